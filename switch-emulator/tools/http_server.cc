@@ -25,10 +25,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// For the first byte of a request; from there for all of it, however few come at a time.
-constexpr std::chrono::seconds kPatience{2};
-// For an answer, or an event of several, to be read.
-constexpr std::chrono::seconds kAnswerTakes{10};
+constexpr std::size_t kSlowestRead = 1 << 20;               // bytes a second
 constexpr std::chrono::milliseconds kBetweenEndChecks{50};  // whether the server ends
 // Connections that have not said anything yet wait in the kernel, so many and so long.
 constexpr int kSilentConnections = 512;
@@ -89,31 +86,36 @@ class BoundedQueue : public httplib::TaskQueue {
 // worker for ever. Its interface differs between versions; this one has what any of them asks for.
 class TimedStream final : public httplib::Stream {
  public:
-  explicit TimedStream(int socket) : socket_(socket) {}
+  TimedStream(int socket, const HttpLimits& limits) : socket_(socket), limits_(limits) {}
 
   // False: nothing has come in time, or the peer has closed.
   bool await_request(const std::atomic<socket_t>& listening) {
-    const auto until = steady_clock::now() + kPatience;
+    const auto until = steady_clock::now() + limits_.patience;
     while (taken_ == have_ && !is_ready(POLLIN, steady_clock::now() + kBetweenEndChecks)) {
       if (steady_clock::now() >= until || listening == INVALID_SOCKET) return false;
     }
-    read_until_ = steady_clock::now() + kPatience;
+    read_until_ = steady_clock::now() + limits_.patience;
+    may_read_ = limits_.request_bytes;
     return taken_ < have_ || fill();
   }
   bool is_readable() const { return taken_ < have_ || is_ready(POLLIN, read_until_); }
   bool wait_readable() const { return is_readable(); }
-  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + kAnswerTakes); }
+  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.patience); }
   bool wait_writable() const { return is_writable(); }
+  // The library bounds a body that says its length, not one in chunks.
   ssize_t read(char* to, std::size_t size) {
+    if (may_read_ == 0) return -1;
     if (taken_ == have_ && !(is_ready(POLLIN, read_until_) && fill())) return -1;
-    const std::size_t count = std::min(size, have_ - taken_);
+    const std::size_t count = std::min({size, have_ - taken_, may_read_});
+    may_read_ -= count;
     std::copy_n(buffer_.data() + taken_, count, to);
     taken_ += count;
     return static_cast<ssize_t>(count);
   }
   // All of it, or -1.
   ssize_t write(const char* bytes, std::size_t size) {
-    const auto until = steady_clock::now() + kAnswerTakes;
+    const auto until =
+        steady_clock::now() + limits_.patience + std::chrono::seconds(size / kSlowestRead);
     for (std::size_t done = 0; done < size;) {
       if (!is_ready(POLLOUT, until)) return -1;
       const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -145,20 +147,23 @@ class TimedStream final : public httplib::Stream {
   }
 
   const int socket_;
+  const HttpLimits& limits_;
   steady_clock::time_point read_until_;
+  std::size_t may_read_ = 0;  // of this request
   std::array<char, 4096> buffer_{};
   std::size_t taken_ = 0, have_ = 0;  // of buffer_
 };
 
 class TimedServer final : public httplib::Server {
  public:
-  explicit TimedServer(std::size_t requests_per_connection) : requests_(requests_per_connection) {}
+  explicit TimedServer(const HttpLimits& limits) : limits_(limits) {}
 
  private:
   bool process_and_close_socket(socket_t socket) override {
-    TimedStream stream(socket);
+    TimedStream stream(socket, limits_);
     bool is_good = true, is_closed = false;
-    for (std::size_t left = requests_; left > 0 && is_good && !is_closed; --left) {
+    for (std::size_t left = limits_.requests_per_connection; left > 0 && is_good && !is_closed;
+         --left) {
       if (!stream.await_request(svr_sock_)) break;
       is_good = answer(*this, stream, left == 1, is_closed);
     }
@@ -176,7 +181,7 @@ class TimedServer final : public httplib::Server {
     }
   }
 
-  const std::size_t requests_;
+  const HttpLimits& limits_;
 };
 
 }  // namespace
@@ -216,10 +221,11 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   sigaddset(&endings, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);  // in all threads; one waits for them
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
-  TimedServer server(limits.requests_per_connection);
+  TimedServer server(limits);
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
   server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
-  server.set_keep_alive_timeout(kPatience.count());  // these two stand in answers
+  // These two stand in answers.
+  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.patience).count());
   server.set_keep_alive_max_count(limits.requests_per_connection);
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);

@@ -2,6 +2,7 @@
 // does reaches the data path.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,7 +29,10 @@ struct HttpLimits {
   std::size_t workers = 2;  // requests at a time
   std::size_t waiting = 8;  // connections beyond them; more wait in the kernel's own short queue
   std::size_t requests_per_connection = 16;
-  std::size_t request_bytes = 4096;
+  std::size_t request_bytes = 16 << 10;  // headers and body, as they come
+  // For the first byte of a request; from there for all of it; and for an answer, or an event of
+  // several, to be read, which has a second more for each MiB.
+  std::chrono::milliseconds patience{2000};
 };
 
 // Serves until SIGINT or SIGTERM. `set_up` adds what there is to get; `says` is called with

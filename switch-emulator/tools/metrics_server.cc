@@ -13,9 +13,9 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kFresh{1};
-// A connection whose request does not come to its end keeps a worker for two seconds. A crowd of such
-// must not keep Prometheus out for its ten.
-constexpr HttpLimits kMetricsLimits{64, 32, 16, 4096};
+// A connection whose request or answer does not come to its end keeps a worker for two seconds. A
+// crowd of such must not keep Prometheus out for its ten.
+constexpr HttpLimits kMetricsLimits{64, 32, 16};
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
 // One page for all who ask within a second: a fabric's desk is not asked by every reader.

@@ -1,8 +1,9 @@
 // The page of metrics over HTTP, for Prometheus: GET /metrics. A process of its own, so that nothing
 // a reader does reaches the data path.
 //
-// Bounded: so many requests at a time, a few more wait; each connection carries few requests, and
-// each of them has to be there within 2 s; the page is made once a second at most, however many ask.
+// Bounded: so many requests at a time, a few more wait; each connection carries few requests. Each
+// of them has to be there, and its answer has to be read, within 2 s. The page is made once a second
+// at most, however many ask.
 #pragma once
 
 #include <functional>

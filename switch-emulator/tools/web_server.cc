@@ -15,6 +15,7 @@
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/tools/fabric_watcher.h"
 #include "switch-emulator/tools/web_files.h"
+#include "switch-emulator/tools/web_request.h"
 
 namespace cepheus::tools {
 namespace {
@@ -26,9 +27,9 @@ using nlohmann::json;
 // A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing
 // more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
-constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64, 4096};
+constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64};
 constexpr char kText[] = "text/plain; charset=utf-8";
-constexpr int kForbidden = 403, kBadRequest = 400, kConflict = 409, kUnavailable = 503;
+constexpr int kConflict = 409, kUnavailable = 503;
 
 // 128 bits as text; empty if the kernel gives none.
 std::string draw_token() {
@@ -41,28 +42,19 @@ std::string draw_token() {
   return text;
 }
 
-// Takes as long wherever they differ.
-bool is_same(const std::string& given, const std::string& token) {
-  if (given.size() != token.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i] ^ token[i]);
-  }
-  return difference == 0;
-}
-
 class Site {
  public:
   Site(const WebOptions& options, std::string token)
-      : options_(options),
-        token_(std::move(token)),
+      : fabric_socket_(options.fabric_socket),
+        requests_(options.listen, options.control, std::move(token)),
         watcher_(options.fabric_socket, options.control) {}
 
   void set_up(httplib::Server& server) {
     server.set_pre_routing_handler([this](const Request& request, Response& response) {
       protect(response);
-      return may_enter(request, response) ? httplib::Server::HandlerResponse::Unhandled
-                                          : httplib::Server::HandlerResponse::Handled;
+      return refuse(response, requests_.refuse(request))
+                 ? httplib::Server::HandlerResponse::Handled
+                 : httplib::Server::HandlerResponse::Unhandled;
     });
     const auto page = [&server](const char* path, const char* text, const char* type) {
       server.Get(path, [text, type](const Request&, Response& r) { r.set_content(text, type); });
@@ -71,18 +63,18 @@ class Site {
     page("/page.css", kPageCss, "text/css; charset=utf-8");
     page("/page.js", kPageJs, "text/javascript; charset=utf-8");
     server.Get("/view.json", [this](const Request& request, Response& response) {
-      if (!may_read(request, response)) return;
+      if (refuse(response, requests_.refuse_reading(request))) return;
       const auto view = watcher_.next(0);
       response.set_content(view ? view->json : "{}", "application/json");
     });
     server.Get("/events", [this](const Request& request, Response& response) {
-      if (may_read(request, response)) stream(response);
+      if (!refuse(response, requests_.refuse_reading(request))) stream(response);
     });
     server.Post("/link", [this](const Request& request, Response& response) {
-      if (const auto body = order_of(request, response)) change_link(*body, response);
+      carry_out(requests_.link_request(request), response);
     });
     server.Post("/kill", [this](const Request& request, Response& response) {
-      if (const auto body = order_of(request, response)) kill_process(*body, response);
+      carry_out(requests_.kill_request(request), response);
     });
   }
   void end() { watcher_.end(); }
@@ -91,6 +83,11 @@ class Site {
   static void refuse(Response& response, int status, const std::string& why) {
     response.status = status;
     response.set_content(live::printable(why) + "\n", kText);
+  }
+  // True: it is refused.
+  static bool refuse(Response& response, const std::optional<HttpRefusal>& refusal) {
+    if (refusal) refuse(response, refusal->status, refusal->why);
+    return refusal.has_value();
   }
 
   // Nothing from elsewhere, no frame around it, no name of the page to others.
@@ -102,39 +99,6 @@ class Site {
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_header("Referrer-Policy", "no-referrer");
     response.set_header("Cache-Control", "no-store");
-  }
-
-  // A page from elsewhere could have its own name point at this machine: without a token, who asks
-  // has to call it by its address.
-  bool may_enter(const Request& request, Response& response) const {
-    if (!token_.empty()) return true;
-    std::string host = request.get_header_value("Host");
-    const std::size_t colon = host.rfind(':');
-    if (colon != std::string::npos && host.find(']', colon) == std::string::npos) {
-      host.resize(colon);
-    }
-    if (host == "localhost" || host == "[::1]" || host == options_.listen.host) return true;
-    refuse(response, kForbidden, "this page is served to this machine: open it by its address");
-    return false;
-  }
-  bool may_read(const Request& request, Response& response) const {
-    if (token_.empty() || is_same(request.get_param_value("token"), token_)) return true;
-    refuse(response, kForbidden, "the token is missing or wrong: open the address as printed");
-    return false;
-  }
-  // The body of a POST that may be carried out. No form of another page can send this type.
-  std::optional<json> order_of(const Request& request, Response& response) const {
-    if (!options_.control) {
-      refuse(response, kForbidden, "read only: start cepheusctl web with --control");
-      return std::nullopt;
-    }
-    if (!may_read(request, response)) return std::nullopt;
-    json body = json::parse(request.body, nullptr, false);
-    if (request.get_header_value("Content-Type") != "application/json" || !body.is_object()) {
-      refuse(response, kBadRequest, "send a JSON object");
-      return std::nullopt;
-    }
-    return body;
   }
 
   void stream(Response& response) {
@@ -155,30 +119,16 @@ class Site {
         [this](bool) { readers_.fetch_sub(1); });
   }
 
-  void change_link(const json& body, Response& response) const {
-    json request = {{"ask", "link"}, {"direction", "both"}};
-    for (const char* key : {"link", "loss", "up"}) {
-      if (body.contains(key)) request[key] = body[key];
-    }
-    const auto answer = live::ask(options_.fabric_socket, request);
+  // The fabric kills a client of its own: this process may have rights that the fabric has not.
+  void carry_out(const Answerable<json>& request, Response& response) const {
+    if (!request) return refuse(response, request.error().status, request.error().why);
+    const auto answer = live::ask(fabric_socket_, *request);
     if (!answer) return refuse(response, kConflict, answer.error().text);
     response.set_content("{}", "application/json");
   }
 
-  // The fabric does it, to a client of its own: this process may have rights that the fabric has not.
-  void kill_process(const json& body, Response& response) const {
-    const json host = body.value("host", json()), pid = body.value("pid", json());
-    if (!host.is_string() || !pid.is_number_integer()) {
-      return refuse(response, kBadRequest, "name a host and the process there");
-    }
-    const auto answer =
-        live::ask(options_.fabric_socket, {{"ask", "kill"}, {"host", host}, {"pid", pid}});
-    if (!answer) return refuse(response, kConflict, answer.error().text);
-    response.set_content("{}", "application/json");
-  }
-
-  const WebOptions options_;
-  const std::string token_;
+  const std::string fabric_socket_;
+  const WebRequests requests_;
   FabricWatcher watcher_;
   std::atomic<int> readers_{0};
 };
