@@ -20,6 +20,8 @@ const char* to_string(Invariant invariant) {
       return "lossless";
     case Invariant::kPatience:
       return "patience";
+    case Invariant::kConsistency:
+      return "consistency";
     case Invariant::kProgress:
       return "progress";
   }

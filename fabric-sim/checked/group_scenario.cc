@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric-sim/core/random.h"
+#include "switch-emulator/engine/check.h"
 
 namespace cepheus::sim {
 namespace {
@@ -224,8 +225,12 @@ bool GroupScenario::something_is_left() const {
 }
 
 Outcome GroupScenario::run() {
-  run_operations();
-  if (!findings_.first()) dissolve();
+  try {
+    run_operations();
+    if (!findings_.first()) dissolve();
+  } catch (const fabric::Inconsistent& error) {
+    findings_.report(Invariant::kConsistency, error.what());
+  }
   for (const auto& group : groups_) {
     if (!findings_.first()) group->ledger.check_regions();
   }

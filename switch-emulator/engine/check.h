@@ -1,15 +1,21 @@
 // must(): what check_consistent() demands. Checked in every build, because it is asked for by name.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <stdexcept>
+#include <string>
 
 namespace cepheus::fabric {
 
+// A bug of the engine. The simulator catches it and names the seed; anywhere else it ends the
+// process.
+class Inconsistent : public std::logic_error {
+ public:
+  explicit Inconsistent(const char* what)
+      : std::logic_error(std::string("switch engine is inconsistent: ") + what) {}
+};
+
 inline void must(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "switch engine is inconsistent: %s\n", what);
-  std::abort();
+  if (!holds) throw Inconsistent(what);
 }
 
 }  // namespace cepheus::fabric

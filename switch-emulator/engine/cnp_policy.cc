@@ -35,12 +35,12 @@ std::size_t WorstPathCnps::table_bytes() const {
 
 bool WorstPathCnps::passes(Instant now, PathNo path) {
   // A path that is silent for a whole window is congested no more. The window of the next path may
-  // need as long: on a slow link CNPs are that far apart.
+  // need as long: on a slow link CNPs are that far apart, though not by more than kLongest.
   const Duration silence = now - passed_;
   if (chosen_ == kNoPath) {
     begin(now, least_, path);
   } else if (silence > lasted_) {
-    begin(now, silence, path);
+    begin(now, std::min(silence, std::max(least_, kLongest)), path);
   }
   count(path);
   const bool is_passed = path == chosen_;

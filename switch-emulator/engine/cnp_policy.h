@@ -73,6 +73,7 @@ class WorstPathCnps final : public CountedCnps {
   std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
   std::size_t table_bytes() const override;
   static constexpr std::uint16_t kEnough = 16;
+  static constexpr Duration kLongest = std::chrono::seconds(30);  // window after a silence
 
  private:
   void begin(Instant now, Duration last_one, PathNo chosen);

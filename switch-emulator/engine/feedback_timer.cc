@@ -61,7 +61,8 @@ void FeedbackTimer::on_data(Instant now, Psn psn, bool ack_request, bool is_new)
 void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr) {
   last_ = now;
   PathTimer& from = paths_[path];
-  from.is_unready = is_rnr;
+  // After RNR(e) some NICs send NAK(e), too. That raises nothing, and the receiver still waits.
+  if (is_rnr || acked != before_it) from.is_unready = is_rnr;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
 }

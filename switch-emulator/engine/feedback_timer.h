@@ -63,7 +63,7 @@ class FeedbackTimer {
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if nothing comes until then. `patient`: rule ask_patience.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
-  // Has one of the slowest paths answered RNR, and nothing since?
+  // Has one of the slowest paths answered RNR, and acknowledged nothing since?
   bool awaits_receiver(const Turn& turn) const;
   // What the slowest paths lack is requested.
   void on_request(Instant now, const Turn& turn);
@@ -74,7 +74,7 @@ class FeedbackTimer {
  private:
   struct PathTimer {
     RoundTrip trip;
-    bool is_unready = false;  // it answered RNR, and nothing since
+    bool is_unready = false;  // it answered RNR, and has acknowledged nothing since
   };
   // A packet whose round trips are measured.
   struct Sample {

@@ -119,6 +119,37 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
   EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
 }
 
+// As rdma_rxe may: a NAK follows the RNR NAK, and raises nothing.
+TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
+  net->data(0, 1);
+  net->data(0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->rnr(3, 1, 20);
+  net->nak(3, 1);
+  net->clear();
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST_F(OverdueFeedback, IsAskedForSoonAgainOnceARoundTripIsMeasured) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  for (const int times : {1, 2, 4}) net->advance(times * kWait);
+  EXPECT_EQ(net->count(Counter::kAskedAgain), 3u);
+  net->data(0, 1);
+  net->ack(3, 1);
+  net->data(0, 2);
+  for (const std::size_t host : {1, 2, 3}) net->ack(host, 2);
+  net->data(0, 3);
+  net->ack(1, 3);
+  net->ack(2, 3);
+  net->clear();
+  net->advance(2 * kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
+}
+
 TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff) {
   net = make_star(4, true, [](SwitchConfig& c) { c.rules.ask_patience = false; });
   SetUp();

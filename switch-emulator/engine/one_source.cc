@@ -57,13 +57,21 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
 void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   take(call, *this, packet);
   try_gate(call, *this);
+  arm(call);
+}
+
+// Packets move the time, and no deadline: the timer looks at it every other wait at least, since a
+// measured round trip ends what back-offs have added.
+void OneSource::arm(const Call& call) {
   if (deadline() != wire::kNever || !asks_again(call)) return;
   if (feedback_timer->is_owed(turn.min())) set_deadline(call.now + call.config.feedback_wait);
 }
 
-// Packets move the time, and no deadline: the timer looks at it once a wait.
 void OneSource::on_timer(Call& call) {
-  set_deadline(asks_again(call) ? ask_again_if_overdue(call, *this) : wire::kNever);
+  set_deadline(wire::kNever);
+  if (!asks_again(call)) return;
+  const Instant next = ask_again_if_overdue(call, *this);
+  if (next != wire::kNever) set_deadline(std::min(next, call.now + 2 * call.config.feedback_wait));
 }
 
 void OneSource::on_path_added() {
@@ -84,6 +92,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   cnps->on_path_removed(gone, last);
   recheck(call, *this);
   try_gate(call, *this);
+  arm(call);  // the slowest paths may be others now
 }
 
 void OneSource::on_port_down(PathNo path) {

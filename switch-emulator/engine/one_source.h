@@ -43,6 +43,8 @@ class OneSource final : public Behaviour {
   bool jump(std::uint64_t packets) override;
   void check_consistent(std::size_t max_held) const override;
 
+  // Looks for overdue feedback from now on, if there may be some.
+  void arm(const Call& call);
   // Ends the turn, whose packets end before the newcomer's first, and begins that of the newcomer.
   void begin_turn(const Turn::Newcomer& newcomer);
   Regions& own_regions();  // made, if there are none
