@@ -8,13 +8,16 @@ namespace cepheus::replica {
 DiskWorker::DiskWorker(Work work, std::function<void()> wake)
     : work_(std::move(work)), wake_(std::move(wake)), thread_([this] { run(); }) {}
 
-DiskWorker::~DiskWorker() {
+DiskWorker::~DiskWorker() { finish(); }
+
+int DiskWorker::finish() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  return error_;
 }
 
 void DiskWorker::submit(Job job) {
@@ -38,7 +41,7 @@ void DiskWorker::forget(std::uint64_t link) {
 
 bool DiskWorker::is_idle() {
   const std::lock_guard lock(mutex_);
-  return waiting_.empty() && !is_working_ && done_.empty();
+  return error_ == 0 && waiting_.empty() && !is_working_ && done_.empty();
 }
 
 std::vector<DiskWorker::Job> DiskWorker::take(int& error) {

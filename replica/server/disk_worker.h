@@ -35,13 +35,15 @@ class DiskWorker {
 
   // `wake` tells the server that there is something to take; on the worker's thread.
   DiskWorker(Work work, std::function<void()> wake);
-  ~DiskWorker();  // what was submitted is done first
+  ~DiskWorker();  // finishes
 
   void submit(Job job);
   // The link has gone: its answers that wait need not be made. Saves and flushes are done all the same.
   void forget(std::uint64_t link);
   // Whether all that was submitted is done, and taken.
   bool is_idle();
+  // Does what was submitted, and takes nothing more. The disk's first error, or 0.
+  int finish();
   // Done ones, in the order of coming. `error`: of the disk, the first one.
   std::vector<Job> take(int& error);
 

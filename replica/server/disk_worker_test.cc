@@ -117,6 +117,24 @@ TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   int error = 0;
   EXPECT_TRUE(worker.take(error).empty());
   EXPECT_EQ(error, ENOSPC);
+  EXPECT_FALSE(worker.is_idle()) << "an answer sent now would precede a record that is not saved";
+}
+
+TEST(DiskWorker, FinishesWithTheErrorOfWhatWasWaiting) {
+  std::counting_semaphore<8> may_go(0), began(0);
+  int batches = 0;
+  DiskWorker worker(
+      [&](DiskWorker::Batch&) {
+        began.release();
+        may_go.acquire();
+        return ++batches == 1 ? 0 : EIO;
+      },
+      [] {});
+  worker.submit(job(1));
+  began.acquire();
+  worker.submit(job(2));
+  may_go.release(2);
+  EXPECT_EQ(worker.finish(), EIO);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
   digest_worker_ = std::make_unique<DiskWorker>(
       [this, digest = std::move(parts.digest)](DiskWorker::Batch& batch) {
         for (DiskWorker::Job& job : batch.jobs) {
-          if (stop_asked_) break;  // nobody is told any more
+          if (stop_asked_) break;  // finish_digests() sends none of them
           digest(job.digests, file_.data());
         }
         return 0;
@@ -112,8 +112,8 @@ wire::Result<void> ReplicaServer::run() {
 // Then it starts again as one whose memory is as it was.
 int ReplicaServer::save_memory() {
   data_path_.fence();
-  record_worker_.reset();
-  flush_worker_.reset();
+  if (const int error = record_worker_->finish()) return error;
+  if (const int error = flush_worker_->finish()) return error;
   if (const int error = file_.flush(engine_->unflushed(), stored_.geometry.chunk)) return error;
   stored_.record = engine_->record();
   stored_.boot = boot_id();
@@ -142,6 +142,7 @@ void ReplicaServer::wait() {
   finish_jobs(*record_worker_);
   finish_jobs(*flush_worker_);
   finish_digests();
+  if (disk_error_ != 0) return;  // no answer may follow a record that was not saved
   const wire::Instant now = wire::monotonic_now();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto at = peers_.find(links[i]);
@@ -379,6 +380,7 @@ bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRe
 }
 
 void ReplicaServer::finish_digests() {
+  if (stop_asked_) return;
   int error = 0;
   for (const DiskWorker::Job& job : digest_worker_->take(error)) {
     const auto at = peers_.find(job.link);
