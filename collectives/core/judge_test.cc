@@ -57,6 +57,18 @@ TEST(Judge, GivesMulticastUpAfterASecondComparisonIfItIsALittleSlower) {
   EXPECT_EQ(job.way(), Way::kSaved);
 }
 
+TEST(Judge, ComparesNoMoreOftenWhileTheGroupIsBroken) {
+  Job job;
+  Plan plan = Judge::first_plan(kLimits);
+  double broadcasts = 0, samples = 0;
+  while (broadcasts < 20'000) {
+    broadcasts += plan.own + plan.samples;
+    samples += plan.samples;
+    plan = job.judge.judge(plan, {Times::kVoid, plan.samples > 0 ? Times::kVoid : Times::kNone});
+  }
+  EXPECT_LT(samples / broadcasts, 0.015);
+}
+
 TEST(Judge, KeepsMulticastBelowTheThreshold) {
   Job job;
   for (int i = 0; i < 100'000; ++i) {

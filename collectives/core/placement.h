@@ -10,9 +10,10 @@ namespace cepheus::coll {
 
 // What a rank says of itself. Plain bytes: all ranks run the same build.
 struct Identity {
-  std::uint64_t host;     // equal: the same host
-  std::int32_t can_lead;  // it has a NIC
-  char reason[156];       // if not, why
+  std::uint64_t host;      // equal: the same host
+  std::int32_t can_lead;   // it has a NIC
+  std::uint32_t settings;  // fingerprint of the parameters that all ranks must share
+  char reason[152];        // if it can't lead, why
 };
 
 struct Placement {

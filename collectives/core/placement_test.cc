@@ -9,8 +9,8 @@ using Shape = Placement::Shape;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Identity on(std::uint64_t host) { return {host, 1, ""}; }
-Identity without_nic(std::uint64_t host) { return {host, 0, "no RDMA device"}; }
+Identity on(std::uint64_t host) { return {host, 1, 0, ""}; }
+Identity without_nic(std::uint64_t host) { return {host, 0, 0, "no RDMA device"}; }
 
 TEST(Placement, IsFlatWhenEachRankHasAHost) {
   const Placement p = Placement::of({on(7), on(5), on(9)});

@@ -47,7 +47,7 @@ bool is_on_this_machine(const Team& team) {
 Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
   const auto per_host = static_cast<std::uint32_t>(ranks_per_host);
   Identity identity{std::uint64_t{place.job} << 32 | place.rank / per_host,
-                    place.rank % per_host == 0, ""};
+                    place.rank % per_host == 0, 0, ""};
   snprintf(identity.reason, sizeof identity.reason,
            "rank %u of its job, which has this host's NIC, is not in the communicator",
            place.rank - place.rank % per_host);
@@ -66,7 +66,7 @@ Identity own_identity(bool again) {
   const mcast_status_t status = transport.open(why, again);
   const uint32_t address = transport.host_address();
   transport.remove_group();
-  Identity identity{machine(), status == MCAST_OK, ""};
+  Identity identity{machine(), status == MCAST_OK, parameters().fingerprint(), ""};
   if (is_by_nic())
     identity.host = address != 0 ? address : machine() ^ static_cast<std::uint64_t>(getpid());
   snprintf(identity.reason, sizeof identity.reason, "%s", why.c_str());
@@ -84,7 +84,7 @@ bool Arrangement::is_known_to_all() {
           given_identity(host::place_in_job(team_.comm(), team_.rank_of(member)), ranks_per_host));
     }
   } else if (!is_by_nic() && is_on_this_machine(team_)) {
-    identities.assign(static_cast<std::size_t>(team_.size()), Identity{machine(), 0, ""});
+    identities.assign(static_cast<std::size_t>(team_.size()), Identity{machine(), 0, 0, ""});
   } else {
     return false;
   }
@@ -122,8 +122,22 @@ Code Arrangement::start() {
   return rc;
 }
 
+// Ranks of other settings would choose other ways for the same broadcast.
+void Arrangement::compare_settings() {
+  const auto other = std::ranges::find_if(
+      identities_, [&](const Identity& each) { return each.settings != own_.settings; });
+  if (other == identities_.end()) return;
+  const std::string why = "rank " + std::to_string(other - identities_.begin()) +
+                          " has other parameters (" + host::parameter("*") + ")";
+  for (Identity& each : identities_) {
+    each.can_lead = 0;
+    snprintf(each.reason, sizeof each.reason, "%s", why.c_str());
+  }
+}
+
 // Rank 0: all identities are here.
 void Arrangement::place() {
+  compare_settings();
   const Placement placement = Placement::of(identities_);
   snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
   std::map<std::uint64_t, std::int32_t> hosts;

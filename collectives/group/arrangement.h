@@ -43,6 +43,7 @@ class Arrangement {
   static constexpr std::size_t kReason = 192;  // bytes
 
   Code start();
+  void compare_settings();
   void place();
   Code tell();
   Tree tree() const { return {{team_.self(), team_.size(), 0}}; }

@@ -40,5 +40,33 @@ TEST(Arrangement, HoldsNoIdentitiesOnceThePlacesAreKnown) {
   EXPECT_LT(held - fake::held_bytes(), kRanks * sizeof(Identity));
 }
 
+TEST(Arrangement, MulticastsNothingAmongRanksOfOtherSettings) {
+  constexpr int kRanks = 3;
+  fake::use_small_sizes();
+  parameters().ranks_per_host = -1;
+  fake::Fabric fabric;
+  fake::Mpi mpi(kRanks);
+  std::vector<Team> teams;
+  for (int rank = 0; rank < kRanks; ++rank) teams.push_back(Team::all(mpi.communicator(rank), -10));
+  std::vector<std::unique_ptr<Arrangement>> all;
+  for (const Team& team : teams) all.push_back(std::make_unique<Arrangement>(team));
+  const int usual = parameters().safeguard_samples;
+  for (int done = 0; done < kRanks;) {
+    done = 0;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      fabric.caller = rank;
+      parameters().safeguard_samples = rank == 1 ? usual + 1 : usual;
+      done += all[static_cast<std::size_t>(rank)]->progress() ? 1 : 0;
+    }
+    for (auto next = mpi.deliverable(); !next.empty(); next = mpi.deliverable())
+      mpi.deliver(next.front());
+  }
+  parameters().safeguard_samples = usual;
+  for (const auto& each : all) {
+    EXPECT_EQ(each->placement().shape, Placement::Shape::kNone);
+    EXPECT_NE(each->placement().reason.find("rank 1 has other parameters"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::coll
