@@ -21,7 +21,7 @@ run_ctest() {  # LOG CTEST ARGUMENTS...
 test_help() {
   cat <<'TEXT'
 usage: ./run test                      the short suite: every mechanism, end to end where it has an end
-       ./run test --all                every test, and every fuzzer for 30 s
+       ./run test --all                every test, and every fuzzer for 15 s
        ./run test CTEST ARGUMENTS      only those tests: -R NAME, -L unit, --rerun-failed
 
 Each installs and builds only what its tests need. The short suite needs no virtual machine, Slurm, Prometheus,
@@ -60,7 +60,7 @@ test_command() {
   local started=$SECONDS code=0 log=$build/Testing/run.log
   run_ctest "$log" "${arguments[@]}" || code=$?
   if [[ $all ]]; then
-    fuzz_command 2>&1 | tee -a "$log" || code=$?
+    fuzz_command 15 2>&1 | tee -a "$log" || code=$?
   fi
   /usr/bin/python3 tools/run/test_summary.py "$build" "$log" "$((SECONDS - started))" "${left_out[@]}" || code=1
   return "$code"
