@@ -90,7 +90,6 @@ class Services(unittest.TestCase):
         self.assertIn("ok: 10 broadcasts", ran.stdout)
         said = journal("cepheus-switch")
         self.assertIn(f"{2 * HOSTS} hosts on 1 switches at /run/cepheus/fabric.sock", said)
-        self.assertIn("threads: left to the kernel: 2 threads need more than the 2 cores", said)
         self.assertEqual(systemctl("stop", "cepheus-switch").returncode, 0)
         self.assertFalse(pathlib.Path("/run/cepheus").exists())
 
