@@ -1,5 +1,5 @@
 // Bytes of one group in a switch, in its table and beside it, by field and by number of paths, and
-// of a region that a member has published for WRITEs, as JSON. Also of groups whose members all are
+// of a region that a member has published for WRITEs, as JSON. Also of groups with all members
 // behind trunks: while they are registered, and after that.
 #include <cstdio>
 #include <cstdlib>

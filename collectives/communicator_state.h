@@ -30,7 +30,7 @@ class CommunicatorState {
   static constexpr size_t kMany = ~size_t{0} / 2;
   // The saved function has served it alone.
   void count_saved(bool attended, const CallReport::Times& times);
-  // ... after serve(), whose broadcast it ends.
+  // ... after serve(): ends its broadcast.
   void count_saved(const Broadcast& broadcast);
 
   // Serves a blocking broadcast of more than no bytes, or returns Code::kNotServed: the saved

@@ -111,12 +111,13 @@ void register_parameters(const mca_base_component_t* component) {
       OPAL_INFO_LVL_5, &p.watchdog_ms);
   register_int(component, "safeguard_threshold",
                "Mode try: give multicast up for a size class of broadcasts if they take longer by "
-               "more than so many percent than by Open MPI's own algorithms",
+               "more than this percentage than by Open MPI's own algorithms",
                OPAL_INFO_LVL_5, &p.safeguard_threshold);
-  register_int(component, "safeguard_samples",
-               "Mode try: of 1000 broadcasts so many at most go the other way, to be compared; 0: "
-               "compare never, and multicast whatever it takes",
-               OPAL_INFO_LVL_5, &p.safeguard_samples);
+  register_int(
+      component, "safeguard_samples",
+      "Mode try: of 1000 broadcasts this number at most go the other way, to be compared; 0: "
+      "compare never, and multicast whatever it takes",
+      OPAL_INFO_LVL_5, &p.safeguard_samples);
   register_int(component, "ranks_per_host",
                "Ranks of a job that share a host, in a row, where the first alone has the NIC "
                "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode "

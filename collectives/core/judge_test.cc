@@ -9,7 +9,7 @@ namespace {
 
 constexpr Judge::Limits kLimits{0.5, 0.01, 4};
 
-// A job whose broadcasts of one class take these times, in nanoseconds.
+// A job. Its broadcasts of one class take these times, in nanoseconds.
 class Job {
  public:
   explicit Job(const Judge::Limits& limits = kLimits)

@@ -17,7 +17,7 @@ namespace cepheus::coll::fake {
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
 // There is no safeguard.
 void use_small_sizes();
-// There is one, whose first comparison has a single sample, and half of all may be samples.
+// There is one. Its first comparison has a single sample, and half of all may be samples.
 void use_safeguard();
 
 // Packs nothing: the bytes lie as they are.

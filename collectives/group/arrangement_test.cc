@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,55 +15,58 @@
 namespace cepheus::coll {
 namespace {
 
-// Where all ranks know the places, rank 0 keeps none of the identities that it gathered.
-TEST(Arrangement, HoldsNoIdentitiesOnceThePlacesAreKnown) {
-  constexpr int kRanks = 128;
-  fake::use_small_sizes();
-  parameters().ranks_per_host = -1;  // a host is a NIC
-  fake::Fabric fabric;
-  fake::Mpi mpi(kRanks);
-  std::vector<Team> teams;
-  for (int rank = 0; rank < kRanks; ++rank) teams.push_back(Team::all(mpi.communicator(rank), -10));
-  std::vector<std::unique_ptr<Arrangement>> all;
-  for (const Team& team : teams) all.push_back(std::make_unique<Arrangement>(team));
-  for (int done = 0; done < kRanks;) {
-    done = 0;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      fabric.caller = rank;
-      done += all[static_cast<std::size_t>(rank)]->progress() ? 1 : 0;
-    }
-    for (auto next = mpi.deliverable(); !next.empty(); next = mpi.deliverable())
-      mpi.deliver(next.front());
+// A job of ranks that arrange themselves.
+struct ArrangedJob {
+  explicit ArrangedJob(int ranks) : mpi(ranks) {
+    for (int rank = 0; rank < ranks; ++rank)
+      teams.push_back(Team::all(mpi.communicator(rank), -10));
+    for (const Team& team : teams) all.push_back(std::make_unique<Arrangement>(team));
   }
-  ASSERT_EQ(all.front()->placement().shape, Placement::Shape::kFlat);
+  // `as`: called before a rank's progress.
+  void finish(const std::function<void(int rank)>& as = [](int) {}) {
+    for (std::size_t done = 0; done < all.size();) {
+      done = 0;
+      for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        fabric.caller = static_cast<int>(rank);
+        as(fabric.caller);
+        done += all[rank]->progress() ? 1 : 0;
+      }
+      for (auto next = mpi.deliverable(); !next.empty(); next = mpi.deliverable())
+        mpi.deliver(next.front());
+    }
+  }
+
+  fake::Fabric fabric;
+  fake::Mpi mpi;
+  std::vector<Team> teams;
+  std::vector<std::unique_ptr<Arrangement>> all;
+};
+
+class ArrangementTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake::use_small_sizes();
+    parameters().ranks_per_host = -1;  // a host is a NIC
+  }
+};
+
+// Where all ranks know the places, rank 0 keeps none of the identities that it gathered.
+TEST_F(ArrangementTest, HoldsNoIdentitiesOnceThePlacesAreKnown) {
+  constexpr int kRanks = 128;
+  ArrangedJob job(kRanks);
+  job.finish();
+  ASSERT_EQ(job.all.front()->placement().shape, Placement::Shape::kFlat);
   const std::size_t held = fake::held_bytes();
-  all.front().reset();
+  job.all.front().reset();
   EXPECT_LT(held - fake::held_bytes(), kRanks * sizeof(Identity));
 }
 
-TEST(Arrangement, MulticastsNothingAmongRanksOfOtherSettings) {
-  constexpr int kRanks = 3;
-  fake::use_small_sizes();
-  parameters().ranks_per_host = -1;
-  fake::Fabric fabric;
-  fake::Mpi mpi(kRanks);
-  std::vector<Team> teams;
-  for (int rank = 0; rank < kRanks; ++rank) teams.push_back(Team::all(mpi.communicator(rank), -10));
-  std::vector<std::unique_ptr<Arrangement>> all;
-  for (const Team& team : teams) all.push_back(std::make_unique<Arrangement>(team));
+TEST_F(ArrangementTest, MulticastsNothingAmongRanksOfOtherSettings) {
+  ArrangedJob job(3);
   const int usual = parameters().safeguard_samples;
-  for (int done = 0; done < kRanks;) {
-    done = 0;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      fabric.caller = rank;
-      parameters().safeguard_samples = rank == 1 ? usual + 1 : usual;
-      done += all[static_cast<std::size_t>(rank)]->progress() ? 1 : 0;
-    }
-    for (auto next = mpi.deliverable(); !next.empty(); next = mpi.deliverable())
-      mpi.deliver(next.front());
-  }
+  job.finish([&](int rank) { parameters().safeguard_samples = rank == 1 ? usual + 1 : usual; });
   parameters().safeguard_samples = usual;
-  for (const auto& each : all) {
+  for (const auto& each : job.all) {
     EXPECT_EQ(each->placement().shape, Placement::Shape::kNone);
     EXPECT_NE(each->placement().reason.find("rank 1 has other parameters"), std::string::npos);
   }

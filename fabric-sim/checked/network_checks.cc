@@ -7,7 +7,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Requests in vain, at one switch: so many, and one in so many data packets.
+// Requests in vain that a switch may make: this number, and one for this number of data packets.
 constexpr std::uint64_t kMostInVain = 8, kDataPerVain = 8;
 
 }  // namespace

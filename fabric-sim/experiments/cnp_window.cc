@@ -55,7 +55,7 @@ const Experiment kCnpWindow = {
     "unicast, too (alike, share 50); then three unicasts more into the first (one worse, share "
     "20). 150 ms each (100 if quick), of which the second half counts. In a slot that is short "
     "against the time between two of a path's notifications, a millisecond here, there is one of "
-    "any path or none: so with the 50 us of tmcf's paper, whose receivers echo every mark. "
+    "any path or none: so with the 50 us of tmcf's paper, where receivers echo every mark. "
     "tmcf's slots of some milliseconds last as long as a queue stays long: presumably the path "
     "that was worst in the last one has just been relieved, notifications of others are dropped, "
     "and the multicast gets more than its share. Slots of 25 ms average over that, which is "

@@ -127,7 +127,7 @@ const Experiment kTmcfFig4 = {
     "to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 to 4; steps "
     "of 100 ms as in the paper (50 if quick). Settled values are of a step's second half, and "
     "stand at its end. Expected is a half: the worst of k equal paths is no worse than one. The "
-    "paper's text has no numbers. tmcf's slots are 25 ms here, 50 us in the paper, whose "
+    "paper's text has no numbers. tmcf's slots are 25 ms here, 50 us in the paper, where "
     "receivers echo every mark in an acknowledgement; ours make a notification in 50 us at most, "
     "and a slot of 50 us holds none or one of each path (cnp-window). Worst-path, Cepheus's "
     "filter and the default of switches, counts over 25 ms or more.",

@@ -1,5 +1,5 @@
 // What a switch keeps of a group goes by its ports and paths, not by the number of members (paper
-// III-D): a core switch, whose ports are trunks only. The leader is behind the first one.
+// III-D): a core switch with trunks only. The leader is behind the first one.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"

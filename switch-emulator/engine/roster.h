@@ -106,7 +106,7 @@ class Roster {
   std::vector<Trunk> trunks_;    // in the order of their first members
   std::vector<Member> heard_;    // without an entry: confirmed, and the leader is not told
   std::size_t nameless_ = 0;     // members without an entry
-  std::size_t expected_ = 0;     // ... whose CONFIRM is owed, about
+  std::size_t expected_ = 0;     // ... that still owe a CONFIRM, about
   std::size_t owed_ = 0, ready_ = 0;
   wire::MrpType step_ = wire::MrpType::kRegister;
 };

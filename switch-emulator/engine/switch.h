@@ -145,7 +145,7 @@ struct TableBytes {
 // A group with paths to the highest of a switch's ports.
 struct TableShape {
   std::size_t ports, paths;  // 2 paths at least, if there are `members`
-  std::size_t members = 0;   // 0: one at each path; else all paths are trunks, and lead to so many
+  std::size_t members = 0;   // 0: one at each path; else all paths are trunks, and lead to these
   bool active = true;        // registered, and activated
 };
 
