@@ -14,28 +14,36 @@ DiskWorker::Job job(std::uint64_t link) {
   return job;
 }
 
+// The disk hangs in the first batch until may_go.
+struct SlowDisk {
+  std::binary_semaphore may_go{0}, began{0};
+  int batches = 0;
+  void work() {
+    if (++batches > 1) return;
+    began.release();
+    may_go.acquire();
+  }
+};
+
 TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
-  std::binary_semaphore may_go(0), began(0);
+  SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<std::size_t> sizes;
   DiskWorker worker(
       [&](DiskWorker::Batch& batch) {
         sizes.push_back(batch.jobs.size());
-        if (sizes.size() == 1) {
-          began.release();
-          may_go.acquire();
-        }
+        disk.work();
         return 0;
       },
       [&] { woken.release(); });
   worker.submit(job(1));
-  began.acquire();
+  disk.began.acquire();
   worker.submit(job(2));
   worker.submit(job(3));
   int error = 0;
   EXPECT_TRUE(worker.take(error).empty());
   EXPECT_FALSE(worker.is_idle());
-  may_go.release();
+  disk.may_go.release();
   woken.acquire();
   woken.acquire();
   const auto done = worker.take(error);
@@ -48,21 +56,18 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
 
 // A disk that hangs holds up one batch; links come and go meanwhile.
 TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
-  std::binary_semaphore may_go(0), began(0);
+  SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<DiskWorker::Batch> batches;
   DiskWorker worker(
       [&](DiskWorker::Batch& batch) {
         batches.push_back(batch);
-        if (batches.size() == 1) {
-          began.release();
-          may_go.acquire();
-        }
+        disk.work();
         return 0;
       },
       [&] { woken.release(); });
   worker.submit(job(1));
-  began.acquire();
+  disk.began.acquire();
   for (std::uint64_t link = 2; link < 1000; ++link) {
     DiskWorker::Job each = job(link);
     each.save.emplace().volume = std::to_string(link);
@@ -71,7 +76,7 @@ TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
     worker.submit(std::move(each));
     worker.forget(link);
   }
-  may_go.release();
+  disk.may_go.release();
   woken.acquire();
   woken.acquire();
   int error = 0;
@@ -85,12 +90,11 @@ TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
 
 // Answers of other links wait for it, too.
 TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
-  std::binary_semaphore may_go(0), began(0);
+  SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   DiskWorker worker(
-      [&](DiskWorker::Batch& batch) {
-        began.release();
-        if (batch.save) may_go.acquire();
+      [&](DiskWorker::Batch&) {
+        disk.work();
         return 0;
       },
       [&] { woken.release(); });
@@ -99,9 +103,9 @@ TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
   worker.submit(std::move(saving));
   worker.forget(1);
   EXPECT_FALSE(worker.is_idle());
-  began.acquire();
+  disk.began.acquire();
   EXPECT_FALSE(worker.is_idle());
-  may_go.release();
+  disk.may_go.release();
   woken.acquire();
   int error = 0;
   static_cast<void>(worker.take(error));
@@ -121,19 +125,17 @@ TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
 }
 
 TEST(DiskWorker, FinishesWithTheErrorOfWhatWasWaiting) {
-  std::counting_semaphore<8> may_go(0), began(0);
-  int batches = 0;
+  SlowDisk disk;
   DiskWorker worker(
       [&](DiskWorker::Batch&) {
-        began.release();
-        may_go.acquire();
-        return ++batches == 1 ? 0 : EIO;
+        disk.work();
+        return disk.batches == 1 ? 0 : EIO;
       },
       [] {});
   worker.submit(job(1));
-  began.acquire();
+  disk.began.acquire();
   worker.submit(job(2));
-  may_go.release(2);
+  disk.may_go.release();
   EXPECT_EQ(worker.finish(), EIO);
 }
 
