@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
                      "'kmin'?); known: kmin, kmax, pmax"},
         QueueMistake{"rate = \"1Gbps\", ecn = { kmin = 5 }",
                      "net.toml:4: kmin = 5 has no unit; write kmin = \"4MiB\" (units: B, KB, MB, "
-                     "GB, KiB, MiB, GiB), in ecn of link of [[host]]"},
+                     "GB, KiB, MiB, GiB; at most 1024GiB), in ecn of link of [[host]]"},
         QueueMistake{
             "rate = \"1Gbps\", ecn = { kmax = \"0B\" }",
             "net.toml:4: kmax is 0; write kmax = \"500KB\", or leave it out, in ecn of link "
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                      "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
         QueueMistake{"rate = \"1Gbps\", pfc = { headroom = 7 }",
                      "net.toml:4: headroom = 7 has no unit; write headroom = \"4MiB\" (units: B, "
-                     "KB, MB, GB, KiB, MiB, GiB), in pfc of link of [[host]]"}));
+                     "KB, MB, GB, KiB, MiB, GiB; at most 1024GiB), in pfc of link of [[host]]"}));
 
 std::string switch_with(const std::string& settings) {
   return "[[switch]]\nname = \"s0\"\n" + settings + kHost +

@@ -161,11 +161,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "bps, Kbps, Mbps, Gbps, Tbps; or \"unlimited\"), in [link]"},
         Mistake{"[link]\ndelay = 2.5\n",
                 "net.toml:2: delay = 2.5 has no unit; write delay = \"2us\" (units: ns, us, ms, s, "
-                "min), in [link]"},
+                "min; at most 525600min), in [link]"},
         Mistake{
             "[link]\nqueue = true\n",
             "net.toml:2: queue = true is no quantity; write queue = \"4MiB\" (units: B, KB, MB, "
-            "GB, KiB, MiB, GiB), in [link]"},
+            "GB, KiB, MiB, GiB; at most 1024GiB), in [link]"},
         Mistake{"[link]\nloss = 1.5\n",
                 "net.toml:2: loss = 1.5 is no probability; write a number from 0.0 to 1.0, in "
                 "[link]"},

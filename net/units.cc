@@ -89,13 +89,13 @@ std::optional<wire::BitRate> parse_rate(std::string_view text) {
 }
 
 std::optional<wire::Duration> parse_duration(std::string_view text) {
-  const auto ns = parse(text, kDurations, std::numeric_limits<std::int64_t>::max());
+  const auto ns = parse(text, kDurations, static_cast<std::uint64_t>(kLongestDuration.count()));
   if (!ns) return std::nullopt;
   return wire::Duration(static_cast<std::int64_t>(*ns));
 }
 
 std::optional<wire::Bytes> parse_bytes(std::string_view text) {
-  return parse(text, kSizes, std::numeric_limits<std::int64_t>::max());
+  return parse(text, kSizes, kLargestSize);
 }
 
 std::string to_text(wire::BitRate rate) {

@@ -1,8 +1,8 @@
 // Quantities as people write them in a topology file: "10Gbps", "2.5us", "4MiB".
 //
-// A number without a unit is no quantity: parse() refuses it. to_text() picks the largest unit that
-// keeps the value whole, so parse(to_text(x)) is x. Fractions are read exactly or refused
-// ("1.5ns").
+// A number needs a unit: parse() refuses "10". to_text() picks the largest unit that keeps the value
+// whole, so parse(to_text(x)) is x. Fractions are read exactly or refused ("1.5ns"). Durations and
+// sizes have limits, so that sums of thousands of them do not wrap.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,11 @@
 
 namespace cepheus::net {
 
+inline constexpr wire::Duration kLongestDuration = std::chrono::minutes(525'600);  // a year
+inline constexpr wire::Bytes kLargestSize = wire::Bytes{1} << 40;
 inline constexpr std::string_view kRateUnits = "bps, Kbps, Mbps, Gbps, Tbps";
-inline constexpr std::string_view kDurationUnits = "ns, us, ms, s, min";
-inline constexpr std::string_view kBytesUnits = "B, KB, MB, GB, KiB, MiB, GiB";
+inline constexpr std::string_view kDurationUnits = "ns, us, ms, s, min; at most 525600min";
+inline constexpr std::string_view kBytesUnits = "B, KB, MB, GB, KiB, MiB, GiB; at most 1024GiB";
 
 std::optional<wire::BitRate> parse_rate(std::string_view text);  // "unlimited" is one; zero is none
 std::optional<wire::Duration> parse_duration(std::string_view text);

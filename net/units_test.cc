@@ -32,6 +32,13 @@ TEST(Units, RefuseWhatIsNoQuantity) {
   }
 }
 
+TEST(Units, RefuseDurationsAndSizesOfWhichAFewThousandWouldWrap) {
+  EXPECT_EQ(parse_duration("525600min"), kLongestDuration);
+  EXPECT_FALSE(parse_duration("525601min"));
+  EXPECT_EQ(parse_bytes("1024GiB"), kLargestSize);
+  EXPECT_FALSE(parse_bytes("1025GiB"));
+}
+
 TEST(Units, RefuseFractionsOfTheSmallestUnit) {
   EXPECT_FALSE(parse_duration("1.5ns"));
   EXPECT_FALSE(parse_duration("1.2345us"));
@@ -55,9 +62,10 @@ RC_GTEST_PROP(Units, ReadBackWhatTheyPrint, ()) {
   const std::int64_t n = value / scale * scale;
   RC_ASSERT(parse_rate(to_text(wire::BitRate{static_cast<std::uint64_t>(n)}))->bits_per_second ==
             static_cast<std::uint64_t>(n));
-  RC_ASSERT(*parse_duration(to_text(wire::Duration(n))) == wire::Duration(n));
-  RC_ASSERT(*parse_bytes(bytes_to_text(static_cast<wire::Bytes>(n))) ==
-            static_cast<wire::Bytes>(n));
+  const wire::Duration duration(n % (kLongestDuration.count() + 1));
+  RC_ASSERT(*parse_duration(to_text(duration)) == duration);
+  const wire::Bytes bytes = static_cast<wire::Bytes>(n) % (kLargestSize + 1);
+  RC_ASSERT(*parse_bytes(bytes_to_text(bytes)) == bytes);
 }
 
 }  // namespace
