@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Every local link of every page leads somewhere: to a file, to a heading, to a picture.
 
-The same holds for the pages of the package cepheus-doc: the pages and pictures that they link to are in it.
+So does every path of the tree that a page names. The pages of docs/how-to name only identifiers that a source has.
+The pages and pictures that pages of the package cepheus-doc link to are in that package.
 usage: page_links_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
 """
 
@@ -16,6 +17,8 @@ import urllib.parse
 SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PACKAGE = "debian/cepheus-doc.install"
 PICTURES = (".svg", ".png")
+HOW_TO = "docs/how-to/"
+SOURCES = {".h", ".cc", ".c", ".def", ".py", ".in", ".lua", ".sh", ".txt"}
 
 FENCE = re.compile(r"^(?P<mark>```+|~~~+).*?^(?P=mark)\s*?$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?:(?: {4}|\t).*\n(?:\n(?= {4}|\t))?)+")
@@ -23,6 +26,9 @@ INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.MULTILINE)
 TAG = re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\"")
+PATH = re.compile(r"(?<![\w./-])(?:[\w.*-]+/)+[\w.*-]*")
+INLINE = re.compile(r"`([^`\n]+)`")
+IDENTIFIER = re.compile(r"\b(?:[a-z]\w*[A-Z_]|[A-Z]+[a-z]\w*[A-Z])\w*\b")  # snake_case, CamelCase, kConstant
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 ANCHOR_TAG = re.compile(r"<a\b[^>]*?\b(?:id|name)=\"([^\"]+)\"")
 
@@ -91,6 +97,43 @@ class Tree:
                     findings.append(f"{page}:{line}: {path} has no heading #{anchor}")
         return findings
 
+    def is_ours(self, path):
+        """It begins with a folder of the tree: other paths are those of other machines and packages."""
+        first = path.split("/", 1)[0]
+        return first not in (".", "..", "build") and (self.root / first).is_dir()
+
+    def dead_paths(self):
+        """Paths from the root of the tree, in text and code, to which there is no file; * stands for any name."""
+        findings = []
+        for page in self.pages():
+            text = self.text(page)
+            for found in PATH.finditer(text):
+                path = found.group().rstrip(".").rstrip("/")
+                if self.is_ours(path) and not any(self.root.glob(path)):
+                    findings.append(f"{page}:{text.count(chr(10), 0, found.start()) + 1}: there is no {path}")
+        return findings
+
+    def words(self):
+        """All identifiers of all sources."""
+        words = set()
+        for path in self.root.rglob("*"):
+            parts = path.relative_to(self.root).parts
+            if path.suffix in SOURCES and parts[0] != "build" and not parts[0].startswith(".") and path.is_file():
+                words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        return words
+
+    def unknown_identifiers(self):
+        findings, words = [], self.words()
+        for page in self.pages():
+            if not page.startswith(HOW_TO):
+                continue
+            text = self.text(page)
+            for code in INLINE.finditer(text):
+                for name in IDENTIFIER.findall(PATH.sub(" ", code.group(1))):
+                    if name not in words:
+                        findings.append(f"{page}:{text.count(chr(10), 0, code.start()) + 1}: no source has {name}")
+        return findings
+
     def packaged(self):
         """{file in the package's directory: file of the tree} by debian/cepheus-doc.install."""
         files = {}
@@ -120,6 +163,16 @@ class OurPages(unittest.TestCase):
         tree = Tree(SOURCE)
         self.assertGreater(len(tree.pages()), 8, f"{SOURCE} is not the source tree")
         findings = tree.dead_links()
+        self.assertEqual(findings, [], "\n" + "\n".join(findings))
+
+    def test_name_files_that_exist(self):
+        findings = Tree(SOURCE).dead_paths()
+        self.assertEqual(findings, [], "\n" + "\n".join(findings))
+
+    def test_of_how_to_name_identifiers_that_exist(self):
+        tree = Tree(SOURCE)
+        self.assertGreater(sum(page.startswith(HOW_TO) for page in tree.pages()), 5)
+        findings = tree.unknown_identifiers()
         self.assertEqual(findings, [], "\n" + "\n".join(findings))
 
     def test_lead_somewhere_in_the_package(self):
@@ -170,6 +223,19 @@ class Rules(unittest.TestCase):
 
     def test_references(self):
         self.assertEqual(self.dead(tree={"a.md": "[b][c]\n\n[c]: d.md\n"}), ["a.md:3: there is no d.md"])
+
+    def test_a_path_that_does_not_exist(self):
+        tree = self.tree({"a.md": "`net/b.h`, net/c/,\n\n    run net/d.py. `other/e.h` /net/f.h\n", "net/b.h": "", "net/g.h": ""})
+        self.assertEqual(tree.dead_paths(), ["a.md:1: there is no net/c", "a.md:3: there is no net/d.py"])
+
+    def test_a_path_of_several_files(self):
+        self.assertEqual(self.tree({"a.md": "net/*_test.cc", "net/b_test.cc": ""}).dead_paths(), [])
+        self.assertEqual(self.tree({"a.md": "net/*_test.cc", "net/b.cc": ""}).dead_paths(), ["a.md:1: there is no net/*_test.cc"])
+
+    def test_an_identifier_that_no_source_has(self):
+        tree = self.tree({HOW_TO + "a.md": "`kGood` `call.make_it()` `TheirClass`\n`net/no_file.h` `word`\n",
+                          "net/b.cc": "int kGood; make_it(); // TheirClassToo\n"})
+        self.assertEqual(tree.unknown_identifiers(), [f"{HOW_TO}a.md:1: no source has TheirClass"])
 
     def test_a_picture_that_the_package_lacks(self):
         files = {PACKAGE: "README.md doc\ndocs/*.md doc/docs\n", "README.md": "![p](docs/p.svg)\n", "docs/a.md": "[up](../README.md)\n",
