@@ -9,14 +9,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "replica/control/fields.h"
 #include "replica/server/digest.h"
-#include "wire/bytes.h"
 
 namespace cepheus::replica {
 namespace {
-
-using wire::ByteReader;
-using wire::ByteWriter;
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};
 constexpr std::size_t kPage = 4096;
@@ -61,6 +58,16 @@ wire::Result<void> lock_record(const wire::UniqueFd& file, const std::string& pa
                     path + " is in use by another process: end that process first");
 }
 
+// All but the marks.
+void fields(auto& io, Is<StoredReplica> auto& v) {
+  io(v.volume);
+  fields(io, v.geometry);
+  io(v.place, v.count, v.boot);
+  fields(io, v.record.promised);
+  fields(io, v.record.config);
+  io.one_of(v.record.loss, Loss::kNone, Loss::kAll);
+}
+
 }  // namespace
 
 std::string boot_id() {
@@ -71,69 +78,36 @@ std::string boot_id() {
 
 std::vector<std::uint8_t> encode_record(const StoredReplica& stored, std::uint64_t sequence) {
   std::vector<std::uint8_t> out;
-  ByteWriter w(out);
-  const ReplicaRecord& r = stored.record;
-  w.bytes(kMagic);
-  w.u32(0);  // the length of all before the checksum
-  w.u64(sequence);
-  w.text(stored.volume);
-  w.u64(stored.geometry.size);
-  w.u32(stored.geometry.block);
-  w.u32(stored.geometry.chunk);
-  w.u8(stored.place);
-  w.u8(stored.count);
-  w.text(stored.boot);
-  w.u64(r.promised.number);
-  w.u64(r.promised.writer);
-  w.u64(r.config.epoch.number);
-  w.u64(r.config.epoch.writer);
-  w.u64(r.config.version);
-  w.u32(r.config.members.bits());
-  w.u8(static_cast<std::uint8_t>(r.loss));
-  for (const std::uint64_t word : r.marks.words()) w.u64(word);
+  Put put(out);
+  put(kMagic, std::uint32_t{0}, sequence);  // 0: the length of all before the checksum
+  fields(put, stored);
+  for (const std::uint64_t word : stored.record.marks.words()) put(word);
   wire::store_be32(out.data() + kMagic.size(), static_cast<std::uint32_t>(out.size()));
-  const Digest digest = digest_of(out);
-  w.bytes(digest);
+  put(digest_of(out));
   return out;
 }
 
 std::optional<DecodedRecord> decode_record(std::span<const std::uint8_t> slot) {
-  ByteReader head(slot);
-  std::array<std::uint8_t, kMagic.size()> magic{};
-  head.bytes(magic);
-  const std::size_t length = head.u32();
-  if (!head.is_whole() || magic != kMagic || length > slot.size() ||
-      slot.size() - length < sizeof(Digest)) {
+  Get head(slot);
+  std::uint32_t length = 0;
+  head(kMagic, length);
+  if (!head.is_whole() || length > slot.size() || slot.size() - length < sizeof(Digest)) {
     return std::nullopt;
   }
   const Digest digest = digest_of(slot.first(length));
   if (std::memcmp(digest.data(), slot.data() + length, digest.size()) != 0) return std::nullopt;
   if (length < kMagic.size() + 4) return std::nullopt;
-  ByteReader r(slot.first(length).subspan(kMagic.size() + 4));
+  Get get(slot.first(length).subspan(kMagic.size() + 4));
   DecodedRecord v;
-  v.sequence = r.u64();
-  v.stored.volume = r.text();
-  Geometry& g = v.stored.geometry;
-  g.size = r.u64();
-  g.block = r.u32();
-  g.chunk = r.u32();
-  v.stored.place = r.u8();
-  v.stored.count = r.u8();
-  v.stored.boot = r.text();
-  ReplicaRecord& record = v.stored.record;
-  record.promised.number = r.u64();
-  record.promised.writer = r.u64();
-  record.config.epoch.number = r.u64();
-  record.config.epoch.writer = r.u64();
-  record.config.version = r.u64();
-  record.config.members = Members::of_bits(r.u32());
-  record.loss = static_cast<Loss>(r.u8());
-  if (!r.is_whole() || g.chunk == 0 || r.left() != (g.chunks() + std::size_t{63}) / 64 * 8) {
+  get(v.sequence);
+  fields(get, v.stored);
+  const Geometry& g = v.stored.geometry;
+  if (!get.is_whole() || g.chunk == 0 || get.left() != (g.chunks() + std::size_t{63}) / 64 * 8) {
     return std::nullopt;
   }
-  std::vector<std::uint64_t> words(r.left() / 8);
-  for (std::uint64_t& word : words) word = r.u64();
-  record.marks = ChunkBitmap(g.chunks(), std::move(words));
+  std::vector<std::uint64_t> words(get.left() / 8);
+  for (std::uint64_t& word : words) get(word);
+  v.stored.record.marks = ChunkBitmap(g.chunks(), std::move(words));
   return v;
 }
 
