@@ -14,8 +14,6 @@
 #include <cstring>
 #include <memory>
 
-#include "support/reports/shared_turn.h"
-
 namespace cepheus::reports {
 namespace {
 
@@ -24,8 +22,8 @@ using wire::ErrorCode;
 using wire::UniqueFd;
 
 constexpr std::string_view kSuffix = ".calls";
-// Turns at clearing; empty, so it takes no memory of /dev/shm.
-constexpr char kTurns[] = ".clearing";
+// Locked by the process that clears; empty, so it takes no memory of /dev/shm.
+constexpr char kClearing[] = ".clearing";
 constexpr int kMostNames = 16;  // of the default directory
 constexpr char kRemedy[] = "; set CEPHEUS_REPORT_DIR to another directory";
 
@@ -251,8 +249,9 @@ bool ReportDirectory::replace(const std::string& name, std::span<const std::uint
 
 void ReportDirectory::clear() const {
   if (!is_ours()) return;
-  const UniqueFd turns(openat(fd_.get(), kTurns, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (turns.is_open() && !SharedTurn(turns.get()).take()) return;
+  const UniqueFd turn(
+      openat(fd_.get(), kClearing, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (turn.is_open() && flock(turn.get(), LOCK_EX | LOCK_NB) != 0) return;
   const nanoseconds now = now_of_files();
   clear_hidden(now);
   std::vector<Entry> reports = list();

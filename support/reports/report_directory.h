@@ -72,8 +72,8 @@ class ReportDirectory {
   // what was mapped of it stays mapped, with or without effect.
   void end(Own& report) const;
 
-  // By whoever is at it; returns once all that ended before this call is looked at, or will be.
-  // Nothing, in directories of other users.
+  // Nothing while another process clears, which leaves later reports to the next one, and in
+  // directories of other users.
   void clear() const;
 
  private:
