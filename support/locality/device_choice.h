@@ -9,9 +9,7 @@
 
 #include <hwloc.h>
 
-#include <compare>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,18 +17,11 @@
 
 namespace cepheus::locality {
 
-// Compared member by member; less is nearer.
-struct Distance {
-  int far_cores = 0;          // of the process's processing units, those at other nodes
-  std::uint64_t latency = 0;  // between NUMA nodes, in the firmware's unit; 0: it says nothing
-  int steps_up = 0;           // in the tree from the device's slot to what has all those cores, too
-  auto operator<=>(const Distance&) const = default;
-};
-
 struct DevicePlace {
   std::string name;
-  std::string at;                    // "NUMA node 1"; empty: it has no place
-  std::optional<Distance> distance;  // null: it has no place
+  std::string at;  // "NUMA node 1"; empty: it has no place
+  // Of the process's processing units, those at other nodes: fewer is nearer. Null: it has no place.
+  std::optional<int> far_cores;
 };
 
 class DeviceChoice {

@@ -9,7 +9,6 @@ namespace cepheus::locality {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 class DevicesOfTwoNodes : public testing::Test {
@@ -52,10 +51,10 @@ TEST_F(DevicesOfTwoNodes, WithoutAPlaceKeepTheirTurns) {
             "the only one with a place: at NUMA node 0, process on NUMA node 1");
 }
 
-TEST_F(DevicesOfTwoNodes, HaveTheDistanceThatTheFirmwareTells) {
-  const DeviceChoice choice = choose("1", {"mlx5_0", "mlx5_1"});
-  EXPECT_EQ(choice.places()[0].distance, (Distance{1, 21, 1}));
-  EXPECT_EQ(choice.places()[1].distance, (Distance{0, 10, 0}));
+TEST_F(DevicesOfTwoNodes, AreFarFromTheCoresOfOtherNodes) {
+  const DeviceChoice choice = choose("0,1,3", {"mlx5_0", "mlx5_1"});
+  EXPECT_EQ(choice.places()[0].far_cores, 2);
+  EXPECT_EQ(choice.places()[1].far_cores, 1);
 }
 
 TEST(DevicesOfASyntheticMachine, HaveNoPlace) {
@@ -65,15 +64,6 @@ TEST(DevicesOfASyntheticMachine, HaveNoPlace) {
   const DeviceChoice choice(machine->topology(), cpus("8-15").get(), names);
   EXPECT_THAT(choice.order(), ElementsAre(0, 1));
   EXPECT_EQ(choice.cores_at(), "NUMA node 1");
-}
-
-// What the firmware says of ways decides between devices that are all at other nodes.
-TEST(DevicesOfThreeNodes, AreNearIfTheWayIsShort) {
-  const Machine machine = three_nodes();
-  const std::vector<std::string> names = {"far", "near"};
-  const DeviceChoice choice(machine.topology(), cpus("0").get(), names);
-  EXPECT_THAT(choice.order(), ElementsAre(1, 0));
-  EXPECT_THAT(choice.why(1), HasSubstr("nearest: at NUMA node 2"));
 }
 
 }  // namespace
