@@ -2,6 +2,7 @@
 // which sizes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -48,21 +49,14 @@ class CallReport {
 
  private:
   static const char* text_of(Route route, bool attended) {
-    switch (route) {
-      case Route::kEager:
-        return attended ? "eager lane" : "ibcast: eager lane";
-      case Route::kBulk:
-        return attended ? "bulk lane" : "ibcast: bulk lane";
-      case Route::kHosts:
-        return attended ? "hosts" : "ibcast: hosts";
-      case Route::kTree:
-        return attended ? "point to point" : "ibcast: point to point";
-      case Route::kSaved:
-        break;
-    }
-    static const std::string unattended = std::string("ibcast: ") + host::implementation();
-    return attended ? host::implementation() : unattended.c_str();
+    const auto texts = [](const std::string& before) {
+      return std::array{before + "eager lane", before + "bulk lane", before + "hosts",
+                        before + "point to point", before + host::implementation()};
+    };
+    static const auto kBlocking = texts(""), kOthers = texts("ibcast: ");
+    return (attended ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
   }
+
   void open(const host::Communicator& comm) {
     tried_ = true;
     const int rank = host::rank(comm);

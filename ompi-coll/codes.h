@@ -6,44 +6,28 @@
 
 namespace cepheus::ompi {
 
+struct CodePair {
+  int theirs;
+  coll::Code ours;
+};
+inline constexpr CodePair kCodes[] = {{OMPI_SUCCESS, coll::Code::kDone},
+                                      {OMPI_ERROR, coll::Code::kFailed},
+                                      {OMPI_ERR_OUT_OF_RESOURCE, coll::Code::kNoMemory},
+                                      {MPI_ERR_TRUNCATE, coll::Code::kTruncated},
+                                      {MPI_ERR_COUNT, coll::Code::kCountsDiffer},
+                                      {MPI_ERR_ROOT, coll::Code::kRootsDiffer},
+                                      {MPI_ERR_TRUNCATE, coll::Code::kEmpty}};
+
 constexpr coll::Code to_code(int rc) {
-  switch (rc) {
-    case OMPI_SUCCESS:
-      return coll::Code::kDone;
-    case OMPI_ERROR:
-      return coll::Code::kFailed;
-    case OMPI_ERR_OUT_OF_RESOURCE:
-      return coll::Code::kNoMemory;
-    case MPI_ERR_TRUNCATE:
-      return coll::Code::kTruncated;
-    case MPI_ERR_COUNT:
-      return coll::Code::kCountsDiffer;
-    case MPI_ERR_ROOT:
-      return coll::Code::kRootsDiffer;
-    default:
-      return static_cast<coll::Code>(rc);
+  for (const CodePair& each : kCodes) {
+    if (each.theirs == rc) return each.ours;
   }
+  return static_cast<coll::Code>(rc);
 }
 
 constexpr int from_code(coll::Code code) {
-  switch (code) {
-    case coll::Code::kDone:
-      return OMPI_SUCCESS;
-    case coll::Code::kPending:
-      return OMPI_ERR_WOULD_BLOCK;
-    case coll::Code::kNotServed:
-      return OMPI_ERR_NOT_AVAILABLE;
-    case coll::Code::kFailed:
-      return OMPI_ERROR;
-    case coll::Code::kNoMemory:
-      return OMPI_ERR_OUT_OF_RESOURCE;
-    case coll::Code::kTruncated:
-    case coll::Code::kEmpty:
-      return MPI_ERR_TRUNCATE;
-    case coll::Code::kCountsDiffer:
-      return MPI_ERR_COUNT;
-    case coll::Code::kRootsDiffer:
-      return MPI_ERR_ROOT;
+  for (const CodePair& each : kCodes) {
+    if (each.ours == code) return each.theirs;
   }
   return static_cast<int>(code);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "collectives/core/rules.h"
@@ -11,21 +12,9 @@ namespace cepheus::coll {
 using Kind = ControlMessage::Kind;
 
 const char* name(Cause cause) {
-  switch (cause) {
-    case Cause::kWork:
-      return "work";
-    case Cause::kWatchdog:
-      return "watchdog";
-    case Cause::kDevice:
-      return "device";
-    case Cause::kLeader:
-      return "leader";
-    case Cause::kLost:
-      return "lost";
-    case Cause::kCount:
-      break;
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"work", "watchdog", "device", "leader", "lost"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Cause::kCount));
+  return kNames[static_cast<std::size_t>(cause)];
 }
 
 ControlMessage Agreement::message(Kind kind, std::uint64_t unit, std::uint64_t value) const {

@@ -31,7 +31,13 @@ class Counters {
   static constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kCount);
 
   void add(Which which) { bump(values_[static_cast<std::size_t>(which)]); }
-  void add_broadcast(Route route, bool attended);
+  void add_broadcast(Route route, bool attended) {
+    constexpr Which kBlocking[] = {Which::kEager, Which::kBulk, Which::kHosts, Which::kSaved,
+                                   Which::kSaved};
+    constexpr Which kOthers[] = {Which::kIbcastEager, Which::kIbcastBulk, Which::kIbcastHosts,
+                                 Which::kIbcastTree, Which::kIbcastSaved};
+    add((attended ? kBlocking : kOthers)[static_cast<std::size_t>(route)]);
+  }
   void add_fallback(Cause cause) { bump(fallbacks_[static_cast<std::size_t>(cause)]); }
 
   // The numbers themselves, which tools read while they grow: by Which, and by Cause.
@@ -45,6 +51,10 @@ class Counters {
   std::array<unsigned long long, kCauses> fallbacks_{};
 };
 
-Counters& counters();
+// Of this process.
+inline Counters& counters() {
+  static Counters instance;
+  return instance;
+}
 
 }  // namespace cepheus::coll

@@ -6,19 +6,7 @@
 namespace cepheus::replica {
 namespace {
 
-const char* name_of(Loss loss) {
-  switch (loss) {
-    case Loss::kNone:
-      return "none";
-    case Loss::kProcess:
-      return "program";
-    case Loss::kMemory:
-      return "memory";
-    case Loss::kAll:
-      break;
-  }
-  return "all";
-}
+constexpr const char* kLosses[] = {"none", "program", "memory", "all"};  // as Loss
 
 }  // namespace
 
@@ -43,7 +31,7 @@ std::string ReplicaServer::status() const {
         {"writer", record.config.epoch.writer},
         {"version", record.config.version},
         {"members", members}}},
-      {"loss", name_of(record.loss)},
+      {"loss", kLosses[static_cast<std::size_t>(record.loss)]},
       {"marked_chunks", record.marks.count()},
       {"has_writer", engine_->has_writer()},
       {"group", data_path_.state()}};

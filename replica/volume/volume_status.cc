@@ -6,21 +6,8 @@
 namespace cepheus::replica {
 namespace {
 
-const char* name_of(Writer::Phase phase) {
-  switch (phase) {
-    case Writer::Phase::kAcquiring:
-      return "acquiring";
-    case Writer::Phase::kRecovering:
-      return "recovering";
-    case Writer::Phase::kServing:
-      return "serving";
-    case Writer::Phase::kFenced:
-      return "fenced";
-    case Writer::Phase::kFailed:
-      break;
-  }
-  return "failed";
-}
+// As Writer::Phase.
+constexpr const char* kPhases[] = {"acquiring", "recovering", "serving", "fenced", "failed"};
 
 struct Bytes {
   std::uint64_t offset = 0, length = 0;
@@ -78,7 +65,7 @@ std::string Volume::status_json() const {
   const Epoch epoch = engine_->epoch();
   return nlohmann::json{{"volume", options_.volume},
                         {"role", "writer"},
-                        {"phase", name_of(engine_->phase())},
+                        {"phase", kPhases[static_cast<std::size_t>(engine_->phase())]},
                         {"failure", failure()},
                         {"lost", lost},
                         {"epoch", {{"number", epoch.number}, {"writer", epoch.writer}}},
