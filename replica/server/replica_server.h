@@ -86,7 +86,6 @@ class ReplicaServer {
   std::uint64_t writer_link_ = 0;  // that pinged last
   Progress progress_;
   int disk_error_ = 0;
-  bool ends_ = false;
   std::atomic<bool> stop_asked_{false};
   std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };

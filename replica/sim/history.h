@@ -51,7 +51,6 @@ class History {
   // What is wrong with a read of `reader` that found `value` in `block`; nothing, if all is well.
   std::optional<std::string> read(const Times& times, unsigned reader, std::size_t block,
                                   std::uint64_t value);
-  std::uint64_t writes() const { return writes_.size() - 1; }
 
  private:
   static constexpr Instant kNever = Instant::max();

@@ -13,16 +13,13 @@ namespace {
 // Power that is lost everywhere, and disks that are replaced: at about the time of something else.
 void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
   const auto add = [&](Fault::Kind kind) {
-    Fault fault;
-    fault.kind = kind;
     const std::size_t other = plan.faults.empty() ? 0 : random.below(plan.faults.size());
     const bool is_near = !plan.faults.empty() && random.chance(0.7);
-    fault.at = is_near ? plan.faults[other].at + random.between(Duration{0}, Duration{10ms})
-                       : Instant{random.between(Duration{0}, Duration{150ms})};
-    fault.replica = random.between(0, plan.replicas - 1);
-    fault.step = random.between(0, 1);
-    fault.length = random.between(Duration{1ms}, Duration{20ms});
-    plan.faults.push_back(fault);
+    const Instant at = is_near
+                           ? plan.faults[other].at + random.between(Duration{0}, Duration{10ms})
+                           : Instant{random.between(Duration{0}, Duration{150ms})};
+    plan.faults.push_back({kind, at, random.between(0, plan.replicas - 1), random.between(0, 1),
+                           random.between(Duration{1ms}, Duration{20ms})});
   };
   for (unsigned i = random.chance(0.25) ? random.between(1, 3) : 0; i > 0; --i) {
     add(Fault::Kind::kPowerLoss);
@@ -33,11 +30,8 @@ void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
 }
 
 Fault hang(cepheus::sim::Random& random, unsigned replicas) {
-  Fault fault;
-  fault.kind = Fault::Kind::kHungDisk;
-  fault.at = Instant{random.between(Duration{0}, Duration{150ms})};
-  fault.replica = random.between(0, replicas - 1);
-  fault.step = random.between(0, 2);
+  Fault fault{Fault::Kind::kHungDisk, Instant{random.between(Duration{0}, Duration{150ms})},
+              random.between(0, replicas - 1), random.between(0, 2)};
   // Evicted after 100 ms and more.
   fault.length =
       random.between(Duration{1ms}, random.chance(0.5) ? Duration{30ms} : Duration{300ms});
@@ -91,12 +85,10 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   const bool is_one = random.chance(0.5);
   const unsigned count = random.between(0, 7);
   for (unsigned i = 0; i < count; ++i) {
-    Fault fault;
-    fault.kind = static_cast<Fault::Kind>(random.below(8));
-    fault.at = Instant{random.between(Duration{0}, Duration{150ms})};
-    fault.replica = random.between(0, plan.replicas - 1);
-    fault.step = random.between(0, 25);
-    fault.length = random.between(Duration{100us}, Duration{40ms});
+    Fault fault{static_cast<Fault::Kind>(random.below(8)),
+                Instant{random.between(Duration{0}, Duration{150ms})},
+                random.between(0, plan.replicas - 1), random.between(0, 25),
+                random.between(Duration{100us}, Duration{40ms})};
     if (fault.kind == Fault::Kind::kHostCrash) {
       if (!loses_memory) fault.kind = Fault::Kind::kReplicaCrash;
       fault.replica = loses_memory && is_one ? forgetful : fault.replica;
@@ -105,37 +97,27 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   }
   // Deaths of a writer and of a replica at about the same time are where mistakes hide.
   if (random.chance(0.4)) {
-    Fault fault;
-    fault.kind = random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall;
-    fault.at = (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
-               random.between(Duration{0}, Duration{15ms});
-    fault.step = random.between(0, 25);
-    fault.length = random.between(Duration{5ms}, Duration{60ms});
-    plan.faults.push_back(fault);
+    plan.faults.push_back(
+        {random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall,
+         (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
+             random.between(Duration{0}, Duration{15ms}),
+         0, random.between(0, 25), random.between(Duration{5ms}, Duration{60ms})});
   }
   // A writer that dies among its first writes, of which no bitmap knows before.
   if (random.chance(0.3)) {
-    Fault death;
-    death.kind = Fault::Kind::kWriterCrash;
-    death.at = Instant{random.between(Duration{500us}, Duration{3ms})};
-    death.step = random.between(0, 60);
-    death.length = random.between(Duration{4ms}, Duration{20ms});
-    plan.faults.push_back(death);
+    plan.faults.push_back(
+        {Fault::Kind::kWriterCrash, Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
+         random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
   }
   // A writer that dies just after it gave a replica up for its silence.
   if (random.chance(0.2)) {
-    Fault pause;
-    pause.kind = Fault::Kind::kPause;
-    pause.at = Instant{random.between(Duration{5ms}, Duration{100ms})};
-    pause.replica = random.between(0, plan.replicas - 1);
-    pause.length = random.between(Duration{11ms}, Duration{20ms});
-    Fault death;
-    death.kind = Fault::Kind::kWriterCrash;
-    death.at = pause.at + random.between(Duration{7ms}, Duration{10ms});
-    death.step = random.between(0, 40);
-    death.length = random.between(Duration{4ms}, Duration{20ms});
+    const Fault pause{
+        Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
+        random.between(0, plan.replicas - 1), 0, random.between(Duration{11ms}, Duration{20ms})};
     plan.faults.push_back(pause);
-    plan.faults.push_back(death);
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,
+                           random.between(0, 40), random.between(Duration{4ms}, Duration{20ms})});
   }
   plan.is_direct = cepheus::sim::Random(seed * 2).chance(0.3);
   for (Fault& fault : plan.faults) {

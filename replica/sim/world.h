@@ -73,7 +73,6 @@ class ReplicaHost {
     landing_.reset();
     memory_[block] = value;
   }
-  const std::vector<std::uint64_t>& memory() const { return memory_; }
   const std::vector<std::uint64_t>& disk() const { return disk_; }
   const ReplicaRecord& record() const { return record_; }
   // Since it was named as one that has everything: its program ended; its memory was lost.
@@ -112,7 +111,6 @@ class WriterHost {
   void live_on() { crash_in_ = 0; }
   bool is_up() const { return engine_ != nullptr; }
   Writer& engine() { return *engine_; }
-  void on_connected(unsigned replica, Link* link);
   void on_answer(Link& link, const Answer& answer);
   void on_hang_up(Link& link);
   void fail_group();
@@ -146,8 +144,9 @@ class WriterHost {
   };
 
   void after(Duration delay, std::function<void()> what);
-  template <typename Event>
-  void handle(Event event);
+  // Tells the engine of it, and carries out what comes of that.
+  template <typename Event, typename... Arguments>
+  void handle(Event event, const Arguments&... arguments);
   void run(WriterActions& actions);
   void dial(unsigned replica, Duration delay);
   void form(const WriterAction& action);

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {
@@ -24,11 +26,11 @@ void WriterHost::after(Duration delay, std::function<void()> what) {
   });
 }
 
-template <typename Event>
-void WriterHost::handle(Event event) {
+template <typename Event, typename... Arguments>
+void WriterHost::handle(Event event, const Arguments&... arguments) {
   if (!is_up()) return;
   WriterActions actions;
-  event(actions);
+  std::invoke(event, *engine_, world_.events.now(), arguments..., actions);
   engine_->check_consistent();
   run(actions);
   if (!is_up()) return;
@@ -96,7 +98,7 @@ void WriterHost::arm() {
   after(wait, [this, at] {
     if (armed_ != at) return;
     armed_ = Instant::max();
-    handle([&](WriterActions& out) { engine_->on_timer(world_.events.now(), out); });
+    handle(&Writer::on_timer);
   });
 }
 
@@ -156,7 +158,7 @@ void WriterHost::dial(unsigned replica, Duration delay) {
     Link* const link = world_.connect(index_, replica);
     if (link == nullptr) return dial(replica, 1ms);
     links_[replica] = link;
-    handle([&](WriterActions& out) { engine_->on_connected(world_.events.now(), replica, out); });
+    handle(&Writer::on_connected, replica);
   });
 }
 
@@ -170,23 +172,17 @@ void WriterHost::on_answer(Link& link, const Answer& answer) {
     after(world_.soon(200), [this, group = group_] {
       if (group_ != group || group->is_dropped) return;
       group->is_formed = true;
-      handle([&](WriterActions& out) {
-        engine_->on_formed(world_.events.now(), group->generation, out);
-      });
+      handle(&Writer::on_formed, group->generation);
     });
     return;
   }
-  handle([&](WriterActions& out) {
-    engine_->on_answer(world_.events.now(), link.replica, answer, out);
-  });
+  handle(&Writer::on_answer, link.replica, answer);
 }
 
 void WriterHost::on_hang_up(Link& link) {
   if (links_[link.replica] != &link) return;
   links_[link.replica] = nullptr;
-  handle([&](WriterActions& out) {
-    engine_->on_disconnected(world_.events.now(), link.replica, out);
-  });
+  handle(&Writer::on_disconnected, link.replica);
 }
 
 void WriterHost::form(const WriterAction& action) {
@@ -205,9 +201,7 @@ void WriterHost::form(const WriterAction& action) {
   }
   after(5ms, [this, group = group_] {
     if (group_ != group || group->is_dropped || group->is_formed) return;
-    handle([&](WriterActions& out) {
-      engine_->on_group_failed(world_.events.now(), group->generation, group->joining, out);
-    });
+    handle(&Writer::on_group_failed, group->generation, group->joining);
   });
 }
 
@@ -221,10 +215,7 @@ void WriterHost::drop() {
 
 void WriterHost::fail_group() {
   if (!is_up() || !group_ || group_->is_dropped) return;
-  const auto generation = group_->generation;
-  handle([&](WriterActions& out) {
-    engine_->on_group_failed(world_.events.now(), generation, {}, out);
-  });
+  handle(&Writer::on_group_failed, group_->generation, Members{});
 }
 
 void WriterHost::write(const WriterAction& action) {
@@ -261,9 +252,7 @@ void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
     after(world_.soon(5000), [this, group, replica] {
       if (group_ != group || group->is_dropped) return;
       const Members suspects = world_.random.chance(0.5) ? Members::only(replica) : Members{};
-      handle([&](WriterActions& out) {
-        engine_->on_group_failed(world_.events.now(), group->generation, suspects, out);
-      });
+      handle(&Writer::on_group_failed, group->generation, suspects);
     });
     return;
   }
@@ -279,7 +268,7 @@ void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
       // Fixed, so that completions come in the order of posting.
       after(20us, [this, group, attempt = landing.attempt] {
         if (group_ != group || group->is_dropped) return;
-        handle([&](WriterActions& out) { engine_->on_written(world_.events.now(), attempt, out); });
+        handle(&Writer::on_written, attempt);
       });
     }
   }
@@ -304,9 +293,7 @@ void WriterHost::read(const WriterAction& action) {
     after(world_.soon(ok ? 60 : 3000), [this, group, ok, taken, found, action] {
       if (group_ != group) return;
       if (ok) found_[action.io.id] = {taken, found};
-      handle([&](WriterActions& out) {
-        engine_->on_read(world_.events.now(), action.attempt, ok, out);
-      });
+      handle(&Writer::on_read, action.attempt, ok);
     });
   });
 }
@@ -347,9 +334,7 @@ void WriterHost::copy(const WriterAction& action) {
       }
       after(world_.soon(60), [this, group, failed, action] {
         if (group_ != group) return;
-        handle([&](WriterActions& out) {
-          engine_->on_copied(world_.events.now(), action.attempt, failed, out);
-        });
+        handle(&Writer::on_copied, action.attempt, failed);
       });
     });
   });
@@ -392,9 +377,7 @@ void WriterHost::submit(IoRequest request) {
   }
   open_[request.id] = io;
   ++world_.outcome.operations;
-  handle([&](WriterActions& out) {
-    if (!engine_->submit(world_.events.now(), request, out)) open_.erase(request.id);
-  });
+  handle(&Writer::submit, request);
 }
 
 }  // namespace cepheus::replica::sim
