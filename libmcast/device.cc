@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <vector>
 
-#include "libmcast/candidate_devices.h"
+#include "support/locality/device_choice.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -15,6 +16,11 @@ namespace {
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 std::uint32_t bytes_of(ibv_mtu mtu) { return 128u << mtu; }  // IBV_MTU_256 = 1 ... IBV_MTU_4096 = 5
+
+struct FreeList {
+  void operator()(ibv_device** list) const { ibv_free_device_list(list); }
+};
+using DeviceList = std::unique_ptr<ibv_device*, FreeList>;
 
 // What a device library in this process has to say about a device that is not there.
 std::string hint() {
@@ -41,26 +47,45 @@ ibv_gid gid_of(wire::Ipv4 address) {
 }
 
 Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
-  const CandidateDevices candidates(options.name);
-  if (candidates.host_has_none()) {
+  int count = 0;
+  const DeviceList list(ibv_get_device_list(&count));
+  std::vector<std::string> names;
+  std::vector<std::size_t> order;  // indices in which to try them
+  for (int i = 0; list && i < count; ++i) {
+    names.emplace_back(ibv_get_device_name(list.get()[i]));
+    if (options.name.empty() || names.back() == options.name) order.push_back(names.size() - 1);
+  }
+  if (names.empty()) {
     return fail(MCAST_ERR_NO_DEVICE,
                 "this host has no RDMA device" + hint() +
                     ": load its driver, or run on an emulated fabric (cepheus-run)");
   }
+  if (order.empty()) {
+    return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +
+                                         ": ibv_devices lists what there is");
+  }
+  std::optional<locality::DeviceChoice> choice;  // null: there is none, or it can't be made
+  if (order.size() > 1) {
+    if (const auto machine = locality::Machine::load()) {
+      choice.emplace(machine->topology(), machine->cores_of_process().get(), names);
+      order = choice->order();
+    }
+  }
+  const auto why = [&](std::size_t i) -> std::string {
+    if (!options.name.empty()) return "asked for by name";
+    if (names.size() == 1) return "the only one";
+    return choice ? choice->why(i) : "the first that serves; hwloc can't tell what is near";
+  };
   std::string tried;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
+  for (const std::size_t i : order) {
     std::unique_ptr<Device> device(new Device);
-    const auto opened = device->open_port(candidates.device(i), options);
+    const auto opened = device->open_port(list.get()[i], options);
     if (opened) {
-      device->why_ = candidates.why(i);
+      device->why_ = why(i);
       return device;
     }
     if (opened.error().status == MCAST_ERR_INVALID) return tl::unexpected(opened.error());
-    tried += (tried.empty() ? "" : "; ") + candidates.name(i) + ": " + opened.error().text;
-  }
-  if (tried.empty()) {
-    return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +
-                                         ": ibv_devices lists what there is");
+    tried += (tried.empty() ? "" : "; ") + names[i] + ": " + opened.error().text;
   }
   return fail(MCAST_ERR_NO_DEVICE, "no RDMA device can serve: " + tried + hint());
 }
