@@ -53,6 +53,19 @@ mcast_status_t with(Group* group, Body&& body) noexcept {
   });
 }
 
+// `others` as Memory::create's.
+inline mcast_status_t register_memory(mcast_context_h context, void* address, std::size_t length,
+                                      int others, mcast_mem_h* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = nullptr;
+  if (address == nullptr || length == 0) return invalid("there is no memory to register");
+  return with(from(context), [&](Context& c) {
+    auto memory = Memory::create(c.share_device(), c.fork_generation(), address, length, others);
+    if (memory) *out = handle(memory->release());
+    return status_of(memory);
+  });
+}
+
 inline mrp::MrpMember member_of(const mcast_member_t& m) {
   return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0, ntohs(m.control_port),
           ntohl(m.token)};

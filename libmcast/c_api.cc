@@ -293,14 +293,7 @@ void mcast_recv_release(mcast_group_h group, void* data) {
 
 mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length,
                                   mcast_mem_h* out) {
-  if (out == nullptr) return invalid("out is null");
-  *out = nullptr;
-  if (address == nullptr || length == 0) return invalid("there is no memory to register");
-  return with(from(context), [&](Context& c) {
-    auto memory = Memory::create(c.share_device(), c.fork_generation(), address, length);
-    if (memory) *out = handle(memory->release());
-    return status_of(memory);
-  });
+  return register_memory(context, address, length, 0, out);
 }
 
 struct ibv_mr* mcast_mem_verbs(mcast_mem_h mem) {

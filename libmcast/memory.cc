@@ -8,26 +8,15 @@ namespace cepheus::mcast {
 
 Expected<std::unique_ptr<Memory>> Memory::create(std::shared_ptr<const Device> device,
                                                  std::uint64_t fork_generation, void* address,
-                                                 std::size_t length) {
-  auto region = device->register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
+                                                 std::size_t length, int others) {
+  auto region = device->register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | others);
   const bool writable = region.has_value();
-  if (!writable && region.error().status == MCAST_ERR_INVALID) {
+  if (!writable && others == 0 && region.error().status == MCAST_ERR_INVALID) {
     region = device->register_memory(address, length, 0);
   }
   if (!region) return tl::unexpected(region.error());
   return std::unique_ptr<Memory>(
-      new Memory(std::move(device), fork_generation, std::move(*region), writable, false));
-}
-
-Expected<std::unique_ptr<Memory>> Memory::create_writable(std::shared_ptr<const Device> device,
-                                                          std::uint64_t fork_generation,
-                                                          void* address, std::size_t length,
-                                                          int more) {
-  auto region = device->register_memory(address, length,
-                                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | more);
-  if (!region) return tl::unexpected(region.error());
-  return std::unique_ptr<Memory>(
-      new Memory(std::move(device), fork_generation, std::move(*region), true, true));
+      new Memory(std::move(device), fork_generation, std::move(*region), writable, others != 0));
 }
 
 bool Memory::covers(const void* address, std::size_t length) const {

@@ -15,16 +15,12 @@ namespace cepheus::mcast {
 // The caller's memory (mcast_mem_h).
 class Memory {
  public:
-  // Memory that can't be written to is registered for sending only. The device stays open until the
+  // `others`: what others may do to it, as ibv_reg_mr's access. Memory that can't be written to, and
+  // that nobody else may write to, is registered for sending only. The device stays open until the
   // memory is deregistered, so that this may come after the end of the context.
   static Expected<std::unique_ptr<Memory>> create(std::shared_ptr<const Device> device,
                                                   std::uint64_t fork_generation, void* address,
-                                                  std::size_t length);
-  // Others may write to it; with IBV_ACCESS_REMOTE_READ in `more` they may read it, too.
-  static Expected<std::unique_ptr<Memory>> create_writable(std::shared_ptr<const Device> device,
-                                                           std::uint64_t fork_generation,
-                                                           void* address, std::size_t length,
-                                                           int more = 0);
+                                                  std::size_t length, int others);
 
   bool covers(const void* address, std::size_t length) const;
   // Null if it has no such part.

@@ -61,31 +61,15 @@ mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length,
   });
 }
 
-namespace {
-
-mcast_status_t register_open(mcast_context_h context, void* address, size_t length, int more,
-                             mcast_mem_h* out) {
-  if (out == nullptr) return invalid("out is null");
-  *out = nullptr;
-  if (address == nullptr || length == 0) return invalid("there is no memory to register");
-  return with(from(context), [&](Context& c) {
-    auto memory =
-        Memory::create_writable(c.share_device(), c.fork_generation(), address, length, more);
-    if (memory) *out = handle(memory->release());
-    return status_of(memory);
-  });
-}
-
-}  // namespace
-
 mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address, size_t length,
                                            mcast_mem_h* out) {
-  return register_open(context, address, length, 0, out);
+  return register_memory(context, address, length, IBV_ACCESS_REMOTE_WRITE, out);
 }
 
 mcast_status_t mcast_mem_register_shared(mcast_context_h context, void* address, size_t length,
                                          mcast_mem_h* out) {
-  return register_open(context, address, length, IBV_ACCESS_REMOTE_READ, out);
+  return register_memory(context, address, length,
+                         IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ, out);
 }
 
 mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
