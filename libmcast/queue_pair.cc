@@ -18,18 +18,30 @@ ibv_sge sge_of(const Piece& piece) {
           piece.lkey};
 }
 
-ibv_send_wr write_of(std::uint64_t wr_id, ibv_sge& sge, const RegionPlace& place,
-                     std::optional<std::uint32_t> imm) {
+// `wr` refers to `sge`.
+ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t wr_id, ibv_sge& sge, std::uint32_t imm) {
   ibv_send_wr wr{};
   wr.wr_id = wr_id;
   wr.sg_list = &sge;
   wr.num_sge = sge.length > 0 ? 1 : 0;
-  wr.opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+  wr.opcode = opcode;
   wr.send_flags = IBV_SEND_SIGNALED;
-  wr.imm_data = htonl(imm.value_or(0));
+  wr.imm_data = htonl(imm);
+  return wr;
+}
+
+ibv_send_wr write_of(std::uint64_t wr_id, ibv_sge& sge, const RegionPlace& place,
+                     std::optional<std::uint32_t> imm) {
+  ibv_send_wr wr = request(imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE, wr_id, sge,
+                           imm.value_or(0));
   wr.wr.rdma.remote_addr = place.offset;
   wr.wr.rdma.rkey = place.rkey;
   return wr;
+}
+
+bool post(ibv_qp* pair, ibv_send_wr wr) {
+  ibv_send_wr* bad = nullptr;
+  return ibv_post_send(pair, &wr, &bad) == 0;
 }
 
 }  // namespace
@@ -163,23 +175,13 @@ void QueuePair::stop() {
 
 bool QueuePair::post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm) {
   ibv_sge sge = sge_of(piece);
-  ibv_send_wr wr{};
-  wr.wr_id = wr_id;
-  wr.sg_list = &sge;
-  wr.num_sge = piece.length > 0 ? 1 : 0;
-  wr.opcode = IBV_WR_SEND_WITH_IMM;
-  wr.send_flags = IBV_SEND_SIGNALED;
-  wr.imm_data = htonl(imm);
-  ibv_send_wr* bad = nullptr;
-  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+  return post(handle_.get(), request(IBV_WR_SEND_WITH_IMM, wr_id, sge, imm));
 }
 
 bool QueuePair::post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
                            std::optional<std::uint32_t> imm) {
   ibv_sge sge = sge_of(piece);
-  ibv_send_wr wr = write_of(wr_id, sge, place, imm);
-  ibv_send_wr* bad = nullptr;
-  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+  return post(handle_.get(), write_of(wr_id, sge, place, imm));
 }
 
 bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announcement,
@@ -190,8 +192,7 @@ bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announce
   ibv_send_wr wr = write_of(silent, list, {wire::Announcement::kKey, 0}, std::nullopt);
   wr.send_flags = 0;
   wr.next = &write;
-  ibv_send_wr* bad = nullptr;
-  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+  return post(handle_.get(), wr);
 }
 
 bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {
