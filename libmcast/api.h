@@ -1,13 +1,16 @@
-// What the files of the C face share: handles, locks, outcomes as statuses.
+// What the files of the C face share: handles, locks, outcomes as statuses. No exception leaves a
+// call, and the text of its mistake stays for mcast_last_error().
 #pragma once
 
 #include <arpa/inet.h>
 #include <endian.h>
 #include <mcast/write.h>
 
+#include <exception>
+#include <new>
+
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
-#include "libmcast/guarded.h"
 #include "libmcast/memory.h"
 #include "libmcast/sized.h"
 
@@ -21,6 +24,20 @@ inline Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
 inline mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
 inline mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
 inline mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
+
+// Runs `body`, which returns a status; whatever it throws becomes one.
+template <typename Body>
+mcast_status_t guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return set_last_error(MCAST_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return set_last_error(MCAST_ERR_FABRIC, e.what());
+  }
+}
+
+inline mcast_status_t invalid(const char* text) { return set_last_error(MCAST_ERR_INVALID, text); }
 
 template <typename T>
 mcast_status_t status_of(const Expected<T>& outcome) {

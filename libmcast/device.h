@@ -1,6 +1,8 @@
 // One port of a verbs device that can serve: active, Ethernet, with a RoCE v2 IPv4 GID.
 #pragma once
 
+#include <infiniband/verbs.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,11 +12,36 @@
 #include <string>
 
 #include "libmcast/failure.h"
-#include "libmcast/verbs_handles.h"
 #include "wire/times.h"
 #include "wire/types.h"
 
 namespace cepheus::mcast {
+
+// Owners of libibverbs' objects.
+struct VerbsDeleter {
+  void operator()(ibv_context* p) const { ibv_close_device(p); }
+  void operator()(ibv_pd* p) const { ibv_dealloc_pd(p); }
+  void operator()(ibv_comp_channel* p) const { ibv_destroy_comp_channel(p); }
+  void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
+  void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
+};
+
+struct MrDeleter {
+  std::atomic<std::uint64_t>* registered_bytes =
+      nullptr;  // of the device, which outlives the region
+
+  void operator()(ibv_mr* p) const {
+    registered_bytes->fetch_sub(p->length, std::memory_order_relaxed);
+    ibv_dereg_mr(p);
+  }
+};
+
+using ContextHandle = std::unique_ptr<ibv_context, VerbsDeleter>;
+using PdHandle = std::unique_ptr<ibv_pd, VerbsDeleter>;
+using ChannelHandle = std::unique_ptr<ibv_comp_channel, VerbsDeleter>;
+using CqHandle = std::unique_ptr<ibv_cq, VerbsDeleter>;
+using QpHandle = std::unique_ptr<ibv_qp, VerbsDeleter>;
+using MrHandle = std::unique_ptr<ibv_mr, MrDeleter>;
 
 struct DeviceOptions {
   std::string name;    // empty: of those that can serve the one nearest to the process's cores
