@@ -96,6 +96,9 @@ struct RequestMessage {
   Progress progress{};
 };
 
+// The number of the region that is a replica's data, in every group of a volume.
+inline constexpr std::uint16_t kDataRegion = 1;
+
 struct JoinReply {
   std::array<std::uint8_t, 16> member{};  // mcast_member_t
   std::array<std::uint8_t, 32> region{};  // mcast_region_t of all data; zeros with kCepheus

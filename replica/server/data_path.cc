@@ -6,8 +6,6 @@
 
 #include <cstring>
 
-#include "replica/control/data_region.h"
-
 namespace cepheus::replica {
 
 wire::Result<void> DataPath::open() {

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 
-#include "replica/control/data_region.h"
 #include "replica/control/volume_key.h"
 
 namespace cepheus::replica {
