@@ -1,16 +1,74 @@
 // coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "collectives/communicators.h"
+#include "collectives/core/counters.h"
 #include "collectives/group/transport.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
-#include "ompi-coll/variables.h"
 
 namespace {
 
 using namespace cepheus::ompi;
+using namespace cepheus::coll;
+
+// MPI_T performance variables (coll_cepheus_<name>; `ompi_info --all` lists them).
+struct Variable {
+  const char* name;
+  const char* help;
+};
+constexpr Variable kVariables[] = {
+    {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
+    {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
+    {"bcasts_hosts", "Broadcasts among one rank of each host, and from there inside the hosts"},
+    {"bcasts_saved",
+     "Broadcasts that Open MPI's own algorithms served, or that ended point to point"},
+    {"ibcasts_eager", "Non-blocking broadcasts by multicast that were copied through buffers"},
+    {"ibcasts_bulk", "Non-blocking broadcasts by multicast straight between the callers' buffers"},
+    {"ibcasts_hosts",
+     "Non-blocking broadcasts among one rank of each host, and from there inside the hosts"},
+    {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
+    {"ibcasts_saved", "Non-blocking broadcasts that Open MPI's own algorithm served"},
+    {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
+    {"repairs_sent", "Pieces of broadcasts sent point to point after the fabric broke"},
+    {"groups", "Multicast groups set up"},
+    {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
+};
+static_assert(std::size(kVariables) == Counters::kKinds);
+
+int read_registered_bytes(const mca_base_pvar_t*, void* value, void*) {
+  *static_cast<unsigned long long*>(value) = Transport::instance().registered_bytes();
+  return OPAL_SUCCESS;
+}
+
+void register_one(const mca_base_component_t* component, const std::string& name,
+                  const std::string& help, int kind, mca_base_get_value_fn_t read, void* value) {
+  (void)mca_base_component_pvar_register(
+      component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, kind,
+      MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+      static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                        MCA_BASE_PVAR_FLAG_CONTINUOUS),
+      read, nullptr, nullptr, value);
+}
+
+void register_variables(const mca_base_component_t* component) {
+  const auto count = [&](const std::string& name, const std::string& help, auto& value) {
+    register_one(component, name, help, MCA_BASE_PVAR_CLASS_COUNTER, nullptr, &value);
+  };
+  for (std::size_t i = 0; i < Counters::kKinds; ++i) {
+    count(kVariables[i].name, kVariables[i].help, counters().values()[i]);
+  }
+  for (std::size_t i = 0; i < Counters::kCauses; ++i) {
+    const std::string cause = name(static_cast<Cause>(i));
+    count("fallbacks_" + cause,
+          "Times that the multicast groups of a communicator were given up: " + cause,
+          counters().fallbacks()[i]);
+  }
+  register_one(component, "registered_bytes", "Memory that is registered with the device",
+               MCA_BASE_PVAR_CLASS_LEVEL, read_registered_bytes, nullptr);
+}
 
 extern "C" int cepheus_register(void);
 
@@ -25,15 +83,15 @@ extern "C" int cepheus_open(void) {
   }
   output_stream() = opal_output_open(nullptr);
   // Errors are at level 0: they are always told.
-  opal_output_set_verbosity(output_stream(), std::max(0, cepheus::coll::parameters().verbose));
+  opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();
   return OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_close(void) {
-  cepheus::coll::end_background_progress();
-  cepheus::coll::Transport::instance().close();
+  end_background_progress();
+  Transport::instance().close();
   opal_output_close(output_stream());
   return OMPI_SUCCESS;
 }

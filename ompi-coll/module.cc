@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "collectives/bcast.h"
+#include "collectives/communicators.h"
 #include "collectives/core/eligibility.h"
 #include "collectives/core/parameters.h"
-#include "ompi-coll/attributes.h"
 #include "ompi-coll/buffer.h"
 #include "ompi-coll/codes.h"
 #include "ompi-coll/host_objects.h"
@@ -104,6 +104,52 @@ extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type
   *request =
       make_persistent_request(*module->state, {memory, static_cast<size_t>(count), type, root});
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+}
+
+// The ends of communicators: attributes whose deletion comes while messages still flow.
+//
+// By the time Open MPI disables a module its communicator can't communicate any more, but attribute
+// callbacks run before that: on MPI_Comm_free for the communicator itself, and first thing in
+// MPI_Finalize for MPI_COMM_SELF.
+int comm_keyval = MPI_KEYVAL_INVALID;
+int self_keyval = MPI_KEYVAL_INVALID;
+
+extern "C" int cepheus_on_comm_free(MPI_Comm, int, void* value, void*) {
+  free_communicator(*static_cast<CommunicatorState*>(value));
+  return MPI_SUCCESS;
+}
+
+extern "C" int cepheus_on_finalize(MPI_Comm, int, void*, void*) {
+  finalize_communicators();
+  return MPI_SUCCESS;
+}
+
+int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
+  if (*keyval != MPI_KEYVAL_INVALID) return OMPI_SUCCESS;
+  ompi_attribute_fn_ptr_union_t copy, remove;
+  // A duplicate has a module, and so a state, of its own.
+  copy.attr_communicator_copy_fn = [](MPI_Comm, int, void*, void*, void*, int* flag, auto...) {
+    *flag = 0;
+    return MPI_SUCCESS;
+  };
+  remove.attr_communicator_delete_fn = on_delete;
+  return ompi_attr_create_keyval(COMM_ATTR, copy, remove, keyval, nullptr, 0, nullptr);
+}
+
+// From now on `comm` is served until it, or the program, ends. OMPI_SUCCESS or Open MPI's error.
+int attach(ompi_communicator_t* comm, CommunicatorState& state) {
+  int rc = make_keyval(&comm_keyval, cepheus_on_comm_free);
+  // For communicators that are never freed.
+  if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID && host::will_finalize()) {
+    rc = make_keyval(&self_keyval, cepheus_on_finalize);
+    ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
+    if (rc == OMPI_SUCCESS)
+      rc = ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
+  }
+  if (rc == OMPI_SUCCESS)
+    rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, &state, false);
+  if (rc == OMPI_SUCCESS) watch_communicator(state);
+  return rc;
 }
 
 extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
