@@ -29,6 +29,13 @@ mcast_context_params_t context_params() {
   return params;
 }
 
+// Zeros if there is none.
+mcast_context_attr_t attributes_of(mcast_context_h context) {
+  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
+  if (context != nullptr) (void)mcast_context_query(context, &attr);
+  return attr;
+}
+
 }  // namespace
 
 Transport& Transport::instance() {
@@ -39,8 +46,7 @@ Transport& Transport::instance() {
 mcast_status_t Transport::open(std::string& why, bool again) {
   std::lock_guard<std::mutex> guard(open_mutex_);
   if (outcome_ == MCAST_OK) {
-    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
-    if (mcast_context_query(context_, &attr) == MCAST_OK && attr.is_up != 0) return MCAST_OK;
+    if (attributes_of(context_).is_up != 0) return MCAST_OK;
     if (groups_.load() > 1) {
       why = "the fabric's port is down, and groups of other communicators still hold it";
       return MCAST_ERR_NO_DEVICE;
@@ -70,9 +76,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
 
 uint32_t Transport::host_address() {
   std::lock_guard<std::mutex> guard(open_mutex_);
-  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
-  const bool is_known = outcome_ == MCAST_OK && mcast_context_query(context_, &attr) == MCAST_OK;
-  return is_known ? attr.ipv4 : 0;
+  return outcome_ == MCAST_OK ? attributes_of(context_).ipv4 : 0;
 }
 
 Transport::Opened Transport::open_context() {
@@ -84,11 +88,9 @@ Transport::Opened Transport::open_context() {
     opened.context = nullptr;
     return opened;
   }
-  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
-  if (mcast_context_query(opened.context, &attr) == MCAST_OK) {
-    ReportFile::set_address(wire::Ipv4(attr.ipv4));
-    ReportFile::instance().set_device(std::string(attr.device) + ", " + attr.device_why);
-  }
+  const mcast_context_attr_t attr = attributes_of(opened.context);
+  ReportFile::set_address(wire::Ipv4(attr.ipv4));
+  ReportFile::instance().set_device(std::string(attr.device) + ", " + attr.device_why);
   return opened;
 }
 
@@ -96,12 +98,7 @@ mcast_status_t Transport::open_carrier(std::string& why) {
   carrier_ = "multicast";
   const Carrier wanted = parameters().chosen_carrier();
   if (wanted == Carrier::kDirect) return MCAST_OK;
-  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
-  if (mcast_context_query(context_, &attr) != MCAST_OK) {
-    why = mcast_last_error();
-    return MCAST_ERR_NO_DEVICE;
-  }
-  uct_ = UctDomain::open(attr.device, why);
+  uct_ = UctDomain::open(attributes_of(context_).device, why);
   if (uct_ != nullptr) return MCAST_OK;
   if (wanted == Carrier::kUcx) return MCAST_ERR_NO_DEVICE;
   carrier_ = "multicast, without UCX: " + why;
@@ -119,9 +116,7 @@ std::string Transport::carrier() const { return carrier_; }
 
 std::uint64_t Transport::registered_bytes() {
   std::lock_guard<std::mutex> guard(mutex_);
-  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
-  if (context_ == nullptr || mcast_context_query(context_, &attr) != MCAST_OK) return 0;
-  return attr.registered_bytes;
+  return attributes_of(context_).registered_bytes;
 }
 
 void Transport::close() {
