@@ -122,12 +122,6 @@ static void on_done(void* arg, int error) {
   sem_post(&waiter->done);
 }
 
-static void wait_for(waiter_t* waiter, unsigned parts) {
-  while (parts > 0) {
-    if (sem_wait(&waiter->done) == 0) --parts;
-  }
-}
-
 /* With the bytes that are lost; once, since every request ends so from then on. */
 static void report_loss(const char* what) {
   static atomic_flag is_reported = ATOMIC_FLAG_INIT;
@@ -170,6 +164,16 @@ static int failure(int error, const char* what) {
   return -1;
 }
 
+/* Waits for `parts`. `error`: of what was not taken. 0, or -1 with an error for the client. */
+static int conclude(waiter_t* waiter, unsigned parts, int error, const char* what) {
+  while (parts > 0) {
+    if (sem_wait(&waiter->done) == 0) --parts;
+  }
+  sem_destroy(&waiter->done);
+  if (error == 0) error = waiter->error;
+  return error == 0 ? 0 : failure(error, what);
+}
+
 /* A read where `from` is NULL, else a write. */
 static int transfer(void* to, const void* from, uint32_t count, uint64_t offset, unsigned flags) {
   const size_t most = cepheus_volume_max_request(volume);
@@ -177,7 +181,7 @@ static int transfer(void* to, const void* from, uint32_t count, uint64_t offset,
   sem_init(&waiter.done, 0, 0);
   unsigned parts = 0;
   int error = 0;
-  for (uint32_t at = 0; at < count && error == 0; ++parts) {
+  for (uint32_t at = 0; at < count; ++parts) {
     const size_t length = count - at < most ? count - at : most;
     error = from == NULL ? cepheus_volume_read(volume, (char*)to + at, length, offset + at, flags,
                                                on_done, &waiter)
@@ -186,10 +190,7 @@ static int transfer(void* to, const void* from, uint32_t count, uint64_t offset,
     if (error != 0) break;
     at += (uint32_t)length;
   }
-  wait_for(&waiter, parts);
-  sem_destroy(&waiter.done);
-  if (error == 0) error = waiter.error;
-  return error == 0 ? 0 : failure(error, from == NULL ? "read" : "write");
+  return conclude(&waiter, parts, error, from == NULL ? "read" : "write");
 }
 
 static int pread_volume(void* handle, void* buffer, uint32_t count, uint64_t offset,
@@ -209,13 +210,8 @@ static int flush_volume(void* handle, uint32_t flags) {
   (void)handle, (void)flags;
   waiter_t waiter = {.error = 0};
   sem_init(&waiter.done, 0, 0);
-  int error = cepheus_volume_flush(volume, 0, on_done, &waiter);
-  if (error == 0) {
-    wait_for(&waiter, 1);
-    error = waiter.error;
-  }
-  sem_destroy(&waiter.done);
-  return error == 0 ? 0 : failure(error, "flush");
+  const int error = cepheus_volume_flush(volume, 0, on_done, &waiter);
+  return conclude(&waiter, error == 0 ? 1 : 0, error, "flush");
 }
 
 static struct nbdkit_plugin plugin = {

@@ -44,12 +44,9 @@ class Check {
       const AllDigests& found = blocks_.at(offset);
       for (std::size_t i = 0; i < found.size(); ++i) {
         std::cout << " " << replicas_[i].address() << (i + 1 < found.size() ? "," : "");
-        const auto same =
-            std::find(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(i), found[i]);
-        if (same != found.begin() + static_cast<std::ptrdiff_t>(i)) {
-          std::cout << " (as "
-                    << replicas_[static_cast<std::size_t>(same - found.begin())].address() << ")";
-        }
+        std::size_t same = 0;
+        while (found[same] != found[i]) ++same;
+        if (same < i) std::cout << " (as " << replicas_[same].address() << ")";
       }
       std::cout << "\n";
     }
