@@ -5,6 +5,7 @@
 #include <mcast/verbs.h>
 #include <mcast/wait.h>
 
+#include <array>
 #include <cstring>
 
 #include "libmcast/api.h"
@@ -55,31 +56,21 @@ mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, 
 }  // namespace
 
 const char* mcast_status_string(mcast_status_t status) {
-  switch (status) {
-    case MCAST_OK:
-      return "ok";
-    case MCAST_INPROGRESS:
-      return "in progress";
-    case MCAST_ERR_INVALID:
-      return "invalid argument or state";
-    case MCAST_ERR_AGAIN:
-      return "no room now";
-    case MCAST_ERR_NO_DEVICE:
-      return "no device that can serve";
-    case MCAST_ERR_NO_MEMORY:
-      return "out of memory";
-    case MCAST_ERR_REJECTED:
-      return "registration refused";
-    case MCAST_ERR_TIMED_OUT:
-      return "registration timed out";
-    case MCAST_ERR_ID_IN_USE:
-      return "group belongs to another leader";
-    case MCAST_ERR_FABRIC:
-      return "fabric failed";
-    case MCAST_ERR_CANCELED:
-      return "canceled";
-  }
-  return "unknown status";
+  // From MCAST_INPROGRESS down.
+  static constexpr std::array kTexts = {"in progress",
+                                        "ok",
+                                        "invalid argument or state",
+                                        "no room now",
+                                        "no device that can serve",
+                                        "out of memory",
+                                        "registration refused",
+                                        "registration timed out",
+                                        "group belongs to another leader",
+                                        "fabric failed",
+                                        "canceled"};
+  static_assert(kTexts.size() == MCAST_INPROGRESS - MCAST_ERR_CANCELED + 1);
+  const auto place = static_cast<std::size_t>(MCAST_INPROGRESS - status);
+  return place < kTexts.size() ? kTexts[place] : "unknown status";
 }
 
 const char* mcast_last_error(void) { return last_error(); }
