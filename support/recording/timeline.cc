@@ -17,30 +17,14 @@ Track track_of(const Sighting& seen) {
   return {Timeline::process_of(seen.node), 10u + 2u * seen.port + (leaves ? 1u : 0u)};
 }
 
-const char* word_for(PacketKind kind) {
-  switch (kind) {
-    case PacketKind::kData:
-      return "data ";
-    case PacketKind::kAck:
-      return "ACK ";
-    case PacketKind::kNak:
-      return "NAK ";
-    case PacketKind::kRnrNak:
-      return "RNR NAK ";
-    case PacketKind::kCnp:
-      return "CNP";
-    case PacketKind::kControl:
-      return "registration";
-    case PacketKind::kOther:
-      break;
-  }
-  return "packet";
-}
+// As PacketKind.
+constexpr const char* kWords[] = {"packet",   "data ", "ACK ",        "NAK ",
+                                  "RNR NAK ", "CNP",   "registration"};
 
 bool has_psn(PacketKind kind) { return kind == PacketKind::kData || is_feedback(kind); }
 
 std::string name_of_packet(const Sighting& seen) {
-  std::string name = word_for(seen.kind);
+  std::string name = kWords[static_cast<std::size_t>(seen.kind)];
   if (has_psn(seen.kind)) name += std::to_string(seen.number);
   return seen.is_repeat ? name + " again" : name;
 }
@@ -103,8 +87,9 @@ void Timeline::see(const Sighting& seen) {
   if (node_of(seen) == nullptr) return;
   switch (seen.event) {
     case Event::kArrives:
+      return arrived(seen, put(seen));
     case Event::kLeaves:
-      return packet(seen);
+      return left(seen, put(seen));
     case Event::kCounts:
       return counted(seen);
     case Event::kPosted:
@@ -128,23 +113,12 @@ Place Timeline::put(const Sighting& seen) {
   slice.args["from"] = name_of(seen.source);
   slice.args["to"] = name_of(seen.destination);
   const auto at = last_.find(track);
-  if (at == last_.end()) {
-    last_.emplace(track, slice);
-  } else {
+  if (at != last_.end()) {
     slice.at_ns = std::max(slice.at_ns, at->second.at_ns + 1);
     flush(track, at->second, slice.at_ns);
-    at->second = slice;
   }
+  last_.insert_or_assign(track, slice);
   return {track, slice.at_ns};
-}
-
-void Timeline::packet(const Sighting& seen) {
-  const Place place = put(seen);
-  if (seen.event == Event::kArrives) {
-    arrived(seen, place);
-  } else {
-    left(seen, place);
-  }
 }
 
 void Timeline::arrived(const Sighting& seen, Place place) {

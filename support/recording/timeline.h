@@ -76,7 +76,6 @@ class Timeline {
   using Spans = std::map<Waiting, Span>;
 
   void name_tracks();
-  void packet(const Sighting& seen);
   void arrived(const Sighting& seen, Place place);
   void left(const Sighting& seen, Place place);
   void put_under_way(const Sighting& seen, Place place);
