@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Every test that docs/protocol.md names as showing a promise is there.
+"""Each rule of docs/protocol.md names the tests that show it, and these tests exist.
 
+A rule is an item of a numbered list with MUST or SHOULD. Each rule of net/rules.def that is for safety or speed is on the page, too.
 usage: promises_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
 """
 
@@ -10,9 +11,11 @@ import re
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-TITLE = "## What shows it"
 GOOGLE_TEST = re.compile(r"\b(?:TYPED_TEST|TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)")
 UNITTEST = re.compile(r"^ +def (test_\w+)", re.MULTILINE)
+ITEM = re.compile(r"\d+\. ")
+SHOWN = re.compile(r"\bShown\s+by\b(.*?)(?:\n\s*\n|\Z)", re.DOTALL)
+ENGINE_RULE = re.compile(r"^CEPHEUS_RULE\((\w+)", re.MULTILINE)
 
 
 def tests():
@@ -27,22 +30,60 @@ def tests():
     return names
 
 
-def rows():
-    """(promise, names that show it) of the table."""
-    text = (SOURCE / "docs/protocol.md").read_text(encoding="utf-8").split(TITLE, 1)[1].split("\n## ", 1)[0]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")][1:]
-    return [(promise, re.findall(r"`([^`]+)`", shown)) for promise, shown in cells]
+def rules_of(page):
+    """The numbered rules of a page."""
+    rules, item = [], None
+    for line in page.splitlines():
+        if ITEM.match(line):
+            item = [line]
+            rules.append(item)
+        elif line and not line.startswith(" "):
+            item = None
+        elif item is not None:
+            item.append(line)
+    texts = ["\n".join(rule) for rule in rules]
+    return [text for text in texts if "MUST" in text or "SHOULD" in text]
+
+
+def shown_by(rule):
+    """The names of tests in the paragraph behind "Shown by"."""
+    found = SHOWN.search(rule)
+    return re.findall(r"`([^`]+)`", found.group(1)) if found else []
 
 
 class Promises(unittest.TestCase):
+    def setUp(self):
+        self.page = (SOURCE / "docs/protocol.md").read_text(encoding="utf-8")
+
     def test_each_names_tests_that_exist(self):
         there = tests()
-        self.assertGreater(len(rows()), 10)
-        for promise, names in rows():
-            with self.subTest(promise):
-                self.assertTrue(names, "nothing is named")
-                missing = [name for name in names if name not in there and not (SOURCE / name).exists() and name != "cepheus-sim"]
-                self.assertEqual(missing, [])
+        rules = rules_of(self.page)
+        self.assertGreater(len(rules), 100)
+        for rule in rules:
+            with self.subTest(" ".join(rule.split())[:60]):
+                self.assertTrue(shown_by(rule), "it names no test")
+                self.assertEqual([name for name in shown_by(rule) if name not in there], [])
+
+    def test_other_names_of_tests_on_the_page_exist(self):
+        there = tests()
+        suites = {name for name in there if "." not in name}
+        named = re.findall(r"`([A-Z]\w+\.[A-Z]\w+|test_\w+)`", self.page)
+        self.assertEqual([name for name in named if name.split(".")[0] in suites and name not in there], [])
+
+    def test_each_rule_of_the_engines_is_one(self):
+        text = " ".join(rules_of(self.page))
+        names = ENGINE_RULE.findall((SOURCE / "net/rules.def").read_text(encoding="utf-8"))
+        self.assertGreater(len(names), 20)
+        self.assertEqual([name for name in names if f"`{name}`" not in text], [])
+
+
+class Rules(unittest.TestCase):
+    """The check itself."""
+
+    def test_are_the_numbered_items_with_must_or_should(self):
+        page = "1. It MUST. Shown\n   by `A.B`,\n   `C`.\n\n   `More`.\n2. It may.\n\nIt MUST.\n\n3. It SHOULD.\n# Title\n   MUST\n"
+        self.assertEqual(rules_of(page), ["1. It MUST. Shown\n   by `A.B`,\n   `C`.\n\n   `More`.", "3. It SHOULD."])
+        self.assertEqual([shown_by(rule) for rule in rules_of(page)], [["A.B", "C"], []])
 
 
 if __name__ == "__main__":
