@@ -7,6 +7,7 @@
 
 #include "collectives/sim/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
+#include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::coll::sim {
 namespace {
@@ -14,9 +15,11 @@ namespace {
 TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   const std::uint64_t first = cepheus::sim::first_seed();
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
-  const SeedsResult result = run_seeds(first, 2000, 10, [](const SeedFailure& failure) {
-    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text;
-  });
+  const auto result = cepheus::sim::run_seeds(
+      first, 2000, 1, 10, [](std::uint64_t seed) { return run_seed(seed); },
+      [](const cepheus::sim::FailedSeed& failure) {
+        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text;
+      });
   // Something has happened to them.
   EXPECT_GT(result.sum.multicast, 20 * result.seeds);
   EXPECT_GT(result.sum.tree, result.seeds / 10);
@@ -29,7 +32,7 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.changes, result.seeds / 20);
 }
 
-class FailoverRule : public testing::TestWithParam<Rule> {};
+class FailoverRule : public testing::TestWithParam<std::string> {};
 
 // Where the search begins: some rules need a rare job.
 std::uint64_t seed_near(const std::string& rule) {
@@ -40,13 +43,15 @@ std::uint64_t seed_near(const std::string& rule) {
 }
 
 TEST_P(FailoverRule, SwitchedOffFailsASeed) {
-  const RuleResult result = check_rule(GetParam(), seed_near(GetParam().name), 20'000);
-  ASSERT_FALSE(result.text.empty()) << "no seed needs it: " << GetParam().says;
-  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(result.seed), result.text.c_str());
+  const auto found = cepheus::sim::first_failure(
+      seed_near(GetParam()), 20'000, [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
+      [](std::uint64_t seed) { return run_seed(seed); });
+  ASSERT_TRUE(found) << "no seed needs it";
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed), found->text.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailoverRule, testing::ValuesIn(kRules),
-                         [](const auto& rule) { return std::string(rule.param.name); });
+                         [](const auto& rule) { return rule.param; });
 
 TEST(SimulatedJob, RunsTheSameAgain) {
   const JobOutcome once = run_seed(7), other = run_seed(8), again = run_seed(7);

@@ -1,9 +1,6 @@
 // The rules that keep a volume's promises, each to be switched off by whoever wants to see what it is for.
 #pragma once
 
-#include <iterator>
-#include <string_view>
-
 namespace cepheus::replica {
 
 struct Rules {
@@ -20,27 +17,20 @@ struct Rules {
   bool evict_hung_disk = true;       // a replica goes if its disk hangs while others' do not
 };
 
-inline constexpr const char* kRules[] = {"mark_before_data",    "fencing",
-                                         "all_before_ack",      "copy_before_serving",
-                                         "copy_before_in_sync", "least_loss_is_source",
-                                         "flush_before_clear",  "new_disk_lacks_all",
-                                         "repeat_after_loss",   "admit_loss",
-                                         "evict_hung_disk"};
-
-// False if there is no rule of that name.
-inline bool set_rule(Rules& rules, std::string_view name, bool value) {
-  bool Rules::*const members[] = {&Rules::mark_before_data,    &Rules::fencing,
-                                  &Rules::all_before_ack,      &Rules::copy_before_serving,
-                                  &Rules::copy_before_in_sync, &Rules::least_loss_is_source,
-                                  &Rules::flush_before_clear,  &Rules::new_disk_lacks_all,
-                                  &Rules::repeat_after_loss,   &Rules::admit_loss,
-                                  &Rules::evict_hung_disk};
-  for (unsigned i = 0; i < std::size(kRules); ++i) {
-    if (name != kRules[i]) continue;
-    rules.*members[i] = value;
-    return true;
-  }
-  return false;
-}
+struct Rule {
+  const char* name;
+  bool Rules::*member;
+};
+inline constexpr Rule kRules[] = {{"mark_before_data", &Rules::mark_before_data},
+                                  {"fencing", &Rules::fencing},
+                                  {"all_before_ack", &Rules::all_before_ack},
+                                  {"copy_before_serving", &Rules::copy_before_serving},
+                                  {"copy_before_in_sync", &Rules::copy_before_in_sync},
+                                  {"least_loss_is_source", &Rules::least_loss_is_source},
+                                  {"flush_before_clear", &Rules::flush_before_clear},
+                                  {"new_disk_lacks_all", &Rules::new_disk_lacks_all},
+                                  {"repeat_after_loss", &Rules::repeat_after_loss},
+                                  {"admit_loss", &Rules::admit_loss},
+                                  {"evict_hung_disk", &Rules::evict_hung_disk}};
 
 }  // namespace cepheus::replica

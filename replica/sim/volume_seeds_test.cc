@@ -6,7 +6,8 @@
 #include <cstdio>
 
 #include "fabric-sim/checked/first_seed.h"
-#include "replica/sim/volume_campaign.h"
+#include "fabric-sim/checked/seeds.h"
+#include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {
 namespace {
@@ -14,10 +15,12 @@ namespace {
 TEST(VolumeSeeds, HoldEveryInvariant) {
   const std::uint64_t first = cepheus::sim::first_seed();
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
-  const VolumeResult result = run_seeds(first, 1500, 1, {}, 10, [](const VolumeFailure& failure) {
-    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text
-                  << "\n  replay: " << replay_line(failure.seed, {});
-  });
+  const auto result = cepheus::sim::run_seeds(
+      first, 1500, 1, 10, [](std::uint64_t seed) { return run_seed(seed); },
+      [](const cepheus::sim::FailedSeed& failure) {
+        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text
+                      << "\n  replay: cepheus-volume-sim --trace --seed " << failure.seed;
+      });
   // Something has happened to them.
   EXPECT_GT(result.sum.acknowledged, 150u * result.seeds / 2);
   EXPECT_GT(result.sum.takeovers, 2 * result.seeds);
@@ -33,20 +36,19 @@ TEST(VolumeSeeds, HoldWhereTheyOnceDidNot) {
   }
 }
 
-class VolumeRule : public testing::TestWithParam<const char*> {};
+class VolumeRule : public testing::TestWithParam<Rule> {};
 
 TEST_P(VolumeRule, SwitchedOffFailsASeed) {
   Rules rules;
-  ASSERT_TRUE(set_rule(rules, GetParam(), false));
-  for (std::uint64_t seed = 1; seed <= 12000; ++seed) {
-    if (!run_seed(seed, rules).failure) continue;
-    EXPECT_FALSE(run_seed(seed).failure) << "seed " << seed << " fails with the rule, too";
-    return;
-  }
-  ADD_FAILURE() << "no seed fails without " << GetParam();
+  rules.*GetParam().member = false;
+  const auto found = cepheus::sim::first_failure(
+      1, 12000, [&](std::uint64_t seed) { return run_seed(seed, rules); },
+      [](std::uint64_t seed) { return run_seed(seed); });
+  EXPECT_TRUE(found) << "no seed fails without " << GetParam().name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VolumeRule, testing::ValuesIn(kRules));
+INSTANTIATE_TEST_SUITE_P(All, VolumeRule, testing::ValuesIn(kRules),
+                         [](const auto& rule) { return rule.param.name; });
 
 TEST(VolumeSeeds, RunTheSameAgain) {
   const auto once = run_seed(7), again = run_seed(7);

@@ -15,6 +15,14 @@ World::World(const VolumePlan& p, const Rules& r, std::uint64_t seed, bool trace
   }
 }
 
+void World::Outcome::operator+=(const Outcome& other) {
+  steps += other.steps;
+  operations += other.operations;
+  acknowledged += other.acknowledged;
+  evicted += other.evicted;
+  takeovers += other.takeovers;
+}
+
 void World::fail(const std::string& what) {
   say("FAILED: " + what);
   if (!outcome.failure) outcome.failure = what;

@@ -187,6 +187,7 @@ class World {
   struct Outcome {
     std::optional<std::string> failure;
     std::uint64_t steps = 0, operations = 0, acknowledged = 0, evicted = 0, takeovers = 0;
+    void operator+=(const Outcome& other);  // but for `failure`
   };
   Outcome run();
 

@@ -1,0 +1,103 @@
+// A program that runs a simulation by seeds. Exit code 0: every seed held, or every rule is needed;
+// 1: some seed failed, or no seed needed a rule; 2: bad usage.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iostream>
+
+#include "fabric-sim/checked/first_seed.h"
+#include "fabric-sim/checked/seeds.h"
+
+namespace cepheus::sim {
+
+template <typename Outcome>
+struct SeedProgram {
+  using Rules = std::vector<std::string>;
+  std::string name;
+  std::string about;
+  Rules rules;         // that can be switched off
+  unsigned most_jobs;  // 1: runs share state
+  // One seed, without the rules `off`.
+  std::function<Outcome(std::uint64_t seed, const Rules& off, bool trace)> run;
+  std::function<std::string(const Outcome& sum)> summary;
+
+  int start(int argc, char** argv) const {
+    CLI::App app(about);
+    Arguments a;
+    a.jobs = std::clamp(std::thread::hardware_concurrency(), 1u, most_jobs);
+    app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
+    app.add_option("--first", a.first, "first seed; by default one of today's");
+    if (most_jobs > 1) {
+      app.add_option("--jobs", a.jobs, "runs at a time; by default one on each core")
+          ->check(CLI::Range(1u, most_jobs));
+    }
+    app.add_option("--seed", a.seed, "run this seed only");
+    app.add_flag("--trace", a.trace, "print what happens; with --seed")->needs("--seed");
+    app.add_option("--disable", a.off, "switch a rule off (may be repeated)")
+        ->check(CLI::IsMember(rules));
+    app.add_flag("--mutation-check", a.mutation_check,
+                 "switch each rule off in turn and print the first seed that fails");
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      return app.exit(e) == 0 ? 0 : 2;
+    }
+    if (a.mutation_check) return check_rules(a);
+    return a.seed ? run_one(a) : run_many(a);
+  }
+
+ private:
+  struct Arguments {
+    std::uint64_t seeds = 2000;
+    std::uint64_t first = first_seed();
+    unsigned jobs = 1;
+    std::optional<std::uint64_t> seed;
+    bool trace = false, mutation_check = false;
+    Rules off;
+  };
+
+  void print_failure(const FailedSeed& failure, const Arguments& a) const {
+    std::cout << "seed " << failure.seed << ": " << failure.text << "\n  replay: " << name
+              << " --seed " << failure.seed;
+    for (const std::string& rule : a.off) std::cout << " --disable " << rule;
+    std::cout << " --trace" << std::endl;
+  }
+
+  int run_one(const Arguments& a) const {
+    const Outcome outcome = run(*a.seed, a.off, a.trace);
+    if (outcome.failure) {
+      print_failure({*a.seed, *outcome.failure}, a);
+      return 1;
+    }
+    std::cout << "seed " << *a.seed << ": ok: " << summary(outcome) << '\n';
+    return 0;
+  }
+
+  int run_many(const Arguments& a) const {
+    constexpr std::size_t kMostFailures = 10;
+    const auto result = run_seeds(
+        a.first, a.seeds, a.jobs, kMostFailures,
+        [&](std::uint64_t seed) { return run(seed, a.off, false); },
+        [&](const FailedSeed& failure) { print_failure(failure, a); });
+    std::cout << result.seeds << " seeds from " << a.first << ": " << result.failures.size()
+              << " failed; " << summary(result.sum) << '\n';
+    return result.failures.empty() ? 0 : 1;
+  }
+
+  int check_rules(const Arguments& a) const {
+    bool all = true;
+    std::cout << "| rule switched off | first failing seed | how it failed |\n|---|---|---|\n";
+    for (const std::string& rule : rules) {
+      const auto found = first_failure(
+          a.first, a.seeds, [&](std::uint64_t seed) { return run(seed, {rule}, false); },
+          [&](std::uint64_t seed) { return run(seed, {}, false); });
+      all = all && found.has_value();
+      std::cout << "| `" << rule << "` | " << (found ? std::to_string(found->seed) : "none")
+                << " | " << (found ? found->text : "not caught") << " |" << std::endl;
+    }
+    return all ? 0 : 1;
+  }
+};
+
+}  // namespace cepheus::sim

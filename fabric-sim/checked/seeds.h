@@ -1,0 +1,68 @@
+// Many seeds of a simulation, and which of them fail. An outcome has a `failure`, and can be added up
+// by +=.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace cepheus::sim {
+
+struct FailedSeed {
+  std::uint64_t seed = 0;
+  std::string text;
+};
+
+template <typename Outcome>
+struct SeedsResult {
+  std::uint64_t seeds = 0;  // that were run
+  Outcome sum{};            // without `failure`
+  std::vector<FailedSeed> failures;
+};
+
+// Seeds [first, first + seeds) by run(seed) on `jobs` threads; ends early at `most` failures.
+// `on_failure` hears of each as it is found, one at a time.
+template <typename Run, typename OnFailure>
+auto run_seeds(std::uint64_t first, std::uint64_t seeds, unsigned jobs, std::size_t most, Run run,
+               OnFailure on_failure) {
+  SeedsResult<std::invoke_result_t<Run, std::uint64_t>> result;
+  std::mutex mutex;  // guards `result`, and calls of `on_failure`
+  std::atomic<std::uint64_t> next{0};
+  const auto work = [&] {
+    for (std::uint64_t at = next++; at < seeds; at = next++) {
+      const auto outcome = run(first + at);
+      const std::lock_guard lock(mutex);
+      ++result.seeds;
+      result.sum += outcome;
+      if (!outcome.failure) continue;
+      result.failures.push_back({first + at, *outcome.failure});
+      on_failure(result.failures.back());
+      if (result.failures.size() >= most) next = seeds;
+    }
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < jobs; ++i) others.emplace_back(work);
+  work();
+  others.clear();
+  return result;
+}
+
+// The first of those seeds that fails by broken(seed) and holds by sound(seed): one that fails with
+// every rule on says nothing about the rule that is off.
+template <typename Broken, typename Sound>
+std::optional<FailedSeed> first_failure(std::uint64_t first, std::uint64_t seeds, Broken broken,
+                                        Sound sound) {
+  for (std::uint64_t seed = first; seed - first < seeds; ++seed) {
+    const auto outcome = broken(seed);
+    if (outcome.failure && !sound(seed).failure) return FailedSeed{seed, *outcome.failure};
+  }
+  return std::nullopt;
+}
+
+}  // namespace cepheus::sim
