@@ -32,8 +32,8 @@ ibv_send_wr request(ibv_wr_opcode opcode, std::uint64_t wr_id, ibv_sge& sge, std
 
 ibv_send_wr write_of(std::uint64_t wr_id, ibv_sge& sge, const RegionPlace& place,
                      std::optional<std::uint32_t> imm) {
-  ibv_send_wr wr = request(imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE, wr_id, sge,
-                           imm.value_or(0));
+  ibv_send_wr wr =
+      request(imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE, wr_id, sge, imm.value_or(0));
   wr.wr.rdma.remote_addr = place.offset;
   wr.wr.rdma.rkey = place.rkey;
   return wr;

@@ -68,8 +68,8 @@ mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* addres
 
 mcast_status_t mcast_mem_register_shared(mcast_context_h context, void* address, size_t length,
                                          mcast_mem_h* out) {
-  return register_memory(context, address, length,
-                         IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ, out);
+  return register_memory(context, address, length, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+                         out);
 }
 
 mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,

@@ -37,7 +37,9 @@ std::vector<Parameter> all_parameters() {
       {"verbose", OPAL_INFO_LVL_3, &p.verbose,
        "0: silent; 1: one line per communicator saying which path its broadcasts take and why; 2: "
        "every lane"},
-      {"mode", OPAL_INFO_LVL_2, &p.mode,
+      {"mode",
+       OPAL_INFO_LVL_2,
+       &p.mode,
        "off: never multicast; try: multicast where the fabric can serve, else Open MPI's own "
        "algorithms; require: end the job with an error where the fabric can't serve",
        {{static_cast<int>(Mode::kOff), "off"},
@@ -72,7 +74,9 @@ std::vector<Parameter> all_parameters() {
        "Ranks of a job that share a host, in a row, where the first alone has the NIC "
        "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode require a "
        "NIC's address; -1: always a NIC's address"},
-      {"carrier", OPAL_INFO_LVL_6, &p.carrier,
+      {"carrier",
+       OPAL_INFO_LVL_6,
+       &p.carrier,
        "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; ucx; "
        "direct",
        {{static_cast<int>(Carrier::kAuto), "auto"},
@@ -81,15 +85,15 @@ std::vector<Parameter> all_parameters() {
         {0, nullptr}}},
       {"set_up_after", OPAL_INFO_LVL_5, &p.set_up_after,
        "Number of broadcasts after which a communicator gets a group, because setting it up costs "
-       "more than a few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
+       "more than a few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets "
+       "0)"},
       {"set_up_bytes", OPAL_INFO_LVL_5, &p.set_up_bytes,
        "Number of broadcast bytes after which it gets one, too"},
       {"ordered_starts", OPAL_INFO_LVL_5, &p.ordered_starts,
        "1: the program starts its persistent broadcasts in the same order on all ranks, also "
        "relative to the communicator's other broadcasts, so multicast may serve them; 0: Open "
        "MPI's own algorithm serves them, because MPI allows any order"},
-      {"mrp_port", OPAL_INFO_LVL_6, &p.mrp_port,
-       "UDP port of the registration protocol; 0: 18516"},
+      {"mrp_port", OPAL_INFO_LVL_6, &p.mrp_port, "UDP port of the registration protocol; 0: 18516"},
       {"max_eager_memory", OPAL_INFO_LVL_5, &p.max_eager_memory,
        "Most memory in bytes that the posted buffers of all communicators of a process may take; "
        "0: 64 MiB, enough for about 1000 communicators of few ranks"},

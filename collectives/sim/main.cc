@@ -31,11 +31,7 @@ std::string summary(const JobOutcome& sum) {
 int main(int argc, char** argv) {
   using namespace cepheus::coll::sim;
   return cepheus::sim::SeedProgram<JobOutcome>{
-      "broadcast-sim",
-      "Jobs that broadcast while their fabric fails, by seeds",
-      kRules,
-      1,
-      run_one,
+      "broadcast-sim", "Jobs that broadcast while their fabric fails, by seeds", kRules, 1, run_one,
       summary}
       .start(argc, argv);
 }

@@ -1,5 +1,7 @@
 // Jobs under seeds: other seeds every day, and every rule is needed.
 // CEPHEUS_FIRST_SEED names another day's first. `broadcast-sim --seed N --trace` shows one seed.
+#include "fabric-sim/checked/seeds.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -7,7 +9,6 @@
 
 #include "collectives/sim/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
-#include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::coll::sim {
 namespace {
@@ -44,7 +45,8 @@ std::uint64_t seed_near(const std::string& rule) {
 
 TEST_P(FailoverRule, SwitchedOffFailsASeed) {
   const auto found = cepheus::sim::first_failure(
-      seed_near(GetParam()), 20'000, [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
+      seed_near(GetParam()), 20'000,
+      [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
       [](std::uint64_t seed) { return run_seed(seed); });
   ASSERT_TRUE(found) << "no seed needs it";
   std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed), found->text.c_str());

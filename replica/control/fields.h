@@ -58,8 +58,8 @@ class Get {
   void one_of(E& v, E first, E last) {
     const std::uint8_t found = r_.u8();
     v = static_cast<E>(found);
-    is_sound_ &= found >= static_cast<std::uint8_t>(first) &&
-                 found <= static_cast<std::uint8_t>(last);
+    is_sound_ &=
+        found >= static_cast<std::uint8_t>(first) && found <= static_cast<std::uint8_t>(last);
   }
   template <typename T>
   void list(std::vector<T>& v, std::size_t most = std::vector<T>().max_size()) {

@@ -15,9 +15,8 @@ void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
   const auto add = [&](Fault::Kind kind) {
     const std::size_t other = plan.faults.empty() ? 0 : random.below(plan.faults.size());
     const bool is_near = !plan.faults.empty() && random.chance(0.7);
-    const Instant at = is_near
-                           ? plan.faults[other].at + random.between(Duration{0}, Duration{10ms})
-                           : Instant{random.between(Duration{0}, Duration{150ms})};
+    const Instant at = is_near ? plan.faults[other].at + random.between(Duration{0}, Duration{10ms})
+                               : Instant{random.between(Duration{0}, Duration{150ms})};
     plan.faults.push_back({kind, at, random.between(0, plan.replicas - 1), random.between(0, 1),
                            random.between(Duration{1ms}, Duration{20ms})});
   };
@@ -105,15 +104,15 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   }
   // A writer that dies among its first writes, of which no bitmap knows before.
   if (random.chance(0.3)) {
-    plan.faults.push_back(
-        {Fault::Kind::kWriterCrash, Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
-         random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
+                           random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
   }
   // A writer that dies just after it gave a replica up for its silence.
   if (random.chance(0.2)) {
-    const Fault pause{
-        Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
-        random.between(0, plan.replicas - 1), 0, random.between(Duration{11ms}, Duration{20ms})};
+    const Fault pause{Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
+                      random.between(0, plan.replicas - 1), 0,
+                      random.between(Duration{11ms}, Duration{20ms})};
     plan.faults.push_back(pause);
     plan.faults.push_back({Fault::Kind::kWriterCrash,
                            pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,

@@ -67,7 +67,8 @@ std::string DeviceChoice::why(std::size_t index) const {
   if (other == nullptr) return "the only one with a place: " + at;
   if (*chosen.far_cores == *other->far_cores) return "first of equally near ones: " + at;
   const std::string rest = "; " + other->name + " at " + other->at;
-  return (*chosen.far_cores < *other->far_cores ? "nearest: " : "nearest that serves: ") + at + rest;
+  return (*chosen.far_cores < *other->far_cores ? "nearest: " : "nearest that serves: ") + at +
+         rest;
 }
 
 }  // namespace cepheus::locality
