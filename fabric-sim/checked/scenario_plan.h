@@ -133,7 +133,7 @@ struct PlanOptions {
   bool congestion = false;              // queues that mark in every seed, lossless links in most
   bool nics = false;                    // every host has a NIC of some make
   bool long_turns = false;              // turns that are longer than PSNs can be compared
-  net::Rules rules;
+  net::Rules rules = {};
 };
 
 ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options = {});

@@ -90,7 +90,7 @@ struct SendWr {
   Qpn remote_qpn{};               // UD
   std::uint32_t qkey = 0;         // UD; with its highest bit set the QP's own is sent (IBTA 10.2.5)
   // What is sent, or where the result of a READ goes; of an atomic: 8 bytes in the host's order.
-  std::span<const Sge> sges;
+  std::span<const Sge> sges = {};
 };
 
 struct RecvWr {
