@@ -4,8 +4,8 @@
     experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [--docs FILE] [NAME...]
 
 Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that pages can be made of several runs.
-Each experiment has a page; those without results in the folder stay as they are. The index has a row of each page, below the text that
-it had. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
+Each experiment has a page; those without results in the folder stay as they are. A page keeps the text between its table and its
+command, which says what was simulated. The index has a row of each page, below the text that it had. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
 """
 
 import argparse
@@ -68,15 +68,17 @@ class Experiment:
     def is_there(self):
         return self.table.is_file() and self.about.is_file()
 
-    def page(self, index):
-        head, headline, table, method = self.table.read_text().rstrip("\n").split("\n\n", 3)
+    def page(self, index, before):
+        """Its page anew; `before`: the page that there was."""
+        head, headline, table, _ = self.table.read_text().split("\n\n")
+        method = before.split("\n\n")[4:-1]
         about = json.loads(self.about.read_text())
         shows = head.split("): ", 1)[1]
         figure = head.split(" (", 1)[1].split(", simulated", 1)[0]
         command = " ".join(["cepheus-sim experiment", self.name, *about["arguments"]])
         indented = "\n".join(f"    {line}".rstrip() for line in table.split("\n"))
-        return (f"# {self.name}: {figure}\n\n{shows[0].upper()}{shows[1:]}.\nThe [index](../{index}) explains the columns.\n\n"
-                f"{headline}\n\n{indented}\n\n{method}\n\n`{command}`: {about['seconds']} s.\n")
+        return "\n\n".join([f"# {self.name}: {figure}", f"{shows[0].upper()}{shows[1:]}.\nThe [index](../{index}) explains the columns.",
+                            headline, indented, *method, f"`{command}`: {about['seconds']} s.\n"])
 
 
 def known(simulator):
@@ -102,7 +104,8 @@ def write_docs(index, names, results):
     folder.mkdir(exist_ok=True)
     for experiment in (Experiment(name, results) for name in names):
         if experiment.is_there():
-            (folder / f"{experiment.name}.md").write_text(experiment.page(index.name))
+            page = folder / f"{experiment.name}.md"
+            page.write_text(experiment.page(index.name, page.read_text() if page.is_file() else ""))
     modes = folder / "modes.md"
     text, before = split_page(modes, "\n    ", "Other senders, by parameter set and way of notification")
     if tables := experiment_modes.tables(results, before):

@@ -32,7 +32,7 @@ good (Paper fig. 1, simulated): what it shows
 series  x
 a       1
 
-How it was done.
+docs/experiments/good.md says what was simulated
 TEXT
 """
 
@@ -75,10 +75,17 @@ class Experiments(unittest.TestCase):
         self.run_program("bad", "--docs", index)
         text = (self.root / "figures/good.md").read_text()
         self.assertTrue(text.startswith("# good: Paper fig. 1\n\nWhat it shows.\nThe [index](../figures.md) explains the columns.\n\n"), text)
-        self.assertIn("| a | 2 | 1 us | half |\n\n    series  x\n    a       1\n\nHow it was done.\n", text)
-        self.assertIn("`cepheus-sim experiment good --quick`", text)
+        self.assertIn("| a | 2 | 1 us | half |\n\n    series  x\n    a       1\n\n`cepheus-sim experiment good --quick`", text)
         self.assertNotIn(str(self.root), text)
         self.assertFalse((self.root / "figures/bad.md").exists())
+
+    def test_a_page_keeps_what_it_says_of_the_method(self):
+        self.run_program("good", "--docs", self.root / "figures.md")
+        page = self.root / "figures/good.md"
+        text = page.read_text().replace("    a       1\n", "    a       9\n\nHow it was done.\n\nAnd why.\n")
+        page.write_text(text)
+        self.run_program("good", "--docs", self.root / "figures.md")
+        self.assertIn("    a       1\n\nHow it was done.\n\nAnd why.\n\n`cepheus-sim", page.read_text())
 
     def test_the_index_keeps_its_text_and_the_pages_of_other_runs(self):
         index = self.root / "figures.md"

@@ -62,12 +62,6 @@ const Experiment kAblationHash = {
     "n",
     "longer by hash, row by row",
     "a hash costs a third or more; nothing at random places",
-    "HPL's broadcasts by multicast as in gleam-fig14 and gleam-fig14-random, with 8 MB. Where "
-    "several ports lead on, a switch takes one that is in the group's tree, else the one over "
-    "which the fewest groups go, or, for comparison, one by a hash of group and switch. Row by "
-    "row the groups of an edge switch share its trunks evenly, by hash some have two groups and "
-    "others none. At random places each switch has few groups and knows of no others: 8 x 8 meet "
-    "nowhere, and at 16 x 16 they meet in other switches' links either way.",
     ablation_hash::run};
 
 }  // namespace cepheus::sim

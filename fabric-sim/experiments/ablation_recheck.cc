@@ -29,18 +29,13 @@ void run(const ExperimentOptions& options, Report& report) {
 
 }  // namespace ablation_recheck
 
-const Experiment kAblationRecheck = {
-    "ablation-recheck",
-    "what it is worth to look at a waiting NAK on every feedback",
-    "Cepheus III-D",
-    "30 s quick, 5 min",
-    "loss on each link",
-    "looked at on every feedback, goodput",
-    "hardly a difference to 1e-4, some at 1e-3",
-    "A broadcast to 63 in the fat-tree of cepheus-fig12, 16 MiB if quick, else 64; loss as in "
-    "cepheus-fig13. The papers look at a NAK that waits for other paths only when an aggregated "
-    "ACK is made; ours on every feedback. There is hardly a difference to 1e-4; at 1e-3 some NAKs "
-    "wait for a time-out, a seventh of the time in all.",
-    ablation_recheck::run};
+const Experiment kAblationRecheck = {"ablation-recheck",
+                                     "what it is worth to look at a waiting NAK on every feedback",
+                                     "Cepheus III-D",
+                                     "30 s quick, 5 min",
+                                     "loss on each link",
+                                     "looked at on every feedback, goodput",
+                                     "hardly a difference to 1e-4, some at 1e-3",
+                                     ablation_recheck::run};
 
 }  // namespace cepheus::sim

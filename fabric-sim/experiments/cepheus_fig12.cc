@@ -91,22 +91,6 @@ const Experiment kCepheusFig12 = {
     "bytes",
     "over chain",
     "more at 64 bytes, equal at 128 MiB",
-    "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), 100 "
-    "Gb/s and 1 us a link, MTU 4096, no loss. Times end at the last receiver. The paper says up "
-    "to 164 and 4.5 times for small and up to 2.1 and 8.9 times for large messages; each stands "
-    "beside the size that it fits best. The chain has as many slices as ranks: on the papers' "
-    "testbed it has as many as hosts, and 2.1 times is what that comes to here. By its closed "
-    "form such a chain takes about twice Cepheus's time once a slice takes longer than a link's "
-    "delay, from some 100 MiB on. The tuned chain has the best of 512, 2048 and 4096 slices. "
-    "Hosts take no time here; the more slices there are, the more that favours the chain. The "
-    "paper's ratios for small messages are of the same kind as ours and depend on how ranks lie "
-    "in racks, which it does not say: 64 bytes cross 1162 links one after the other in the chain, "
-    "36 in the tree, 6 with Cepheus. The tree is not segmented, and serves the farthest rank "
-    "first, so that its last rounds stay within racks. Nearest first they all cross pods at once, "
-    "and flows that hash to one link take twice the time. Of RDMC and long, a rank has 1, 2, 4 or "
-    "8 large sends under way at once, whichever is best. Where RDMC waits for each block to be "
-    "acknowledged (1 at once), that costs it a quarter of its time. By their bounds RDMC would "
-    "take 1.1 times and long twice Cepheus's time; what they lose beyond has not been traced.",
     cepheus_fig12::run};
 
 }  // namespace cepheus::sim

@@ -63,15 +63,6 @@ const Experiment kCepheusFig13 = {
     "loss on each link",
     "over chain to 511",
     "the paper's falls behind a chain at 1e-4, ours does not",
-    "64 MiB, 32 if quick (the paper: 128 MB), in the fat-tree of cepheus-fig12. Every frame that "
-    "leaves a switch is lost with the probability given, feedback, too. The paper's text has no "
-    "numbers but says: 64 members are ahead of the chain at every rate, 512 fall behind at 1e-4. "
-    "With a switch that keeps one waiting NAK, as the paper's, so they do; ours keeps four, and "
-    "512 are ahead there, too. If each loss took a round trip of its own, goodput would be about "
-    "1 / (1 + rate x links of the tree x packets in a round trip), with 76 and 584 links and 37 "
-    "packets 0.78 and 0.32 at 1e-4. With 512 one repeat serves several losses. With one NAK kept "
-    "the larger of two is forgotten: if the smaller is overtaken, the other's receiver, who says "
-    "it once, is left to a time-out of half a millisecond.",
     cepheus_fig13::run};
 
 }  // namespace cepheus::sim

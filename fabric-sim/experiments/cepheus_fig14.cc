@@ -82,16 +82,6 @@ const Experiment kCepheusFig14 = {
     "ms",
     "fairness beside f2, all",
     "fair, as theory expects",
-    "16 random hosts of a fat-tree of 1024 (16-port switches), 100 Gb/s and 1 us a link, MTU "
-    "4096; queues mark from 50 to 500 KB, with up to 1 %. f1 is a multicast from the first to all "
-    "others, f2 a unicast from the second to the third from 50 to 150 ms, f3 from the fourth to "
-    "the fifth from 200 to 300 ms (the paper gives no times; if quick, 20 to 80 and 100 to 160). "
-    "Settled values and Jain's index are of the second half of the unicast's time; courses are "
-    "the first seed's. The paper's text has no numbers: a fair share is what is expected. "
-    "Notifications come from one queue at a time, so that all and worst-path do alike "
-    "(mcrdma-fig6 and the figures of TMCF tell them apart). What "
-    "filters know of f2's path is forgotten when f3 begins, since nobody was congested in "
-    "between.",
     cepheus_fig14::run};
 
 }  // namespace cepheus::sim

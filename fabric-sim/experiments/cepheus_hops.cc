@@ -38,16 +38,9 @@ void run(const ExperimentOptions&, Report& report) {
 }  // namespace cepheus_hops
 
 const Experiment kCepheusHops = {
-    "cepheus-hops",
-    "links on the longest way of a message from one to four",
-    "Cepheus fig. 1d",
-    "nothing",
-    "receivers",
-    "cepheus",
-    "equal",
-    "A fat-tree of 4-port switches, links of 1 us and no rate: the time of 64 bytes counts the "
-    "links. Receivers: one at the source's switch, one in its pod, two at one switch of another "
-    "pod. n unicasts stand for the paper's native multicast, whose copies take the same ways.",
-    cepheus_hops::run};
+    "cepheus-hops",    "links on the longest way of a message from one to four",
+    "Cepheus fig. 1d", "nothing",
+    "receivers",       "cepheus",
+    "equal",           cepheus_hops::run};
 
 }  // namespace cepheus::sim

@@ -35,19 +35,13 @@ void run(const ExperimentOptions&, Report& report) {
 
 }  // namespace cepheus_memory
 
-const Experiment kCepheusMemory = {
-    "cepheus-memory",
-    "what 1024 groups take of a 64-port switch's memory",
-    "Cepheus III-D",
-    "nothing",
-    "paths of a group",
-    "tables of 1024 groups",
-    "twice: a group of ours keeps more state",
-    "Counted from the switch's own types. The paper gives one total, 0.69 MB. The fields that it "
-    "names sum up to 64 bytes and 10 for each path, which is our arithmetic and gives the same. "
-    "Our table also has what source changes, evictions and NAKs that wait need. All of a group is "
-    "its table and what lies beside it: a switch knows the members on its own ports by name and "
-    "counts those behind trunks.",
-    cepheus_memory::run};
+const Experiment kCepheusMemory = {"cepheus-memory",
+                                   "what 1024 groups take of a 64-port switch's memory",
+                                   "Cepheus III-D",
+                                   "nothing",
+                                   "paths of a group",
+                                   "tables of 1024 groups",
+                                   "twice: a group of ours keeps more state",
+                                   cepheus_memory::run};
 
 }  // namespace cepheus::sim

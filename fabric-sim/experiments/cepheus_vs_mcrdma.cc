@@ -164,12 +164,6 @@ const Experiment kCepheusVsMcRdma = {
     "receivers",
     "mc-rdma, 16 MiB",
     "equal to Cepheus's; its tables are smaller",
-    "A fat-tree of 128 hosts, 100 Gb/s and 1 us a link, MTU 4096; sender and receivers at random "
-    "places, as many as there are seeds. Time: from posting to the last receipt, with loss (of "
-    "each copy that leaves a switch) to the sender's completion. NAKs: that the sender heard. "
-    "Set-up: until the one who registers knows that all are there. Tables: what a hardware table "
-    "would hold, by the switches' own account. A sender group has one sender: where all n members "
-    "may send it takes n groups; a Cepheus group changes its source.",
     cepheus_vs_mcrdma::run};
 
 }  // namespace cepheus::sim

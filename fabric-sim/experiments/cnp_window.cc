@@ -49,19 +49,6 @@ const Experiment kCnpWindow = {
     "window, us",
     "alike, worst-path",
     "near its half by any window: it lasts for 16 notifications",
-    "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third switch "
-    "are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues mark from 50 "
-    "to 500 KB, with up to 1 %. A multicast to seven hosts, each of whose links carries a "
-    "unicast, too (alike, share 50); then three unicasts more into the first (one worse, share "
-    "20). 150 ms each (100 if quick), of which the second half counts. In a slot that is short "
-    "against the time between two of a path's notifications, a millisecond here, there is one of "
-    "any path or none: so with the 50 us of tmcf's paper, where receivers echo every mark. "
-    "tmcf's slots of some milliseconds last as long as a queue stays long: presumably the path "
-    "that was worst in the last one has just been relieved, notifications of others are dropped, "
-    "and the multicast gets more than its share. Slots of 25 ms average over that, which is "
-    "therefore the default. Worst-path, the default policy, goes on until some path has had 16 "
-    "notifications, so that short windows do no harm. The price of long windows is that a new "
-    "worst path is heard of so much later.",
     cnp_window::run};
 
 }  // namespace cepheus::sim

@@ -18,17 +18,6 @@ void list() {
   }
 }
 
-// Lines of at most 100 columns.
-void write_wrapped(std::ostream& out, std::string_view text) {
-  constexpr std::size_t kColumns = 100;
-  while (text.size() > kColumns) {
-    const std::size_t end = text.rfind(' ', kColumns);
-    out << text.substr(0, end) << '\n';
-    text.remove_prefix(end + 1);
-  }
-  out << text << '\n';
-}
-
 bool save(const std::string& path, const Report& report) {
   if (path.empty()) return true;
   std::ofstream file(path);
@@ -67,8 +56,7 @@ int run_experiment(const ExperimentCommand& command) {
   report.write_headline(std::cout, e->headline, e->verdict);
   std::cout << '\n';
   report.write_table(std::cout, e->x);
-  std::cout << '\n';
-  write_wrapped(std::cout, e->method);
+  std::cout << "\ndocs/experiments/" << e->name << ".md says what was simulated\n";
   const bool saved = save(command.json, report);
   return saved && std::cout.flush() ? kDone : kFailed;
 }

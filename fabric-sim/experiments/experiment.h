@@ -1,4 +1,5 @@
-// An experiment: a figure or a number of a paper, measured again on virtual time with the engines that run live.
+// An experiment: a figure or a number of a paper, measured again on virtual time with the engines that run live. The page
+// docs/experiments/NAME.md says what was simulated, and where that differs from the paper and why.
 #pragma once
 
 #include <span>
@@ -29,7 +30,6 @@ struct Experiment {
   std::string_view x;         // what the points lie over
   std::string_view headline;  // the series whose values stand in the index of all experiments
   std::string_view verdict;   // those values beside the paper's, in a few words
-  std::string_view method;    // what was simulated, and where that differs from the paper and why
   void (*run)(const ExperimentOptions& options, Report& report);
 };
 

@@ -154,13 +154,6 @@ const Experiment kCepheusFig8 = {
     "bytes",
     "over chain",
     "half at 64 bytes: the hosts' software is not known",
-    "One switch, 100 Gb/s. The hosts' software is not simulated but added: 14.5 us a transfer and "
-    "1.94 us a request, fitted to Cepheus fig. 10 (storage-latency). With these alone a broadcast "
-    "of 64 bytes is 2.65 times as fast as by the chain and 1.76 times as fast as by the tree: "
-    "half of what the paper says. The rows with \"relay 16 us\" add 16 us where a host sends on. "
-    "That cost is fitted to this very figure, so these rows come nearer to the paper by "
-    "construction and prove nothing. The paper gives ranges (3 to 5.2 over chain, 2.5 to 3.5 over "
-    "tree): their ends are beside our first and last size.",
     four_hosts::run_fig8};
 
 const Experiment kCepheusFig9 = {
@@ -171,14 +164,6 @@ const Experiment kCepheusFig9 = {
     "bytes",
     "over chain",
     "a fifth less at 128 KiB, more at 512 MiB",
-    "As cepheus-fig8. The chain has 4 slices, as in the paper. Links alone allow 1.5 over it and "
-    "2 over the tree, which is where ours end. The paper's ranges (1.3 to 2.8 and 2 to 2.8) stand "
-    "beside our first and last size. The tuned chain has the best of 4, 16, 64, 256 and 1024 "
-    "slices: for large messages it is as fast as the links, and nearly as fast as Cepheus. RDMC's "
-    "blocks are 1 MiB, and 1, 2, 4 or 8 sends of a host are under way at once, whichever is best. "
-    "So set, RDMC is as fast as Cepheus within 2 %. If its hosts wait for each block to be "
-    "acknowledged (1 at once), it takes 29 ms, or 37 with the fitted cost of relaying; the paper "
-    "says 35 and names no setting. Cepheus fills the links here, and reaches 88 Gb/s there.",
     four_hosts::run_fig9};
 
 const Experiment kGleamFig9 = {
@@ -189,11 +174,6 @@ const Experiment kGleamFig9 = {
     "bytes",
     "faster",
     "less at 64 KiB, more at 1 GiB",
-    "As cepheus-fig8. Open MPI takes a binomial tree below 8 KiB, then the root sends to each. "
-    "The paper says 12 us and 1.6 times at 64 KB, 124 ms and 2 times at 1 GB; the times that we "
-    "expect follow from these. At 1 GiB the times of such a fan-out agree with that; its Gleam "
-    "carries 69 Gb/s there, ours what the links carry, so that the ratio is the number of "
-    "receivers here and 2 there.",
     four_hosts::run_gleam_fig9};
 
 }  // namespace cepheus::sim

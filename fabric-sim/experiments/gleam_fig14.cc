@@ -128,33 +128,15 @@ const Experiment kGleamFig14 = {
     "n",
     "saved",
     "less at 8 x 8, more at 128 x 128",
-    "A fat-tree of 64-port switches with 1024 hosts a pod, 200 Gb/s and 1 us a link, no loss. "
-    "Nodes lie row by row on consecutive hosts. The volume is not in the paper: 64.6 MB each, "
-    "which is what its 5.17 ms carry. Only 8 x 8 is simulated with all of it. Larger grids send a "
-    "part, then half as much, and the line through both times is extrapolated to the whole, by 4 "
-    "and 8 times at 16 x 16, by 8 and 16 times above: the notes say which rows. The ring has n "
-    "slices, which is what the paper's count of flows comes to; long has one large send of a rank "
-    "under way at once (more make it 2 % faster at most, see cepheus-fig12). In gleam's row swap "
-    "a column's data is spread over its members, who take turns: each waits for the message "
-    "before its own to come, some microseconds, and a larger grid has more turns. Where one "
-    "member has all of it, as where long begins, nobody waits. Links alone would give ring and "
-    "long 1.75 times Gleam's time at 8 x 8, and 2 times at any size: what is more are flows that "
-    "hash to one link, of which a larger grid has more. How many a grid of 8 has is luck, as the "
-    "range shows.",
     run_consecutive};
 
-const Experiment kGleamFig14Random = {
-    "gleam-fig14-random",
-    "the same with the nodes at random places",
-    "Gleam fig. 14",
-    "1 min quick, an hour",
-    "n",
-    "saved",
-    "less: trees of several groups meet on links",
-    "As gleam-fig14, in 16 pods of 1024 hosts, and 128 x 128 extrapolated by 16 and 32 times; the "
-    "paper does not say how its nodes lie. Here the trees of several groups meet on links, too: a "
-    "switch counts the groups that it knows, not their load nor what other switches send into the "
-    "same link.",
-    run_random};
+const Experiment kGleamFig14Random = {"gleam-fig14-random",
+                                      "the same with the nodes at random places",
+                                      "Gleam fig. 14",
+                                      "1 min quick, an hour",
+                                      "n",
+                                      "saved",
+                                      "less: trees of several groups meet on links",
+                                      run_random};
 
 }  // namespace cepheus::sim

@@ -87,16 +87,6 @@ const Experiment kGleamFig15 = {
     "loss at each switch",
     "saved, 64",
     "within it to 1e-5, less above; with 512 less at all rates",
-    "One row and one column of the same 64 (and 512) hosts at random places of 16 pods of 1024, "
-    "200 Gb/s and 1 us a link, 32 MiB each (16 if quick). Switches without hosts lose what comes "
-    "to them, before they copy it. The paper saves 46 to 52 % with 64 and 86 to 94 % with 512, at "
-    "all rates. With 64 members ours is within that up to 1e-5, 45 % at 1e-4 and 49 % at 1e-3. "
-    "With 512 it is not: ours saves 55 % without loss, 46 % at 1e-4 and 5 % at 1e-3, and the "
-    "paper's 86 to 94 % exceed what its own fig. 14 saves without loss. In a row swap each "
-    "member's share ends with a packet whose loss only silence tells: switches ask again after 25 "
-    "us and two round trips at least, and all others wait for that. The paper gives neither its "
-    "volume nor its time-out. Its grids of 512 x 512 would need 262,144 hosts where its fabric "
-    "has 16,384.",
     gleam_loss::run_fig15};
 
 const Experiment kGleamFig16 = {
@@ -107,14 +97,6 @@ const Experiment kGleamFig16 = {
     "loss at each switch",
     "gleam, goodput",
     "less: each loss costs a round trip's packets",
-    "512 hosts at random places of 16 pods of 1024, 200 Gb/s and 1 us a link, 64 MiB (16 if "
-    "quick). Switches without hosts lose what comes to them, before they copy it: 17 ways into "
-    "such switches are on the tree. So at 1e-4 some 28 of 16384 packets are lost on one of them, "
-    "and each costs a round trip's packets, 16 us of 2.7 ms. The paper says at most 10 % are lost "
-    "up to 1e-4, and 42 % left at 1e-3; it tells neither its volume nor its loss by switch. A NAK "
-    "waits in switches until every path has acknowledged what is before it, and our NIC "
-    "acknowledges every 32nd packet, 5 us apart here: where each is acknowledged a loss at 1e-4 "
-    "costs 15 us, and at 1e-3, where losses meet, they cost half the time.",
     gleam_loss::run_fig16};
 
 }  // namespace cepheus::sim

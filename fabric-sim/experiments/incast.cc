@@ -112,22 +112,13 @@ void run(const ExperimentOptions& options, Report& report) {
 
 }  // namespace incast
 
-const Experiment kIncast = {
-    "incast",
-    "eight multicasts and eight unicasts into one rack",
-    "our own",
-    "30 s quick, 90 s",
-    "groups",
-    "fairness, worst-path",
-    "fair; all notifications leave multicasts too little",
-    "Three racks of eight hosts, 100 Gb/s and 1 us a link, switches joined by links of 800. Eight "
-    "multicasts from the first rack, each to four hosts of the last, and eight unicasts from the "
-    "second: each receiver's link carries five flows, a fair share is 20 Gb/s, and all receivers "
-    "get at most 800 together. 100 ms (40 if quick), of which the second half counts. Queues mark "
-    "from 50 to 500 KB and are as long as they get: without control they hold whatever senders "
-    "may have under way. Lossless: switches with 32 MiB pause who sends more than an eighth of "
-    "what is free of it; where marks are heeded hardly anybody has to be. Group halt: a group "
-    "waits where it came in while one of its ports is paused (Cepheus III-D).",
-    incast::run};
+const Experiment kIncast = {"incast",
+                            "eight multicasts and eight unicasts into one rack",
+                            "our own",
+                            "30 s quick, 90 s",
+                            "groups",
+                            "fairness, worst-path",
+                            "fair; all notifications leave multicasts too little",
+                            incast::run};
 
 }  // namespace cepheus::sim

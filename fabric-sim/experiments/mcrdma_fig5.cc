@@ -40,24 +40,13 @@ void run(const ExperimentOptions& options, Report& report) {
 
 }  // namespace mcrdma_fig5
 
-const Experiment kMcRdmaFig5 = {
-    "mcrdma-fig5",
-    "two multicasts and a unicast that begin one after the other",
-    "MC-RDMA fig. 5",
-    "10 s quick, 25 s",
-    "ms",
-    "m1, all, settled",
-    "m1 rises: it shares no link with u1",
-    "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third switch "
-    "are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues mark from 50 "
-    "to 500 KB, with up to 1 %. Worst-path, the default of switches, and tmcf count "
-    "over 25 ms, tmcf also over the 50 us of its paper (cnp-window). m1 goes from A1 to C1 and D1, "
-    "m2 from C1 to D1 and A2, u1 from D1 to A2; each "
-    "begins 100 ms (50 if quick) after the one before it. Settled values are of a phase's second "
-    "half, and stand at its end. The paper's text has m1 fall to a half, then a third; but m1 "
-    "shares no link with u1, and its paths let expect something else: m2 has two congested paths "
-    "in the third phase and falls to a third, m1 rises. mcrdma-fig6 says why shares by all "
-    "notifications are less far apart than theory has them.",
-    mcrdma_fig5::run};
+const Experiment kMcRdmaFig5 = {"mcrdma-fig5",
+                                "two multicasts and a unicast that begin one after the other",
+                                "MC-RDMA fig. 5",
+                                "10 s quick, 25 s",
+                                "ms",
+                                "m1, all, settled",
+                                "m1 rises: it shares no link with u1",
+                                mcrdma_fig5::run};
 
 }  // namespace cepheus::sim

@@ -101,28 +101,6 @@ const Experiment kMcRdmaFig6 = {
     "congested paths",
     "multicast, all",
     "a quarter above theory at seven paths",
-    "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third switch "
-    "are one of 400 here, so that no hash decides. 500 ns a link, packets of 1024 bytes (the "
-    "paper does not say; the simulators that DCQCN's figures come from send 1000); queues mark "
-    "from 50 to 500 KB, with up to 1 %. Worst-path, the default of switches, and tmcf count "
-    "over 25 ms, tmcf also over the 50 us of its paper (cnp-window). A multicast from one host to "
-    "the seven others, and a unicast into each of the "
-    "first k from the next one; 100 ms, of which the second half counts. No packet is lost. "
-    "Expected are, where all notifications pass, C/(k+1), as the paper's theory in words comes "
-    "to, and else a half; its text has no numbers: where flows share a queue they hear of it "
-    "equally often for what they send, and grow until they hear equally often. The second half "
-    "takes senders that grow by the time between two notifications alone. One that gains the same "
-    "in any time and loses the same part of its rate by each notification settles where these are "
-    "the rarer the more it sends, and the multicast gets C/(1+sqrt k). DCQCN lies between the "
-    "two: within fast recovery, 0.275 ms, a notification costs all growth since the last one, "
-    "behind it the target grows by 40 Mb/s a step. With the published parameters a sender hears "
-    "of its queue once in 0.7 ms, most of which is additive growth, and the multicast gets more "
-    "than the theory says, a quarter at seven paths. Steep, where the target grows by 400 and "
-    "2000 Mb/s a step instead of 40 and 200, notifications are twice as dense, and shares are the "
-    "theory's. That takes the notification point's 50 us as well: of a burst of marks that one "
-    "connection receives in them one notification is made, of one that several receivers get "
-    "several. With 10 us (cnp_interval_us=10) the multicast has 19 Gb/s at seven paths, where "
-    "theory has 12.5.",
     mcrdma_fig6::run};
 
 }  // namespace cepheus::sim

@@ -142,20 +142,6 @@ const Experiment kMcRdmaFig8Web = {
     "load",
     "mc-rdma against fan-out",
     "more, but hosts are overloaded there",
-    "A fat-tree of 54 hosts, 100 Gb/s and 500 ns a link, MTU 4096; half are clients, half store. "
-    "Every client asks for one message after another, Poisson, half reads and half writes, of as "
-    "many bytes as make the load of its link; groups of a random primary with one other replica "
-    "in each other pod that stores, 100 a primary (10 if quick), set up beforehand. 1000 requests "
-    "warm up and do not count, then 3000 do (100 and 300 if quick), the same ones for each way. "
-    "Sizes: through the published percentiles, linear between them, mean 1.71 MB (--cdf FILE: "
-    "others). The paper does not say what its load is of; here it is reads and writes together, "
-    "so that at 0.8 a storing host receives 1.2 times what its link carries, by any way, and "
-    "sends as much with fan-out and chain replication, 0.8 with mc-rdma: reads wait behind these "
-    "copies. So above a load of two thirds nothing settles: queues grow as long as requests come, "
-    "and a mean time depends on the length of the run. The rows with half as many requests, of "
-    "the same run, show how much. At lower loads a row is marked \"not settled\" if its two means "
-    "are more than 5 % apart: chance loads some hosts more. Queues never overflow and nobody "
-    "slows down.",
     mcrdma_fig8::run_web};
 
 const Experiment kMcRdmaFig8Ali = {
@@ -166,13 +152,6 @@ const Experiment kMcRdmaFig8Ali = {
     "load",
     "everywhere against racks alone",
     "less than the paper's 33 to 47 %",
-    "As mcrdma-fig8-web with 20000 requests that count after 6666 that do not (2000 and 666 if "
-    "quick), mean size 40.9 kB; and with switches of racks alone that branch (sender_groups = "
-    "\"racks\"), against which the paper's full branching makes reads 33 to 47 % shorter, by "
-    "load. Ours saves less: a read that waits for nothing takes 10.9 us, so that there is little "
-    "to save at 0.1 and 0.2; and above that requests for reads wait behind the copies that a "
-    "storing host receives, 1.5 times the load either way. Only its answers wait less, behind one "
-    "copy of a write instead of two.",
     mcrdma_fig8::run_ali};
 
 }  // namespace cepheus::sim

@@ -138,16 +138,6 @@ const Experiment kMcRdmaFig9 = {
     "MiB",
     "fan-out over mc-rdma",
     "equal within 4 %; chains are nearer than the paper's",
-    "A fat-tree of 54 hosts, 100 Gb/s and 500 ns a link, MTU 4096. Five hosts of the first pod "
-    "are servers, 30 hosts of the other pods workers at random. All servers at once: every worker "
-    "sends M to its server, and the server M to its six workers when it has all; five iterations "
-    "(two if quick), each server's own barrier between them. The paper says neither MB or MiB nor "
-    "which of 10.8 and 11.3 ms is whose; by its caption 10.8 is fan-out's. Links alone would take "
-    "6 + 1 messages of a server's link against 6 + 6: 4.70 and 8.05 ms at 8 MiB, 1.71 times. What "
-    "is above that is flows whose hashes meet on one trunk: three servers share an edge switch. "
-    "Queues never overflow and nobody slows down, as if pause frames worked without cost; behind "
-    "it the same with DCQCN (orig: as published; --congestion). Six gradients that begin at once "
-    "are cut far below their share, and grow by 40 Mb/s a step: that takes longer than the data.",
     mcrdma_fig9::run};
 
 }  // namespace cepheus::sim

@@ -54,12 +54,6 @@ const Experiment kMcRdmaRules = {
     "racks",
     "rules of a switch",
     "the paper's formula exactly",
-    "Each sender to each two hosts, sorted by the switch's own bifurcation where only switches at "
-    "the top of racks branch (sender_groups = \"racks\"); every rack's switch holds as many. The "
-    "paper's formula counts patterns with a replica at the sender's own host, for which a group "
-    "needs none of the network; the last series leaves them out. Expected is what the paper's "
-    "formulas give. Some 40,000 rules are what its switch has room for: all patterns of four "
-    "racks, or of 20 racks if a host is in at most 100 groups to two racks.",
     mcrdma_rules::run};
 
 }  // namespace cepheus::sim

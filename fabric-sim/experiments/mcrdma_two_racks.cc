@@ -184,11 +184,6 @@ const Experiment kMcRdmaFig4 = {
     "bytes",
     "mc-rdma, throughput",
     "twice fan-out's from 8 KiB on",
-    "Two racks of four hosts as in mcrdma-fig5, from A1 to D1 and A2; NICs and links alone, "
-    "without the time that a host's software takes, which is most of it for small messages. "
-    "Latency: from posting to the sender's completion, the mean of 400 messages (100 if quick); "
-    "sent: what leaves the sender's NIC. Chain replication goes over D1, and its answer comes "
-    "back up the chain.",
     mcrdma_two_racks::run_fig4};
 
 const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
@@ -199,13 +194,6 @@ const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
                                 "loss",
                                 "mc-rdma, of its own without loss",
                                 "fan-out keeps more at 1/256, chains a little more",
-                                "As mcrdma-fig4, from A1 to B1 and A2, messages of 64 KiB, eight "
-                                "at a time. Loss on what goes from A1's rack to the other one, so "
-                                "that each way's long leg has it: A1's copy, or with chain "
-                                "replication B1's; nothing else loses. The paper names neither "
-                                "size, depth nor rates but 1/4096 and 1/1024. Fan-out has half of "
-                                "the throughput since two copies share the sender's link, so "
-                                "rivals are compared by what is left of their own without loss.",
                                 mcrdma_two_racks::run_fig7};
 
 }  // namespace cepheus::sim

@@ -267,10 +267,6 @@ const Experiment kStorageLatency = {
     "bytes",
     "against 3 unicasts",
     "fitted to these two: checks nothing",
-    "One switch, 100 Gb/s, WRITEs of the engines. The client's software is not simulated but "
-    "added: 14.5 us a request and 1.94 us a WRITE. These two are fitted to the two savings that "
-    "the paper has, so those two rows check nothing. The sizes between them are what the model "
-    "says. Gleam's 40 % at 64 KB is not in the fit: gleam-fig13 has it.",
     storage::run_latency};
 
 const Experiment kGleamFig13 = {
@@ -281,11 +277,6 @@ const Experiment kGleamFig13 = {
     "bytes",
     "against 3 unicasts",
     "equal within a point; not fitted",
-    "As storage-latency, in the write mode per-request: a packet before each WRITE says where it "
-    "goes, and the switch reads it. Client and NIC get both by one call, as a list of two work "
-    "requests; \"a call of its own\": 1.94 us more. The client's software is that of "
-    "storage-latency, fitted to Cepheus fig. 10 alone, so that Gleam's 40, 60 and 65 % check it. "
-    "The paper says up to 65 % for its largest size, which it does not name; ours is 4 MiB.",
     storage::run_gleam};
 
 const Experiment kStorageIops = {
@@ -297,10 +288,6 @@ const Experiment kStorageIops = {
     "bytes",
     "over 3 unicasts",
     "equal within 2 %; the client's cost is fitted",
-    "As storage-latency, with 16 requests under way; the client's software takes 0.05 us a "
-    "request and 0.79 us a WRITE, fitted to the published rates of one and of three unicasts. "
-    "\"Links alone\": with none. \"Announced\": each WRITE by a packet before it, given to the "
-    "NIC by the same call.",
     storage::run_iops};
 
 }  // namespace cepheus::sim

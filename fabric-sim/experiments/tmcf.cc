@@ -105,13 +105,6 @@ const Experiment kTmcfFig3 = {
     "ms",
     "multicast, all, settled",
     "falls with every path, less than theory expects",
-    "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
-    "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s and 1 "
-    "us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, with up "
-    "to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 to 4; steps "
-    "of 100 ms as in the paper (50 if quick). Settled values are of a step's second half, and "
-    "stand at its end. Expected is C/(k+1) (mcrdma-fig6 says what that takes); the paper's text "
-    "has no numbers.",
     tmcf::run_fig3};
 const Experiment kTmcfFig4 = {
     "tmcf-fig4",
@@ -121,33 +114,14 @@ const Experiment kTmcfFig4 = {
     "ms",
     "multicast, tmcf, settled",
     "keeps its half, as theory expects",
-    "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
-    "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s and 1 "
-    "us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, with up "
-    "to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 to 4; steps "
-    "of 100 ms as in the paper (50 if quick). Settled values are of a step's second half, and "
-    "stand at its end. Expected is a half: the worst of k equal paths is no worse than one. The "
-    "paper's text has no numbers. tmcf's slots are 25 ms here, 50 us in the paper, where "
-    "receivers echo every mark in an acknowledgement; ours make a notification in 50 us at most, "
-    "and a slot of 50 us holds none or one of each path (cnp-window). Worst-path, Cepheus's "
-    "filter and the default of switches, counts over 25 ms or more.",
     tmcf::run_fig4};
-const Experiment kTmcfFig6 = {
-    "tmcf-fig6",
-    "a multicast whose worst path is now here, now there",
-    "TMCF fig. 6",
-    "40 s quick, 80 s",
-    "ms",
-    "multicast, tmcf, settled",
-    "has its share of the worst link",
-    "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
-    "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s and 1 "
-    "us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, with up "
-    "to 1 %. 2 to 1 begins at 100 ms, 5 to 4 and 6 to 4 from 300 to 500 ms (half of all that if "
-    "quick). Settled values are of the second half of each of the four phases: alone; one unicast "
-    "beside it; two at another receiver; one again. Filtered, the multicast has its share of the "
-    "worst link; hearing of both links it has less in the third phase, for which there is no "
-    "theory. The paper's text has no numbers.",
-    tmcf::run_fig6};
+const Experiment kTmcfFig6 = {"tmcf-fig6",
+                              "a multicast whose worst path is now here, now there",
+                              "TMCF fig. 6",
+                              "40 s quick, 80 s",
+                              "ms",
+                              "multicast, tmcf, settled",
+                              "has its share of the worst link",
+                              tmcf::run_fig6};
 
 }  // namespace cepheus::sim
