@@ -53,11 +53,11 @@ void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
   }
   // Beyond this size a tree only grows in proportion, and takes minutes to simulate.
   if (bytes > 16 * kMiB) return;
-  const double tree_us = time_of_rival(binomial_tree(kMembers, bytes, 1));
+  const double tree_us = time_of_rival(binomial_tree(kMembers, bytes));
   report.add("binomial tree", x, tree_us, "us");
   report.add("over binomial tree", x, tree_us / ours, "times", {.paper = paper.tree});
   if (bytes != kMiB && bytes != 16 * kMiB) return;
-  const Schedule near_first = binomial_tree(kMembers, bytes, 1, Tree::kNearFirst);
+  const Schedule near_first = binomial_tree(kMembers, bytes, Tree::kNearFirst);
   report.add("binomial tree, nearest child first", x, time_of_rival(near_first), "us");
   const Schedule blocks = binomial_pipeline(kMembers, bytes, bytes / (256 * kKiB));
   const BestSetting rdmc = best_at_once(blocks, time_of_rival);

@@ -30,7 +30,7 @@ void run(const ExperimentOptions&, Report& report) {
   report.add("cepheus", 4, microseconds(time_of_multicast(testbed, kHosts, kBytes).received),
              "links", {.paper = 6});
   report.add("n unicasts", 4, links(fan_out(n, kBytes)), "links", {.paper = 6});
-  report.add("binomial tree", 4, links(binomial_tree(n, kBytes, 1, Tree::kNearFirst)), "links",
+  report.add("binomial tree", 4, links(binomial_tree(n, kBytes, Tree::kNearFirst)), "links",
              {.paper = 8});
   report.add("chain", 4, links(chain(n, kBytes, 1)), "links", {.paper = 14});
 }

@@ -55,7 +55,7 @@ void compare_with(const HostCost& cost, const std::string& suffix, const std::st
   const auto x = static_cast<double>(bytes);
   const double ours = time_of_cepheus(bytes);
   const double chained = rivals_with(cost)(chain_of(bytes));
-  const double tree = rivals_with(cost)(binomial_tree(kHosts, bytes, 1));
+  const double tree = rivals_with(cost)(binomial_tree(kHosts, bytes));
   report.add("chain" + suffix, x, chained, "us", {.note = note});
   report.add("binomial tree" + suffix, x, tree, "us", {.note = note});
   report.add("over chain" + suffix, x, chained / ours, "times",
@@ -122,7 +122,7 @@ void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
   const double ours = time_of_cepheus(bytes);
   // What its decision rules take for four ranks.
   const bool is_small = bytes < 8 * kKiB;
-  const Schedule schedule = is_small ? binomial_tree(kHosts, bytes, 1) : fan_out(kHosts, bytes);
+  const Schedule schedule = is_small ? binomial_tree(kHosts, bytes) : fan_out(kHosts, bytes);
   const double rival = rivals_with(kPlain)(schedule);
   report.add("gleam", x, ours, "us", {.expected = gleam_us});
   report.add("stock Open MPI", x, rival, "us", {.expected = open_mpi_us});

@@ -3,8 +3,6 @@
 #include <bit>
 #include <cassert>
 
-#include "fabric-sim/experiments/rivals.h"
-
 namespace cepheus::sim {
 namespace {
 
@@ -41,6 +39,10 @@ void scatter(Schedule& s) {
   }
 }
 
+void keep_shorter(BestSetting& best, double us, const std::string& setting) {
+  if (best.setting.empty() || us < best.us) best = {us, setting};
+}
+
 }  // namespace
 
 std::uint64_t Schedule::bytes() const {
@@ -64,8 +66,8 @@ Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices) {
   return s;
 }
 
-Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, std::size_t slices, Tree tree) {
-  Schedule s = empty(ranks, bytes, slices);
+Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, Tree tree) {
+  Schedule s = empty(ranks, bytes, 1);
   for (Rank r = 0; r < ranks; ++r) {
     std::vector<Rank> children;
     if (tree == Tree::kFarFirst) {
@@ -77,11 +79,8 @@ Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, std::size_t slice
         children.push_back(r + bit);
       }
     }
-    for (std::size_t i = 0; i < slices; ++i) {
-      for (const Rank child : children) s.sends[r].push_back({child, i, i});
-    }
+    for (const Rank child : children) s.sends[r].push_back({child, 0, 0});
   }
-  s.at_once = slices == 1 ? 1 : dimensions(ranks);
   return s;
 }
 
@@ -92,21 +91,6 @@ Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes) {
     for (std::size_t step = 0; step + 1 < ranks; ++step) {
       const std::size_t part = (r + ranks - step) % ranks;
       s.sends[r].push_back({(r + 1) % ranks, part, part});
-    }
-  }
-  return s;
-}
-
-Schedule scatter_allgather(std::size_t ranks, std::uint64_t bytes) {
-  assert(std::has_single_bit(ranks));
-  Schedule s = empty(ranks, bytes, ranks);
-  scatter(s);
-  for (Rank r = 0; r < ranks; ++r) {
-    std::size_t newest = r;  // the last part that the exchange before brought
-    for (std::size_t block = 1; block < ranks; block *= 2) {
-      const std::size_t mine = r & ~(block - 1), theirs = mine ^ block;
-      for (std::size_t i = 0; i < block; ++i) s.sends[r].push_back({r ^ block, mine + i, newest});
-      newest = theirs + block - 1;
     }
   }
   return s;
@@ -133,36 +117,6 @@ Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t s
   }
   return s;
 }
-
-namespace bound {
-
-double fan_out(std::size_t ranks, double bytes) { return static_cast<double>(ranks - 1) * bytes; }
-
-double chain(std::size_t ranks, double bytes, std::size_t slices) {
-  return static_cast<double>(slices + ranks - 2) * bytes / static_cast<double>(slices);
-}
-
-double binomial_tree(std::size_t ranks, double bytes) {
-  return static_cast<double>(dimensions(ranks)) * bytes;
-}
-
-double spread_and_roll(std::size_t ranks, double bytes) {
-  return 2 * bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-}
-
-double binomial_pipeline(std::size_t ranks, double bytes, std::size_t slices) {
-  return static_cast<double>(slices + dimensions(ranks) - 1) * bytes / static_cast<double>(slices);
-}
-
-}  // namespace bound
-
-namespace {
-
-void keep_shorter(BestSetting& best, double us, const std::string& setting) {
-  if (best.setting.empty() || us < best.us) best = {us, setting};
-}
-
-}  // namespace
 
 BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of) {
   BestSetting best;

@@ -1,8 +1,5 @@
 // Broadcasts without multicast: what MPI libraries, HPL and RDMC do instead. Rank 0 is the root; all
 // others end with all `bytes`.
-//
-// Each with its bound where links are the only limit: the time that takes with full-duplex links of one rate, one to
-// each rank, no latency.
 #pragma once
 
 #include <functional>
@@ -19,37 +16,20 @@ Schedule fan_out(std::size_t ranks, std::uint64_t bytes);
 // Each rank to the next, slice by slice: pipelined. HPL's increasing ring, and Open MPI's chain of fan-out 1.
 Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
 
-// The child with the largest subtree is served first. `slices` > 1: each slice to all children
-// before the next, several at once.
+// Whole, one child after the other.
 enum class Tree {
   kFarFirst,   // the root to ranks n/2, n/4 .. 1: r's parent is r without its lowest bit (MPICH)
   kNearFirst,  // the root to ranks 1, 2, 4 ..: r's parent is r without its highest bit (Open MPI)
 };
-Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, std::size_t slices,
-                       Tree tree = Tree::kFarFirst);
+Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, Tree tree = Tree::kFarFirst);
 
 // HPL's long: the data is spread in equal parts over the ranks down a binomial tree, then rolls round the ring.
 Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes);
-
-// MPI's: the same scatter, then parts are exchanged with partners at distances 1, 2, 4. Precondition: a power of two.
-Schedule scatter_allgather(std::size_t ranks, std::uint64_t bytes);
 
 // RDMC's: in round t every rank meets its partner along dimension t of a hypercube, modulo its
 // dimensions; the root gives block t, the others the newest block that they have (Ganesan and
 // Seshadri, ICDCS 2005). Precondition: a power of two.
 Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
-
-// Bytes that one link carries in a row before the schedule's last receipt, at least: times 8 over
-// the rate it is the bound.
-namespace bound {
-
-double fan_out(std::size_t ranks, double bytes);
-double chain(std::size_t ranks, double bytes, std::size_t slices);
-double binomial_tree(std::size_t ranks, double bytes);    // whole or in slices: the root's link
-double spread_and_roll(std::size_t ranks, double bytes);  // scatter_allgather, too
-double binomial_pipeline(std::size_t ranks, double bytes, std::size_t slices);
-
-}  // namespace bound
 
 // The setting that serves a rival best: rivals have what a careful user would give them.
 struct BestSetting {
