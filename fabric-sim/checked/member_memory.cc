@@ -34,9 +34,7 @@ void MemberMemory::allocate_messages(std::uint32_t slots) {
     ledger_.fill(m, std::span(memory_).subspan(message_at_[m], plan.messages[m].bytes));
   }
   // The address space of its own starts at 0: nothing that the trace sees depends on the allocator.
-  lkey_ =
-      require(host_.nic().register_memory(1, memory_.data(), memory_.size(), 0, rnic::kLocalWrite))
-          .lkey;
+  lkey_ = open_memory(host_, memory_).lkey;
 }
 
 // The NIC lets others write to all of it: only switches know where the region ends.

@@ -1,5 +1,7 @@
 #include "fabric-sim/core/connection.h"
 
+#include <string>
+
 namespace cepheus::sim {
 
 rnic::Qpn create_qp(Host& host, std::uint32_t sends, std::uint32_t receives) {
@@ -40,6 +42,27 @@ void connect(Host& host, rnic::Qpn qpn, const mcast::RemoteEnd& peer, QpTimers t
   require(host.modify_qp(qpn, attr,
                          rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
                              rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+}
+
+rnic::MemoryKeys open_memory(Host& host, std::span<std::uint8_t> memory, std::uint32_t access) {
+  return require(host.nic().register_memory(1, memory.data(), memory.size(), 0, access));
+}
+
+void post_send(Host& host, rnic::Qpn qpn, const rnic::Sge& piece, rnic::SendWr wr) {
+  if (piece.length > 0) wr.sges = {&piece, 1};
+  require(host.post_send(qpn, wr));
+}
+
+void post_receive(Host& host, rnic::Qpn qpn, const rnic::Sge& piece, std::uint64_t wr_id) {
+  rnic::RecvWr wr{wr_id, {}};
+  if (piece.length > 0) wr.sges = {&piece, 1};
+  require(host.post_recv(qpn, wr));
+}
+
+void require_success(const rnic::Completion& completion) {
+  if (completion.status == rnic::WcStatus::kSuccess) return;
+  throw std::runtime_error("a simulated work request ended with " +
+                           std::string(rnic::to_string(completion.status)));
 }
 
 }  // namespace cepheus::sim

@@ -1,6 +1,8 @@
-// RC connections of simulated programs, from INIT to sending.
+// RC connections of simulated programs, from INIT to sending, and the requests that go over them.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <type_traits>
 
@@ -32,5 +34,14 @@ rnic::Qpn create_qp(Host& host, std::uint32_t sends, std::uint32_t receives);
 void initialise(Host& host, rnic::Qpn qpn);
 // From INIT to RTS. Both directions begin with `peer.start`; seven retries, RNRs without end.
 void connect(Host& host, rnic::Qpn qpn, const mcast::RemoteEnd& peer, QpTimers timers = {});
+
+// Registers a program's memory, at address 0 of an address space of its own.
+rnic::MemoryKeys open_memory(Host& host, std::span<std::uint8_t> memory,
+                             std::uint32_t access = rnic::kLocalWrite);
+// Both post a request of one piece of memory, or of none if the piece is empty.
+void post_send(Host& host, rnic::Qpn qpn, const rnic::Sge& piece, rnic::SendWr wr);
+void post_receive(Host& host, rnic::Qpn qpn, const rnic::Sge& piece, std::uint64_t wr_id = 0);
+// Throws std::runtime_error if the work request has failed.
+void require_success(const rnic::Completion& completion);
 
 }  // namespace cepheus::sim

@@ -1,29 +1,12 @@
 #include "fabric-sim/experiments/message_ends.h"
 
-#include <stdexcept>
-
 #include "fabric-sim/core/connection.h"
 
 namespace cepheus::sim {
-namespace {
-
-std::uint32_t open_memory(Testbed& testbed, Host& host) {
-  const auto memory = testbed.memory();
-  return require(host.nic().register_memory(1, memory.data(), memory.size(), 0, rnic::kLocalWrite))
-      .lkey;
-}
-
-void require_success(const rnic::Completion& completion) {
-  if (completion.status == rnic::WcStatus::kSuccess) return;
-  throw std::runtime_error("a simulated work request ended with " +
-                           std::string(rnic::to_string(completion.status)));
-}
-
-}  // namespace
 
 MessageSource::MessageSource(Testbed& testbed, Host& host)
     : host_(host),
-      lkey_(open_memory(testbed, host)),
+      lkey_(open_memory(host, testbed.memory()).lkey),
       qpn_(create_qp(host, kPostedMessages, kPostedMessages)) {
   host.attach(qpn_, *this);
 }
@@ -35,11 +18,7 @@ void MessageSource::send(std::uint32_t bytes) {
 
 void MessageSource::post(std::uint32_t bytes) {
   ++posted_;
-  const rnic::Sge sge{0, bytes, lkey_};
-  rnic::SendWr wr;
-  wr.signaled = true;
-  if (bytes > 0) wr.sges = {&sge, 1};
-  require(host_.post_send(qpn_, wr));
+  post_send(host_, qpn_, {0, bytes, lkey_}, {.signaled = true});
 }
 
 void MessageSource::on_completion(Instant now, const rnic::Completion& completion) {
@@ -55,7 +34,7 @@ void MessageSource::on_completion(Instant now, const rnic::Completion& completio
 MessageSink::MessageSink(Testbed& testbed, Host& host)
     : host_(host),
       room_(static_cast<std::uint32_t>(testbed.memory().size())),
-      lkey_(open_memory(testbed, host)),
+      lkey_(open_memory(host, testbed.memory()).lkey),
       qpn_(create_qp(host, kPostedMessages, kPostedMessages)) {
   host.attach(qpn_, *this);
 }
@@ -64,12 +43,7 @@ void MessageSink::begin() {
   for (std::uint32_t i = 0; i < kPostedMessages; ++i) post();
 }
 
-void MessageSink::post() {
-  const rnic::Sge sge{0, room_, lkey_};
-  rnic::RecvWr wr;
-  wr.sges = {&sge, 1};
-  require(host_.post_recv(qpn_, wr));
-}
+void MessageSink::post() { post_receive(host_, qpn_, {0, room_, lkey_}); }
 
 void MessageSink::on_completion(Instant now, const rnic::Completion& completion) {
   require_success(completion);

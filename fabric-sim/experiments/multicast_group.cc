@@ -27,27 +27,18 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
                       .token = kToken,
                       .timers = {kGroupTimeout}}),
         group_(group) {
-    lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
-                                               rnic::kLocalWrite))
-                .lkey;
+    lkey_ = sim::open_memory(host, group.memory_).lkey;
     host.attach(qpn(), *this);
   }
 
   mcast_status_t status() const { return engine().status(); }
   void post_receive() {
-    const rnic::Sge sge{0, static_cast<std::uint32_t>(group_.memory_.size()), lkey_};
-    rnic::RecvWr wr;
-    wr.sges = {&sge, 1};
-    require(host().post_recv(qpn(), wr));
+    const auto room = static_cast<std::uint32_t>(group_.memory_.size());
+    sim::post_receive(host(), qpn(), {0, room, lkey_});
   }
   void post_send(std::uint32_t bytes) {
-    const rnic::Sge sge{0, bytes, lkey_};
-    rnic::SendWr wr;
-    wr.wr_id = 1;
-    wr.op = rnic::SendOp::kSendImm;
-    wr.signaled = true;
-    if (bytes > 0) wr.sges = {&sge, 1};
-    require(host().post_send(qpn(), wr));
+    sim::post_send(host(), qpn(), {0, bytes, lkey_},
+                   {.wr_id = 1, .op = rnic::SendOp::kSendImm, .signaled = true});
   }
 
   void accept_writes(std::uint32_t key) {
@@ -55,40 +46,25 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
                                             rnic::kLocalWrite | rnic::kRemoteWrite));
   }
   wire::AnnouncedTarget open_memory() {
-    const std::size_t bytes = group_.memory_.size();
-    const auto keys = require(host().nic().register_memory(1, group_.memory_.data(), bytes, 0,
-                                                           rnic::kLocalWrite | rnic::kRemoteWrite));
-    return {host().address(), keys.rkey, 0, bytes};
+    const auto keys =
+        sim::open_memory(host(), group_.memory_, rnic::kLocalWrite | rnic::kRemoteWrite);
+    return {host().address(), keys.rkey, 0, group_.memory_.size()};
   }
   void keep_announcement(std::vector<std::uint8_t>& announcement) {
-    announcement_key_ =
-        require(host().nic().register_memory(1, announcement.data(), announcement.size(), 0, 0))
-            .lkey;
+    announcement_key_ = sim::open_memory(host(), announcement, 0).lkey;
   }
   void post_announcement(std::size_t size) {
-    const rnic::Sge sge{0, static_cast<std::uint32_t>(size), announcement_key_};
-    rnic::SendWr wr;
-    wr.op = rnic::SendOp::kWrite;
-    wr.rkey = wire::Announcement::kKey;
-    wr.sges = {&sge, 1};
-    require(host().post_send(qpn(), wr));
+    sim::post_send(host(), qpn(), {0, static_cast<std::uint32_t>(size), announcement_key_},
+                   {.op = rnic::SendOp::kWrite, .rkey = wire::Announcement::kKey});
   }
   void post_write(std::uint32_t bytes) {
-    const rnic::Sge sge{0, bytes, lkey_};
-    rnic::SendWr wr;
-    wr.wr_id = kWrite;
-    wr.op = rnic::SendOp::kWrite;
-    wr.signaled = true;
-    wr.rkey = group_.key_;
-    wr.sges = {&sge, 1};
-    require(host().post_send(qpn(), wr));
+    sim::post_send(
+        host(), qpn(), {0, bytes, lkey_},
+        {.wr_id = kWrite, .op = rnic::SendOp::kWrite, .signaled = true, .rkey = group_.key_});
   }
 
   void on_completion(Instant now, const rnic::Completion& completion) override {
-    if (completion.status != rnic::WcStatus::kSuccess) {
-      throw std::runtime_error("a simulated work request ended with " +
-                               std::string(rnic::to_string(completion.status)));
-    }
+    require_success(completion);
     if (completion.wr_id == kWrite) return group_.written_(now);
     const bool is_source = completion.wr_id == 1;
     if (streamed_bytes_ != 0) return on_streamed(is_source);

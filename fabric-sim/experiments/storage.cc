@@ -77,13 +77,8 @@ class ReplicaTarget final : public Target, public CompletionClient {
   ReplicaTarget(Testbed& testbed, std::size_t replica, std::function<void(Instant)> done)
       : client_(testbed.network().host(0)), done_(std::move(done)) {
     Host& host = testbed.network().host(replica);
-    const auto memory = testbed.memory();
-    lkey_ = require(client_.nic().register_memory(1, memory.data(), memory.size(), 0,
-                                                  rnic::kLocalWrite))
-                .lkey;
-    rkey_ = require(host.nic().register_memory(1, memory.data(), memory.size(), 0,
-                                               rnic::kLocalWrite | rnic::kRemoteWrite))
-                .rkey;
+    lkey_ = open_memory(client_, testbed.memory()).lkey;
+    rkey_ = open_memory(host, testbed.memory(), rnic::kLocalWrite | rnic::kRemoteWrite).rkey;
     const rnic::Qpn there = create_qp(host, kPosted, kPosted);
     qpn_ = create_qp(client_, kPosted, kPosted);
     sim::connect(client_, qpn_, {host.address(), there, kFirstPsn}, {kTimeoutCode});
@@ -91,19 +86,11 @@ class ReplicaTarget final : public Target, public CompletionClient {
     client_.attach(qpn_, *this);
   }
   void post(std::uint32_t bytes) override {
-    const rnic::Sge sge{0, bytes, lkey_};
-    rnic::SendWr wr;
-    wr.op = rnic::SendOp::kWrite;
-    wr.signaled = true;
-    wr.rkey = rkey_;
-    wr.sges = {&sge, 1};
-    require(client_.post_send(qpn_, wr));
+    post_send(client_, qpn_, {0, bytes, lkey_},
+              {.op = rnic::SendOp::kWrite, .signaled = true, .rkey = rkey_});
   }
   void on_completion(Instant now, const rnic::Completion& completion) override {
-    if (completion.status != rnic::WcStatus::kSuccess) {
-      throw std::runtime_error("a simulated WRITE ended with " +
-                               std::string(rnic::to_string(completion.status)));
-    }
+    require_success(completion);
     done_(now);
   }
 

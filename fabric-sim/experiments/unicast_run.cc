@@ -19,10 +19,7 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   Program(UnicastRun& run, Host& host, Rank rank)
       : run_(run), host_(host), sends_(run.schedule_.sends[rank]) {
     has_.assign(run.schedule_.slices.size(), rank == 0);
-    const auto memory = run.testbed_.memory();
-    lkey_ =
-        require(host.nic().register_memory(1, memory.data(), memory.size(), 0, rnic::kLocalWrite))
-            .lkey;
+    lkey_ = open_memory(host, run.testbed_.memory()).lkey;
   }
 
   const std::vector<Send>& sends() const { return sends_; }
@@ -36,19 +33,10 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
     return qpn;
   }
   void send_over(Rank to, rnic::Qpn qpn) { connections_[to] = qpn; }
-  void expect(rnic::Qpn qpn, std::size_t slice) {
-    const rnic::Sge sge = sge_of(slice);
-    rnic::RecvWr wr;
-    wr.wr_id = slice;
-    wr.sges = {&sge, sge.length > 0 ? 1u : 0u};
-    require(host_.post_recv(qpn, wr));
-  }
+  void expect(rnic::Qpn qpn, std::size_t slice) { post_receive(host_, qpn, sge_of(slice), slice); }
 
   void on_completion(Instant now, const rnic::Completion& completion) override {
-    if (completion.status != rnic::WcStatus::kSuccess) {
-      throw std::runtime_error("a simulated work request ended with " +
-                               std::string(rnic::to_string(completion.status)));
-    }
+    require_success(completion);
     if ((completion.wr_id & kSendFlag) != 0) {
       --under_way_[sends_[completion.wr_id & ~kSendFlag].to];
       post();
@@ -91,13 +79,9 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   }
   void post_one(std::size_t number) {
     const Send& send = sends_[number];
-    const rnic::Sge sge = sge_of(send.slice);
-    rnic::SendWr wr;
-    wr.wr_id = kSendFlag | number;
-    wr.signaled = true;
-    wr.sges = {&sge, sge.length > 0 ? 1u : 0u};
     ++under_way_[send.to];
-    require(host_.post_send(connections_.at(send.to), wr));
+    post_send(host_, connections_.at(send.to), sge_of(send.slice),
+              {.wr_id = kSendFlag | number, .signaled = true});
   }
 
   UnicastRun& run_;
