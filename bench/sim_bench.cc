@@ -23,7 +23,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"
 #include "fabric-sim/experiments/unicast_run.h"
 #include "net/shapes.h"
@@ -102,9 +102,7 @@ void run(const Case& c) {
   } else if (c.name == "permutation") {
     permute(testbed, hosts, c.bytes);
   } else {
-    sim::MulticastGroup group(testbed.simulator(), testbed.network(), sim::kFirstGroup,
-                              sim::first_hosts(hosts), testbed.memory());
-    if (!group.set_up()) throw std::runtime_error("the group is not set up");
+    sim::MulticastGroup group(testbed, sim::first_hosts(hosts));
     set_up = core_seconds() - ready;
     if (is_long) flight = fill_links(testbed, group, c.bytes);
     if (c.name == "multicast") {

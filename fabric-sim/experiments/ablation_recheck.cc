@@ -1,7 +1,7 @@
 // What it costs to look at NAKs that wait only when an ACK goes on, as the papers have it.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/loss_sweep.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "net/shapes.h"
 
 namespace cepheus::sim {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"
 #include "fabric-sim/experiments/unicast_run.h"
 #include "net/shapes.h"

@@ -1,7 +1,7 @@
 // A large broadcast over links that lose packets.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/loss_sweep.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"
 #include "fabric-sim/experiments/unicast_run.h"
 #include "net/shapes.h"

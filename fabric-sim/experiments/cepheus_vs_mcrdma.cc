@@ -3,7 +3,7 @@
 
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/sender_group.h"
 #include "net/shapes.h"
 
@@ -66,9 +66,7 @@ Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
   Run run;
   const Instant asked = testbed.simulator().now();
   if (kind == Kind::kCepheus) {
-    MulticastGroup group(testbed.simulator(), testbed.network(), kFirstGroup, hosts,
-                         testbed.memory());
-    if (!group.set_up()) throw std::runtime_error("the group is not set up");
+    MulticastGroup group(testbed, hosts);
     run.set_up_us = microseconds(group.ready_at() - asked);
     count_tables(testbed, run);
     const Instant begin = testbed.simulator().now();

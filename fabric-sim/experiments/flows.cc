@@ -4,11 +4,9 @@
 #include <cassert>
 #include <memory>
 #include <numeric>
-#include <stdexcept>
 
 #include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/multicast_group.h"
-#include "fabric-sim/experiments/multicast_time.h"
 
 namespace cepheus::sim {
 namespace {
@@ -29,9 +27,7 @@ class Flow {
 class MulticastFlow final : public Flow {
  public:
   MulticastFlow(Testbed& testbed, const FlowPlan& plan, wire::McstId id)
-      : group_(testbed.simulator(), testbed.network(), id, members_of(plan), testbed.memory()) {
-    if (!group_.set_up()) throw std::runtime_error("the group of " + plan.name + " is not set up");
-  }
+      : group_(testbed, members_of(plan), id) {}
   void start() override { group_.stream(0, kMessage); }
   void stop() override { group_.end_stream(); }
   std::uint64_t messages() const override { return group_.streamed(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"
@@ -18,9 +17,7 @@ Groups set_up(Testbed& testbed, const HostGroups& hosts, std::uint32_t first_id)
   Groups groups;
   for (const auto& members : hosts) {
     const wire::McstId id(first_id + static_cast<std::uint32_t>(groups.size()));
-    groups.push_back(std::make_unique<MulticastGroup>(testbed.simulator(), testbed.network(), id,
-                                                      members, testbed.memory()));
-    if (!groups.back()->set_up()) throw std::runtime_error("a group is not set up");
+    groups.push_back(std::make_unique<MulticastGroup>(testbed, members, id));
   }
   return groups;
 }

@@ -2,7 +2,7 @@
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/gleam_hpl.h"
 #include "fabric-sim/experiments/loss_sweep.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"
 #include "fabric-sim/experiments/unicast_run.h"
 #include "net/shapes.h"

@@ -119,28 +119,24 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   std::uint32_t streamed_bytes_ = 0;
 };
 
-MulticastGroup::MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
-                               const std::vector<std::size_t>& hosts,
-                               std::span<std::uint8_t> memory)
-    : simulator_(simulator), id_(id), memory_(memory) {
-  for (const std::size_t host : hosts) {
-    members_.push_back(std::make_unique<Member>(*this, network.host(host), id));
-  }
-}
-
-MulticastGroup::~MulticastGroup() = default;
-
-bool MulticastGroup::set_up() {
+MulticastGroup::MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
+                               wire::McstId id)
+    : simulator_(testbed.simulator()), memory_(testbed.memory()) {
   std::vector<mrp::MrpMember> names;
-  for (const auto& member : members_) names.push_back(member->member());
+  for (const std::size_t host : hosts) {
+    members_.push_back(std::make_unique<Member>(*this, testbed.network().host(host), id));
+    names.push_back(members_.back()->member());
+  }
   Member& leader = *members_.front();
   mrp::RegistrationConfig config;
   config.host = leader.member().host;
   config.instance = kInstance;
-  leader.lead(config, {id_, kEpoch}, names);
+  leader.lead(config, {id, kEpoch}, names);
   while (leader.status() == MCAST_INPROGRESS) simulator_.run(simulator_.now() + 1ms);
-  return leader.status() == MCAST_OK;
+  if (leader.status() != MCAST_OK) throw std::runtime_error("a simulated group is not set up");
 }
+
+MulticastGroup::~MulticastGroup() = default;
 
 void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
   waiting_ = members_.size();
@@ -182,6 +178,15 @@ void MulticastGroup::take_turns(std::uint32_t bytes) {
   const std::size_t n = members_.size();
   waiting_ = n * n;  // n - 1 receive each message, its source completes it
   for (std::size_t i = n; i-- > 0;) members_[i]->join_turns(n - 1, i, bytes);
+}
+
+MulticastTime time_of_multicast(Testbed& testbed, const std::vector<std::size_t>& hosts,
+                                std::uint64_t bytes) {
+  MulticastGroup group(testbed, hosts);
+  const Instant begin = testbed.simulator().now();
+  group.send(0, static_cast<std::uint32_t>(bytes));
+  testbed.run_until([&] { return group.is_done(); });
+  return {group.received_at() - begin, group.completed_at() - begin};
 }
 
 }  // namespace cepheus::sim

@@ -6,23 +6,25 @@
 #include <memory>
 #include <vector>
 
-#include "fabric-sim/core/network.h"
+#include "fabric-sim/experiments/testbed.h"
 
 namespace cepheus::sim {
+
+// Of the one group of a testbed that experiments with one group make.
+inline constexpr wire::McstId kFirstGroup{198, 18, 0, 1};
 
 class MulticastGroup {
  public:
   // `hosts`: indices into the network's, the first leads. Where a message lies does not matter: all
-  // members send from and receive into the `bytes` at `memory`, which outlives this.
-  MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
-                 const std::vector<std::size_t>& hosts, std::span<std::uint8_t> memory);
+  // members send from and receive into the testbed's memory. Registers the group and waits on virtual
+  // time; throws std::runtime_error if that fails.
+  MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
+                 wire::McstId id = kFirstGroup);
   ~MulticastGroup();
   MulticastGroup(const MulticastGroup&) = delete;
   MulticastGroup& operator=(const MulticastGroup&) = delete;
 
-  // Registers and waits on virtual time; false if it fails.
-  bool set_up();
-  // When all had confirmed, and the leader knew. Precondition: set_up() succeeded.
+  // When all had confirmed, and the leader knew.
   Instant ready_at() const { return ready_at_; }
   // The member sends `bytes`, all others have a receive posted; `done` when the last of them has
   // it, and the source knows.
@@ -56,7 +58,6 @@ class MulticastGroup {
   }
 
   Simulator& simulator_;
-  const wire::McstId id_;
   std::span<std::uint8_t> memory_;
   std::vector<std::unique_ptr<Member>> members_;
   std::size_t waiting_ = 0;
@@ -68,5 +69,14 @@ class MulticastGroup {
   std::vector<std::uint8_t> announcement_;  // empty: WRITEs are not announced
   std::function<void(Instant)> written_;
 };
+
+// From posting to the last receiver's completion, and to the source's.
+struct MulticastTime {
+  wire::Duration received, completed;
+};
+
+// Registers a group of these hosts, sends one message from the first, and waits.
+MulticastTime time_of_multicast(Testbed& testbed, const std::vector<std::size_t>& hosts,
+                                std::uint64_t bytes);
 
 }  // namespace cepheus::sim

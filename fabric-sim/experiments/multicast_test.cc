@@ -6,7 +6,7 @@
 
 #include "fabric-sim/experiments/gleam_hpl.h"
 #include "fabric-sim/experiments/loss_sweep.h"
-#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/multicast_group.h"
 #include "net/shapes.h"
 
 namespace cepheus::sim {

@@ -2,7 +2,6 @@
 // a connection to each.
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 
 #include "fabric-sim/core/connection.h"
 #include "fabric-sim/experiments/all.h"
@@ -19,8 +18,7 @@ constexpr std::size_t kReplicas = 3, kHosts = 1 + kReplicas;
 constexpr std::uint32_t kKiB = 1024;
 constexpr std::uint32_t kBlock = 8 * kKiB;  // of the papers' IOPS
 constexpr std::uint32_t kLargest = 4096 * kKiB;
-constexpr std::uint32_t kKey = 1;  // of the replicas' memory, at address 0
-constexpr wire::McstId kGroup{198, 18, 0, 1};
+constexpr std::uint32_t kKey = 1;         // of the replicas' memory, at address 0
 constexpr std::uint8_t kTimeoutCode = 7;  // 0.5 ms
 
 // What the client's software takes. Of one request at a time: fitted to the two published latencies of
@@ -57,9 +55,7 @@ class Target {
 class GroupTarget final : public Target {
  public:
   GroupTarget(Testbed& testbed, bool announces, std::function<void(Instant)> done)
-      : group_(testbed.simulator(), testbed.network(), kGroup, first_hosts(kHosts),
-               testbed.memory()) {
-    if (!group_.set_up()) throw std::runtime_error("the group can't be set up");
+      : group_(testbed, first_hosts(kHosts)) {
     if (announces) {
       group_.announce_writes(std::move(done));
     } else {

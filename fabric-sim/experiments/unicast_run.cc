@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
-#include <string>
 
 #include "fabric-sim/core/connection.h"
 
