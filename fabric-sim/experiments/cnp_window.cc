@@ -24,10 +24,8 @@ void run(const ExperimentOptions& options, Report& report) {
     for (const wire::Duration window : is_all ? std::vector{filter.window} : windows) {
       const std::string name = filter.name;
       report.say(name + ", " + std::to_string(window.count() / 1000) + " us");
-      CongestedFabric fabric;
-      fabric.topology = two_racks_of_four();
       filter.window = window;
-      Testbed testbed = congested_testbed(fabric, filter, options);
+      Testbed testbed = congested_testbed(two_racks_of_four(), filter, options);
       const FlowRates rates = measure_flows(testbed, plan(change), 2 * change, 5ms);
       const double x = microseconds(window);
       report.add("alike, " + name, x, rates.mean(0, change / 2, change), "Gb/s",

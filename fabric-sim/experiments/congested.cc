@@ -1,6 +1,7 @@
 #include "fabric-sim/experiments/congested.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "net/shapes.h"
 #include "nic-emulator/engine/congestion_text.h"
@@ -9,21 +10,20 @@ namespace cepheus::sim {
 
 using namespace std::chrono_literals;
 
-Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
-                          const ExperimentOptions& options, TestbedConfig config) {
-  net::Topology topology = fabric.topology;
+Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
+                          const ExperimentOptions& options, TestbedConfig config,
+                          wire::Bytes kmax) {
   const auto parsed = rnic::parse_congestion(options.congestion, topology.hosts.front().up.rate);
   if (!parsed) throw std::invalid_argument(parsed.error().text);
   config.congestion = *parsed;
-  const net::EcnConfig ecn{
-      .on = true, .kmin = fabric.kmin, .kmax = fabric.kmax, .pmax = fabric.pmax};
+  const net::EcnConfig ecn{.on = true, .kmin = 50'000, .kmax = kmax, .pmax = 0.01};
   for (net::HostSpec& host : topology.hosts) host.down.ecn = ecn;
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.ecn = trunk.ba.ecn = ecn;
   for (net::SwitchSpec& node : topology.switches) {
     node.config.rules.cnp_policy = filter.policy;
     node.config.cnp_window = filter.window;
   }
-  return {topology, config};
+  return {std::move(topology), config};
 }
 
 net::Topology two_racks_of_four() {

@@ -22,16 +22,12 @@ inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf, kPapersT
 // The pages call it the default.
 static_assert(net::Rules().cnp_policy == kWorstPath.policy);
 
-struct CongestedFabric {
-  net::Topology topology;  // links without marks
-  wire::Bytes kmin = 50'000, kmax = 500'000;
-  double pmax = 0.01;
-};
-
-// Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host;
-// `config` says the rest.
-Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
-                          const ExperimentOptions& options, TestbedConfig config = {});
+// `topology` with queues that mark from 50,000 to `kmax` bytes, up to one frame in a hundred. Throws
+// std::invalid_argument if options.congestion can't be. The rate is that of the first host; `config`
+// says the rest.
+Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
+                          const ExperimentOptions& options, TestbedConfig config = {},
+                          wire::Bytes kmax = 500'000);
 
 // Two racks of four hosts whose switches share a third: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
 net::Topology two_racks_of_four();

@@ -10,11 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CongestedFabric star_of_four() {
-  CongestedFabric fabric;
-  fabric.topology = net::Topology::star(4, paper_link());
-  return fabric;
-}
+net::Topology star_of_four() { return net::Topology::star(4, paper_link()); }
 
 TEST(Flows, HaveTheLinkForThemselvesWhileTheyRun) {
   Testbed testbed = congested_testbed(star_of_four(), kAllCnps, {});
@@ -61,10 +57,8 @@ TEST(Congested, WithoutControlNobodySlowsDown) {
 // less than those of one.
 TEST(Congested, TheDefaultFilterLeavesAMulticastItsShare) {
   const auto rate = [](const CnpFilter& filter) {
-    CongestedFabric fabric;
-    fabric.topology = net::Topology::star(4, paper_link(40));
-    fabric.kmax = 200'000;
-    Testbed testbed = congested_testbed(fabric, filter, {});
+    Testbed testbed =
+        congested_testbed(net::Topology::star(4, paper_link(40)), filter, {}, {}, 200'000);
     const std::vector<FlowPlan> flows = {
         {"multicast", 0, {1, 2, 3}}, {"a", 1, {2}}, {"b", 2, {3}}, {"c", 3, {1}}};
     return measure_flows(testbed, flows, 60ms, 5ms).mean(0, 30ms, 60ms);

@@ -41,15 +41,14 @@ void make_lossless(net::Topology& topology, bool group_halt) {
 void measure(const std::string& name, const CnpFilter& filter, Links links,
              const ExperimentOptions& options, Report& report) {
   report.say(name);
-  CongestedFabric fabric;
-  fabric.topology = net::leaf_spine(3, 1, kRack, paper_link());
-  for (net::TrunkSpec& trunk : fabric.topology.trunks) {
+  net::Topology fabric = net::leaf_spine(3, 1, kRack, paper_link());
+  for (net::TrunkSpec& trunk : fabric.trunks) {
     trunk.ab.rate.bits_per_second *= kRack;
     trunk.ba.rate.bits_per_second *= kRack;
   }
   const bool lossless = links != Links::kLossy;
   const bool halting = links == Links::kHalting;
-  if (lossless) make_lossless(fabric.topology, halting);
+  if (lossless) make_lossless(fabric, halting);
   const wire::Duration until = options.quick ? 40ms : 100ms;
   Testbed testbed = congested_testbed(fabric, filter, options);
   const std::vector<FlowPlan> flows = plan();

@@ -19,9 +19,7 @@ void run(const ExperimentOptions& options, Report& report) {
   constexpr double kFiltered[3][3] = {{1, 0.5, 0.5}, {0, 0.5, 0.5}, {0, 0, 0.5}};
   for (const CnpFilter& filter : kCnpFilters) {
     report.say(filter.name);
-    CongestedFabric fabric;
-    fabric.topology = two_racks_of_four();
-    Testbed testbed = congested_testbed(fabric, filter, options);
+    Testbed testbed = congested_testbed(two_racks_of_four(), filter, options);
     const FlowRates rates = measure_flows(testbed, flows, 3 * phase, 1ms);
     for (std::size_t f = 0; f < flows.size(); ++f) {
       const std::string series = flows[f].name + ", " + filter.name;

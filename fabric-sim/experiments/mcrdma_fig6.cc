@@ -32,9 +32,8 @@ struct Shares {
 
 Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t seed,
                  const ExperimentOptions& options) {
-  CongestedFabric fabric;
-  fabric.topology = two_racks_of_four();
-  fabric.topology.mtu = 1024;
+  net::Topology fabric = two_racks_of_four();
+  fabric.mtu = 1024;
   TestbedConfig config;
   config.seed = seed;
   Testbed testbed = congested_testbed(fabric, filter, options, config);

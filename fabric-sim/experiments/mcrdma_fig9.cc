@@ -96,8 +96,7 @@ double paper_at_8(ReplicationWay way) {
 void measure(bool has_control, const ExperimentOptions& options, Report& report) {
   const std::size_t iterations = options.quick ? 2 : 5;
   const std::string note = has_control ? ", dcqcn" : "";
-  CongestedFabric fabric;
-  fabric.topology = net::fat_tree(kPorts, paper_link(100, 500ns));
+  const net::Topology fabric = net::fat_tree(kPorts, paper_link(100, 500ns));
   for (const std::uint32_t mib : {1u, 4u, 8u}) {
     double ours = 0;
     for (const ReplicationWay way : kReplicationWays) {
@@ -109,7 +108,7 @@ void measure(bool has_control, const ExperimentOptions& options, Report& report)
         config.ack_timeout = kNoTimeout;
         config.memory = mib * kMiB;
         Testbed testbed = has_control ? congested_testbed(fabric, kAllCnps, options, config)
-                                      : Testbed(fabric.topology, config);
+                                      : Testbed(fabric, config);
         times.push_back(train(testbed, way, mib * kMiB, iterations, seed));
       }
       const std::optional<double> paper = mib == 8 ? std::optional(paper_at_8(way)) : std::nullopt;

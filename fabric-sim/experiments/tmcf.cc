@@ -1,5 +1,7 @@
 // TMCF's figures: a multicast at 40 Gb/s beside unicasts that begin one after the other, and beside
 // some that come and go.
+#include <utility>
+
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 #include "net/shapes.h"
@@ -12,13 +14,11 @@ using namespace std::chrono_literals;
 constexpr double kLink = 40;  // Gb/s
 
 // The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others.
-CongestedFabric fabric() {
-  CongestedFabric f;
+Testbed bed(const CnpFilter& filter, const ExperimentOptions& options) {
   const net::Topology full = net::leaf_spine(3, 1, 3, paper_link(kLink, 1us));
-  f.topology = with_hosts(full, {0, 3, 4, 5, 6, 7, 8});
-  f.topology.mtu = 1024;
-  f.kmax = 200'000;
-  return f;
+  net::Topology fabric = with_hosts(full, {0, 3, 4, 5, 6, 7, 8});
+  fabric.mtu = 1024;
+  return congested_testbed(std::move(fabric), filter, options, {}, 200'000);
 }
 
 std::vector<FlowPlan> one_after_the_other(wire::Duration step) {
@@ -34,7 +34,7 @@ std::vector<FlowPlan> one_after_the_other(wire::Duration step) {
 void measure(const CnpFilter& filter, const ExperimentOptions& options, Report& report) {
   report.say(filter.name);
   const wire::Duration step = options.quick ? 50ms : 100ms;
-  Testbed testbed = congested_testbed(fabric(), filter, options);
+  Testbed testbed = bed(filter, options);
   const FlowRates rates = measure_flows(testbed, one_after_the_other(step), 7 * step, 5ms);
   const std::string name = filter.name;
   const bool is_all = filter.policy == net::CnpPolicy::kAll;
@@ -78,7 +78,7 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
   constexpr Phase kPhases[] = {{0, 1, 40}, {1, 3, 20}, {3, 5, 40.0 / 3}, {5, 7, 20}};
   for (const CnpFilter& filter : kCnpFilters) {
     report.say(filter.name);
-    Testbed testbed = congested_testbed(fabric(), filter, options);
+    Testbed testbed = bed(filter, options);
     const FlowRates rates = measure_flows(testbed, flows, 7 * step, 5ms);
     const std::string name = filter.name;
     for (const Phase& phase : kPhases) {
