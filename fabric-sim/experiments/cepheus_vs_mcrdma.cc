@@ -15,15 +15,8 @@ enum class Kind { kCepheus, kMcRdma, kMcRdmaRacks };
 constexpr Kind kKinds[] = {Kind::kCepheus, Kind::kMcRdma, Kind::kMcRdmaRacks};
 
 const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kCepheus:
-      return "cepheus";
-    case Kind::kMcRdma:
-      return "mc-rdma";
-    case Kind::kMcRdmaRacks:
-      return "mc-rdma, racks' switches alone";
-  }
-  return "";
+  if (kind == Kind::kCepheus) return "cepheus";
+  return kind == Kind::kMcRdma ? "mc-rdma" : "mc-rdma, racks' switches alone";
 }
 
 struct Run {
@@ -99,37 +92,32 @@ Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
   return run;
 }
 
-class Runs {
- public:
-  Runs(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss, unsigned seeds) {
-    for (unsigned seed = 1; seed <= seeds; ++seed) {
-      runs_.push_back(run_one(kind, receivers, bytes, loss, seed));
-    }
+std::vector<Run> run_seeds(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
+                           unsigned seeds) {
+  std::vector<Run> runs;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    runs.push_back(run_one(kind, receivers, bytes, loss, seed));
   }
-  std::vector<double> all(double Run::*what, double times = 1) const {
-    std::vector<double> values;
-    for (const Run& run : runs_) values.push_back(run.*what * times);
-    return values;
-  }
-
- private:
-  std::vector<Run> runs_;
-};
+  return runs;
+}
 
 void compare_sizes(Kind kind, unsigned seeds, Report& report) {
   const std::string name = name_of(kind);
   for (const std::size_t receivers : {3u, 7u, 15u}) {
     report.say(name + ", " + std::to_string(receivers) + " receivers");
     const auto x = static_cast<double>(receivers);
-    const Runs small(kind, receivers, kSmall, 0, seeds), large(kind, receivers, kLarge, 0, seeds);
-    report.add(name + ", 64 KiB", x, small.all(&Run::received_us), "us");
-    report.add(name + ", 16 MiB", x, large.all(&Run::received_us), "us of 16 MiB");
-    report.add(name + ", set-up", x, small.all(&Run::set_up_us), "us of set-up");
-    report.add(name + ", tables of a group", x, small.all(&Run::table_bytes), "B");
-    report.add(name + ", largest in a switch", x, small.all(&Run::largest_table), "B");
-    report.add(name + ", switches with a table", x, small.all(&Run::switches), "switches");
-    const double sources = kind == Kind::kCepheus ? 1 : x + 1;
-    report.add(name + ", tables if all may send", x, small.all(&Run::table_bytes, sources), "B");
+    const auto small = run_seeds(kind, receivers, kSmall, 0, seeds);
+    const auto large = run_seeds(kind, receivers, kLarge, 0, seeds);
+    report.add(name + ", 64 KiB", x, each(small, &Run::received_us), "us");
+    report.add(name + ", 16 MiB", x, each(large, &Run::received_us), "us of 16 MiB");
+    report.add(name + ", set-up", x, each(small, &Run::set_up_us), "us of set-up");
+    std::vector<double> bytes = each(small, &Run::table_bytes);
+    report.add(name + ", tables of a group", x, bytes, "B");
+    report.add(name + ", largest in a switch", x, each(small, &Run::largest_table), "B");
+    report.add(name + ", switches with a table", x, each(small, &Run::switches), "switches");
+    const double groups = kind == Kind::kCepheus ? 1 : x + 1;
+    for (double& of_all : bytes) of_all *= groups;
+    report.add(name + ", tables if all may send", x, bytes, "B");
   }
 }
 
@@ -139,10 +127,10 @@ void compare_losses(Kind kind, unsigned seeds, Report& report) {
     const std::string name =
         std::string(name_of(kind)) + (loss < 5e-4 ? ", loss 1e-4" : ", loss 1e-3");
     report.say(name);
-    const Runs runs(kind, kReceivers, kLarge, loss, seeds);
-    report.add(name, kReceivers, runs.all(&Run::acknowledged_us), "us of 16 MiB");
-    report.add(name + ", NAKs", kReceivers, runs.all(&Run::naks), "NAKs");
-    report.add(name + ", time-outs", kReceivers, runs.all(&Run::timeouts), "time-outs");
+    const auto runs = run_seeds(kind, kReceivers, kLarge, loss, seeds);
+    report.add(name, kReceivers, each(runs, &Run::acknowledged_us), "us of 16 MiB");
+    report.add(name + ", NAKs", kReceivers, each(runs, &Run::naks), "NAKs");
+    report.add(name + ", time-outs", kReceivers, each(runs, &Run::timeouts), "time-outs");
   }
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 struct Run {
   double ms = 0, timeouts = 0;
+  double goodput = 0;  // of the same seed's without loss
 };
 
 Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
@@ -45,20 +46,20 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
   std::vector<double> medians;
   for (const double rate : sweep.rates) {
     report.say(series + ", loss " + text_of(rate));
-    std::vector<double> times, goodputs, timeouts;
+    std::vector<Run> runs;
     for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
-      const Run run = run_with_loss(sweep, rate, seed, measured);
-      times.push_back(run.ms);
-      goodputs.push_back(lossless[seed - 1] / run.ms);
-      timeouts.push_back(run.timeouts);
+      runs.push_back(run_with_loss(sweep, rate, seed, measured));
+      runs.back().goodput = lossless[seed - 1] / runs.back().ms;
     }
     std::optional<double> paper;
     for (const auto& [at, value] : paper_goodput) {
       if (at == rate) paper = value;
     }
+    const std::vector<double> times = each(runs, &Run::ms);
     report.add(series, rate, times, "ms");
-    report.add(series + ", goodput", rate, goodputs, "of lossless", {.paper = paper});
-    report.add(series + ", time-outs", rate, timeouts, "time-outs");
+    report.add(series + ", goodput", rate, each(runs, &Run::goodput), "of lossless",
+               {.paper = paper});
+    report.add(series + ", time-outs", rate, each(runs, &Run::timeouts), "time-outs");
     medians.push_back(median(times));
   }
   return medians;

@@ -54,25 +54,22 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
 
 void measure(const CnpFilter& filter, const std::string& suffix, std::size_t congested,
              const ExperimentOptions& options, Report& report) {
-  std::vector<double> multicast, unicasts, marked, notified;
+  std::vector<Shares> runs;
   for (unsigned seed = 1; seed <= options.seeds_or(1, 1); ++seed) {
     report.say(filter.name + suffix + ", " + std::to_string(congested) + " congested paths, seed " +
                std::to_string(seed));
-    const Shares run = shares_of(filter, congested, seed, options);
-    multicast.push_back(run.multicast);
-    unicasts.push_back(run.unicasts);
-    marked.push_back(run.marked);
-    notified.push_back(run.notified);
+    runs.push_back(shares_of(filter, congested, seed, options));
   }
   const auto k = static_cast<double>(congested);
   const bool is_all = filter.policy == net::CnpPolicy::kAll;
   const double share = is_all ? kLink / (k + 1) : kLink / 2;
   const std::string name = filter.name + suffix;
-  report.add("multicast, " + name, k, multicast, "Gb/s", {.expected = share});
-  report.add("unicasts, " + name, k, unicasts, "Gb/s", {.expected = kLink - share});
-  report.add("marked, " + name, k, marked, "frames/ms");
+  report.add("multicast, " + name, k, each(runs, &Shares::multicast), "Gb/s", {.expected = share});
+  report.add("unicasts, " + name, k, each(runs, &Shares::unicasts), "Gb/s",
+             {.expected = kLink - share});
+  report.add("marked, " + name, k, each(runs, &Shares::marked), "frames/ms");
   // Were it 1, as the theory says.
-  report.add("notified, " + name, k, notified, "times a unicast");
+  report.add("notified, " + name, k, each(runs, &Shares::notified), "times a unicast");
 }
 
 void run(const ExperimentOptions& options, Report& report) {

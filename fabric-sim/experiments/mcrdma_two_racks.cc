@@ -115,6 +115,7 @@ constexpr std::uint32_t kMessage = 64 << 10;
 
 struct LossyRun {
   double throughput = 0, latency = 0, timeouts = 0, naks = 0;
+  double part = 0;  // of the same seed's throughput without loss
 };
 
 LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std::size_t messages) {
@@ -143,30 +144,27 @@ void measure_loss(ReplicationWay way, const ExperimentOptions& options, Report& 
   const std::string name = name_of(way);
   const std::size_t messages = options.quick ? 2000 : 10000;
   const unsigned seeds = options.seeds_or(1, 5);
-  std::vector<double> whole, whole_latencies;  // by seed, without loss
+  std::vector<LossyRun> whole;  // by seed, without loss
   for (unsigned seed = 1; seed <= seeds; ++seed) {
-    const LossyRun run = run_with_loss(way, 0, seed, messages);
-    whole.push_back(run.throughput);
-    whole_latencies.push_back(run.latency);
+    whole.push_back(run_with_loss(way, 0, seed, messages));
   }
-  report.add(name + ", lossless", 0, whole, "Gb/s");
-  report.add(name + ", p99, lossless", 0, whole_latencies, "us");
+  report.add(name + ", lossless", 0, each(whole, &LossyRun::throughput), "Gb/s");
+  report.add(name + ", p99, lossless", 0, each(whole, &LossyRun::latency), "us");
   for (const double per : {16384.0, 4096.0, 1024.0, 256.0}) {
     report.say(name + ", a packet of " + std::to_string(static_cast<int>(per)));
-    std::vector<double> throughputs, parts, latencies, timeouts, naks;
+    std::vector<LossyRun> runs;
     for (unsigned seed = 1; seed <= seeds; ++seed) {
-      const LossyRun run = run_with_loss(way, 1 / per, seed, messages);
-      throughputs.push_back(run.throughput);
-      parts.push_back(run.throughput / whole[seed - 1]);
-      latencies.push_back(run.latency);
-      timeouts.push_back(run.timeouts);
-      naks.push_back(run.naks);
+      runs.push_back(run_with_loss(way, 1 / per, seed, messages));
+      runs.back().part = runs.back().throughput / whole[seed - 1].throughput;
     }
-    report.add(name, 1 / per, throughputs, "Gb/s");
-    report.add(name + ", of its own without loss", 1 / per, parts, "of lossless");
-    report.add(name + ", p99", 1 / per, latencies, "us");
-    report.add(name + ", NAKs", 1 / per, naks, "NAKs");
-    report.add(name + ", time-outs", 1 / per, timeouts, "time-outs");
+    const auto add = [&](const char* series, double LossyRun::*figure, const char* unit) {
+      report.add(name + series, 1 / per, each(runs, figure), unit);
+    };
+    add("", &LossyRun::throughput, "Gb/s");
+    add(", of its own without loss", &LossyRun::part, "of lossless");
+    add(", p99", &LossyRun::latency, "us");
+    add(", NAKs", &LossyRun::naks, "NAKs");
+    add(", time-outs", &LossyRun::timeouts, "time-outs");
   }
 }
 

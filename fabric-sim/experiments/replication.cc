@@ -83,30 +83,19 @@ class ChainReplication final : public Replication {
 }  // namespace
 
 const char* name_of(ReplicationWay way) {
-  switch (way) {
-    case ReplicationWay::kMcRdma:
-      return "mc-rdma";
-    case ReplicationWay::kFanOut:
-      return "fan-out";
-    case ReplicationWay::kChainReplication:
-      return "chain replication";
-  }
-  return "";
+  if (way == ReplicationWay::kMcRdma) return "mc-rdma";
+  return way == ReplicationWay::kFanOut ? "fan-out" : "chain replication";
 }
 
 std::unique_ptr<Replication> make_replication(ReplicationWay way, Testbed& testbed,
                                               std::size_t sender,
                                               const std::vector<std::size_t>& receivers,
                                               std::uint32_t number) {
-  switch (way) {
-    case ReplicationWay::kMcRdma:
-      return std::make_unique<SenderGroup>(testbed, sender, receivers, number);
-    case ReplicationWay::kFanOut:
-      return std::make_unique<FanOut>(testbed, sender, receivers);
-    case ReplicationWay::kChainReplication:
-      return std::make_unique<ChainReplication>(testbed, sender, receivers);
+  if (way == ReplicationWay::kMcRdma) {
+    return std::make_unique<SenderGroup>(testbed, sender, receivers, number);
   }
-  return nullptr;
+  if (way == ReplicationWay::kFanOut) return std::make_unique<FanOut>(testbed, sender, receivers);
+  return std::make_unique<ChainReplication>(testbed, sender, receivers);
 }
 
 void make_ready(Testbed& testbed, const std::vector<std::unique_ptr<Replication>>& all) {

@@ -65,4 +65,12 @@ class Report {
 
 double median(std::vector<double> values);
 
+// One figure of all runs.
+template <typename Run>
+std::vector<double> each(const std::vector<Run>& runs, double Run::*figure) {
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(run.*figure);
+  return values;
+}
+
 }  // namespace cepheus::sim
