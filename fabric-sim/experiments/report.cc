@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstdio>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace cepheus::sim {
@@ -17,19 +18,6 @@ std::string number(double value) {
   std::snprintf(text.data(), text.size(), is_whole ? "%.0f" : "%.4g", value);
   return text.data();
 }
-
-std::string json_number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.10g", value);
-  return text.data();
-}
-
-std::string json_or_null(const std::optional<double>& value) {
-  return value ? json_number(*value) : "null";
-}
-
-// Names of series and notes are the experiments' own: letters, digits, signs that JSON leaves alone.
-std::string in_quotes(const std::string& text) { return '"' + text + '"'; }
 
 std::string number_or_dash(const std::optional<double>& value) {
   return value ? number(*value) : "-";
@@ -94,19 +82,24 @@ void Report::say(const std::string& what) const {
 }
 
 void Report::write_json(std::ostream& out) const {
-  out << '[';
-  const char* separator = "\n";
+  using nlohmann::json;
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? json(*value) : json();
+  };
+  json rows = json::array();
   for (const Point& p : points_) {
-    out << separator << "  {\"experiment\": " << in_quotes(experiment_)
-        << ", \"series\": " << in_quotes(p.series) << ", \"x\": " << json_number(p.x)
-        << ", \"value\": " << json_number(p.value) << ", \"unit\": " << in_quotes(p.unit)
-        << ", \"low\": " << json_number(p.low) << ", \"high\": " << json_number(p.high)
-        << ", \"paper\": " << json_or_null(p.beside.paper)
-        << ", \"expected\": " << json_or_null(p.beside.expected)
-        << ", \"note\": " << in_quotes(p.beside.note) << '}';
-    separator = ",\n";
+    rows.push_back({{"experiment", experiment_},
+                    {"series", p.series},
+                    {"x", p.x},
+                    {"value", p.value},
+                    {"unit", p.unit},
+                    {"low", p.low},
+                    {"high", p.high},
+                    {"paper", or_null(p.beside.paper)},
+                    {"expected", or_null(p.beside.expected)},
+                    {"note", p.beside.note}});
   }
-  out << "\n]\n";
+  out << rows.dump(1) << '\n';
 }
 
 void Report::write_table(std::ostream& out, std::string_view x_name) const {

@@ -44,7 +44,6 @@ class Report {
   // What is being done, for whoever waits.
   void say(const std::string& what) const;
 
-  const std::string& experiment() const { return experiment_; }
   const std::vector<Point>& points() const { return points_; }
 
   // [{experiment, series, x, value, unit, low, high, paper, expected, note}]: paper and expected are

@@ -55,7 +55,6 @@ Testbed::Totals Testbed::totals() const {
   for (const auto& cable : network_->cables()) {
     t.hops += cable->delivered();
     t.no_room += cable->link_counters().dropped_queue_full;
-    t.lost += cable->link_counters().dropped_loss;
     t.marked += cable->queue_counters().marked;
   }
   for (std::size_t i = 0; i < network_->host_count(); ++i) {

@@ -46,7 +46,6 @@ class Testbed {
   struct Totals {
     std::uint64_t hops = 0;           // packets over links, whatever they carry
     std::uint64_t no_room = 0;        // frames that a queue had no room for
-    std::uint64_t lost = 0;           // that links lost
     std::uint64_t retransmitted = 0;  // packets that NICs sent again
     std::uint64_t timeouts = 0;       // of NICs
     std::uint64_t marked = 0;         // frames, by queues that grew
