@@ -1,6 +1,5 @@
 #include "fabric-sim/checked/fabric_plan.h"
 
-#include "fabric-sim/checked/scenario_parts.h"
 #include "net/shapes.h"
 
 namespace cepheus::sim {

@@ -17,11 +17,19 @@
 #pragma once
 
 #include "fabric-sim/checked/forgery.h"
-#include "fabric-sim/checked/victim.h"
+#include "fabric-sim/checked/group_ledger.h"
+#include "fabric-sim/checked/group_member.h"
 #include "fabric-sim/core/network.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
+
+// A group as incidents and cuts see it.
+struct Victim {
+  GroupLedger& ledger;
+  std::vector<std::unique_ptr<GroupMember>>& members;
+  GroupMember& leader;
+};
 
 class Incidents final : public Actor {
  public:

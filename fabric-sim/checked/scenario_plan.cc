@@ -8,9 +8,7 @@
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/mcrdma/sender_plan.h"
 #include "fabric-sim/checked/plan_variants.h"
-#include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
-#include "fabric-sim/core/random.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::sim {

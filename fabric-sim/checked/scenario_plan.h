@@ -7,11 +7,23 @@
 #include <optional>
 #include <vector>
 
-#include "fabric-sim/checked/faults.h"
+#include "fabric-sim/core/random.h"
 #include "net/topology.h"
 #include "nic-emulator/engine/nic.h"
 
 namespace cepheus::sim {
+
+// What goes wrong on every cable, and until when: a phase of faults, then calm in which all must end
+// well.
+struct Faults {
+  double loss = 0;  // probabilities per frame and cable
+  double duplicate = 0;
+  double reorder = 0;
+  double corrupt = 0;
+  wire::Duration reorder_by{0};  // longest delay of a reordered frame and of a second copy
+  wire::Duration begin{0};       // 0: registration suffers, too
+  wire::Duration end{0};
+};
 
 enum class MessageKind : std::uint8_t { kSend, kWrite, kWriteImm };
 struct MessagePlan {
@@ -137,5 +149,10 @@ struct PlanOptions {
 };
 
 ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options = {});
+
+// Faults wait for their phase; how long they hold a frame back is fixed with the link.
+net::LinkConfig make_link(Random& random, const Faults& faults);
+// Times that fit those of simulated hosts, and how much the gate holds.
+void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& rules);
 
 }  // namespace cepheus::sim

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "fabric-sim/checked/fabric_plan.h"
-#include "fabric-sim/checked/incidents.h"
 
 namespace cepheus::sim {
 using namespace std::chrono_literals;

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "fabric-sim/checked/victim.h"
+#include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/core/network.h"
 #include "fabric-sim/core/random.h"
 
