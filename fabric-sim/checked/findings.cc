@@ -1,31 +1,14 @@
 #include "fabric-sim/checked/findings.h"
 
+#include <array>
+
 namespace cepheus::sim {
 
 const char* to_string(Invariant invariant) {
-  switch (invariant) {
-    case Invariant::kDelivery:
-      return "delivery";
-    case Invariant::kCompletion:
-      return "completion";
-    case Invariant::kLiveness:
-      return "liveness";
-    case Invariant::kIsolation:
-      return "isolation";
-    case Invariant::kResidue:
-      return "residue";
-    case Invariant::kBalance:
-      return "balance";
-    case Invariant::kLossless:
-      return "lossless";
-    case Invariant::kPatience:
-      return "patience";
-    case Invariant::kConsistency:
-      return "consistency";
-    case Invariant::kProgress:
-      return "progress";
-  }
-  return "unknown";
+  // In the order of the enumeration.
+  constexpr std::array kNames = {"delivery", "completion", "liveness", "isolation",   "residue",
+                                 "balance",  "lossless",   "patience", "consistency", "progress"};
+  return kNames[static_cast<std::size_t>(invariant)];
 }
 
 void Findings::report(Invariant invariant, std::string text) {
