@@ -5,7 +5,7 @@
 #include <memory>
 #include <numeric>
 
-#include "fabric-sim/experiments/channel.h"
+#include "fabric-sim/experiments/message_ends.h"
 #include "fabric-sim/experiments/multicast_group.h"
 
 namespace cepheus::sim {
@@ -45,14 +45,14 @@ class UnicastFlow final : public Flow {
  public:
   UnicastFlow(Testbed& testbed, const FlowPlan& plan)
       : channel_(testbed, plan.from, plan.to.front()) {
-    channel_.on_acknowledged([this](Instant) {
+    channel_.source.on_acknowledged([this](Instant) {
       ++messages_;
-      if (is_running_) channel_.send(kMessage);
+      if (is_running_) channel_.source.send(kMessage);
     });
   }
   void start() override {
     is_running_ = true;
-    for (std::uint32_t i = 0; i < kPostedMessages; ++i) channel_.send(kMessage);
+    for (std::uint32_t i = 0; i < kPostedMessages; ++i) channel_.source.send(kMessage);
   }
   void stop() override { is_running_ = false; }  // what is posted still goes out
   std::uint64_t messages() const override { return messages_; }

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "fabric-sim/experiments/all.h"
-#include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/congested.h"
+#include "fabric-sim/experiments/message_ends.h"
 #include "fabric-sim/experiments/replication.h"
 #include "net/shapes.h"
 
@@ -29,7 +29,7 @@ class Training {
         to_workers_(make_replication(way, testbed, server, workers, 0)) {
     for (const std::size_t worker : workers) {
       gradients_.push_back(std::make_unique<Channel>(testbed, worker, server));
-      gradients_.back()->on_received([this](Instant) {
+      gradients_.back()->sink.on_received([this](Instant) {
         if (--missing_ > 0) return;
         missing_ = gradients_.size();
         to_workers_->send(bytes_);
@@ -44,7 +44,7 @@ class Training {
   void begin() {
     begun_at_ = simulator_.now();
     missing_ = gradients_.size();
-    for (const auto& gradient : gradients_) gradient->send(bytes_);
+    for (const auto& gradient : gradients_) gradient->source.send(bytes_);
   }
   bool is_done() const { return times_.size() == iterations_; }
   const std::vector<double>& times() const { return times_; }  // ms, of each iteration

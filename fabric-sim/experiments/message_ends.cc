@@ -51,4 +51,11 @@ void MessageSink::on_completion(Instant now, const rnic::Completion& completion)
   if (received_) received_(now);
 }
 
+Channel::Channel(Testbed& testbed, std::size_t from, std::size_t to)
+    : source(testbed, testbed.network().host(from)), sink(testbed, testbed.network().host(to)) {
+  connect(source.host(), source.qpn(), {sink.host().address(), sink.qpn(), kFirstPsn});
+  connect(sink.host(), sink.qpn(), {source.host().address(), source.qpn(), kFirstPsn});
+  sink.begin();
+}
+
 }  // namespace cepheus::sim

@@ -1,5 +1,5 @@
-// The two ends of a simulated connection over which one host sends messages to others: what both a
-// connection between two (channel.h) and a sender group (sender_group.h) are made of.
+// The two ends of a simulated connection over which one host sends messages to others, a connection of
+// two such ends, and what a sender group (sender_group.h) is made of.
 #pragma once
 
 #include <deque>
@@ -64,6 +64,14 @@ class MessageSink final : public CompletionClient {
   std::uint32_t lkey_ = 0;
   rnic::Qpn qpn_;
   std::function<void(Instant)> received_;
+};
+
+// An RC connection between two hosts of the network's. Ready at once, and sends nothing yet.
+struct Channel {
+  Channel(Testbed& testbed, std::size_t from, std::size_t to);
+
+  MessageSource source;
+  MessageSink sink;
 };
 
 }  // namespace cepheus::sim

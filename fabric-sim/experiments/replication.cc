@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "fabric-sim/experiments/channel.h"
+#include "fabric-sim/experiments/message_ends.h"
 #include "fabric-sim/experiments/sender_group.h"
 
 namespace cepheus::sim {
@@ -15,12 +15,12 @@ class FanOut final : public Replication {
       : acknowledged_by_(receivers.size()) {
     for (std::size_t i = 0; i < receivers.size(); ++i) {
       channels_.push_back(std::make_unique<Channel>(testbed, sender, receivers[i]));
-      channels_.back()->on_received([this, i](Instant now) { note_received(i, now); });
-      channels_.back()->on_acknowledged([this, i](Instant now) { take(i, now); });
+      channels_.back()->sink.on_received([this, i](Instant now) { note_received(i, now); });
+      channels_.back()->source.on_acknowledged([this, i](Instant now) { take(i, now); });
     }
   }
   void send(std::uint32_t bytes) override {
-    for (const auto& channel : channels_) channel->send(bytes);
+    for (const auto& channel : channels_) channel->source.send(bytes);
   }
 
  private:
@@ -43,8 +43,8 @@ class ChainReplication final : public Replication {
     std::size_t from = sender;
     for (std::size_t i = 0; i < receivers.size(); ++i) {
       links_.push_back(std::make_unique<Link>(testbed, from, receivers[i]));
-      links_[i]->down.on_received([this, i](Instant now) { take(i, now); });
-      links_[i]->up.on_received([this, i](Instant now) { answer(i, now); });
+      links_[i]->down.sink.on_received([this, i](Instant now) { take(i, now); });
+      links_[i]->up.sink.on_received([this, i](Instant now) { answer(i, now); });
       from = receivers[i];
     }
   }
@@ -60,7 +60,7 @@ class ChainReplication final : public Replication {
 
   void pass(std::size_t link, std::uint32_t bytes) {
     links_[link]->under_way.push_back(bytes);
-    links_[link]->down.send(bytes);
+    links_[link]->down.source.send(bytes);
   }
   void take(std::size_t receiver, Instant now) {
     const std::uint32_t bytes = links_[receiver]->under_way.front();
@@ -69,12 +69,12 @@ class ChainReplication final : public Replication {
     if (receiver + 1 < links_.size()) {
       pass(receiver + 1, bytes);
     } else {
-      links_[receiver]->up.send(0);
+      links_[receiver]->up.source.send(0);
     }
   }
   void answer(std::size_t link, Instant now) {
     if (link == 0) return note_acknowledged(now);
-    links_[link - 1]->up.send(0);
+    links_[link - 1]->up.source.send(0);
   }
 
   std::vector<std::unique_ptr<Link>> links_;

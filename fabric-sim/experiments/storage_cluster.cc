@@ -76,14 +76,14 @@ void StorageCluster::send(Traffic traffic, std::size_t from, std::size_t to, std
   std::unique_ptr<Way>& way = ways_[{traffic, from, to}];
   if (!way) {
     way = std::make_unique<Way>(testbed_, from, to);
-    way->channel.on_received([w = way.get()](Instant now) {
+    way->channel.sink.on_received([w = way.get()](Instant now) {
       const auto next = std::move(w->then.front());
       w->then.pop_front();
       next(now);
     });
   }
   way->then.push_back(std::move(then));
-  way->channel.send(bytes);
+  way->channel.source.send(bytes);
 }
 
 void StorageCluster::issue(std::size_t client, Random& random) {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "fabric-sim/experiments/channel.h"
+#include "fabric-sim/experiments/message_ends.h"
 #include "fabric-sim/experiments/message_sizes.h"
 #include "fabric-sim/experiments/replication.h"
 
