@@ -448,12 +448,6 @@ class Running(unittest.TestCase):
             self.assertEqual(code, 2, words)
             self.assertIn(text, err)
 
-    def test_helps(self):
-        code, out, _ = self.run_script("--help")
-        self.assertEqual(code, 0)
-        for word in ("--hosts", "--topology", "--join", "--on", "--pcap", "--stats-json", "--keep"):
-            self.assertIn(word, out)
-
 
 if __name__ == "__main__":
     unittest.main()
