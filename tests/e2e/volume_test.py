@@ -136,10 +136,7 @@ class Volumes(unittest.TestCase):
             lost.kill()
             wait_until(lambda: len(user.status()["in_sync"]) == 2, "the loss")
             lost.start()
-            volume.wait_for_sync(user)
-            volume.finish(user)
-            checked = self.check(volume)
-            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            self.is_alike_again(volume, user)
 
     def test_the_example_reads_back_what_it_wrote(self):
         with Volume() as volume:
@@ -166,10 +163,7 @@ class Volumes(unittest.TestCase):
             pathlib.Path(f"{lost.file}.cepheus").unlink()
             lost.start()
             user = volume.start_user()
-            volume.wait_for_sync(user)
-            volume.finish(user)
-            checked = self.check(volume)
-            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            self.is_alike_again(volume, user)
 
     def goes_on_without(self, volume, user, lost):
         """`lost` ends by itself; writes go on."""
