@@ -1,28 +1,18 @@
 /* Whether MPI's own messages arrive whole: broadcasts from every root, reductions and exchanges
  * around the ring, from a byte to a megabyte. Prints "ok: ..." on rank 0; any wrong byte ends the
  * job. */
-#include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/mpi/pattern.h"
 
 static const int kSizes[] = {1, 8, 1000, 4096, 20000, 65536, 1 << 20};
 enum { kSizeCount = sizeof kSizes / sizeof kSizes[0] };
 
-static uint8_t pattern(int who, int size, int at) {
-  return (uint8_t)(who * 31 + size + at * 7 + (at >> 9));
-}
+static uint64_t key_of(int who, int size) { return mix((uint64_t)who) + (uint64_t)size; }
 
-static void fill(uint8_t* data, int who, int size) {
-  for (int i = 0; i < size; ++i) data[i] = pattern(who, size, i);
-}
-
-static void check(const uint8_t* data, int who, int size, const char* what) {
-  for (int i = 0; i < size; ++i) {
-    if (data[i] == pattern(who, size, i)) continue;
-    fprintf(stderr, "%s of %d bytes from rank %d: byte %d is wrong\n", what, size, who, i);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+static void must_be(const unsigned char* data, int who, int size, const char* what) {
+  const size_t at = check(data, (size_t)size, key_of(who, size));
+  if (at == (size_t)size) return;
+  fprintf(stderr, "%s of %d bytes from rank %d: byte %zu is wrong\n", what, size, who, at);
+  MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void reduce(int* values, int count, int rank, int ranks) {
@@ -41,20 +31,18 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int largest = kSizes[kSizeCount - 1];
-  uint8_t* mine = malloc((size_t)largest);
-  uint8_t* others = malloc((size_t)largest);
-  if (mine == NULL || others == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  unsigned char *mine = get_memory((size_t)largest), *others = get_memory((size_t)largest);
   const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
   for (int i = 0; i < kSizeCount; ++i) {
     const int size = kSizes[i];
-    fill(mine, rank, size);
+    fill(mine, (size_t)size, key_of(rank, size));
     MPI_Sendrecv(mine, size, MPI_BYTE, next, i, others, size, MPI_BYTE, previous, i, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-    check(others, previous, size, "sendrecv");
+    must_be(others, previous, size, "sendrecv");
     for (int root = 0; root < ranks; ++root) {
-      fill(others, rank, size);
+      fill(others, (size_t)size, key_of(rank, size));
       MPI_Bcast(others, size, MPI_BYTE, root, MPI_COMM_WORLD);
-      check(others, root, size, "bcast");
+      must_be(others, root, size, "bcast");
     }
     if (size % (int)sizeof(int) == 0) reduce((int*)others, size / (int)sizeof(int), rank, ranks);
   }
