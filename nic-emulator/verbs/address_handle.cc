@@ -45,18 +45,13 @@ bool address_sender(const ibv_wc& wc, const ibv_grh& grh, std::uint8_t port, ibv
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  if (!is_ours(pd->context)) {
-    return call_next<decltype(ibv_create_ah)>("ibv_create_ah", pd, attributes);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_create_ah, pd, attributes);
   return create(pd, *attributes);
 }
 
 CEPHEUS_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc,
                                        ibv_grh* grh, ibv_ah_attr* attributes) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_init_ah_from_wc)>("ibv_init_ah_from_wc", context, port, wc, grh,
-                                                    attributes);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_init_ah_from_wc, context, port, wc, grh, attributes);
   if (address_sender(*wc, *grh, port, *attributes)) return 0;
   errno = EINVAL;
   return -1;
@@ -64,16 +59,14 @@ CEPHEUS_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, 
 
 CEPHEUS_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh,
                                              std::uint8_t port) {
-  if (!is_ours(pd->context)) {
-    return call_next<decltype(ibv_create_ah_from_wc)>("ibv_create_ah_from_wc", pd, wc, grh, port);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_create_ah_from_wc, pd, wc, grh, port);
   ibv_ah_attr attributes;
   if (!address_sender(*wc, *grh, port, attributes)) return refuse(EINVAL);
   return create(pd, attributes);
 }
 
 CEPHEUS_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
-  if (!is_ours(ah->context)) return call_next<decltype(ibv_destroy_ah)>("ibv_destroy_ah", ah);
+  CEPHEUS_PASS_ON_UNLESS_OURS(ah->context, ibv_destroy_ah, ah);
   delete static_cast<AddressHandle*>(ah);
   return 0;
 }

@@ -180,9 +180,7 @@ void Context::query_device_attributes(ibv_device_attr& a) const {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
-  if (!is_ours(device)) {
-    return call_next<decltype(ibv_open_device)>("ibv_open_device", device);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(device, ibv_open_device, device);
   return guarded([]() -> ibv_context* {
     auto opened = Context::open();
     if (!opened) {
@@ -201,9 +199,7 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 CEPHEUS_EXPORT int ibv_close_device(ibv_context* context) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_close_device)>("ibv_close_device", context);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_close_device, context);
   return guarded([&] {
     Context::of(context).close();
     return 0;
@@ -211,9 +207,7 @@ CEPHEUS_EXPORT int ibv_close_device(ibv_context* context) {
 }
 
 CEPHEUS_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_query_device)>("ibv_query_device", context, attributes);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_device, context, attributes);
   if (Context::of(context).nic().is_abandoned()) return refuse_call(ENODEV);
   Context::of(context).query_device_attributes(*attributes);
   return 0;
@@ -221,9 +215,7 @@ CEPHEUS_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attri
 
 CEPHEUS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port,
                                   _compat_ibv_port_attr* attributes) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_query_port)>("ibv_query_port", context, port, attributes);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_port, context, port, attributes);
   // The caller's structure ends where this field was added.
   return query_port_op(context, port, reinterpret_cast<ibv_port_attr*>(attributes),
                        offsetof(ibv_port_attr, port_cap_flags2));

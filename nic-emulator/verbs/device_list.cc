@@ -79,9 +79,7 @@ CEPHEUS_EXPORT int ibv_get_device_index(ibv_device* device) {
 }
 
 CEPHEUS_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
-  if (!is_ours(device)) {
-    return call_next<decltype(ibv_get_device_guid)>("ibv_get_device_guid", device);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(device, ibv_get_device_guid, device);
   const int saved = errno;
   __be64 guid = 0;
   guarded([&] {

@@ -41,9 +41,7 @@ const ibv_context* context_of(const ibv_async_event& event) {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_get_async_event)>("ibv_get_async_event", context, event);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_get_async_event, context, event);
   return guarded([&] { return Context::of(context).async_events().take(*event) ? 0 : -1; });
 }
 

@@ -245,6 +245,6 @@ ibv_qp* create_extended_qp(ibv_context*, ibv_qp_init_attr_ex* init) {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  if (!is_ours(qp->context)) return call_next<decltype(ibv_qp_to_qp_ex)>("ibv_qp_to_qp_ex", qp);
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_qp_to_qp_ex, qp);
   return &QueuePair::of(qp);
 }

@@ -28,9 +28,7 @@ using namespace cepheus::verbs;
 enum class SysfsGidType : int { kIbOrRoceV1, kRoceV2 };
 
 CEPHEUS_EXPORT int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_query_gid)>("ibv_query_gid", context, port, index, gid);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_gid, context, port, index, gid);
   ibv_gid_entry entry;
   const int error = find_gid(context, port, static_cast<std::uint32_t>(index), entry);
   if (error != 0) {
@@ -59,10 +57,8 @@ CEPHEUS_EXPORT int ibv_query_gid_type(ibv_context* context, std::uint8_t port, u
 CEPHEUS_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t index,
                                      ibv_gid_entry* entry, std::uint32_t flags,
                                      std::size_t entry_size) {
-  if (!is_ours(context)) {
-    return call_next<decltype(_ibv_query_gid_ex)>("_ibv_query_gid_ex", context, port, index, entry,
-                                                  flags, entry_size);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, _ibv_query_gid_ex, context, port, index, entry, flags,
+                              entry_size);
   if (flags != 0) return refuse_call(EOPNOTSUPP);
   ibv_gid_entry found;
   if (const int error = find_gid(context, port, index, found); error != 0) {
@@ -75,10 +71,8 @@ CEPHEUS_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, s
 CEPHEUS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries,
                                             std::size_t max_entries, std::uint32_t flags,
                                             std::size_t entry_size) {
-  if (!is_ours(context)) {
-    return call_next<decltype(_ibv_query_gid_table)>("_ibv_query_gid_table", context, entries,
-                                                     max_entries, flags, entry_size);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, _ibv_query_gid_table, context, entries, max_entries, flags,
+                              entry_size);
   if (max_entries < 1) return -EINVAL;
   const int error = _ibv_query_gid_ex(context, kPort, 0, entries, flags, entry_size);
   return error != 0 ? -error : 1;
@@ -86,9 +80,7 @@ CEPHEUS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
 
 CEPHEUS_EXPORT int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index,
                                   __be16* pkey) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_query_pkey)>("ibv_query_pkey", context, port, index, pkey);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_pkey, context, port, index, pkey);
   if (port != kPort || index != 0) {
     errno = EINVAL;
     return -1;
@@ -98,9 +90,7 @@ CEPHEUS_EXPORT int ibv_query_pkey(ibv_context* context, std::uint8_t port, int i
 }
 
 CEPHEUS_EXPORT int ibv_get_pkey_index(ibv_context* context, std::uint8_t port, __be16 pkey) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_get_pkey_index)>("ibv_get_pkey_index", context, port, pkey);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_get_pkey_index, context, port, pkey);
   if (port == kPort && pkey == htobe16(kDefaultPkey)) return 0;
   errno = EINVAL;
   return -1;

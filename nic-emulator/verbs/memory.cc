@@ -102,7 +102,7 @@ MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t 
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  if (!is_ours(context)) return call_next<decltype(ibv_alloc_pd)>("ibv_alloc_pd", context);
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_alloc_pd, context);
   return guarded([&]() -> ibv_pd* {
     Context& ours = Context::of(context);
     if (ours.nic().is_abandoned()) return refuse(ENODEV);
@@ -111,7 +111,7 @@ CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 
 CEPHEUS_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
-  if (!is_ours(pd->context)) return call_next<decltype(ibv_dealloc_pd)>("ibv_dealloc_pd", pd);
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_dealloc_pd, pd);
   ProtectionDomain& ours = ProtectionDomain::of(pd);
   if (ours.users() != 0) return refuse_call(EBUSY);
   delete &ours;
@@ -138,10 +138,7 @@ CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t le
 
 CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length,
                                         std::uint64_t iova, unsigned access) {
-  if (!is_ours(pd->context)) {
-    return call_next<decltype(ibv_reg_mr_iova2)>("ibv_reg_mr_iova2", pd, address, length, iova,
-                                                 access);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_reg_mr_iova2, pd, address, length, iova, access);
   return register_region(pd, address, length, iova, access);
 }
 
@@ -154,25 +151,19 @@ CEPHEUS_EXPORT ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::si
 
 CEPHEUS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length,
                                          std::uint64_t iova, int fd, int access) {
-  if (!is_ours(pd->context)) {
-    return call_next<decltype(ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr", pd, offset, length, iova, fd,
-                                                  access);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_reg_dmabuf_mr, pd, offset, length, iova, fd, access);
   return refuse(EOPNOTSUPP);
 }
 
 CEPHEUS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address,
                                 std::size_t length, int access) {
-  if (!is_ours(mr->context)) {
-    return call_next<decltype(ibv_rereg_mr)>("ibv_rereg_mr", mr, flags, pd, address, length,
-                                             access);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(mr->context, ibv_rereg_mr, mr, flags, pd, address, length, access);
   errno = EOPNOTSUPP;
   return IBV_REREG_MR_ERR_INPUT;  // the region stays as it is
 }
 
 CEPHEUS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
-  if (!is_ours(mr->context)) return call_next<decltype(ibv_dereg_mr)>("ibv_dereg_mr", mr);
+  CEPHEUS_PASS_ON_UNLESS_OURS(mr->context, ibv_dereg_mr, mr);
   return guarded([&] {
     const bool known = Context::of(mr->context).nic().run([&](Nic& engine, Instant, NicOutput&) {
       return engine.deregister_memory(mr->lkey);

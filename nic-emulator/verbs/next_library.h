@@ -30,3 +30,8 @@ auto call_next(const char* name, Args... args) {
 }
 
 }  // namespace cepheus::verbs
+
+// For the first line of a function of libibverbs: what concerns another device than ours is the
+// next definition's.
+#define CEPHEUS_PASS_ON_UNLESS_OURS(object, function, ...) \
+  if (!is_ours(object)) return cepheus::verbs::call_next<decltype(function)>(#function, __VA_ARGS__)

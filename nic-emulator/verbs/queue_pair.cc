@@ -170,7 +170,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
-  if (!is_ours(pd->context)) return call_next<decltype(ibv_create_qp)>("ibv_create_qp", pd, init);
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_create_qp, pd, init);
   return guarded([&]() -> ibv_qp* {
     QueuePair* const qp = create_queue_pair(ProtectionDomain::of(pd), *init);
     return qp == nullptr ? nullptr : &qp->qp_base;
@@ -178,9 +178,7 @@ CEPHEUS_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
 }
 
 CEPHEUS_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
-  if (!is_ours(qp->context)) {
-    return call_next<decltype(ibv_modify_qp)>("ibv_modify_qp", qp, attributes, mask);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_modify_qp, qp, attributes, mask);
   return guarded([&] {
     QueuePair& ours = QueuePair::of(qp);
     if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
@@ -191,9 +189,7 @@ CEPHEUS_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) 
 
 CEPHEUS_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
                                 ibv_qp_init_attr* init) {
-  if (!is_ours(qp->context)) {
-    return call_next<decltype(ibv_query_qp)>("ibv_query_qp", qp, attributes, mask, init);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_query_qp, qp, attributes, mask, init);
   return guarded([&] {
     QueuePair& ours = QueuePair::of(qp);
     if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
@@ -203,7 +199,7 @@ CEPHEUS_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
 }
 
 CEPHEUS_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
-  if (!is_ours(qp->context)) return call_next<decltype(ibv_destroy_qp)>("ibv_destroy_qp", qp);
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_destroy_qp, qp);
   return guarded([&] {
     delete &QueuePair::of(qp);
     return 0;
@@ -211,9 +207,6 @@ CEPHEUS_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
 }
 
 CEPHEUS_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode op, std::uint32_t flags) {
-  if (!is_ours(qp->context)) {
-    return call_next<decltype(ibv_query_qp_data_in_order)>("ibv_query_qp_data_in_order", qp, op,
-                                                           flags);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_query_qp_data_in_order, qp, op, flags);
   return 0;
 }

@@ -7,12 +7,12 @@ using namespace cepheus::verbs;
 // --- Enhanced connection establishment: options between two NICs of one vendor.
 
 CEPHEUS_EXPORT int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (!is_ours(qp->context)) return call_next<decltype(ibv_set_ece)>("ibv_set_ece", qp, ece);
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_set_ece, qp, ece);
   return refuse_call(EOPNOTSUPP);
 }
 
 CEPHEUS_EXPORT int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
-  if (!is_ours(qp->context)) return call_next<decltype(ibv_query_ece)>("ibv_query_ece", qp, ece);
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_query_ece, qp, ece);
   *ece = {};
   return refuse_call(EOPNOTSUPP);
 }
@@ -20,24 +20,19 @@ CEPHEUS_EXPORT int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
 // --- Multicast of unreliable datagrams.
 
 CEPHEUS_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
-  if (!is_ours(qp->context)) {
-    return call_next<decltype(ibv_attach_mcast)>("ibv_attach_mcast", qp, gid, lid);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_attach_mcast, qp, gid, lid);
   return refuse_call(EOPNOTSUPP);
 }
 
 CEPHEUS_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
-  if (!is_ours(qp->context)) {
-    return call_next<decltype(ibv_detach_mcast)>("ibv_detach_mcast", qp, gid, lid);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_detach_mcast, qp, gid, lid);
   return refuse_call(EOPNOTSUPP);
 }
 
 // --- Objects of other processes: there is no kernel to share them through.
 
 CEPHEUS_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t handle) {
-  if (!is_ours(context))
-    return call_next<decltype(ibv_import_pd)>("ibv_import_pd", context, handle);
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_import_pd, context, handle);
   return refuse(EOPNOTSUPP);
 }
 
@@ -46,7 +41,7 @@ CEPHEUS_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
 }
 
 CEPHEUS_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t handle) {
-  if (!is_ours(pd->context)) return call_next<decltype(ibv_import_mr)>("ibv_import_mr", pd, handle);
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_import_mr, pd, handle);
   return refuse(EOPNOTSUPP);
 }
 
@@ -55,8 +50,7 @@ CEPHEUS_EXPORT void ibv_unimport_mr(ibv_mr* mr) {
 }
 
 CEPHEUS_EXPORT ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t handle) {
-  if (!is_ours(context))
-    return call_next<decltype(ibv_import_dm)>("ibv_import_dm", context, handle);
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_import_dm, context, handle);
   return refuse(EOPNOTSUPP);
 }
 

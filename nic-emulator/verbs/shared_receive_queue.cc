@@ -80,14 +80,12 @@ int SharedReceiveQueue::query(ibv_srq_attr& attributes) {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
-  if (!is_ours(pd->context)) return call_next<decltype(ibv_create_srq)>("ibv_create_srq", pd, init);
+  CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_create_srq, pd, init);
   return create(ProtectionDomain::of(pd), init->srq_context, init->attr);
 }
 
 CEPHEUS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
-  if (!is_ours(srq->context)) {
-    return call_next<decltype(ibv_modify_srq)>("ibv_modify_srq", srq, attributes, mask);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(srq->context, ibv_modify_srq, srq, attributes, mask);
   return guarded([&] {
     SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
     if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
@@ -97,9 +95,7 @@ CEPHEUS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int ma
 }
 
 CEPHEUS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
-  if (!is_ours(srq->context)) {
-    return call_next<decltype(ibv_query_srq)>("ibv_query_srq", srq, attributes);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(srq->context, ibv_query_srq, srq, attributes);
   return guarded([&] {
     SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
     if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
@@ -109,7 +105,7 @@ CEPHEUS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
 }
 
 CEPHEUS_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
-  if (!is_ours(srq->context)) return call_next<decltype(ibv_destroy_srq)>("ibv_destroy_srq", srq);
+  CEPHEUS_PASS_ON_UNLESS_OURS(srq->context, ibv_destroy_srq, srq);
   return guarded([&] {
     SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
     if (ours.users() != 0) return refuse_call(EBUSY);

@@ -170,9 +170,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
 using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_create_comp_channel)>("ibv_create_comp_channel", context);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_create_comp_channel, context);
   return guarded([&]() -> ibv_comp_channel* {
     Context& ours = Context::of(context);
     if (ours.nic().is_abandoned()) return refuse(ENODEV);
@@ -183,9 +181,7 @@ CEPHEUS_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 }
 
 CEPHEUS_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
-  if (!is_ours(channel->context)) {
-    return call_next<decltype(ibv_destroy_comp_channel)>("ibv_destroy_comp_channel", channel);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(channel->context, ibv_destroy_comp_channel, channel);
   ::pthread_mutex_lock(&channel->context->mutex);
   const bool in_use = channel->refcnt != 0;
   ::pthread_mutex_unlock(&channel->context->mutex);
@@ -196,10 +192,8 @@ CEPHEUS_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 
 CEPHEUS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context,
                                      ibv_comp_channel* channel, int comp_vector) {
-  if (!is_ours(context)) {
-    return call_next<decltype(ibv_create_cq)>("ibv_create_cq", context, cqe, cq_context, channel,
-                                              comp_vector);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_create_cq, context, cqe, cq_context, channel,
+                              comp_vector);
   return guarded([&]() -> ibv_cq* {
     Context& ours = Context::of(context);
     if (ours.nic().is_abandoned()) return refuse(ENODEV);
@@ -212,7 +206,7 @@ CEPHEUS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_con
 }
 
 CEPHEUS_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
-  if (!is_ours(cq->context)) return call_next<decltype(ibv_resize_cq)>("ibv_resize_cq", cq, cqe);
+  CEPHEUS_PASS_ON_UNLESS_OURS(cq->context, ibv_resize_cq, cq, cqe);
   if (cqe < 1 || static_cast<std::uint32_t>(cqe) > kMaxCqe) return refuse_call(EINVAL);
   return guarded([&] {
     VerbsCq& ours = VerbsCq::of(cq);
@@ -223,7 +217,7 @@ CEPHEUS_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
 }
 
 CEPHEUS_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
-  if (!is_ours(cq->context)) return call_next<decltype(ibv_destroy_cq)>("ibv_destroy_cq", cq);
+  CEPHEUS_PASS_ON_UNLESS_OURS(cq->context, ibv_destroy_cq, cq);
   return guarded([&] {
     VerbsCq& ours = VerbsCq::of(cq);
     if (ours.users() != 0) return refuse_call(EBUSY);
@@ -233,9 +227,7 @@ CEPHEUS_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
 }
 
 CEPHEUS_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
-  if (!is_ours(channel->context)) {
-    return call_next<decltype(ibv_get_cq_event)>("ibv_get_cq_event", channel, cq, cq_context);
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(channel->context, ibv_get_cq_event, channel, cq, cq_context);
   return guarded([&] {
     auto* const ours = static_cast<VerbsCq*>(VerbsChannel::of(channel).events().take());
     if (ours == nullptr) return -1;
@@ -246,10 +238,7 @@ CEPHEUS_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void
 }
 
 CEPHEUS_EXPORT void ibv_ack_cq_events(ibv_cq* cq, unsigned events) {
-  if (!is_ours(cq->context)) {
-    call_next<decltype(ibv_ack_cq_events)>("ibv_ack_cq_events", cq, events);
-    return;
-  }
+  CEPHEUS_PASS_ON_UNLESS_OURS(cq->context, ibv_ack_cq_events, cq, events);
   ::pthread_mutex_lock(&cq->mutex);
   cq->comp_events_completed += events;
   ::pthread_cond_signal(&cq->cond);
