@@ -1,5 +1,7 @@
 #include "net/rules.h"
 
+#include <array>
+
 namespace cepheus::net {
 namespace {
 
@@ -12,17 +14,8 @@ bool set(bool& flag, bool on) {
 }  // namespace
 
 const char* to_string(WriteMode mode) {
-  switch (mode) {
-    case WriteMode::kRegions:
-      return "regions";
-    case WriteMode::kPerRequest:
-      return "per-request";
-    case WriteMode::kSameKey:
-      return "same-key";
-    case WriteMode::kNone:
-      return "none";
-  }
-  return "unknown";
+  constexpr std::array kNames{"regions", "per-request", "same-key", "none"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {

@@ -1,6 +1,7 @@
 #include "wire/mrp.h"
 
 #include <algorithm>
+#include <array>
 
 #include "wire/byte_order.h"
 #include "wire/splitmix.h"
@@ -39,86 +40,43 @@ bool has_stated_length(std::span<const std::uint8_t> data) {
   return data.size() >= MrpHeader::kSize && data.size() == load_be16(data.data() + 10);
 }
 
+// By MrpReject.
+constexpr std::array kRejectNames{"none",
+                                  "table full",
+                                  "no route",
+                                  "group id in use",
+                                  "malformed request",
+                                  "not authorised",
+                                  "host does not know the queue pair",
+                                  "member could not bring its queue pair up",
+                                  "evicted",
+                                  "another version of the registration protocol",
+                                  "too many members behind one switch",
+                                  "members are missing in the table",
+                                  "too many groups of one host",
+                                  "a trunk on the way is down",
+                                  "a write outside a member's regions",
+                                  "another write mode than the switches have",
+                                  "the switches serve no sender groups"};
+static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kNoSenderGroups) + 1);
+
+// By MrpType, which has no 0.
+constexpr std::array kTypeNames{
+    "unknown type", "register", "confirm", "reject",   "activate", "unregister",
+    "refresh",      "query",    "report",  "evict",    "give up",  "complain",
+    "alive",        "hello",    "publish", "install",  "installed", "remove"};
+static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kRemove) + 1);
+
 }  // namespace
 
 const char* to_string(MrpReject reason) {
-  switch (reason) {
-    case MrpReject::kNone:
-      return "none";
-    case MrpReject::kTableFull:
-      return "table full";
-    case MrpReject::kNoRoute:
-      return "no route";
-    case MrpReject::kIdInUse:
-      return "group id in use";
-    case MrpReject::kMalformed:
-      return "malformed request";
-    case MrpReject::kNotAuthorised:
-      return "not authorised";
-    case MrpReject::kNotMember:
-      return "host does not know the queue pair";
-    case MrpReject::kMemberFailed:
-      return "member could not bring its queue pair up";
-    case MrpReject::kEvicted:
-      return "evicted";
-    case MrpReject::kVersion:
-      return "another version of the registration protocol";
-    case MrpReject::kIncomplete:
-      return "members are missing in the table";
-    case MrpReject::kQuota:
-      return "too many groups of one host";
-    case MrpReject::kTooManyPaths:
-      return "too many members behind one switch";
-    case MrpReject::kPathLost:
-      return "a trunk on the way is down";
-    case MrpReject::kRemoteAccess:
-      return "a write outside a member's regions";
-    case MrpReject::kWriteMode:
-      return "another write mode than the switches have";
-    case MrpReject::kNoSenderGroups:
-      return "the switches serve no sender groups";
-  }
-  return "unknown reason";
+  const auto code = static_cast<std::size_t>(reason);
+  return code < kRejectNames.size() ? kRejectNames[code] : "unknown reason";
 }
 
 const char* to_string(MrpType type) {
-  switch (type) {
-    case MrpType::kRegister:
-      return "register";
-    case MrpType::kConfirm:
-      return "confirm";
-    case MrpType::kReject:
-      return "reject";
-    case MrpType::kActivate:
-      return "activate";
-    case MrpType::kUnregister:
-      return "unregister";
-    case MrpType::kRefresh:
-      return "refresh";
-    case MrpType::kQuery:
-      return "query";
-    case MrpType::kReport:
-      return "report";
-    case MrpType::kEvict:
-      return "evict";
-    case MrpType::kGiveUp:
-      return "give up";
-    case MrpType::kComplain:
-      return "complain";
-    case MrpType::kAlive:
-      return "alive";
-    case MrpType::kHello:
-      return "hello";
-    case MrpType::kPublish:
-      return "publish";
-    case MrpType::kInstall:
-      return "install";
-    case MrpType::kInstalled:
-      return "installed";
-    case MrpType::kRemove:
-      return "remove";
-  }
-  return "unknown type";
+  const auto code = static_cast<std::size_t>(type);
+  return code < kTypeNames.size() ? kTypeNames[code] : "unknown type";
 }
 
 std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {

@@ -1,53 +1,30 @@
 #include "nic-emulator/engine/verbs_types.h"
 
+#include <array>
+
 namespace cepheus::rnic {
+namespace {
 
-const char* to_string(QpState state) {
-  switch (state) {
-    case QpState::kReset:
-      return "reset";
-    case QpState::kInit:
-      return "init";
-    case QpState::kRtr:
-      return "rtr";
-    case QpState::kRts:
-      return "rts";
-    case QpState::kSqd:
-      return "sqd";
-    case QpState::kSqe:
-      return "sqe";
-    case QpState::kErr:
-      return "err";
-  }
-  return "unknown";
-}
+constexpr std::array kStateNames{"reset", "init", "rtr", "rts", "sqd", "sqe", "err"};
+static_assert(kStateNames.size() == static_cast<std::size_t>(QpState::kErr) + 1);
 
-const char* to_string(WcStatus status) {
-  switch (status) {
-    case WcStatus::kSuccess:
-      return "success";
-    case WcStatus::kLocalLength:
-      return "local length error";
-    case WcStatus::kLocalQpOperation:
-      return "local qp operation error";
-    case WcStatus::kLocalProtection:
-      return "local protection error";
-    case WcStatus::kFlush:
-      return "work request flushed";
-    case WcStatus::kRemoteInvalidRequest:
-      return "remote invalid request";
-    case WcStatus::kRemoteAccess:
-      return "remote access error";
-    case WcStatus::kRemoteOperation:
-      return "remote operation error";
-    case WcStatus::kRetryExceeded:
-      return "transport retry counter exceeded";
-    case WcStatus::kRnrRetryExceeded:
-      return "rnr retry counter exceeded";
-    case WcStatus::kBadResponse:
-      return "bad response";
-  }
-  return "unknown";
-}
+constexpr std::array kStatusNames{"success",
+                                  "local length error",
+                                  "local qp operation error",
+                                  "local protection error",
+                                  "work request flushed",
+                                  "remote invalid request",
+                                  "remote access error",
+                                  "remote operation error",
+                                  "transport retry counter exceeded",
+                                  "rnr retry counter exceeded",
+                                  "bad response"};
+static_assert(kStatusNames.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
+
+}  // namespace
+
+const char* to_string(QpState state) { return kStateNames[static_cast<std::size_t>(state)]; }
+
+const char* to_string(WcStatus status) { return kStatusNames[static_cast<std::size_t>(status)]; }
 
 }  // namespace cepheus::rnic

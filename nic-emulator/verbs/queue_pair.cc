@@ -1,5 +1,7 @@
 #include "nic-emulator/verbs/queue_pair.h"
 
+#include <array>
+
 #include "nic-emulator/verbs/extended.h"
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/qp_attributes.h"
@@ -8,25 +10,12 @@
 namespace cepheus::verbs {
 namespace {
 
-ibv_event_type to_verbs(AsyncEventKind kind) {
-  switch (kind) {
-    case AsyncEventKind::kQpFatal:
-      return IBV_EVENT_QP_FATAL;
-    case AsyncEventKind::kQpAccessError:
-      return IBV_EVENT_QP_ACCESS_ERR;
-    case AsyncEventKind::kQpRequestError:
-      return IBV_EVENT_QP_REQ_ERR;
-    case AsyncEventKind::kCommEstablished:
-      return IBV_EVENT_COMM_EST;
-    case AsyncEventKind::kSqDrained:
-      return IBV_EVENT_SQ_DRAINED;
-    case AsyncEventKind::kLastWqeReached:
-      return IBV_EVENT_QP_LAST_WQE_REACHED;
-    case AsyncEventKind::kSrqLimitReached:
-      return IBV_EVENT_SRQ_LIMIT_REACHED;
-  }
-  return IBV_EVENT_QP_FATAL;
-}
+// By AsyncEventKind.
+constexpr std::array kEvents{IBV_EVENT_QP_FATAL,   IBV_EVENT_QP_ACCESS_ERR,
+                             IBV_EVENT_QP_REQ_ERR, IBV_EVENT_COMM_EST,
+                             IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED,
+                             IBV_EVENT_SRQ_LIMIT_REACHED};
+static_assert(kEvents.size() == static_cast<std::size_t>(AsyncEventKind::kSrqLimitReached) + 1);
 
 // An errno, or 0 and the type.
 int to_engine(ibv_qp_type type, QpType& out) {
@@ -95,7 +84,7 @@ QueuePair::~QueuePair() {
 
 void QueuePair::on_event(AsyncEventKind kind) {
   ibv_async_event event{};
-  event.event_type = to_verbs(kind);
+  event.event_type = kEvents[static_cast<std::size_t>(kind)];
   event.element.qp = &qp_base;
   owner().async_events().post(event, &async_handed_out_);
 }

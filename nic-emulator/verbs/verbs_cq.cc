@@ -2,6 +2,8 @@
 
 #include <endian.h>
 
+#include <array>
+
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/report.h"
 
@@ -12,59 +14,24 @@ namespace {
 // UCX takes a datagram for RoCE v1 without it.
 constexpr std::uint8_t kRoceV2OverIpv4 = 2;
 
-ibv_wc_status to_verbs(WcStatus status) {
-  switch (status) {
-    case WcStatus::kSuccess:
-      return IBV_WC_SUCCESS;
-    case WcStatus::kLocalLength:
-      return IBV_WC_LOC_LEN_ERR;
-    case WcStatus::kLocalQpOperation:
-      return IBV_WC_LOC_QP_OP_ERR;
-    case WcStatus::kLocalProtection:
-      return IBV_WC_LOC_PROT_ERR;
-    case WcStatus::kFlush:
-      return IBV_WC_WR_FLUSH_ERR;
-    case WcStatus::kRemoteInvalidRequest:
-      return IBV_WC_REM_INV_REQ_ERR;
-    case WcStatus::kRemoteAccess:
-      return IBV_WC_REM_ACCESS_ERR;
-    case WcStatus::kRemoteOperation:
-      return IBV_WC_REM_OP_ERR;
-    case WcStatus::kRetryExceeded:
-      return IBV_WC_RETRY_EXC_ERR;
-    case WcStatus::kRnrRetryExceeded:
-      return IBV_WC_RNR_RETRY_EXC_ERR;
-    case WcStatus::kBadResponse:
-      return IBV_WC_BAD_RESP_ERR;
-  }
-  return IBV_WC_GENERAL_ERR;
-}
+// By WcStatus.
+constexpr std::array kStatuses{
+    IBV_WC_SUCCESS,      IBV_WC_LOC_LEN_ERR,     IBV_WC_LOC_QP_OP_ERR,  IBV_WC_LOC_PROT_ERR,
+    IBV_WC_WR_FLUSH_ERR, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
+    IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_BAD_RESP_ERR};
+static_assert(kStatuses.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
 
-ibv_wc_opcode to_verbs(WcOpcode opcode) {
-  switch (opcode) {
-    case WcOpcode::kSend:
-      return IBV_WC_SEND;
-    case WcOpcode::kWrite:
-      return IBV_WC_RDMA_WRITE;
-    case WcOpcode::kRecv:
-      return IBV_WC_RECV;
-    case WcOpcode::kRecvWriteImm:
-      return IBV_WC_RECV_RDMA_WITH_IMM;
-    case WcOpcode::kRead:
-      return IBV_WC_RDMA_READ;
-    case WcOpcode::kCompareSwap:
-      return IBV_WC_COMP_SWAP;
-    case WcOpcode::kFetchAdd:
-      return IBV_WC_FETCH_ADD;
-  }
-  return IBV_WC_SEND;
-}
+// By WcOpcode.
+constexpr std::array kOpcodes{IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RECV,
+                              IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP,
+                              IBV_WC_FETCH_ADD};
+static_assert(kOpcodes.size() == static_cast<std::size_t>(WcOpcode::kFetchAdd) + 1);
 
 ibv_wc to_verbs(const Completion& c) {
   ibv_wc wc{};
   wc.wr_id = c.wr_id;
-  wc.status = to_verbs(c.status);
-  wc.opcode = to_verbs(c.opcode);
+  wc.status = kStatuses[static_cast<std::size_t>(c.status)];
+  wc.opcode = kOpcodes[static_cast<std::size_t>(c.opcode)];
   wc.byte_len = c.byte_len;
   wc.qp_num = c.qpn.value();
   wc.src_qp = c.source_qpn.value();

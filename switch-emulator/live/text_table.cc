@@ -1,6 +1,7 @@
 #include "switch-emulator/live/text_table.h"
 
 #include <algorithm>
+#include <array>
 
 namespace cepheus::live {
 namespace {
@@ -16,21 +17,10 @@ std::size_t width(const std::string& text) {
 }  // namespace
 
 std::string styled(const std::string& text, Style style, bool colour) {
+  constexpr std::array kCodes{"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
   const std::string shown = printable(text);
-  if (!colour || shown.empty()) return shown;
-  switch (style) {
-    case Style::kPlain:
-      break;
-    case Style::kTitle:
-      return "\033[1m" + shown + "\033[0m";
-    case Style::kQuiet:
-      return "\033[2m" + shown + "\033[0m";
-    case Style::kGood:
-      return "\033[32m" + shown + "\033[0m";
-    case Style::kAlarm:
-      return "\033[31m" + shown + "\033[0m";
-  }
-  return shown;
+  if (!colour || shown.empty() || style == Style::kPlain) return shown;
+  return kCodes[static_cast<std::size_t>(style)] + shown + "\033[0m";
 }
 
 std::string TextTable::to_text(bool colour) const {
