@@ -1,7 +1,6 @@
 #include "switch-emulator/live/fabric_view.h"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -78,25 +77,6 @@ json cable_json(const FabricStatus& status, const TopologyGraph::Cable& cable,
           {"host", host}};
 }
 
-class Names {
- public:
-  explicit Names(const FabricStatus& status) {
-    for (const SwitchStatus& one : status.switches) {
-      for (const PortStatus& port : one.ports) {
-        if (port.kind == net::PortKind::kHost) names_.emplace(port.address, port.name);
-      }
-    }
-  }
-  std::string of(wire::Ipv4 host) const {
-    if (host.is_unset()) return "";
-    const auto at = names_.find(host);
-    return at == names_.end() ? host.to_string() : at->second;
-  }
-
- private:
-  std::map<wire::Ipv4, std::string> names_;
-};
-
 const fabric::GroupView* same_group(const FabricStatus& status, const fabric::GroupView& group,
                                     std::size_t root) {
   if (root >= status.switches.size()) return nullptr;
@@ -119,7 +99,7 @@ std::size_t members_of(const FabricStatus& status, wire::McstId id) {
   return members;
 }
 
-json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, const Names& names,
+json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, const HostNames& names,
                 const Rates& rates) {
   const fabric::GroupView& group = tree.group;
   const fabric::GroupView* then =
@@ -161,7 +141,7 @@ json fabric_view(const Snapshot& now, const Snapshot* before) {
   const FabricStatus& status = now.status;
   const Rates rates(now, before);
   const TopologyGraph graph(status);
-  const Names names(status);
+  const HostNames names(status);
   json switches = json::array(), cables = json::array(), groups = json::array();
   for (std::size_t s = 0; s < status.switches.size(); ++s) {
     switches.push_back({{"name", status.switches[s].name}, {"floor", graph.floors[s]}});

@@ -52,6 +52,20 @@ bool collect(const FabricStatus& status, const SwitchStatus& at, wire::McstId id
 
 }  // namespace
 
+HostNames::HostNames(const FabricStatus& status) {
+  for (const SwitchStatus& one : status.switches) {
+    for (const PortStatus& port : one.ports) {
+      if (port.kind == net::PortKind::kHost) names_.emplace(port.address, port.name);
+    }
+  }
+}
+
+std::string HostNames::of(wire::Ipv4 address) const {
+  if (address.is_unset()) return "";
+  const auto at = names_.find(address);
+  return at == names_.end() ? address.to_string() : at->second;
+}
+
 std::string neighbour_name(const std::string& port_name) {
   return port_name.substr(0, port_name.find('#'));
 }

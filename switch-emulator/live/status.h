@@ -3,6 +3,7 @@
 // (readings.h).
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -56,6 +57,17 @@ struct FabricStatus {
 
 // The switch a group's data enters by (any of its switches while nobody has sent), or null.
 const SwitchStatus* tree_root(const FabricStatus& status, wire::McstId group);
+// Hosts' names by their addresses.
+class HostNames {
+ public:
+  explicit HostNames(const FabricStatus& status);
+  // The address itself where no host has it; empty for none.
+  std::string of(wire::Ipv4 address) const;
+
+ private:
+  std::map<wire::Ipv4, std::string> names_;
+};
+
 // Port "s1#2" leads to switch "s1" (net/topology.h).
 std::string neighbour_name(const std::string& port_name);
 

@@ -97,25 +97,9 @@ std::string ports_text(const SwitchStatus& one, bool colour) {
          count_of(one.tombstones, "tombstone") + "\n" + table.to_text(colour);
 }
 
-// Host address -> the name its port has; addresses nobody has stay addresses.
-class HostNames {
- public:
-  explicit HostNames(const FabricStatus& status) {
-    for (const SwitchStatus& one : status.switches) {
-      for (const PortStatus& port : one.ports) {
-        if (port.kind == net::PortKind::kHost) names_[port.address] = port.name;
-      }
-    }
-  }
-  std::string of(wire::Ipv4 address) const {
-    const auto found = names_.find(address);
-    if (found != names_.end()) return printable(found->second);
-    return address.is_unset() ? "none yet" : address.to_string();
-  }
-
- private:
-  std::map<wire::Ipv4, std::string> names_;
-};
+std::string name_text(const HostNames& hosts, wire::Ipv4 address) {
+  return address.is_unset() ? "none yet" : printable(hosts.of(address));
+}
 
 std::string waiting_text(const WaitedFor& late, bool colour) {
   if (late.names.empty()) return styled("all have acknowledged", Style::kGood, colour);
@@ -127,10 +111,10 @@ std::string waiting_text(const WaitedFor& late, bool colour) {
 // "source h0; waiting for h2 (12 packets); h1 waits for its turn"
 std::string situation_text(const FabricStatus& status, const fabric::GroupView& group,
                            const HostNames& hosts, bool colour) {
-  std::string text = "source " + hosts.of(group.source) + "; " +
+  std::string text = "source " + name_text(hosts, group.source) + "; " +
                      waiting_text(waited_for(status, group.id), colour);
   const wire::Ipv4 next = next_source(status, group.id);
-  if (!next.is_unset()) text += "; " + hosts.of(next) + " waits for its turn";
+  if (!next.is_unset()) text += "; " + name_text(hosts, next) + " waits for its turn";
   return text;
 }
 
@@ -210,11 +194,11 @@ std::string refusals_text(const FabricStatus& status, wire::McstId id, const Hos
       const fabric::WriteRefusal& r = *view.refused;
       std::string last = "WRITEs refused: " + std::to_string(r.count) + ", the last one ";
       const std::string bytes = "of " + count_of(r.length, "byte");
-      last += r.by_nic ? "by the NIC of " + hosts.of(r.host)
+      last += r.by_nic ? "by the NIC of " + name_text(hosts, r.host)
               : view.write_mode == "per-request"
-                  ? bytes + ", more than was announced for " + hosts.of(r.host)
+                  ? bytes + ", more than was announced for " + name_text(hosts, r.host)
                   : bytes + " at offset " + std::to_string(r.offset) + " of region " +
-                        std::to_string(r.region) + " of " + hosts.of(r.host);
+                        std::to_string(r.region) + " of " + name_text(hosts, r.host);
       text += "  " + styled(last, Style::kAlarm, colour) + "\n";
     }
   }
@@ -226,7 +210,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
                      std::to_string(group.epoch) + ", " +
                      (group.active ? "active" : "being registered") + "; leader " +
-                     hosts.of(group.leader) + ", " + situation_text(status, group, hosts, colour) +
+                     name_text(hosts, group.leader) + ", " + situation_text(status, group, hosts, colour) +
                      "\n";
   text += "  PSN: start " + hex24(group.start.value()) + ", turn " + hex24(group.base.value()) +
           ", sent " + hex24(group.sent.value()) + ", acknowledged " +
