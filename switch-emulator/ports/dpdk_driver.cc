@@ -125,14 +125,14 @@ class Driver final : public InterfaceDriver {
   int fd() const override { return -1; }
   void clear_error() override {}
 
-  std::optional<PacketSocket::Received> next() override {
+  std::optional<Received> next() override {
     if (first_received_ == received_count_) {
       first_received_ = 0;
       received_count_ = rte_eth_rx_burst(port_, 0, received_.data(), kBurst);
       if (received_count_ == 0) return std::nullopt;
     }
     const rte_mbuf* packet = received_[first_received_];
-    PacketSocket::Received received;
+    Received received;
     received.bytes = {rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_data_len(packet)};
     received.truncated = packet->nb_segs > 1;
     received.tagged = (packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "switch-emulator/ports/dpdk_driver.h"
-#include "switch-emulator/ports/packet_driver.h"
+#include "switch-emulator/ports/packet_socket.h"
 #include "switch-emulator/ports/received_frames.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
@@ -31,9 +31,7 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
   const auto pool = pools_.pool_for(geteuid());
   if (!pool) return tl::unexpected(pool.error());
   pool_ = *pool;
-  auto driver = config_.dpdk_device.empty()
-                    ? PacketDriver::open(config_.interface, config_.largest_frame)
-                    : DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
+  auto driver = open_driver();
   if (!driver) {
     pools_.leave(pool_);
     return tl::unexpected(driver.error());
@@ -46,6 +44,14 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
   }
   driver_ = std::move(*driver);
   return {};
+}
+
+wire::Result<std::unique_ptr<InterfaceDriver>> OneArmedInterface::open_driver() {
+  if (!config_.dpdk_device.empty()) {
+    return DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
+  }
+  return PacketSocket::open(config_.interface, config_.largest_frame,
+                            PacketSocket::Hears::kOwnIpv4);
 }
 
 wire::Result<void> OneArmedInterface::open_ports(wire::Instant now) {
@@ -99,7 +105,7 @@ bool OneArmedInterface::take_in(wire::Instant now, std::vector<std::size_t>& wok
 }
 
 // The port of the host that sent it to a group; null, and counted, if there is none.
-OneArmedPort* OneArmedInterface::owner_of(const PacketSocket::Received& received) {
+OneArmedPort* OneArmedInterface::owner_of(const InterfaceDriver::Received& received) {
   const auto drop = [this](PortCounter reason) {
     counters_.add(reason);
     return nullptr;
@@ -118,7 +124,7 @@ OneArmedPort* OneArmedInterface::owner_of(const PacketSocket::Received& received
   return port != ports_.end() ? port->second : drop(PortCounter::kDropUnknownSource);
 }
 
-void OneArmedInterface::take_for(OneArmedPort& port, const PacketSocket::Received& received,
+void OneArmedInterface::take_for(OneArmedPort& port, const InterfaceDriver::Received& received,
                                  wire::Instant now, std::vector<std::size_t>& woken) {
   wire::Mac from;
   std::memcpy(from.octets.data(), received.bytes.data() + from.octets.size(), from.octets.size());

@@ -65,16 +65,17 @@ class OneArmedInterface {
   std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& to);
   bool has_pushed() const { return driver_ && driver_->has_pushed(); }
   bool is_pending() const { return driver_ && driver_->is_pending(); }
-  std::uint32_t kick() { return driver_->kick(); }  // as PacketSocket's
+  std::uint32_t kick() { return driver_->kick(); }
 
  private:
   // As many as the kernel's ring holds.
   static constexpr std::uint32_t kWaitingFrames = 2048;
 
   wire::Result<void> check_forwarding();
+  wire::Result<std::unique_ptr<InterfaceDriver>> open_driver();
   wire::Result<void> open_ports(wire::Instant now);
-  OneArmedPort* owner_of(const PacketSocket::Received& received);
-  void take_for(OneArmedPort& port, const PacketSocket::Received& received, wire::Instant now,
+  OneArmedPort* owner_of(const InterfaceDriver::Received& received);
+  void take_for(OneArmedPort& port, const InterfaceDriver::Received& received, wire::Instant now,
                 std::vector<std::size_t>& woken);
 
   const OneArmedConfig config_;

@@ -207,6 +207,17 @@ void PacketSocket::clear_error() {
   getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
 }
 
+std::optional<PortCounter> PacketSocket::send(const wire::Frame& frame, const wire::Mac& from,
+                                              const wire::Mac& to) {
+  const auto out = send_buffer();
+  if (out.empty()) return PortCounter::kDropEgressFull;
+  const std::size_t length = frame.to_bytes(out);
+  if (length == 0) return PortCounter::kDropOversize;
+  set_macs(out, from, to);
+  push(static_cast<std::uint32_t>(length));
+  return std::nullopt;
+}
+
 std::span<std::uint8_t> PacketSocket::send_buffer() {
   const std::uint32_t status = load_status(tx_.slot());
   if ((status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0) return {};

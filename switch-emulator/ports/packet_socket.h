@@ -15,9 +15,9 @@
 #include <span>
 #include <string>
 
+#include "switch-emulator/ports/interface_driver.h"
 #include "switch-emulator/ports/unique_fd.h"
 #include "wire/result.h"
-#include "wire/types.h"
 
 namespace cepheus::fabric {
 
@@ -34,16 +34,10 @@ struct PacketRing {
   void advance() { next = next + 1 == count ? 0 : next + 1; }
 };
 
-class PacketSocket {
+// Any interface of the kernel's will do, with CAP_NET_RAW; each copy's payload is copied into the
+// ring.
+class PacketSocket final : public InterfaceDriver {
  public:
-  struct Received {
-    std::span<std::uint8_t> bytes;  // from the Ethernet header on; ours until release()
-    bool checksum_missing = false;  // TCP's or UDP's: left to hardware that is not there
-    bool truncated = false;
-    bool tagged = false;  // a VLAN tag was taken out
-    bool losing = false;  // the ring was full before: see take_dropped()
-  };
-
   enum class Hears {
     kEverything,  // whatever MAC address it is for
     kOwnIpv4,     // what the interface takes for this machine's
@@ -52,33 +46,29 @@ class PacketSocket {
   // interface that is not there, or the MTU that is too small for the fabric's.
   static wire::Result<std::unique_ptr<PacketSocket>> open(const std::string& interface,
                                                           std::uint32_t largest_frame, Hears hears);
-  ~PacketSocket();
+  ~PacketSocket() override;
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
   // Whether the interface of its name is the one that it was opened at, and not a later one.
   bool is_at_its_interface() const;
 
-  // Readable when a frame has come while the ring was empty.
-  int fd() const { return fd_.get(); }
-
-  std::optional<Received> next();
-  void release();
-  bool has_received() const;
-  // Frames that the kernel dropped since the last call, because the ring was full.
-  std::uint32_t take_dropped();
-  // Takes the error that the socket reports, so that waiting works again.
-  void clear_error();
+  int fd() const override { return fd_.get(); }
+  void clear_error() override;
+  std::optional<Received> next() override;
+  void release() override;
+  bool has_received() const override;
+  std::uint32_t take_dropped() override;
+  std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& from,
+                                  const wire::Mac& to) override;
+  std::uint32_t kick() override;
+  bool has_pushed() const override { return pushed_; }
+  bool is_pending() const override;
 
   // Room for the next frame, or nothing if the ring is full.
   std::span<std::uint8_t> send_buffer();
   // Puts the frame that was written there among those to be sent.
   void push(std::uint32_t length);
-  // Tells the kernel. What it had no room for stays: is_pending() says so, and kick() tries again.
-  // Returns the frames that were thrown away because the interface is down.
-  std::uint32_t kick();
-  bool has_pushed() const { return pushed_; }
-  bool is_pending() const;
 
  private:
   PacketSocket() = default;

@@ -8,7 +8,7 @@
 
 namespace cepheus::fabric {
 
-std::optional<PortCounter> flaw_of(const PacketSocket::Received& received,
+std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
                                    std::uint32_t largest_frame) {
   if (received.tagged) return PortCounter::kDropTagged;
   if (received.truncated || received.bytes.size() > largest_frame) {
@@ -18,7 +18,7 @@ std::optional<PortCounter> flaw_of(const PacketSocket::Received& received,
 }
 
 std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
-                                   const PacketSocket::Received& received, wire::Frame& frame) {
+                                   const InterfaceDriver::Received& received, wire::Frame& frame) {
   if (received.checksum_missing) complete_checksum(received.bytes);
   const auto parsed = wire::Frame::from_bytes(received.bytes);
   if (!parsed) return PortCounter::kDropMalformed;

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "switch-emulator/ports/access_port.h"
-#include "switch-emulator/ports/packet_socket.h"
+#include "switch-emulator/ports/interface_driver.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace cepheus::fabric {
@@ -17,12 +17,12 @@ namespace cepheus::fabric {
 void complete_checksum(std::span<std::uint8_t> frame);
 
 // Why nothing of it can be used, or nothing.
-std::optional<PortCounter> flaw_of(const PacketSocket::Received& received,
+std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
                                    std::uint32_t largest_frame);
 
 // Makes a frame of it, its payload copied into the pool if the frame itself has no room. Returns why
 // not, or nothing; then the frame holds one reference. Precondition: it has no flaw.
 std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
-                                   const PacketSocket::Received& received, wire::Frame& frame);
+                                   const InterfaceDriver::Received& received, wire::Frame& frame);
 
 }  // namespace cepheus::fabric
