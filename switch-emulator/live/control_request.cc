@@ -35,16 +35,11 @@ Parsed parse_link(const json& request) {
   if (const json* direction = find(request, "direction")) {
     link.direction = text_of(direction).value_or("");
   }
-  for (const auto& [key, to] : {std::pair("loss", &link.loss),
-                                {"duplicate", &link.duplicate},
-                                {"reorder", &link.reorder},
-                                {"corrupt", &link.corrupt}}) {
-    const json* value = find(request, key);
-    if (value == nullptr) continue;
-    if (!value->is_number() || !(value->get<double>() >= 0 && value->get<double>() <= 1)) {
-      return wrong(std::string(key) + " must be a number from 0 to 1");
+  if (const json* loss = find(request, "loss")) {
+    if (!loss->is_number() || !(loss->get<double>() >= 0 && loss->get<double>() <= 1)) {
+      return wrong("loss must be a number from 0 to 1");
     }
-    *to = value->get<double>();
+    link.loss = loss->get<double>();
   }
   if (const json* up = find(request, "up")) {
     if (!up->is_boolean()) return wrong("up must be true or false");

@@ -17,7 +17,7 @@ struct StatusRequest {};
 struct LinkRequest {  // what is not set stays as it is
   std::string link;
   std::string direction = "both";
-  std::optional<double> loss, duplicate, reorder, corrupt;  // probabilities per frame
+  std::optional<double> loss;  // probability per frame
   std::optional<bool> up;
 };
 struct RecordRequest {

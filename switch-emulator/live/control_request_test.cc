@@ -14,14 +14,12 @@ std::string error_of(std::string_view line) {
 
 TEST(ControlRequest, TakesWhatALinkMayBecome) {
   const auto request = parse_control_request(
-      R"({"ask": "link", "link": "h1", "direction": "up", "loss": 0.5, "corrupt": 1, "up": false})");
+      R"({"ask": "link", "link": "h1", "direction": "up", "loss": 0.5, "up": false})");
   ASSERT_TRUE(request) << request.error().text;
   const auto& link = std::get<LinkRequest>(*request);
   EXPECT_EQ(link.link, "h1");
   EXPECT_EQ(link.direction, "up");
   EXPECT_EQ(link.loss, 0.5);
-  EXPECT_EQ(link.corrupt, 1);
-  EXPECT_EQ(link.duplicate, std::nullopt);
   EXPECT_EQ(link.up, false);
 }
 

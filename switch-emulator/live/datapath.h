@@ -99,7 +99,7 @@ class Datapath final : Transit::Arrivals {
   // Hosts', in their order, then every trunk from either end.
   std::vector<Cable> cables() const;
   struct LinkState {
-    double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;  // probabilities per frame
+    double loss = 0;  // probability per frame
     bool up = true;
   };
   LinkState link_state(std::uint32_t link) const;

@@ -7,14 +7,13 @@
 namespace cepheus::live {
 
 Datapath::LinkState Datapath::link_state(std::uint32_t link) const {
-  const net::LinkConfig& config = transit_.link(link).config();
-  return {config.loss, config.duplicate, config.reorder, config.corrupt,
-          transit_.link(link).is_up()};
+  return {transit_.link(link).config().loss, transit_.link(link).is_up()};
 }
 
 void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state) {
   net::Link& changed = transit_.link(link);
-  changed.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
+  const net::LinkConfig& config = changed.config();
+  changed.set_faults(state.loss, config.duplicate, config.reorder, config.corrupt);
   changed.set_up(state.up);
   Port& far = ports_[links_[link].port];
   tell_if_cut(now, far);

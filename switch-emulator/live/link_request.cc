@@ -45,9 +45,6 @@ wire::Result<Cable> find_cable(const Datapath& datapath, const std::string& name
 
 LinkState changed(LinkState state, const LinkRequest& request) {
   state.loss = request.loss.value_or(state.loss);
-  state.duplicate = request.duplicate.value_or(state.duplicate);
-  state.reorder = request.reorder.value_or(state.reorder);
-  state.corrupt = request.corrupt.value_or(state.corrupt);
   state.up = request.up.value_or(state.up);
   return state;
 }

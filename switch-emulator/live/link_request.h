@@ -8,8 +8,8 @@
 
 namespace cepheus::live {
 
-// {"link": "leaf0-spine0", "direction": "to-spine0", "loss": 0.2, "duplicate": 0, "reorder": 0,
-//  "corrupt": 0, "up": false}: what is not said stays as it is.
+// {"link": "leaf0-spine0", "direction": "to-spine0", "loss": 0.2, "up": false}: what is not said
+// stays as it is.
 // "link" is a host's name, or a trunk's, made of its switches' in either order; "leaf0-spine0#2" is
 // the second between these two.
 // "direction" is "both" if not said, or "to-" and what is at one end; for a host's link also "up",
