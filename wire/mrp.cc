@@ -61,10 +61,10 @@ constexpr std::array kRejectNames{"none",
 static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kNoSenderGroups) + 1);
 
 // By MrpType, which has no 0.
-constexpr std::array kTypeNames{
-    "unknown type", "register", "confirm", "reject",   "activate", "unregister",
-    "refresh",      "query",    "report",  "evict",    "give up",  "complain",
-    "alive",        "hello",    "publish", "install",  "installed", "remove"};
+constexpr std::array kTypeNames{"unknown type", "register",  "confirm", "reject", "activate",
+                                "unregister",   "refresh",   "query",   "report", "evict",
+                                "give up",      "complain",  "alive",   "hello",  "publish",
+                                "install",      "installed", "remove"};
 static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kRemove) + 1);
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace cepheus::verbs {
 namespace {
 
 // By AsyncEventKind.
-constexpr std::array kEvents{IBV_EVENT_QP_FATAL,   IBV_EVENT_QP_ACCESS_ERR,
-                             IBV_EVENT_QP_REQ_ERR, IBV_EVENT_COMM_EST,
-                             IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED,
+constexpr std::array kEvents{IBV_EVENT_QP_FATAL,         IBV_EVENT_QP_ACCESS_ERR,
+                             IBV_EVENT_QP_REQ_ERR,       IBV_EVENT_COMM_EST,
+                             IBV_EVENT_SQ_DRAINED,       IBV_EVENT_QP_LAST_WQE_REACHED,
                              IBV_EVENT_SRQ_LIMIT_REACHED};
 static_assert(kEvents.size() == static_cast<std::size_t>(AsyncEventKind::kSrqLimitReached) + 1);
 

@@ -16,15 +16,15 @@ constexpr std::uint8_t kRoceV2OverIpv4 = 2;
 
 // By WcStatus.
 constexpr std::array kStatuses{
-    IBV_WC_SUCCESS,      IBV_WC_LOC_LEN_ERR,     IBV_WC_LOC_QP_OP_ERR,  IBV_WC_LOC_PROT_ERR,
-    IBV_WC_WR_FLUSH_ERR, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
+    IBV_WC_SUCCESS,       IBV_WC_LOC_LEN_ERR,       IBV_WC_LOC_QP_OP_ERR,  IBV_WC_LOC_PROT_ERR,
+    IBV_WC_WR_FLUSH_ERR,  IBV_WC_REM_INV_REQ_ERR,   IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
     IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_BAD_RESP_ERR};
 static_assert(kStatuses.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
 
 // By WcOpcode.
-constexpr std::array kOpcodes{IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RECV,
-                              IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP,
-                              IBV_WC_FETCH_ADD};
+constexpr std::array kOpcodes{
+    IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RECV,     IBV_WC_RECV_RDMA_WITH_IMM,
+    IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP,  IBV_WC_FETCH_ADD};
 static_assert(kOpcodes.size() == static_cast<std::size_t>(WcOpcode::kFetchAdd) + 1);
 
 ibv_wc to_verbs(const Completion& c) {

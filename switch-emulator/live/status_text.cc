@@ -210,8 +210,8 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
                      std::to_string(group.epoch) + ", " +
                      (group.active ? "active" : "being registered") + "; leader " +
-                     name_text(hosts, group.leader) + ", " + situation_text(status, group, hosts, colour) +
-                     "\n";
+                     name_text(hosts, group.leader) + ", " +
+                     situation_text(status, group, hosts, colour) + "\n";
   text += "  PSN: start " + hex24(group.start.value()) + ", turn " + hex24(group.base.value()) +
           ", sent " + hex24(group.sent.value()) + ", acknowledged " +
           hex24(group.acknowledged.value()) + (group.nak_held ? ", a NAK is held" : "") +

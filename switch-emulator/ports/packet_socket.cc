@@ -233,7 +233,7 @@ void PacketSocket::push(std::uint32_t length) {
 
 std::uint32_t PacketSocket::kick() {
   pushed_ = false;
-  if (send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
+  if (::send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
   const bool down = errno == ENETDOWN || errno == ENXIO || errno == ENODEV;
   // Other errors concern single frames, which the kernel skips, or pass.
   return down ? take_back_pending() : 0;
