@@ -295,7 +295,6 @@ std::vector<SenderGroupView> Switch::sender_groups() const {
                     [](const SenderGroupView& v) { return std::pair(v.sender, v.virtual_qpn); });
   return views;
 }
-std::size_t Switch::sender_rule_count() const { return state_->senders.table().rule_count(); }
 
 std::size_t Switch::group_count() const { return state_->groups.size(); }
 std::size_t Switch::tombstone_count() const { return state_->groups.tombstone_count(); }

@@ -189,7 +189,6 @@ class Switch {
   std::vector<McstId> group_ids() const;
   std::vector<GroupView> groups(McstId id) const;
   std::vector<SenderGroupView> sender_groups() const;  // by sender and virtual QPN
-  std::size_t sender_rule_count() const;               // of them with a rule
   std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
   static TableBytes table_bytes(const TableShape& shape);

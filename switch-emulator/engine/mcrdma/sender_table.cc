@@ -47,12 +47,6 @@ std::size_t SenderTable::count_of(Ipv4 sender) const {
   return count;
 }
 
-std::size_t SenderTable::rule_count() const {
-  std::size_t count = 0;
-  for_each([&](const SenderGroup& group) { count += group.rule.empty() ? 0 : 1; });
-  return count;
-}
-
 void SenderTable::check_consistent() const {
   std::size_t count = 0;
   for (const auto& [key, records] : groups_) {

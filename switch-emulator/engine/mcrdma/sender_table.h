@@ -78,8 +78,6 @@ class SenderTable {
       for (const auto& record : records) f(*record);
     }
   }
-  // What has a rule: space of the table that data meets.
-  std::size_t rule_count() const;
   void check_consistent() const;
 
  private:
