@@ -22,6 +22,10 @@ void Requester::start(Psn first) {
 void Requester::reset() {
   queue_.clear();
   una_ = next_ = sent_ = posted_ = often_until_ = 0;
+  forget_progress();
+}
+
+void Requester::forget_progress() {
   cursor_ = queue_.head();
   probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
   fetches_in_flight_ = 0;
@@ -202,13 +206,7 @@ std::optional<WcStatus> Requester::failure() const {
 void Requester::flush(std::optional<WcStatus> first, NicOutput& out) {
   queue_.flush(first, out);
   una_ = next_ = posted_ = sent_;
-  cursor_ = queue_.head();
-  probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
-  fetches_in_flight_ = 0;
-  rnr_deadline_ = ack_deadline_ = wire::kNever;
-  drain_limit_.reset();
-  oldest_failure_.reset();
-  asked_for_.reset();
+  forget_progress();
 }
 
 void Requester::drain() {

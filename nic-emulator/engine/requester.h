@@ -70,6 +70,8 @@ class Requester {
   void check_consistent() const;
 
  private:
+  // Of requests under way and of faults.
+  void forget_progress();
   std::uint64_t window() const;
   std::uint64_t read_piece() const;
   std::uint32_t ack_every() const;
