@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -22,21 +23,10 @@ namespace cepheus::verbs {
 
 // The errno that tells a verbs program what Error::code tells us.
 inline int to_errno(wire::ErrorCode code) {
-  switch (code) {
-    case wire::ErrorCode::kInvalid:
-      return EINVAL;
-    case wire::ErrorCode::kAgain:
-      return ENOMEM;  // a queue is full: what providers return from post_send
-    case wire::ErrorCode::kUnavailable:
-      return ENODEV;
-    case wire::ErrorCode::kRefused:
-      return EBUSY;
-    case wire::ErrorCode::kTimedOut:
-      return ETIMEDOUT;
-    case wire::ErrorCode::kFailed:
-      break;
-  }
-  return EIO;
+  // In the enumerators' order. A full queue is ENOMEM: what providers return from post_send.
+  constexpr std::array kErrnos{EINVAL, ENOMEM, ENODEV, EBUSY, ETIMEDOUT, EIO};
+  static_assert(kErrnos.size() == static_cast<std::size_t>(wire::ErrorCode::kFailed) + 1);
+  return kErrnos[static_cast<std::size_t>(code)];
 }
 
 // For functions that return an object: null with errno.

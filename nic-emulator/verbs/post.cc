@@ -23,27 +23,16 @@ std::optional<std::span<const Sge>> convert(const ibv_sge* list, int count, SgeA
   return std::span<const Sge>(out.data(), static_cast<std::size_t>(count));
 }
 
+// By ibv_wr_opcode; nothing for LOCAL_INV and BIND_MW.
+constexpr std::array<std::optional<SendOp>, IBV_WR_SEND_WITH_INV + 1> kSendOps{
+    SendOp::kWrite, SendOp::kWriteImm,      SendOp::kSend,     SendOp::kSendImm,
+    SendOp::kRead,  SendOp::kCompareSwap,   SendOp::kFetchAdd, std::nullopt,
+    std::nullopt,   SendOp::kSendInvalidate};
+static_assert(kSendOps[IBV_WR_SEND_WITH_IMM] == SendOp::kSendImm &&
+              kSendOps[IBV_WR_ATOMIC_FETCH_AND_ADD] == SendOp::kFetchAdd);
+
 std::optional<SendOp> to_engine(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_SEND:
-      return SendOp::kSend;
-    case IBV_WR_SEND_WITH_IMM:
-      return SendOp::kSendImm;
-    case IBV_WR_SEND_WITH_INV:
-      return SendOp::kSendInvalidate;
-    case IBV_WR_RDMA_WRITE:
-      return SendOp::kWrite;
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return SendOp::kWriteImm;
-    case IBV_WR_RDMA_READ:
-      return SendOp::kRead;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return SendOp::kCompareSwap;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return SendOp::kFetchAdd;
-    default:
-      return std::nullopt;
-  }
+  return opcode < kSendOps.size() ? kSendOps[opcode] : std::nullopt;
 }
 
 // What only this operation has: the rest of the caller's structure may be uninitialised.

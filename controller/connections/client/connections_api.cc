@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "controller/connections/client/client.h"
 
@@ -65,31 +66,24 @@ bool take_data(const void* data, std::size_t length, Message& into) {
   return true;
 }
 
+constexpr std::pair<MessageType, cepheus_cmd_event_type_t> kEvents[] = {
+    {MessageType::kListening, CEPHEUS_CMD_LISTENING},
+    {MessageType::kNotListening, CEPHEUS_CMD_NOT_LISTENING},
+    {MessageType::kConnecting, CEPHEUS_CMD_CONNECTING},
+    {MessageType::kConnected, CEPHEUS_CMD_CONNECTED},
+    {MessageType::kFailed, CEPHEUS_CMD_FAILED},
+    {MessageType::kLeft, CEPHEUS_CMD_LEFT},
+    {MessageType::kOffer, CEPHEUS_CMD_OFFER},
+    {MessageType::kEstablished, CEPHEUS_CMD_ESTABLISHED},
+    {MessageType::kCancel, CEPHEUS_CMD_CANCELLED},
+    {MessageType::kClosed, CEPHEUS_CMD_CLOSED},
+};
+
 cepheus_cmd_event_type_t type_of(MessageType type) {
-  switch (type) {
-    case MessageType::kListening:
-      return CEPHEUS_CMD_LISTENING;
-    case MessageType::kNotListening:
-      return CEPHEUS_CMD_NOT_LISTENING;
-    case MessageType::kConnecting:
-      return CEPHEUS_CMD_CONNECTING;
-    case MessageType::kConnected:
-      return CEPHEUS_CMD_CONNECTED;
-    case MessageType::kFailed:
-      return CEPHEUS_CMD_FAILED;
-    case MessageType::kLeft:
-      return CEPHEUS_CMD_LEFT;
-    case MessageType::kOffer:
-      return CEPHEUS_CMD_OFFER;
-    case MessageType::kEstablished:
-      return CEPHEUS_CMD_ESTABLISHED;
-    case MessageType::kCancel:
-      return CEPHEUS_CMD_CANCELLED;
-    case MessageType::kClosed:
-      return CEPHEUS_CMD_CLOSED;
-    default:
-      return {};
+  for (const auto& [message, event] : kEvents) {
+    if (message == type) return event;
   }
+  return {};
 }
 
 template <std::size_t Size>

@@ -1,6 +1,7 @@
 #include "controller/connections/engine/message.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "wire/bytes.h"
@@ -29,49 +30,37 @@ enum Field : unsigned {
   kIsUnknown = 1 << 16,
 };
 
-// In the order of the bits, on the wire too.
-constexpr unsigned fields_of(MessageType type) {
-  switch (type) {
-    case MessageType::kHello:
-      return kHasVersion | kHasHost | kHasPeer | kHasNonce | kHasSigned | kHasTime;
-    case MessageType::kReady:
-    case MessageType::kPing:
-    case MessageType::kStatusRequest:
-      return 0;
-    case MessageType::kRefusal:
-      return kHasText;
-    case MessageType::kOffer:
-      return kHasHost | kHasConnection | kHasQpn | kHasService | kHasData;
-    case MessageType::kEstablished:
-    case MessageType::kClose:
-      return kHasConnection;
-    case MessageType::kCancel:
-    case MessageType::kClosed:
-    case MessageType::kRefuse:
-      return kHasConnection | kHasText;
-    case MessageType::kAccept:
-      return kHasConnection | kHasName | kHasData;
-    case MessageType::kLeft:
-      return kHasHost | kHasConnection | kHasText;
-    case MessageType::kProgram:
-      return kHasVersion;
-    case MessageType::kListen:
-    case MessageType::kListening:
-      return kHasService;
-    case MessageType::kNotListening:
-      return kHasService | kHasText;
-    case MessageType::kConnect:
-      return kHasTime | kHasRequest | kHasService | kHasData | kHasHosts;
-    case MessageType::kConnecting:
-      return kHasConnection | kHasRequest | kHasQpn;
-    case MessageType::kConnected:
-      return kHasConnection | kHasRequest | kHasQpn | kHasMembers;
-    case MessageType::kFailed:
-      return kHasHost | kHasConnection | kHasRequest | kHasText;
-    case MessageType::kStatus:
-      return kHasStatus;
-  }
-  return kIsUnknown;
+// By MessageType, which has no 0. In the order of the bits, on the wire too.
+constexpr std::array<unsigned, 23> kFields{
+    kIsUnknown,
+    kHasVersion | kHasHost | kHasPeer | kHasNonce | kHasSigned | kHasTime,  // HELLO
+    0,                                                                      // READY
+    0,                                                                      // PING
+    kHasText,                                                               // REFUSAL
+    kHasHost | kHasConnection | kHasQpn | kHasService | kHasData,           // OFFER
+    kHasConnection | kHasText,                                              // CANCEL
+    kHasConnection,                                                         // ESTABLISHED
+    kHasConnection | kHasText,                                              // CLOSED
+    kHasConnection | kHasName | kHasData,                                   // ACCEPT
+    kHasConnection | kHasText,                                              // REFUSE
+    kHasHost | kHasConnection | kHasText,                                   // LEFT
+    kHasVersion,                                                            // PROGRAM
+    kHasService,                                                            // LISTEN
+    kHasTime | kHasRequest | kHasService | kHasData | kHasHosts,            // CONNECT
+    kHasConnection,                                                         // CLOSE
+    0,                                                                      // STATUS_REQUEST
+    kHasService,                                                            // LISTENING
+    kHasService | kHasText,                                                 // NOT_LISTENING
+    kHasConnection | kHasRequest | kHasQpn,                                 // CONNECTING
+    kHasConnection | kHasRequest | kHasQpn | kHasMembers,                   // CONNECTED
+    kHasHost | kHasConnection | kHasRequest | kHasText,                     // FAILED
+    kHasStatus,                                                             // STATUS
+};
+static_assert(kFields.size() == static_cast<std::size_t>(MessageType::kStatus) + 1);
+
+unsigned fields_of(MessageType type) {
+  const auto number = static_cast<std::size_t>(type);
+  return number < kFields.size() ? kFields[number] : kIsUnknown;
 }
 
 std::string_view cut(std::string_view text, std::size_t most) { return text.substr(0, most); }
