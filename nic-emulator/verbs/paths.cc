@@ -51,13 +51,9 @@ class LibraryFunction {
 };
 
 constinit LibraryFunction<int(const char*, int, ...)> library_open("open");
-constinit LibraryFunction<int(const char*, int, ...)> library_open64("open64");
 constinit LibraryFunction<int(int, const char*, int, ...)> library_openat("openat");
-constinit LibraryFunction<int(int, const char*, int, ...)> library_openat64("openat64");
 constinit LibraryFunction<int(const char*, int)> library_open_2("__open_2");
-constinit LibraryFunction<int(const char*, int)> library_open64_2("__open64_2");
 constinit LibraryFunction<FILE*(const char*, const char*)> library_fopen("fopen");
-constinit LibraryFunction<FILE*(const char*, const char*)> library_fopen64("fopen64");
 constinit LibraryFunction<int(const char*, struct stat*)> library_stat("stat");
 constinit LibraryFunction<int(const char*, struct stat64*)> library_stat64("stat64");
 constinit LibraryFunction<int(const char*, struct stat*)> library_lstat("lstat");
@@ -167,15 +163,6 @@ CEPHEUS_EXPORT int open(const char* path, int flags, ...) {
   return noted(path, library_open(path, flags, mode));
 }
 
-CEPHEUS_EXPORT int open64(const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = creation_mode(flags, arguments);
-  va_end(arguments);
-  if (const auto file = find(path)) return open_device_file(*file, flags);
-  return noted(path, library_open64(path, flags, mode));
-}
-
 CEPHEUS_EXPORT int openat(int directory, const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
@@ -185,24 +172,10 @@ CEPHEUS_EXPORT int openat(int directory, const char* path, int flags, ...) {
   return noted(path, library_openat(directory, path, flags, mode));
 }
 
-CEPHEUS_EXPORT int openat64(int directory, const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = creation_mode(flags, arguments);
-  va_end(arguments);
-  if (const auto file = find(path)) return open_device_file(*file, flags);
-  return noted(path, library_openat64(directory, path, flags, mode));
-}
-
 // What fortified programs call.
 CEPHEUS_EXPORT int __open_2(const char* path, int flags) {
   if (const auto file = find(path)) return open_device_file(*file, flags);
   return noted(path, library_open_2(path, flags));
-}
-
-CEPHEUS_EXPORT int __open64_2(const char* path, int flags) {
-  if (const auto file = find(path)) return open_device_file(*file, flags);
-  return noted(path, library_open64_2(path, flags));
 }
 
 CEPHEUS_EXPORT FILE* fopen(const char* path, const char* mode) {
@@ -210,10 +183,13 @@ CEPHEUS_EXPORT FILE* fopen(const char* path, const char* mode) {
   return library_fopen(path, mode);
 }
 
-CEPHEUS_EXPORT FILE* fopen64(const char* path, const char* mode) {
-  if (const auto file = find(path)) return fopen_device_file(*file, mode);
-  return library_fopen64(path, mode);
-}
+// Offsets have 64 bits anyhow.
+#define CEPHEUS_SAME_AS(name) extern "C" __attribute__((visibility("default"), alias(name)))
+CEPHEUS_SAME_AS("open") int open64(const char* path, int flags, ...);
+CEPHEUS_SAME_AS("openat") int openat64(int directory, const char* path, int flags, ...);
+CEPHEUS_SAME_AS("__open_2") int __open64_2(const char* path, int flags);
+CEPHEUS_SAME_AS("fopen") FILE* fopen64(const char* path, const char* mode);
+static_assert(sizeof(off_t) == 8);
 
 CEPHEUS_EXPORT int stat(const char* path, struct stat* out) noexcept {
   if (const auto file = find(path)) return stat_device_file(*file, out, library_stat);
