@@ -88,6 +88,8 @@ nlohmann::json to_json(const FabricStatus& status);
 // What to_json() wrote, perhaps by another version: unknown keys are skipped, missing ones are an
 // error.
 wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
+// Of the fabric at this socket. The errors are ask()'s and status_from_json()'s.
+wire::Result<FabricStatus> ask_status(const std::string& fabric_socket);
 enum class View { kPorts, kGroups, kCounters };
 // A table for people; `colour` only if the reader is a terminal.
 std::string to_text(const FabricStatus& status, View view, bool colour);

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/status.h"
 
@@ -277,6 +278,12 @@ wire::Result<FabricStatus> status_from_json(const json& in) try {
 } catch (const json::exception& e) {
   return wire::fail(wire::ErrorCode::kInvalid,
                     std::string("not a fabric's status, or another version's (") + e.what() + ")");
+}
+
+wire::Result<FabricStatus> ask_status(const std::string& fabric_socket) {
+  return ask(fabric_socket, {{"ask", "status"}}).and_then([](const json& answer) {
+    return status_from_json(answer.value("status", json::object()));
+  });
 }
 
 }  // namespace cepheus::live

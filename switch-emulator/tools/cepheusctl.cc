@@ -82,27 +82,14 @@ wire::Result<std::string> nearest(const Command& command) {
   });
 }
 
-wire::Result<json> fetch_status(const Command& command) {
-  const auto answer = live::ask(command.socket, command.request);
-  if (!answer) return tl::unexpected(answer.error());
-  const auto found = answer->find("status");
-  if (found == answer->end()) {
-    return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
-  }
-  return *found;
-}
-
 wire::Result<std::string> metrics(const Command& command) {
-  const auto status = fetch_status(command);
-  if (!status) return tl::unexpected(status.error());
-  return live::status_from_json(*status).map(
-      [](const live::FabricStatus& read) { return live::to_metrics(read); });
+  return live::ask_status(command.socket).map([](const live::FabricStatus& status) {
+    return live::to_metrics(status);
+  });
 }
 
 wire::Result<std::string> map_of(const Command& command) {
-  const auto found = fetch_status(command);
-  if (!found) return tl::unexpected(found.error());
-  const auto status = live::status_from_json(*found);
+  const auto status = live::ask_status(command.socket);
   if (!status) return tl::unexpected(status.error());
   if (command.svg.empty()) {
     return command.as_json ? json_text(live::topology_json(*status), command)
@@ -145,11 +132,9 @@ wire::Result<std::string> answer_text(const Command& command) {
       return command.as_json ? json_text(answer, command) : changes_text(answer);
     });
   }
-  const auto found = fetch_status(command);
-  if (!found) return tl::unexpected(found.error());
-  if (command.as_json) return json_text(*found, command);
   const bool logs = command.watch_seconds && command.view == live::View::kGroups && !is_terminal();
-  return live::status_from_json(*found).map([&](const live::FabricStatus& status) {
+  return live::ask_status(command.socket).map([&](const live::FabricStatus& status) {
+    if (command.as_json) return json_text(live::to_json(status), command);
     return logs ? waiting_lines(status) : to_text(status, *command.view, may_colour());
   });
 }

@@ -30,12 +30,6 @@ constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many looks
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
-wire::Result<live::FabricStatus> status_of(const std::string& fabric_socket) {
-  const auto answer = live::ask(fabric_socket, {{"ask", "status"}});
-  if (!answer) return tl::unexpected(answer.error());
-  return live::status_from_json(answer->value("status", json::object()));
-}
-
 // The fabric's switches by their numbers, then its hosts.
 struct Nodes {
   std::vector<recording::Node> list;
@@ -148,7 +142,7 @@ wire::Result<void> cant_write(const std::string& file) {
 
 wire::Result<void> record_at(const RecordOptions& options) {
   const sigset_t endings = block_endings();
-  const auto status = status_of(options.fabric_socket);
+  const auto status = live::ask_status(options.fabric_socket);
   if (!status) return tl::unexpected(status.error());
   const std::string directory = reports::default_directory();
   if (auto made = reports::ReportDirectory::make(directory); !made) {

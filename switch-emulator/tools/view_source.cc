@@ -3,8 +3,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/control_protocol.h"
-
 namespace cepheus::tools {
 namespace {
 
@@ -14,9 +12,7 @@ constexpr double kForgetSeconds = 5;
 
 wire::Result<nlohmann::json> ViewSource::look() {
   const auto before = std::exchange(before_, std::nullopt);
-  const auto answer = live::ask(fabric_socket_, {{"ask", "status"}});
-  if (!answer) return tl::unexpected(answer.error());
-  auto status = live::status_from_json(answer->value("status", nlohmann::json::object()));
+  auto status = live::ask_status(fabric_socket_);
   if (!status) return tl::unexpected(status.error());
   const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
   before_ = live::Snapshot{std::move(*status), std::chrono::duration<double>(since_boot).count()};
