@@ -10,10 +10,12 @@ bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root) {
   return false;
 }
 
-// A request that is started again and again earns a group.
 bool bcast_init_is_served(CommunicatorState& state, int root) {
-  if (parameters().ordered_starts != 0 && state.may_serve(CommunicatorState::kMany)) return true;
-  state.count_saved(false, {0, 0, root});
+  const bool is_ordered = parameters().ordered_starts != 0;
+  if (is_ordered && state.may_serve_request()) return true;
+  state.count_saved(
+      false, {0, 0, root},
+      is_ordered ? "" : "a persistent broadcast; " + host::parameter("ordered_starts") + " is 0");
   return false;
 }
 

@@ -29,13 +29,24 @@ CommunicatorState::CommunicatorState(host::Communicator& comm)
       safeguard_(all_),
       team_course_(all_) {}
 
-bool CommunicatorState::may_serve(size_t bytes) {
+bool CommunicatorState::is_known_unserved() {
   std::call_once(first_call_, [this] {
     if (!arrangement_.is_known_to_all()) return;
     alike_ = true;
     if (is_unserved()) tell_unserved();
   });
-  if (alike_.load(std::memory_order_relaxed) && is_unserved()) {
+  return alike_.load(std::memory_order_relaxed) && is_unserved();
+}
+
+// Never looks again: ranks may start other requests before or after they make this one.
+bool CommunicatorState::may_serve_request() {
+  constexpr size_t kMany = size_t{1} << 30;  // bytes: it is started again and again
+  if (is_known_unserved()) return false;
+  return first_calls_.have_earned() || is_earned(kMany);
+}
+
+bool CommunicatorState::may_serve(size_t bytes) {
+  if (is_known_unserved()) {
     if (!arrangement_.may_change() || !look_again_.count()) return false;
     look_again();
     return true;
@@ -257,9 +268,11 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 
 // --- What was done.
 
-void CommunicatorState::count_saved(bool attended, const CallReport::Times& times) {
+void CommunicatorState::count_saved(bool attended, const CallReport::Times& times,
+                                    const std::string& why) {
   const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
-  count(Route::kSaved, attended, is_early ? not_earned() : placement().reason, times);
+  const std::string& own = is_early ? not_earned() : placement().reason;
+  count(Route::kSaved, attended, why.empty() ? own : why, times);
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {

@@ -27,9 +27,10 @@ class CommunicatorState {
 
   // Before each broadcast, of `bytes`. False, on all ranks alike: the saved function shall serve it.
   bool may_serve(size_t bytes);
-  static constexpr size_t kMany = ~size_t{0} / 2;
-  // The saved function has served it alone.
-  void count_saved(bool attended, const CallReport::Times& times);
+  // Before each persistent request, which its starts will use in one order on all ranks.
+  bool may_serve_request();
+  // The saved function has served it alone. Without `why` the communicator's own reason is counted.
+  void count_saved(bool attended, const CallReport::Times& times, const std::string& why = "");
   // ... after serve(): ends its broadcast.
   void count_saved(const Broadcast& broadcast);
 
@@ -95,6 +96,7 @@ class CommunicatorState {
   void end_turn(const Broadcast& broadcast, Code rc);
   // Into started_; false if none is started.
   bool take_incoming();
+  bool is_known_unserved();
   bool is_earned(size_t bytes);
   void look_again();
   void settle();

@@ -155,6 +155,22 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   EXPECT_TRUE(job.state(0).has_groups());
 }
 
+// One rank may start other requests between the init and the call that looks again, another before.
+TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
+  Ranks job(2);
+  job.fabric.is_port_up = false;
+  job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
+  ASSERT_EQ(Ranks::attach(), MCAST_ERR_NO_DEVICE);
+  for (int rank = 0; rank < 2; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  for (int rank = 0; rank < 2; ++rank) job.call_saved(rank);
+
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(job.state(0).may_serve_request());
+  int calls = 1;
+  while (!job.state(0).may_serve(100)) ++calls;
+  EXPECT_EQ(calls, 64);
+}
+
 // The first broadcast gathers the ranks' places and sets a group up. What rank 0 sends grows as the
 // number of ranks does.
 TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {

@@ -318,7 +318,7 @@ void Multicast::announce(const ControlMessage& message) {
   if (message.kind == ControlMessage::Kind::kCut) {
     host::log(1,
               "cepheus: %s: %s's own algorithms from broadcast %llu on (%s): %s; "
-              "multicast is tried again after %llu more",
+              "multicast is tried again after %llu more units of broadcasts",
               team.c_str(), host::implementation(), call, name(message.cause), message.reason,
               static_cast<unsigned long long>(message.value - message.unit));
   } else {

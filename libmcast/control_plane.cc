@@ -317,8 +317,8 @@ void ControlPlane::update_busy() {
 }
 
 bool ControlPlane::is_on_duty() const {
-  return std::any_of(groups_.begin(), groups_.end(),
-                     [](const Group* g) { return g->engine().is_on_duty(); });
+  return is_unregistering() || std::any_of(groups_.begin(), groups_.end(),
+                                           [](const Group* g) { return g->engine().is_on_duty(); });
 }
 
 Group* ControlPlane::find(const wire::MrpMember& member) const {

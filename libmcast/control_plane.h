@@ -50,7 +50,8 @@ class ControlPlane {
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }
   bool is_unregistering() const { return !leaving_.empty() || !leaving_senders_.empty(); }
-  // Some group needs its leader, this process, even while the program is elsewhere.
+  // Some group, or the switches of one that has ended, need this process even while the program is
+  // elsewhere.
   bool is_on_duty() const;
 
  private:

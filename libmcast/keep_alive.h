@@ -1,7 +1,7 @@
 // A thread that looks after the groups this process leads while the program does not call
-// mcast_progress() for long: switches forget a group whose leader is silent, and members ask it who
-// holds them up. It exists only while there is such a group, sleeps most of the time and takes no
-// signals.
+// mcast_progress() for long. Switches forget a group with a silent leader, members ask the leader for
+// lagging members, and UNREGISTER may have to be repeated. The thread exists only while there is
+// such a group, sleeps most of the time and takes no signals.
 #pragma once
 
 #include <condition_variable>

@@ -107,6 +107,18 @@ TEST(GroupFailure, OfTwoLeadersAtOnceAtMostOneHasTheMembers) {
   team.broadcast("e", false, 2, {1, 100, 1});
 }
 
+// The program that led it is elsewhere.
+TEST(GroupFailure, TheLastGroupIsUnregisteredAlsoIfTheFirstMessageIsLost) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  team.form(kEager);
+  cut(fabric, "h0", "both");
+  team[0].ask({{"do", "destroy"}, {"group", "e"}});
+  EXPECT_EQ(fabric.groups().size(), 1u);
+  mend(fabric, "h0");
+  expect_no_groups(fabric);
+}
+
 TEST(GroupFailure, RefusesBadCallsWithAReason) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);
