@@ -283,8 +283,7 @@ unsigned Context::poll_control(bool look_for_device_events) {
     on_duty = control_plane_.is_on_duty();
     if (look_for_device_events) {
       poll_device_events();
-      look_for_stalls();
-      control_plane_.look_for_leaders(wire::monotonic_now());
+      control_plane_.look(wire::monotonic_now());
     }
   }
   update_keep_alive(on_duty);
@@ -311,11 +310,6 @@ void Context::poll_device_events() {
     take_device_event(event);
     ibv_ack_async_event(&event);
   }
-}
-
-void Context::look_for_stalls() {
-  const wire::Instant time = wire::monotonic_now();
-  for (const auto& group : groups_) group->engine().look_for_stall(time);
 }
 
 void Context::take_device_event(const ibv_async_event& event) {

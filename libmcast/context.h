@@ -103,7 +103,6 @@ class Context {
   unsigned poll_control(bool look_for_device_events);
   void take_device_event(const ibv_async_event& event);
   void poll_device_events();
-  void look_for_stalls();
   void update_keep_alive(bool on_duty);
   void destroy_groups();  // the oldest first
   Group* find_group(std::uint32_t number);

@@ -215,8 +215,8 @@ void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMess
   actions_.messages.push_back(answer);
 }
 
-void ControlPlane::look_for_leaders(wire::Instant now) {
-  for (Group* group : groups_) group->engine().role().look(now, actions_);
+void ControlPlane::look(wire::Instant now) {
+  for (Group* group : groups_) group->engine().look(now, actions_);
   send_all();
 }
 

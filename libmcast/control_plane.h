@@ -43,9 +43,8 @@ class ControlPlane {
   std::uint16_t control_port() const { return channel_->port(); }
   // Takes in what has arrived and runs what is due; the number of things done.
   unsigned poll(wire::Instant now);
-  // Members that wait for data ask whether their groups stand. After completions and datagrams have
-  // been taken in.
-  void look_for_leaders(wire::Instant now);
+  // Looks for groups that are stuck, as GroupEngine::look() says.
+  void look(wire::Instant now);
   wire::Instant deadline() const;
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }

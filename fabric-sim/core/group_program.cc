@@ -16,8 +16,9 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
       engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
                       .is_sender_group = config.is_sender_group,
                       .sender_patience = wire::times::kSenderGivesUp,
-                      .receiver_patience = wire::times::kReceiverGivesUp,
-                      .asks_after = config.asks_after}) {
+                      .receiver_patience = config.receiver_patience,
+                      .asks_after = config.asks_after,
+                      .presence = config.presence}) {
   host_.listen(*this, config.control_port);
 }
 

@@ -4,8 +4,10 @@
 
 namespace cepheus::mcast {
 
-AddressedRole::AddressedRole(GroupEngine& group, wire::Duration patience)
-    : group_(group), presence_(patience, group.member().qpn.value()) {}
+AddressedRole::AddressedRole(GroupEngine& group)
+    : group_(group),
+      presence_(group.config().receiver_patience, group.member().qpn.value(),
+                group.config().presence) {}
 
 void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                                mrp::Outbox& out) {

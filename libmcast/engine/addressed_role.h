@@ -21,8 +21,7 @@ class AddressedRole : public Role {
   mcast_status_t regions_status() const override;
 
  protected:
-  // `patience`: for how long questions may go unanswered.
-  AddressedRole(GroupEngine& group, wire::Duration patience);
+  explicit AddressedRole(GroupEngine& group);
 
   virtual void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                        mrp::Outbox& out) = 0;

@@ -11,16 +11,11 @@
 namespace cepheus::mcast {
 
 GroupEngine::GroupEngine(GroupPort& port, const Config& config)
-    : port_(port),
-      self_(config.self),
-      is_sender_group_(config.is_sender_group),
-      receiver_patience_(config.receiver_patience),
-      asks_after_(config.asks_after),
-      watchdog_(config.sender_patience) {
-  if (is_sender_group_) {
-    role_ = std::make_unique<ReceiverRole>(*this, receiver_patience_);
+    : port_(port), config_(config), watchdog_(config.sender_patience) {
+  if (is_sender_group()) {
+    role_ = std::make_unique<ReceiverRole>(*this);
   } else {
-    role_ = std::make_unique<MemberRole>(*this, receiver_patience_);
+    role_ = std::make_unique<MemberRole>(*this);
   }
 }
 
@@ -115,9 +110,9 @@ Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> membe
     return mcast::fail(MCAST_ERR_INVALID,
                        "set the receive callback before the group is registered");
   }
-  const bool listed = std::find(members.begin(), members.end(), self_) != members.end();
+  const bool listed = std::find(members.begin(), members.end(), member()) != members.end();
   if (!listed) {
-    return mcast::fail(MCAST_ERR_INVALID, mrp::to_string(self_) +
+    return mcast::fail(MCAST_ERR_INVALID, mrp::to_string(member()) +
                                               ", the leader itself, is not among the members: add "
                                               "what mcast_group_member() says");
   }
@@ -131,7 +126,7 @@ Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfi
                                  const mrp::McstAllocator::Lease& lease,
                                  std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
   if (auto may = check_may_lead(members); !may) return may;
-  auto role = std::make_unique<LeaderRole>(*this, receiver_patience_, config, lease);
+  auto role = std::make_unique<LeaderRole>(*this, config, lease);
   if (auto started = role->start(now, members, out); !started) return started;
   // Before anybody can answer: the first member to be active may send at once.
   if (!connect(group_end(lease.id, lease.epoch))) {
@@ -198,10 +193,15 @@ void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
-  } else if (now - unmoved_since_ >= asks_after_) {
+  } else if (now - unmoved_since_ >= config_.asks_after) {
     unmoved_since_ = now;
     role_->ask(now, out);
   }
+}
+
+void GroupEngine::look(wire::Instant now, mrp::Outbox& out) {
+  look_for_stall(now);
+  role_->look(now, out);
 }
 
 void GroupEngine::look_for_stall(wire::Instant now) {

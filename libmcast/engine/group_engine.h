@@ -16,6 +16,7 @@
 
 #include "controller/mcst_allocator.h"
 #include "controller/psn_sync.h"
+#include "libmcast/engine/presence.h"
 #include "libmcast/engine/remote_end.h"
 #include "libmcast/engine/role.h"
 #include "libmcast/engine/watchdog.h"
@@ -63,14 +64,16 @@ class GroupEngine {
     bool is_sender_group = false;
     wire::Duration sender_patience{}, receiver_patience{};
     wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
+    Presence::Pace presence = {};                          // ... or it waits for data
   };
 
   GroupEngine(GroupPort& port, const Config& config);
   GroupEngine(const GroupEngine&) = delete;
   GroupEngine& operator=(const GroupEngine&) = delete;
 
-  const mrp::MrpMember& member() const { return self_; }
-  bool is_sender_group() const { return is_sender_group_; }
+  const Config& config() const { return config_; }
+  const mrp::MrpMember& member() const { return config_.self; }
+  bool is_sender_group() const { return config_.is_sender_group; }
   Role& role() { return *role_; }
   const Role& role() const { return *role_; }
   mcast_group_state_t state() const { return state_; }
@@ -123,8 +126,9 @@ class GroupEngine {
                                 std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
   // Asks for the members that hold the group up if sends of this member have not ended for long.
   void look_for_laggards(wire::Instant now, mrp::Outbox& out);
-  // After completions have been taken in: fails the group if its sends have stalled.
-  void look_for_stall(wire::Instant now);
+  // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
+  // waits for data and the other side is gone.
+  void look(wire::Instant now, mrp::Outbox& out);
   // Whether sends that do not move mean anything.
   void set_watched(bool watched);
   // If the group has failed here: tells the others, once.
@@ -152,12 +156,11 @@ class GroupEngine {
   void calm() { watchdog_.calm(); }  // whoever holds its sends up is alive
 
  private:
+  void look_for_stall(wire::Instant now);
   Expected<void> check_may_lead(std::span<const mrp::MrpMember> members) const;
 
   GroupPort& port_;
-  const mrp::MrpMember self_;
-  const bool is_sender_group_;
-  const wire::Duration receiver_patience_, asks_after_;
+  const Config config_;
   mcast_group_state_t state_ = MCAST_GROUP_WAITING;
   mcast_status_t status_ = MCAST_INPROGRESS;
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;

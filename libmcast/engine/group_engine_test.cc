@@ -148,7 +148,7 @@ TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
   unsigned questions = 0;
   const wire::Instant limit = now_ + 20s;
   for (; now_ < limit && member_.engine.status() == MCAST_OK; now_ += 50ms) {
-    member_.engine.role().look(now_, members_);
+    member_.engine.look(now_, members_);
     questions += static_cast<unsigned>(members_.messages.size());
     members_.clear();  // lost
   }
@@ -162,7 +162,7 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   become_active();
   member_.engine.on_receive_posted();
   for (const wire::Instant limit = now_ + 60s; now_ < limit; now_ += 50ms) {
-    member_.engine.role().look(now_, members_);
+    member_.engine.look(now_, members_);
     deliver();
   }
   EXPECT_EQ(member_.engine.status(), MCAST_OK);

@@ -6,10 +6,9 @@
 
 namespace cepheus::mcast {
 
-LeaderRole::LeaderRole(GroupEngine& group, wire::Duration patience,
-                       const mrp::RegistrationConfig& config,
+LeaderRole::LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config,
                        const mrp::McstAllocator::Lease& lease)
-    : AddressedRole(group, patience),
+    : AddressedRole(group),
       registration_(std::make_unique<mrp::Registration>(config, lease.id, lease.epoch)),
       membership_(group.member()) {
   const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);

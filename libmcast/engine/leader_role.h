@@ -12,7 +12,7 @@ namespace cepheus::mcast {
 class LeaderRole final : public AddressedRole {
  public:
   // The registration of `group` at the leased address, not started yet.
-  LeaderRole(GroupEngine& group, wire::Duration patience, const mrp::RegistrationConfig& config,
+  LeaderRole(GroupEngine& group, const mrp::RegistrationConfig& config,
              const mrp::McstAllocator::Lease& lease);
 
   Expected<void> start(wire::Instant now, std::span<const mrp::MrpMember> members,

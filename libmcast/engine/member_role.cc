@@ -5,8 +5,7 @@
 
 namespace cepheus::mcast {
 
-MemberRole::MemberRole(GroupEngine& group, wire::Duration patience)
-    : AddressedRole(group, patience), membership_(group.member()) {}
+MemberRole::MemberRole(GroupEngine& group) : AddressedRole(group), membership_(group.member()) {}
 
 void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          mrp::Outbox& out) {

@@ -8,7 +8,7 @@ namespace cepheus::mcast {
 
 class MemberRole final : public AddressedRole {
  public:
-  MemberRole(GroupEngine& group, wire::Duration patience);
+  explicit MemberRole(GroupEngine& group);
 
   bool is_leader() const override { return false; }
   wire::McstId mcst_id() const override { return membership_.id(); }

@@ -2,8 +2,8 @@
 // answered for too long. A receiver sends nothing, so nothing of its own ever fails: without asking
 // it would wait for ever for a leader that is gone, or behind a link that is dead.
 //
-// It asks after kReceiverAsks without data, then less and less often, so that idle groups cost
-// little; while nobody answers, every kReceiverAsksAgain. Members that fell idle at one moment
+// It asks after Pace::first without data, then less and less often, so that idle groups cost
+// little; while nobody answers, after each Pace::again. Members that fell idle at one moment
 // don't ask at one moment: each has a place of its own. Time counts only while somebody looks
 // (attention.h). Pure: time comes in as an argument.
 #pragma once
@@ -20,10 +20,16 @@ class Presence {
  public:
   enum class Step : std::uint8_t { kNone, kAsk, kGiveUp };
 
+  struct Pace {
+    wire::Duration first = wire::times::kReceiverAsks;
+    wire::Duration last = wire::times::kReceiverAsksLast;  // the longest, while it is answered
+    wire::Duration again = wire::times::kReceiverAsksAgain;
+  };
+
   // `limit`: how long a question may go unanswered. `place`: any number, best different on all
   // members.
-  Presence(wire::Duration limit, std::uint32_t place)
-      : limit_(limit), spread_(static_cast<int>(place % kPlaces)) {
+  Presence(wire::Duration limit, std::uint32_t place, const Pace& pace)
+      : limit_(limit), pace_(pace), spread_(static_cast<int>(place % kPlaces)) {
     begin();
   }
 
@@ -33,7 +39,7 @@ class Presence {
     const wire::Duration passed = attention_.look(now);
     if (!waiting || received != received_) {
       received_ = received;
-      interval_ = wire::times::kReceiverAsks;
+      interval_ = pace_.first;
       begin();
       return Step::kNone;
     }
@@ -42,12 +48,12 @@ class Presence {
     if (unanswered_ >= limit_) return Step::kGiveUp;
     if (idle_ < next_) return Step::kNone;
     asked_ = true;
-    next_ = idle_ + wire::times::kReceiverAsksAgain;
+    next_ = idle_ + pace_.again;
     return Step::kAsk;
   }
   // Whoever was asked has answered.
   void heard() {
-    if (asked_) interval_ = std::min(2 * interval_, wire::times::kReceiverAsksLast);
+    if (asked_) interval_ = std::min(2 * interval_, pace_.last);
     begin();
   }
   wire::Duration limit() const { return limit_; }
@@ -62,9 +68,10 @@ class Presence {
   }
 
   const wire::Duration limit_;
+  const Pace pace_;
   const int spread_;
   Attention attention_;
-  wire::Duration interval_ = wire::times::kReceiverAsks;
+  wire::Duration interval_ = pace_.first;
   wire::Duration idle_{0}, next_{0}, unanswered_{0};
   std::uint64_t received_ = 0;
   bool asked_ = false;

@@ -13,7 +13,7 @@ using Step = Presence::Step;
 // A program that looks every 10 ms.
 class Receiver {
  public:
-  explicit Receiver(std::uint32_t place = 0) : presence_(5s, place) {}
+  explicit Receiver(std::uint32_t place = 0) : presence_(5s, place, {}) {}
 
   // When it asked in that time, from now on; stops at giving up.
   std::vector<wire::Duration> wait(wire::Duration time, bool answered, bool waiting = true) {

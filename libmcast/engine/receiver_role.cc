@@ -7,8 +7,10 @@ namespace cepheus::mcast {
 
 using ReceiverTask = mrp::ReceiverMembership::Task;
 
-ReceiverRole::ReceiverRole(GroupEngine& group, wire::Duration patience)
-    : SenderGroupRole(group), membership_(group.member()), silence_(patience) {}
+ReceiverRole::ReceiverRole(GroupEngine& group)
+    : SenderGroupRole(group),
+      membership_(group.member()),
+      silence_(group.config().receiver_patience) {}
 
 Expected<void> ReceiverRole::check_may_send() const {
   return fail(

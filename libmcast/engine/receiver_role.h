@@ -9,8 +9,7 @@ namespace cepheus::mcast {
 
 class ReceiverRole final : public SenderGroupRole {
  public:
-  // `patience`: for how long no INSTALL may come.
-  ReceiverRole(GroupEngine& group, wire::Duration patience);
+  explicit ReceiverRole(GroupEngine& group);
 
   bool is_leader() const override { return false; }
   wire::Ipv4 peer() const override { return membership_.sender(); }
@@ -29,7 +28,7 @@ class ReceiverRole final : public SenderGroupRole {
   void connect(mrp::Outbox& out);
 
   mrp::ReceiverMembership membership_;
-  Watchdog silence_;
+  Watchdog silence_;  // no INSTALL comes
 };
 
 }  // namespace cepheus::mcast
