@@ -58,10 +58,9 @@ TEST_F(DevicesOfTwoNodes, AreFarFromTheCoresOfOtherNodes) {
 }
 
 TEST(DevicesOfASyntheticMachine, HaveNoPlace) {
-  const auto machine = Machine::synthetic("numa:2 core:4 pu:2");
-  ASSERT_TRUE(machine) << machine.error().text;
+  const Machine machine = machine_of("HWLOC_SYNTHETIC", "numa:2 core:4 pu:2");
   const std::vector<std::string> names = {"mlx5_0", "mlx5_1"};
-  const DeviceChoice choice(machine->topology(), cpus("8-15").get(), names);
+  const DeviceChoice choice(machine.topology(), cpus("8-15").get(), names);
   EXPECT_THAT(choice.order(), ElementsAre(0, 1));
   EXPECT_EQ(choice.cores_at(), "NUMA node 1");
 }

@@ -18,7 +18,7 @@ tl::unexpected<wire::Error> unknown(const std::string& what) {
 
 }  // namespace
 
-wire::Result<Machine::Handle> Machine::prepare() {
+wire::Result<Machine> Machine::load() {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return unknown("hwloc_topology_init");
   Handle topology(made);
@@ -30,34 +30,8 @@ wire::Result<Machine::Handle> Machine::prepare() {
   if (hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0) {
     return unknown("hwloc_topology_set_io_types_filter");
   }
-  return topology;
-}
-
-wire::Result<Machine> Machine::finish(Handle topology) {
-  if (hwloc_topology_load(topology.get()) != 0) return unknown("hwloc_topology_load");
+  if (hwloc_topology_load(made) != 0) return unknown("hwloc_topology_load");
   return Machine(std::move(topology));
-}
-
-wire::Result<Machine> Machine::load() { return prepare().and_then(finish); }
-
-wire::Result<Machine> Machine::synthetic(const std::string& description) {
-  auto topology = prepare();
-  if (!topology) return tl::unexpected(topology.error());
-  if (hwloc_topology_set_synthetic(topology->get(), description.c_str()) != 0) {
-    return unknown("hwloc_topology_set_synthetic");
-  }
-  return finish(std::move(*topology));
-}
-
-wire::Result<Machine> Machine::from_xml(std::string_view xml) {
-  auto topology = prepare();
-  if (!topology) return tl::unexpected(topology.error());
-  const std::string text(xml);  // ends with the zero that hwloc counts
-  if (hwloc_topology_set_xmlbuffer(topology->get(), text.c_str(),
-                                   static_cast<int>(text.size() + 1)) != 0) {
-    return unknown("hwloc_topology_set_xmlbuffer");
-  }
-  return finish(std::move(*topology));
 }
 
 CpuSet Machine::cores_of_process() const {

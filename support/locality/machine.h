@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "wire/result.h"
@@ -24,9 +23,6 @@ using CpuSet = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapDele
 class Machine {
  public:
   static wire::Result<Machine> load();
-  // Others, for tests: "numa:2 core:4 pu:2", or what lstopo writes as XML.
-  static wire::Result<Machine> synthetic(const std::string& description);
-  static wire::Result<Machine> from_xml(std::string_view xml);
 
   hwloc_topology_t topology() const { return topology_.get(); }
   // Where this process's threads may run, all of them together.
@@ -39,8 +35,6 @@ class Machine {
   using Handle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
 
   explicit Machine(Handle topology) : topology_(std::move(topology)) {}
-  static wire::Result<Handle> prepare();
-  static wire::Result<Machine> finish(Handle topology);
 
   Handle topology_;
 };

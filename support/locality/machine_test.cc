@@ -23,14 +23,8 @@ TEST(Machine, KnowsTheCoresOfThisProcess) {
 }
 
 TEST(Machine, OfAnotherKindHasAllItsCores) {
-  const auto machine = Machine::synthetic("numa:2 core:4 pu:2");
-  ASSERT_TRUE(machine) << machine.error().text;
-  EXPECT_EQ(nodes_text(machine->topology(), machine->cores_of_process().get()), "NUMA nodes 0-1");
-}
-
-TEST(Machine, ThatHwlocDoesNotUnderstandIsRefused) {
-  EXPECT_FALSE(Machine::synthetic("numa:two"));
-  EXPECT_FALSE(Machine::from_xml("<topology"));
+  const Machine machine = machine_of("HWLOC_SYNTHETIC", "numa:2 core:4 pu:2");
+  EXPECT_EQ(nodes_text(machine.topology(), machine.cores_of_process().get()), "NUMA nodes 0-1");
 }
 
 }  // namespace

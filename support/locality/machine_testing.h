@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -19,13 +18,19 @@ inline CpuSet cpus(const std::string& list) {
   return set;
 }
 
+// As hwloc's environment has it: HWLOC_SYNTHETIC, or HWLOC_XMLFILE.
+inline Machine machine_of(const char* variable, const std::string& value) {
+  setenv(variable, value.c_str(), 1);
+  auto machine = Machine::load();
+  unsetenv(variable);
+  if (!machine) throw std::runtime_error(machine.error().text);
+  return std::move(*machine);
+}
+
 // Two packages of four cores with even and odd numbers: ens1 and mlx5_0 are at the first, ens2 and
 // mlx5_1 at the second, mlx5_9 is nobody knows where.
 inline Machine two_nodes() {
-  std::ifstream file(CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml");
-  auto machine = Machine::from_xml(std::string(std::istreambuf_iterator<char>(file), {}));
-  if (!machine) throw std::runtime_error(machine.error().text);
-  return std::move(*machine);
+  return machine_of("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml");
 }
 
 }  // namespace cepheus::locality
