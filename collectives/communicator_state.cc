@@ -183,15 +183,10 @@ void CommunicatorState::settle() {
       multicast_ = std::make_unique<Multicast>(all_, [this] { call(); });
       break;
     case Shape::kHosts: {
-      std::vector<int> host_of(static_cast<size_t>(all_.size()));
-      for (size_t host = 0; host < placement().hosts.size(); ++host) {
-        for (const int rank : placement().hosts[host])
-          host_of[static_cast<size_t>(rank)] = static_cast<int>(host);
-      }
+      const std::vector<int>& host_of = placement().host_of;
       const int own = host_of[static_cast<size_t>(all_.self())];
       hosts_.emplace(Hosts{all_.part(placement().leaders()),
-                           all_.part(placement().hosts[static_cast<size_t>(own)]),
-                           std::move(host_of)});
+                           all_.part(placement().hosts[static_cast<size_t>(own)]), host_of});
       if (hosts_->leaders.self() >= 0)
         multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
       hosts_course_.emplace(*hosts_, multicast_.get());

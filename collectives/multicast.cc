@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
 
-std::string group_text(uint32_t value) {
-  return std::to_string(value >> 24) + '.' + std::to_string(value >> 16 & 255) + '.' +
-         std::to_string(value >> 8 & 255) + '.' + std::to_string(value & 255);
-}
-
 }  // namespace
 
 Multicast::Multicast(const Team& team, std::function<void()> called)
@@ -341,7 +336,7 @@ void Multicast::report(const TeamLane& lane, bool again) {
   const int level = (ready ? first || again : !again) ? 1 : 2;
   if (ready) {
     host::log(level, "cepheus: %s: multicast, %s on group %s epoch %u", team_.name().c_str(), name,
-              group_text(lane.mcst_id()).c_str(), lane.epoch());
+              wire::Ipv4(lane.mcst_id()).to_string().c_str(), lane.epoch());
   } else {
     host::log(level, "cepheus: %s: %s's own algorithms for the %s: %s", team_.name().c_str(),
               host::implementation(), name, lane.reason());

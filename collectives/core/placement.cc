@@ -12,6 +12,7 @@ Placement Placement::of(const std::vector<Identity>& ranks) {
     const auto [at, fresh] = hosts.emplace(ranks[r].host, hosts.size());
     if (fresh) placement.hosts.emplace_back();
     placement.hosts[at->second].push_back(static_cast<int>(r));
+    placement.host_of.push_back(static_cast<int>(at->second));
   }
   if (placement.hosts.size() == 1 && ranks.size() > 1) {
     placement.shape = Shape::kOneHost;
@@ -38,14 +39,6 @@ std::vector<int> Placement::leaders() const {
   std::vector<int> ranks;
   for (const std::vector<int>& host : hosts) ranks.push_back(host.front());
   return ranks;
-}
-
-int Placement::host_of(int rank) const {
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (std::find(hosts[i].begin(), hosts[i].end(), rank) != hosts[i].end())
-      return static_cast<int>(i);
-  }
-  return -1;
 }
 
 }  // namespace cepheus::coll

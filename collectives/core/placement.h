@@ -25,14 +25,13 @@ struct Placement {
   };
   Shape shape = Shape::kNone;
   std::vector<std::vector<int>> hosts;  // ranks of each, the one that is a member first
+  std::vector<int> host_of;             // by rank: index of its host
   std::string reason;
 
   // In the order of ranks. The leader of a host is its first rank that can be one.
   static Placement of(const std::vector<Identity>& ranks);
 
   std::vector<int> leaders() const;
-  // Index of the rank's host.
-  int host_of(int rank) const;
 };
 
 }  // namespace cepheus::coll

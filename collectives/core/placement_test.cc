@@ -22,8 +22,8 @@ TEST(Placement, NumbersHostsByTheirFirstRank) {
   const Placement p = Placement::of({on(9), on(5), on(5), on(9), on(1)});
   EXPECT_EQ(p.shape, Shape::kHosts);
   EXPECT_THAT(p.hosts, ElementsAre(ElementsAre(0, 3), ElementsAre(1, 2), ElementsAre(4)));
-  EXPECT_EQ(p.host_of(3), 0);
-  EXPECT_EQ(p.host_of(2), 1);
+  EXPECT_EQ(p.host_of[3], 0);
+  EXPECT_EQ(p.host_of[2], 1);
 }
 
 TEST(Placement, LetsTheFirstRankThatHasANicLead) {
