@@ -9,6 +9,7 @@
 #include "collectives/core/parameters.h"
 #include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
+#include "wire/types.h"
 
 namespace cepheus::coll {
 

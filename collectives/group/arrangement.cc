@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -140,11 +139,8 @@ void Arrangement::place() {
   compare_settings();
   const Placement placement = Placement::of(identities_);
   snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
-  std::map<std::uint64_t, std::int32_t> hosts;
   for (std::size_t rank = 0; rank < identities_.size(); ++rank) {
-    const auto next = static_cast<std::int32_t>(hosts.size());
-    const std::int32_t host = hosts.emplace(identities_[rank].host, next).first->second;
-    const Place place{host * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
+    const Place place{placement.host_of[rank] * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
     std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
   }
   identities_ = std::vector<Identity>();  // "= {}" would keep its memory

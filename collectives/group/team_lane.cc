@@ -10,6 +10,7 @@
 #include <map>
 
 #include "collectives/core/parameters.h"
+#include "wire/types.h"
 
 namespace cepheus::coll {
 
@@ -23,12 +24,6 @@ unsigned eager_depth(int groups) {
   if (groups < 16) return TeamLane::kMaxEagerDepth;
   if (groups < 64) return 16;
   return groups < 192 ? 8 : 4;
-}
-
-std::string address_text(uint32_t network_order) {
-  char text[INET_ADDRSTRLEN];
-  inet_ntop(AF_INET, &network_order, text, sizeof text);
-  return text;
 }
 
 // Why these members can't form a group; empty if they can.
@@ -45,8 +40,8 @@ std::string objection(const std::vector<MemberRecord>& records, const Team& team
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
     if (!fresh) {
-      return other->second + " and " + rank + " share host " + address_text(record.member.ipv4) +
-             ": a group has one member a host";
+      return other->second + " and " + rank + " share host " +
+             wire::Ipv4(ntohl(record.member.ipv4)).to_string() + ": a group has one member a host";
     }
   }
   return "";
