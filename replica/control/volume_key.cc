@@ -21,27 +21,21 @@ wire::Result<VolumeKey> VolumeKey::from_environment() {
   return VolumeKey(std::move(*key));
 }
 
-std::optional<Tag> VolumeKey::make(std::vector<std::uint8_t> covered) const {
+Tag VolumeKey::tag(std::vector<std::uint8_t> covered) const {
   Tag tag{};
   if (!key_) return tag;
   static_assert(sizeof(Tag) == wire::MrpKey::kTagSize);
   const std::size_t size = covered.size();
   covered.resize(size + tag.size());
-  if (key_->sign(wire::Ipv4{}, covered, size) == 0) return std::nullopt;  // too long
+  if (key_->sign(wire::Ipv4{}, covered, size) == 0) return tag;  // more than can be signed
   std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
   return tag;
 }
 
-Tag VolumeKey::tag(std::vector<std::uint8_t> covered) const {
-  return make(std::move(covered)).value_or(Tag{});
-}
-
 bool VolumeKey::fits(const Tag& tag, std::vector<std::uint8_t> covered) const {
-  const std::optional<Tag> right = make(std::move(covered));
-  if (!right) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < right->size(); ++i) difference |= tag[i] ^ (*right)[i];
-  return difference == 0;
+  if (!key_) return tag == Tag{};
+  covered.insert(covered.end(), tag.begin(), tag.end());
+  return key_->verify(wire::Ipv4{}, covered).has_value();
 }
 
 std::uint64_t random_number() {

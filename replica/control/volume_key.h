@@ -16,14 +16,12 @@ class VolumeKey {
   // From the file that $CEPHEUS_KEY_FILE names. kInvalid says what is wrong with it.
   static wire::Result<VolumeKey> from_environment();
 
+  // Zeros for more than can be signed, which fit nothing.
   Tag tag(std::vector<std::uint8_t> covered) const;
   // Takes the same time for any wrong tag.
   bool fits(const Tag& tag, std::vector<std::uint8_t> covered) const;
 
  private:
-  // Nothing: it is more than can be signed.
-  std::optional<Tag> make(std::vector<std::uint8_t> covered) const;
-
   std::optional<wire::MrpKey> key_;
 };
 
