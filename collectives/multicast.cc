@@ -9,7 +9,6 @@
 #include "collectives/core/parameters.h"
 #include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
-#include "wire/types.h"
 
 namespace cepheus::coll {
 
@@ -337,7 +336,7 @@ void Multicast::report(const TeamLane& lane, bool again) {
   const int level = (ready ? first || again : !again) ? 1 : 2;
   if (ready) {
     host::log(level, "cepheus: %s: multicast, %s on group %s epoch %u", team_.name().c_str(), name,
-              wire::Ipv4(lane.mcst_id()).to_string().c_str(), lane.epoch());
+              lane.address().c_str(), lane.epoch());
   } else {
     host::log(level, "cepheus: %s: %s's own algorithms for the %s: %s", team_.name().c_str(),
               host::implementation(), name, lane.reason());

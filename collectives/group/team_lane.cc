@@ -275,6 +275,8 @@ bool TeamLane::is_drained() const {
   return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
 }
 
+std::string TeamLane::address() const { return wire::Ipv4(outcome_.mcst_id).to_string(); }
+
 unsigned TeamLane::outstanding() const { return mcast_group_outstanding(group_); }
 
 void TeamLane::destroy() {

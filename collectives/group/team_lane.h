@@ -92,7 +92,7 @@ class TeamLane {
   bool is_mistaken() const { return outcome_.status == kMistaken; }
   // kFailed: a member's session has broken.
   bool is_broken() const { return outcome_.status == kBroken; }
-  uint32_t mcst_id() const { return outcome_.mcst_id; }
+  std::string address() const;  // kReady: the group's
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
