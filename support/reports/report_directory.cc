@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 
 namespace cepheus::reports {
 namespace {
@@ -36,16 +36,9 @@ std::string hidden(const std::string& name) { return "." + name; }
 // "<pid>-<64 random bits>.calls": process numbers come again, and containers that share /dev/shm
 // have each their own.
 std::string new_name() {
-  std::uint64_t random = 0;
-  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    random = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-             static_cast<std::uint64_t>(now.tv_nsec);
-  }
+  std::random_device random;
   char text[48];
-  std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()),
-                static_cast<unsigned long long>(random));
+  std::snprintf(text, sizeof text, "%d-%08x%08x", static_cast<int>(getpid()), random(), random());
   return text + std::string(kSuffix);
 }
 
