@@ -6,14 +6,19 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/printable.h"
-#include "switch-emulator/tools/fabric_watcher.h"
+#include "switch-emulator/tools/view_source.h"
 #include "switch-emulator/tools/web_files.h"
 #include "switch-emulator/tools/web_request.h"
 
@@ -28,6 +33,7 @@ using nlohmann::json;
 // more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
 constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64};
+constexpr std::chrono::milliseconds kBetweenViews{500};
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr int kConflict = 409, kUnavailable = 503;
 
@@ -41,6 +47,71 @@ std::string draw_token() {
   }
   return text;
 }
+
+// The views of a fabric that several readers wait for: the fabric is asked twice a second while
+// anybody does, however many.
+class FabricWatcher {
+ public:
+  // `control`: what the views say of it.
+  FabricWatcher(std::string fabric_socket, bool control)
+      : control_(control), source_(std::move(fabric_socket)), thread_([this] { run(); }) {}
+  ~FabricWatcher() {
+    end();
+    thread_.join();
+  }
+  FabricWatcher(const FabricWatcher&) = delete;
+  FabricWatcher& operator=(const FabricWatcher&) = delete;
+
+  struct View {
+    std::string json;  // of fabric_view(), with "control"; or {"error"}
+    std::uint64_t number = 0;
+  };
+  // The first view behind number `seen`; 0: the next one. Empty: it has ended.
+  std::optional<View> next(std::uint64_t seen) {
+    std::unique_lock lock(mutex_);
+    if (seen == 0) seen = view_.number;
+    ++readers_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return view_.number > seen || ended_; });
+    --readers_;
+    return ended_ ? std::nullopt : std::optional(view_);
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return readers_ > 0 || ended_; });
+      if (ended_) return;
+      lock.unlock();
+      std::string text = look();
+      lock.lock();
+      view_ = {std::move(text), view_.number + 1};
+      changed_.notify_all();
+      changed_.wait_for(lock, kBetweenViews, [this] { return ended_; });
+    }
+  }
+  std::string look() {
+    auto view = source_.look();
+    if (!view) return live::json_text({{"error", view.error().text}}, -1);
+    (*view)["control"] = control_;
+    return live::json_text(*view, -1);
+  }
+
+  const bool control_;
+  ViewSource source_;  // run()'s
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  View view_;
+  int readers_ = 0;
+  bool ended_ = false;
+  std::thread thread_;
+};
 
 class Site {
  public:
