@@ -21,6 +21,7 @@
 #include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/topology_graph.h"
+#include "switch-emulator/tools/endings.h"
 #include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
 #include "switch-emulator/tools/nearest.h"
@@ -141,11 +142,7 @@ wire::Result<std::string> answer_text(const Command& command) {
 
 // Repeats until interrupted; the signals stay blocked, so that none is lost between two waits.
 int watch(const Command& command) {
-  sigset_t endings;
-  sigemptyset(&endings);
-  sigaddset(&endings, SIGINT);
-  sigaddset(&endings, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
+  const sigset_t endings = block_endings();
   const auto interval_ns = static_cast<std::int64_t>(*command.watch_seconds * 1e9);
   const timespec interval{interval_ns / 1'000'000'000, interval_ns % 1'000'000'000};
   while (true) {

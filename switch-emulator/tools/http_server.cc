@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "switch-emulator/tools/endings.h"
+
 namespace cepheus::tools {
 namespace {
 
@@ -215,11 +217,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
                               const std::function<void(httplib::Server&)>& set_up,
                               const std::function<void(const std::string&)>& says,
                               const std::function<void()>& ending) {
-  sigset_t endings;
-  sigemptyset(&endings);
-  sigaddset(&endings, SIGINT);
-  sigaddset(&endings, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &endings, nullptr);  // in all threads; one waits for them
+  const sigset_t endings = block_endings();
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
   TimedServer server(limits);
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };

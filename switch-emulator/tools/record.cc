@@ -17,6 +17,7 @@
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/tools/call_tracks.h"
+#include "switch-emulator/tools/endings.h"
 #include "wire/clock.h"
 
 namespace cepheus::tools {
@@ -115,14 +116,6 @@ class PacketSource {
   std::uint64_t seen_ = 0, lost_ = 0, passed_over_ = 0;
 };
 
-sigset_t block_endings() {
-  sigset_t endings;
-  sigemptyset(&endings);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&endings, signal);
-  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
-  return endings;
-}
-
 // Programs record as long as it is extended; ended with its owner, and by time if that dies.
 class HeldLease {
  public:
@@ -141,7 +134,7 @@ wire::Result<void> cant_write(const std::string& file) {
 }
 
 wire::Result<void> record_at(const RecordOptions& options) {
-  const sigset_t endings = block_endings();
+  const sigset_t endings = block_endings({SIGINT, SIGTERM, SIGHUP});
   const auto status = live::ask_status(options.fabric_socket);
   if (!status) return tl::unexpected(status.error());
   const std::string directory = reports::default_directory();

@@ -18,6 +18,7 @@
 
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/printable.h"
+#include "switch-emulator/tools/endings.h"
 #include "switch-emulator/tools/view_source.h"
 #include "switch-emulator/tools/web_files.h"
 #include "switch-emulator/tools/web_request.h"
@@ -215,12 +216,7 @@ wire::Result<void> serve_web(const WebOptions& options) {
     }
   }
   ::signal(SIGPIPE, SIG_IGN);
-  // In all threads, the watcher's among them.
-  sigset_t endings;
-  sigemptyset(&endings);
-  sigaddset(&endings, SIGINT);
-  sigaddset(&endings, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &endings, nullptr);
+  static_cast<void>(block_endings());  // in the watcher's thread, too
   Site site(options, token);
   return serve_http(
       options.listen, kWebLimits, [&](httplib::Server& server) { site.set_up(server); },
