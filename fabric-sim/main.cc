@@ -143,10 +143,10 @@ int run_many(const Arguments& a) {
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
       "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
-      "%llu pauses, %llu packets jumped over\n",
+      "%llu pauses, %llu packets jumped over, %llu members that gave up\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
       n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
-      n(sum.jumped));
+      n(sum.jumped), n(sum.gave_up));
   return result.failures.empty() ? kAllHeld : kViolated;
 }
 

@@ -227,6 +227,13 @@ void GroupLedger::on_failed(std::size_t member, const std::string& what) {
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
 }
 
+// The deaths of others leave its leader, and the way there.
+void GroupLedger::on_gave_up(std::size_t member, const std::string& what) const {
+  if (is_over_ || was_struck_ || dead_[member]) return;
+  findings_.report(Invariant::kLiveness,
+                   "member " + std::to_string(member) + " gave its group up: " + what);
+}
+
 // A member may send before all others are active, and what fails there ends the registration.
 void GroupLedger::on_not_registered(const std::string& what) {
   if (is_over_ || may_fail_ || has_failed_) return;

@@ -35,6 +35,8 @@ class GroupLedger {
   void on_completed(std::size_t message);
   // The group has failed at the member.
   void on_failed(std::size_t member, const std::string& what);
+  // ... because nobody answered it.
+  void on_gave_up(std::size_t member, const std::string& what) const;
   // ... before all members were active.
   void on_not_registered(const std::string& what);
   // The leader counts so many members: none that lives is missing.
@@ -56,7 +58,7 @@ class GroupLedger {
     return static_cast<std::size_t>(std::ranges::count(dead_, false));
   }
   // Operations may fail from here on. They may still not falsely complete.
-  void on_disaster() { may_fail_ = true; }
+  void on_disaster() { may_fail_ = was_struck_ = true; }
   bool may_fail() const { return may_fail_; }
   // Its leader ends the group: it is to fail at all other members.
   void on_end() { is_over_ = true; }
@@ -107,6 +109,7 @@ class GroupLedger {
   std::vector<bool> posted_, skipped_;  // by message
   std::vector<bool> dead_;              // by member
   bool may_fail_ = false;
+  bool was_struck_ = false;  // by a disaster: its leader may be gone, or the way there
   bool is_over_ = false;
   bool has_failed_ = false;        // at some member
   std::vector<std::size_t> next_;  // by member: its next message, in turns

@@ -12,8 +12,10 @@ using rnic::QpState;
 
 namespace {
 
-constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
-constexpr mrp::Pace kPublishPace{std::chrono::microseconds(400), std::chrono::milliseconds(2)};
+using namespace std::chrono_literals;
+
+constexpr wire::Duration kLookEvery = 2ms;
+constexpr mrp::Pace kPublishPace{400us, 2ms};
 
 GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportPlan& transport) {
   const auto sends = 2 * static_cast<std::uint32_t>(plan.messages.size()) + 1;
@@ -23,7 +25,9 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.token = 0x5EC2E7;  // forgers do not know it
   config.is_sender_group = plan.has_one_sender;
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
-  config.asks_after = kPatience;
+  config.receiver_patience = transport.silence();
+  config.asks_after = kLookEvery;
+  config.presence = transport.presence;
   return config;
 }
 
@@ -102,12 +106,14 @@ void GroupMember::on_change(Instant) {
     ledger_.check_member_count(engine().role().member_count());
   }
   if (engine().state() == seen_) return;
-  seen_ = engine().state();
+  const mcast_group_state_t was = std::exchange(seen_, engine().state());
+  if (was == MCAST_GROUP_WAITING) simulator().schedule(now() + kLookEvery, *this, kLook);
   if (seen_ == MCAST_GROUP_ACTIVE) post_turns();
   if (seen_ == MCAST_GROUP_FAILED) note_failure();
 }
 
 void GroupMember::note_failure() {
+  if (gave_up()) ledger_.on_gave_up(index_, engine().reason());
   if (engine().cause() == MCAST_CAUSE_REGISTRATION) {
     ledger_.on_not_registered(engine().reason());
   } else {
@@ -200,7 +206,7 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   const bool is_source = index_ == source;
   const Instant awake_at = std::max(host().programs_awake_at(), host().nic_awake_at());
   const bool is_awake = awake_at < now() && !host().nic().wants_to_transmit();
-  if (!may_post() || !is_awake) return false;
+  if (!takes_part() || !is_awake) return false;
   if (!host().nic().jump(qpn(), is_source ? packets : 0, is_source ? 0 : packets)) return false;
   if (packets == 0) return true;
   if (is_source) {
@@ -234,7 +240,7 @@ void GroupMember::give_receive(std::size_t slot) {
 // Posts what may be sent now. A turn begins after a pause, its other messages follow at once.
 void GroupMember::post_turns() {
   const GroupPlan& plan = ledger_.plan();
-  for (; may_post() && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
+  for (; takes_part() && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
     const std::size_t m = next_message_;
     if (plan.messages[m].source != index_) continue;
     if (!ledger_.may_send(index_, m)) return;
@@ -293,7 +299,6 @@ void GroupMember::post_send(std::size_t message) {
   is_under_way_[message] = true;
   ++waits_for_;
   engine().on_send_posted(packets_of(plan));
-  watch();
 }
 
 // `message` is what a packet says: it may be wrong.
@@ -307,23 +312,16 @@ void GroupMember::record(recording::Event event, std::size_t message) {
                      plan.id, static_cast<std::uint32_t>(message), sent.bytes});
 }
 
-void GroupMember::watch() {
-  if (watching_) return;
-  watching_ = true;
-  simulator().schedule(now() + kPatience, *this, kWatch);
-}
-
 void GroupMember::on_event(Instant now, std::uint64_t what) {
   if (what == kGroupTimer) return GroupProgram::on_event(now, what);
   if (!is_open()) return;
   if (host().programs_awake_at() > now)
     return simulator().schedule(host().programs_awake_at(), *this, what);
-  if (what == kWatch) {
-    watching_ = false;
-    if (!may_post() || engine().flow().sends_outstanding == 0) return;
-    watch();
+  if (what == kLook) {
+    if (has_ended()) return;
+    simulator().schedule(now + kLookEvery, *this, kLook);
     engine().look_for_laggards(now, out());
-    engine().look_for_stall(now);
+    engine().look(now, out());
     carry_out();
   } else if (what == kSynchronise) {
     synchronise();

@@ -41,6 +41,11 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void die();
   // Destroys the queue pair.
   void close();
+  // Its part in the group has begun, and has not ended.
+  bool takes_part() const { return is_open() && engine().state() == MCAST_GROUP_ACTIVE; }
+  bool has_ended() const { return !is_open() || engine().state() == MCAST_GROUP_FAILED; }
+  // It has ended, since no answer came to the question whether the group stands.
+  bool gave_up() const { return engine().cause() == MCAST_CAUSE_WATCHDOG; }
   // A send has neither completed nor failed, as its queue pair says.
   bool is_waiting() const { return is_open() && waits_for_ > 0; }
 
@@ -51,7 +56,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
  private:
   enum What : std::uint64_t {
     kStartTurn,
-    kWatch,  // do sends end?
+    kLook,  // do sends end, and does the group stand?
     kSynchronise,
     kPublish,
     kTold,
@@ -69,7 +74,6 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void on_change(Instant now) override;
 
   bool has_regions() const { return ledger_.plan().region_bytes > 0; }
-  bool may_post() const { return is_open() && engine().state() == MCAST_GROUP_ACTIVE; }
   bool publish_due();
   void note_failure();
   void synchronise();
@@ -81,7 +85,6 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void post_send(std::size_t message);
   std::uint64_t packets_of(const MessagePlan& message) const;
   void post_announcement(std::size_t message);
-  void watch();
   rnic::SendWr as_write(rnic::SendWr wr, const MessagePlan& message);
   void record(recording::Event event, std::size_t message);
   void on_sent(Instant now, std::size_t message);
@@ -100,7 +103,6 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   std::size_t next_message_ = 0;    // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;   // message + 1 before which we have paused already
   mcast_group_state_t seen_ = MCAST_GROUP_WAITING;  // the engine's state
-  bool watching_ = false;
   bool pausing_ = false;
   bool is_dead_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fabric-sim/checked/stranded.h"
 #include "fabric-sim/core/random.h"
 #include "switch-emulator/engine/check.h"
 
@@ -48,8 +49,8 @@ void GroupScenario::add_group(const GroupPlan& plan) {
       for (const auto& member : group.members) member->on_told();
     });
   }
-  incidents_.add({group.ledger, group.members, group.leader()});
-  cut_.add({group.ledger, group.members, group.leader()});
+  incidents_.add(group.as_victim());
+  cut_.add(group.as_victim());
   if (plan.starts.count() == 0) return group.leader().lead(group.names);
   simulator_.schedule(Instant{plan.starts}, *this, kGroupBegins + groups_.size() - 1);
 }
@@ -82,27 +83,34 @@ bool GroupScenario::Group::is_waiting() const {
   return std::ranges::any_of(members, [](const auto& member) { return member->is_waiting(); });
 }
 
+// An operation of the group that is open, or a wait in vain; empty: there is none.
+std::string GroupScenario::still_open(Group& group) const {
+  if (!group.ledger.plan().in_turns) return {};
+  const std::string id = group.ledger.plan().id.to_string();
+  if (group.is_waiting()) return "a send to " + id + " neither completed nor failed";
+  const auto stranded = stranded_member(network_, group.as_victim());
+  if (!stranded) return {};
+  return "member " + std::to_string(*stranded) + " waits for " + id + ", but finds no leader there";
+}
+
 bool GroupScenario::all_done() const {
   return std::ranges::all_of(groups_, [&](const auto& group) {
     const bool has_all = group->ledger.is_done();
     const bool may_end_early = plan_.has_successors && group->ledger.may_fail();
-    return (has_all || may_end_early) && !(group->ledger.plan().in_turns && group->is_waiting());
+    return (has_all || may_end_early) && still_open(*group).empty();
   });
 }
 
-// A disaster lets sends fail, but none may stay open. It takes longer than a calm end: a leader gives
-// up one member after the other, and retries of those who still send begin after that.
-void GroupScenario::end_sends() {
+// A disaster lets operations fail, but none may stay open. It takes longer than a calm end: a leader
+// gives up one member after the other, and retries of those who still send begin after that.
+void GroupScenario::end_operations() {
   const Instant end = simulator_.now() + plan_.settle;
   for (const auto& group : groups_) {
-    if (!group->ledger.plan().in_turns) continue;
-    while (group->is_waiting() && simulator_.now() < end) {
+    std::string open = still_open(*group);
+    for (; !open.empty() && simulator_.now() < end; open = still_open(*group)) {
       if (!run_until(simulator_.now() + kStep)) return;
     }
-    if (!group->is_waiting()) continue;
-    const auto id = group->ledger.plan().id;
-    findings_.report(Invariant::kLiveness,
-                     "a send to " + id.to_string() + " neither completed nor failed");
+    if (!open.empty()) findings_.report(Invariant::kLiveness, open);
   }
 }
 
@@ -148,19 +156,19 @@ void GroupScenario::run_operations() {
   for (const GroupPlan& group : plan_.groups) {
     last_begins = std::max(last_begins, Instant{group.starts});
   }
-  const Instant calm = std::max(Instant{plan_.faults.end}, last_begins);
+  const Instant calm = std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
   const Instant give_up = calm + plan_.settle;
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
   const Instant end = must_end ? give_up : calm + 20ms;
   while (simulator_.now() < end) {
     const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
-    if (all_done() && simulator_.now() >= earliest) return;
+    if (simulator_.now() >= earliest && all_done()) return;
     if (!run_until(std::min(simulator_.now() + kStep, end))) return;
     jump();
   }
   for (const auto& group : groups_) group->ledger.check_ended();
-  if (!findings_.first()) end_sends();
+  if (!findings_.first()) end_operations();
 }
 
 // From now on nothing is lost on the way from a leader to the switches that hold its group, and there
@@ -258,6 +266,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   marked += other.marked;
   pauses += other.pauses;
   jumped += other.jumped;
+  gave_up += other.gave_up;
   return *this;
 }
 
@@ -278,7 +287,11 @@ Outcome GroupScenario::summary() {
     o.pauses += node->pause_totals().pauses_sent;
   }
   for (const auto& cable : network_.cables()) o.marked += cable->queue_counters().marked;
-  for (const auto& group : groups_) o.writes += group->ledger.completed_writes();
+  for (const auto& group : groups_) {
+    o.writes += group->ledger.completed_writes();
+    const auto gave_up = [](const auto& member) { return member->gave_up(); };
+    o.gave_up += static_cast<std::uint64_t>(std::ranges::count_if(group->members, gave_up));
+  }
   for (std::size_t i = 0; i < network_.host_count(); ++i) {
     const rnic::Counters& c = network_.host(i).nic().counters();
     o.time_outs += c[rnic::Counter::kAckTimeouts];

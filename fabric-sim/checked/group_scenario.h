@@ -37,6 +37,7 @@ struct Outcome {
   std::uint64_t marked = 0;          // copies, by queues
   std::uint64_t pauses = 0;          // that switches sent, without their repeats
   std::uint64_t jumped = 0;          // packets that nobody simulated
+  std::uint64_t gave_up = 0;         // members whose questions nobody answered
 
   // Adds up what several runs have been through.
   Outcome& operator+=(const Outcome& other);
@@ -62,13 +63,15 @@ class GroupScenario final : private Actor {
     GroupMember& leader() const { return *members[ledger.plan().leader]; }
     // A member has a send that has neither completed nor failed.
     bool is_waiting() const;
+    Victim as_victim() { return {ledger, members, leader()}; }
   };
 
   void add_group(const GroupPlan& plan);
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);
   bool all_done() const;
-  void end_sends();
+  std::string still_open(Group& group) const;
+  void end_operations();
   bool has_sender_groups() const { return plan_.groups.front().has_one_sender; }
   bool all_is_calm() const;
   bool something_is_left() const;

@@ -94,7 +94,12 @@ void add_incidents(ScenarioPlan& plan) {
       plan.incidents.back().at = before + random.between(wire::Duration{0}, wire::Duration{1ms});
     }
   }
-  for (const IncidentPlan& incident : plan.incidents) {
+  for (IncidentPlan& incident : plan.incidents) {
+    // Some come when nobody sends any more.
+    const bool is_loss = is_death(incident) || incident.kind == IncidentKind::kSwitchRestart;
+    if (is_loss && plan.lasts.count() > 0 && random.chance(0.7)) {
+      incident.at = random.between(incident.at, plan.lasts);
+    }
     // Senders must outlast the time after which a silent member is given up.
     // Nobody reports a sender group's receiver to it: its switch may have no part in the group.
     const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;

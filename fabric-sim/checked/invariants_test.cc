@@ -136,6 +136,18 @@ TEST_F(Ledger, FindsAFailedOperation) {
   EXPECT_EQ(violated(), "liveness");
 }
 
+TEST_F(Ledger, FindsAMemberThatGivesUpAGroupThatStands) {
+  ledger_.on_death(1);
+  ledger_.on_gave_up(2, "nobody answered");
+  EXPECT_EQ(violated(), "liveness");
+}
+
+TEST_F(Ledger, LetsMembersGiveUpAGroupWhoseLeaderMayBeGone) {
+  ledger_.on_disaster();
+  ledger_.on_gave_up(2, "nobody answered");
+  EXPECT_EQ(violated(), "none");
+}
+
 TEST_F(Ledger, LetsAMemberStartItsTurnOnlyAfterAllEarlierTurns) {
   EXPECT_TRUE(ledger_.may_send(0, 1));
   EXPECT_FALSE(ledger_.may_send(1, 2));

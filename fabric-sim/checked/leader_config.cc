@@ -28,6 +28,7 @@ mrp::RegistrationConfig leader_config(const Host& host, const GroupPlan& plan,
   config.refresh_pending = 10ms;  // several within the switches' pending_age
   config.ask_again = 500us;
   config.evict_after = transport.silence();
+  config.asker_patience = transport.silence() / 5;  // as live, in proportion
   config.source_grace = 2ms;
   return config;
 }

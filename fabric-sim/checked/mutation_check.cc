@@ -34,6 +34,7 @@ std::vector<Check> all_checks() {
       {"eviction_counts", {&Plan::incidents}},
       {"loss_ends", {&Plan::incidents}},
       {"lagging_is_silence", {&Plan::incidents}},
+      {"presence_answer", {&Plan::incidents}},
       {"dark_trunks", {&Plan::cuts}},
       {"trunk_withdrawals", {&Plan::cuts}},
       {"every_drop_counted"},

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using net::LinkConfig;
 using net::Topology;
 
-constexpr std::uint64_t kFeedbackWaits = 0xFEED;
+constexpr std::uint64_t kFeedbackWaits = 0xFEED, kQuestions = 0xA5C, kIdle = 0x1D1E;
 constexpr std::size_t kMinHosts = 2;
 constexpr std::size_t kMaxHosts = 8;
 constexpr std::size_t kMaxFarHosts = 16;
@@ -164,6 +164,12 @@ void use_plain_nics(ScenarioPlan& plan) {
   plan.faults.duplicate = 0;
 }
 
+// Some groups have nothing to do for longer than their members wait for an answer.
+void add_idle_time(ScenarioPlan& plan) {
+  if (plan.late_packets_meet_tombstone || wire::splitmix(plan.seed, kIdle) % 10 >= 3) return;
+  plan.lasts = plan.faults.end + plan.transport.silence() * 3 / 2;
+}
+
 GroupPlan make_group(Random& random, std::size_t hosts, std::uint32_t mtu, std::uint32_t number) {
   GroupPlan group;
   group.id = wire::McstId(wire::kDefaultMcstPool.base.value() + 1 + number +
@@ -249,6 +255,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (options.per_request) use_announcements(plan);
   if (options.sender_groups) use_sender_groups(plan);
   if (options.long_turns) use_long_turns(plan, options.host_sync);
+  add_idle_time(plan);
   if (options.incidents) add_incidents(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);
@@ -256,6 +263,10 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
     add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
+  // From far more often than live, in proportion to silence(), to as seldom.
+  plan.transport.presence.first = 2ms * (1 << wire::splitmix(seed, kQuestions) % 4);
+  plan.transport.presence.last = 8 * plan.transport.presence.first;
+  plan.transport.presence.again = 2ms;
   // From far below a round trip, so that the measured ones decide, to where NICs time out first.
   const wire::Duration feedback_wait =
       plan.transport.ack_timeout() / (1 << wire::splitmix(seed, kFeedbackWaits) % 8);

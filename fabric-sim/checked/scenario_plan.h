@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fabric-sim/core/random.h"
+#include "libmcast/engine/presence.h"
 #include "net/topology.h"
 #include "nic-emulator/engine/nic.h"
 
@@ -78,11 +79,13 @@ struct TransportPlan {
   wire::Duration least_silence = std::chrono::milliseconds(80);
   wire::Duration late_sync{0};   // longest delay before a member that has sent moves its PSNs on
   wire::Duration sync_pause{0};  // longest time that its queue pair takes for it
+  mcast::Presence::Pace presence = {};  // of members that wait for data
 
   wire::Duration ack_timeout() const {  // the first; it doubles while nobody answers
     return std::chrono::nanoseconds(std::int64_t{4096} << timeout_code);
   }
-  // Longer than a source ever waits before it sends again.
+  // Longer than a source ever waits before it sends again. As live, a member that asks whether its
+  // group stands waits for an answer as long as a leader for a silent member.
   wire::Duration silence() const {
     return std::max(least_silence, (1 << kTimeoutDoublings) * ack_timeout() * 6 / 5);
   }
@@ -125,6 +128,7 @@ struct ScenarioPlan {
   Faults faults;
   std::vector<IncidentPlan> incidents;
   TrunkCutPlan cut;
+  wire::Duration lasts{0};  // the run: groups without work stand until then
   wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
   // Nobody waits for groups that a disaster may have ended: others of the same members come after.
   bool has_successors = false;

@@ -89,6 +89,14 @@ void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way
   for (const auto& [node, port] : trunk_ends_[trunk]) node->set_port(now, port, whole);
 }
 
+const SwitchNode& Network::peer_of(const SwitchNode& node, wire::PortId port) const {
+  for (const auto& [a, b] : trunk_ends_) {
+    if (a.first == &node && a.second == port) return *b.first;
+    if (b.first == &node && b.second == port) return *a.first;
+  }
+  throw std::logic_error(node.name() + " has no trunk at this port");
+}
+
 void Network::set_host_port(Instant now, std::size_t host, bool up) {
   const auto& [node, port] = host_ports_[host];
   node->set_port(now, port, up);

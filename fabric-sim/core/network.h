@@ -25,6 +25,9 @@ class Network {
   const std::vector<std::unique_ptr<Cable>>& cables() const { return cables_; }
   const BufferPool& buffers() const { return pool_; }
 
+  const SwitchNode& switch_of(std::size_t host) const { return *host_ports_[host].first; }
+  // The switch at the other end of the trunk at this port.
+  const SwitchNode& peer_of(const SwitchNode& node, wire::PortId port) const;
   // The port of a host's switch.
   void set_host_port(Instant now, std::size_t host, bool up);
   // Cuts a trunk of the topology, or mends it: both ways, or from its first switch to its second

@@ -297,7 +297,8 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   const Group& group = entry->current->group;
   list_branches(group, branches_);
   pass_on_to_switches(call, request, branches_);
-  const bool is_presence = request.message.header.flags == wire::MrpHeader::kPresence;
+  const bool is_presence =
+      request.message.header.flags == wire::MrpHeader::kPresence && call.rules().presence_answer;
   const bool is_leaders_switch = call.port(call.ingress()).kind == PortKind::kHost;
   report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
   for (PathNo i = 0; i < group.paths.size(); ++i) {

@@ -1,0 +1,36 @@
+#include "fabric-sim/checked/stranded.h"
+
+#include <algorithm>
+
+namespace cepheus::sim {
+namespace {
+
+// The way that questions of the member at that host take.
+bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
+  const SwitchNode* node = &network.switch_of(host);
+  for (std::size_t hops = 0; hops < network.switches().size(); ++hops) {
+    const auto tables = node->engine().groups(id);
+    const auto table = std::ranges::find(tables, true, &fabric::GroupView::active);
+    if (table == tables.end()) return false;
+    const auto way = std::ranges::find(table->paths, true, &fabric::PathView::towards_leader);
+    if (way == table->paths.end()) return false;
+    if (way->is_host) return true;
+    node = &network.peer_of(*node, way->port);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::size_t> stranded_member(const Network& network, const Victim& group) {
+  const GroupPlan& plan = group.ledger.plan();
+  const bool has_tables = group.leader.takes_part() && !plan.has_one_sender;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    if (!group.members[i]->takes_part()) continue;
+    if (group.leader.has_ended()) return i;
+    if (has_tables && !reaches_leader(network, plan.id, plan.members[i].host)) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cepheus::sim

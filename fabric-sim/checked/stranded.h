@@ -1,0 +1,16 @@
+// Whether somebody waits for a group that can't go on (docs/protocol.md, "Members that die or
+// stall", rule 7).
+#pragma once
+
+#include <optional>
+
+#include "fabric-sim/checked/victim.h"
+#include "fabric-sim/core/network.h"
+
+namespace cepheus::sim {
+
+// A member that takes part in the group, though its leader has not, or a switch between the two has
+// no table of the group. The switches of a sender group learn it again.
+std::optional<std::size_t> stranded_member(const Network& network, const Victim& group);
+
+}  // namespace cepheus::sim

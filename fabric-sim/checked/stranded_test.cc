@@ -1,0 +1,107 @@
+#include "fabric-sim/checked/stranded.h"
+
+#include <gtest/gtest.h>
+
+#include "fabric-sim/checked/group_scenario.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One group on two switches, without any fault; its messages end long before 50 ms are over.
+ScenarioPlan group_without_work(bool has_one_sender = false) {
+  PlanOptions options;
+  options.switches = 2;
+  options.sender_groups = has_one_sender;
+  ScenarioPlan plan = make_plan(1, options);
+  plan.groups.resize(1);
+  plan.groups.front().in_turns = true;
+  plan.faults = Faults{};
+  plan.late_packets_meet_tombstone = false;
+  plan.lasts = 10 * plan.transport.silence();
+  return plan;
+}
+
+std::size_t leaders_host(const ScenarioPlan& plan) {
+  const GroupPlan& group = plan.groups.front();
+  return group.members[group.leader].host;
+}
+
+// Nothing but silence shows it.
+void let_the_leader_die(ScenarioPlan& plan) {
+  IncidentPlan death;
+  death.kind = IncidentKind::kDeath;
+  death.at = 50ms;
+  death.host = leaders_host(plan);
+  death.noticed = false;
+  plan.incidents = {death};
+}
+
+void restart_switch(ScenarioPlan& plan, std::size_t number) {
+  IncidentPlan restart;
+  restart.kind = IncidentKind::kSwitchRestart;
+  restart.at = 50ms;
+  restart.at_switch = number;
+  plan.incidents = {restart};
+}
+
+// Expects that members of the plan's group find out that it can't go on, and only by asking.
+void expect_to_end_by_questions_only(ScenarioPlan plan) {
+  const Outcome outcome = GroupScenario(plan).run();
+  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_GT(outcome.gave_up, 0u);
+  plan.transport.presence.first = 1h;
+  const Outcome silent = GroupScenario(plan).run();
+  ASSERT_TRUE(silent.finding);
+  EXPECT_EQ(silent.finding->invariant, Invariant::kLiveness);
+  EXPECT_NE(silent.finding->text.find(" waits for "), std::string::npos) << silent.finding->text;
+}
+
+TEST(StrandedMember, FindsOutThatItsLeaderHasDied) {
+  ScenarioPlan plan = group_without_work();
+  let_the_leader_die(plan);
+  expect_to_end_by_questions_only(plan);
+}
+
+TEST(StrandedMember, FindsOutThatTheLeadersSwitchHasForgottenTheGroup) {
+  ScenarioPlan plan = group_without_work();
+  restart_switch(plan, plan.topology.hosts[leaders_host(plan)].switch_index);
+  expect_to_end_by_questions_only(plan);
+}
+
+// The leader's side may go on: it has no word from there, and nothing to send.
+TEST(StrandedMember, IsToldByItsOwnSwitchThatHasForgottenTheGroup) {
+  ScenarioPlan plan = group_without_work();
+  restart_switch(plan, 1 - plan.topology.hosts[leaders_host(plan)].switch_index);
+  const Outcome outcome = GroupScenario(plan).run();
+  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_EQ(outcome.gave_up, 0u);
+  plan.transport.presence.first = 1h;
+  EXPECT_TRUE(GroupScenario(plan).run().finding);
+}
+
+TEST(StrandedMember, OfASenderGroupFindsOutThatItsSenderHasDied) {
+  ScenarioPlan plan = group_without_work(true);
+  let_the_leader_die(plan);
+  const Outcome outcome = GroupScenario(plan).run();
+  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_EQ(outcome.gave_up, plan.groups.front().members.size() - 1);
+  plan.transport.least_silence = 1h;
+  EXPECT_TRUE(GroupScenario(plan).run().finding);
+}
+
+TEST(GroupWithoutWork, StandsForLongerThanItsMembersWaitForAnAnswer) {
+  for (const bool has_one_sender : {false, true}) {
+    ScenarioPlan plan = group_without_work(has_one_sender);
+    plan.faults.loss = 0.05;
+    plan.faults.end = plan.lasts;
+    const Outcome outcome = GroupScenario(plan).run();
+    EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+    EXPECT_EQ(outcome.gave_up, 0u);
+    EXPECT_GE(outcome.virtual_time, plan.lasts);
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::sim
