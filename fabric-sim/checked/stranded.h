@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "fabric-sim/checked/victim.h"
+#include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/core/network.h"
 
 namespace cepheus::sim {
