@@ -137,18 +137,18 @@ struct ScenarioPlan {
 };
 
 struct PlanOptions {
-  std::optional<std::size_t> switches;  // instead of the seed's choice
-  bool incidents = false;               // every seed has one to five
-  bool cuts = false;                    // every seed has equal-cost paths, and trunks that fail
-  bool fabrics = false;                 // every seed has equal-cost paths, and up to 512 hosts
-  bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
-  bool host_sync = false;               // hosts move their PSNs on in every seed
-  bool writes = false;                  // members write into each other's regions in every seed
-  bool per_request = false;             // the same, and every WRITE is announced
-  bool sender_groups = false;           // every group has one fixed sender
-  bool congestion = false;              // queues that mark in every seed, lossless links in most
-  bool nics = false;                    // every host has a NIC of some make
-  bool long_turns = false;              // turns that are longer than PSNs can be compared
+  std::optional<std::size_t> switches = {};  // instead of the seed's choice
+  bool incidents = false;                    // every seed has one to five
+  bool cuts = false;           // every seed has equal-cost paths, and trunks that fail
+  bool fabrics = false;        // every seed has equal-cost paths, and up to 512 hosts
+  bool far = false;            // every seed has hosts whose delays differ by up to 2 ms
+  bool host_sync = false;      // hosts move their PSNs on in every seed
+  bool writes = false;         // members write into each other's regions in every seed
+  bool per_request = false;    // the same, and every WRITE is announced
+  bool sender_groups = false;  // every group has one fixed sender
+  bool congestion = false;     // queues that mark in every seed, lossless links in most
+  bool nics = false;           // every host has a NIC of some make
+  bool long_turns = false;     // turns that are longer than PSNs can be compared
   net::Rules rules = {};
 };
 
