@@ -7,16 +7,19 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "support/recording/timeline.h"
+#include "support/recording/trace_file.h"
+#include "support/reports/call_report.h"
+#include "support/reports/recorded_calls.h"
 #include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/status.h"
-#include "switch-emulator/tools/call_tracks.h"
 #include "switch-emulator/tools/endings.h"
 #include "wire/clock.h"
 
@@ -30,6 +33,119 @@ constexpr timespec kBetweenLooks{0, 20'000'000};
 constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many looks
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
+
+constexpr std::string_view kUnattended = "ibcast: ";
+
+bool is_multicast(const std::string& path) {
+  return path.ends_with(" lane") || path.ends_with("hosts");
+}
+
+// Collective calls of this user's programs as tracks of a recording: one for each rank of each
+// communicator, at its host where that is known.
+class CallTracks {
+ public:
+  // The process of the host that has this address, if any.
+  using HostOf = std::function<std::optional<std::uint32_t>(std::uint32_t address)>;
+
+  // `file` outlives it; calls that began before `since_ns` belong to an earlier recording.
+  CallTracks(recording::TraceFile& file, std::string directory, std::int64_t since_ns,
+             HostOf host_of)
+      : file_(file),
+        directory_(std::move(directory)),
+        since_ns_(since_ns),
+        host_of_(std::move(host_of)) {}
+  // Writes what is new in all rings.
+  void look();
+
+  std::uint64_t calls() const { return calls_; }
+  std::uint64_t lost() const;  // overwritten before they were read
+
+ private:
+  static constexpr std::uint32_t kFirstProgram = 2'000'000;  // process
+
+  struct Program {
+    reports::CallRingReader ring;
+    std::uint32_t process = 0;
+    std::map<std::string, recording::Track> tracks;  // by communicator and rank
+    std::map<recording::Track, std::string> last_path;
+  };
+
+  void add(Program& program, const reports::CallRingReader::Call& call);
+  recording::Track track_of(Program& program, const reports::CallText& text);
+  std::uint32_t process_of(const reports::CallRingReader& ring);
+
+  recording::TraceFile& file_;
+  const std::string directory_;
+  const std::int64_t since_ns_;
+  const HostOf host_of_;
+  std::map<std::string, Program> programs_;  // by their ring's path
+  std::uint32_t threads_ = 0;
+  std::uint32_t strangers_ = 0;
+  std::uint64_t calls_ = 0;
+};
+
+void CallTracks::look() {
+  for (const std::string& path : reports::find_rings(directory_)) {
+    auto at = programs_.find(path);
+    if (at == programs_.end()) {
+      auto ring = reports::CallRingReader::open(path);
+      if (!ring) continue;
+      at = programs_.emplace(path, Program{std::move(*ring), 0, {}, {}}).first;
+    }
+    Program& program = at->second;
+    for (const auto& call : program.ring.take()) {
+      if (call.begin_ns >= since_ns_) add(program, call);
+    }
+  }
+}
+
+std::uint64_t CallTracks::lost() const {
+  std::uint64_t sum = 0;
+  for (const auto& [path, program] : programs_) sum += program.ring.lost();
+  return sum;
+}
+
+// A program that is at no port of this fabric has a row of its own.
+std::uint32_t CallTracks::process_of(const reports::CallRingReader& ring) {
+  if (const auto host = host_of_(ring.address())) return *host;
+  const std::uint32_t process = kFirstProgram + strangers_++;
+  file_.name_process(process, ring.program() + ", process " + std::to_string(ring.pid()), process);
+  return process;
+}
+
+recording::Track CallTracks::track_of(Program& program, const reports::CallText& text) {
+  const std::string name =
+      "rank " + std::to_string(text.rank) + " of " + reports::get_text(text.communicator);
+  const auto known = program.tracks.find(name);
+  if (known != program.tracks.end()) return known->second;
+  if (program.process == 0) program.process = process_of(program.ring);
+  const recording::Track track{program.process, recording::Timeline::kFirstOwnThread + threads_++};
+  file_.name_thread(track, name);
+  return program.tracks.emplace(name, track).first->second;
+}
+
+void CallTracks::add(Program& program, const reports::CallRingReader::Call& call) {
+  const recording::Track track = track_of(program, call.text);
+  const std::string path = reports::get_text(call.text.path);
+  const recording::TraceFile::Json args = {
+      {"communicator", reports::get_text(call.text.communicator)},
+      {"rank", call.text.rank},
+      {"root", call.root},
+      {"bytes", call.bytes},
+      {"path", path},
+      {"reason", reports::get_text(call.text.reason)}};
+  ++calls_;
+  if (path.starts_with(kUnattended)) {
+    file_.span({track, call.begin_ns}, call.end_ns, "MPI_Ibcast", args);
+  } else {
+    file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, "MPI_Bcast", args);
+  }
+  std::string& before = program.last_path[track];
+  if (is_multicast(before) && !is_multicast(path)) {
+    file_.instant({track, call.begin_ns}, "fallback", args);
+  }
+  before = path;
+}
 
 // The fabric's switches by their numbers, then its hosts.
 struct Nodes {
