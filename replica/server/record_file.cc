@@ -11,6 +11,7 @@
 
 #include "replica/control/fields.h"
 #include "replica/server/digest.h"
+#include "wire/whole_io.h"
 
 namespace cepheus::replica {
 namespace {
@@ -23,30 +24,6 @@ constexpr std::size_t kLongestName = 255;
 std::size_t slot_size(const Geometry& geometry) {
   const std::size_t bytes = kWithoutBitmap + (geometry.chunks() + 63) / 64 * 8;
   return (bytes + kPage - 1) / kPage * kPage;
-}
-
-int write_all(int fd, std::span<const std::uint8_t> bytes, std::size_t at) {
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n < 0 ? errno : EIO;
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-    at += static_cast<std::size_t>(n);
-  }
-  return 0;
-}
-
-std::vector<std::uint8_t> read_all(int fd, std::size_t size, std::size_t at) {
-  std::vector<std::uint8_t> bytes(size);
-  std::size_t got = 0;
-  while (got < size) {
-    const ssize_t n = pread(fd, bytes.data() + got, size - got, static_cast<off_t>(at + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  bytes.resize(got);
-  return bytes;
 }
 
 // One process at a time reads and writes the record: a second one would save what it read before the
@@ -137,7 +114,9 @@ wire::Result<RecordFile> RecordFile::open(const std::string& path) {
   if (fstat(file.get(), &found) != 0) return tl::unexpected(failed(path, errno));
   RecordFile opened(std::move(file), static_cast<std::size_t>(found.st_size) / 2);
   for (const std::size_t at : {std::size_t{0}, opened.slot_}) {
-    auto record = decode_record(read_all(opened.file_.get(), opened.slot_, at));
+    std::vector<std::uint8_t> bytes(opened.slot_);
+    bytes.resize(wire::read_whole(opened.file_.get(), bytes, at));
+    auto record = decode_record(bytes);
     if (!record || record->sequence <= opened.sequence_) continue;
     opened.sequence_ = record->sequence;
     opened.stored_ = std::move(record->stored);
@@ -155,7 +134,7 @@ int RecordFile::save(const StoredReplica& stored) {
   const std::uint64_t sequence = sequence_ + 1;
   const auto bytes = encode_record(stored, sequence);
   if (bytes.size() > slot_) return EFBIG;
-  if (const int error = write_all(file_.get(), bytes, sequence % 2 * slot_)) return error;
+  if (const int error = wire::write_whole(file_.get(), bytes, sequence % 2 * slot_)) return error;
   if (fdatasync(file_.get()) != 0) return errno;
   sequence_ = sequence;
   return 0;

@@ -11,13 +11,9 @@
 #include <cstring>
 
 #include "replica/server/record_file.h"
+#include "wire/whole_io.h"
 
 namespace cepheus::replica {
-namespace {
-
-constexpr std::size_t kMostAtOnce = 16 << 20;
-
-}  // namespace
 
 wire::Result<void> VolumeFile::create(const std::string& path, std::uint64_t size) {
   const wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -66,8 +62,9 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, is_direct ? -1 : file.get(), 0);
   if (at == MAP_FAILED) return tl::unexpected(failed(path, errno));
   VolumeFile volume(std::move(file), cache, {static_cast<std::uint8_t*>(at), size});
-  if (const int error = is_direct ? volume.read_all() : 0)
-    return tl::unexpected(failed(path, error));
+  if (is_direct && wire::read_whole(volume.file_.get(), volume.data_, 0) < size) {
+    return tl::unexpected(failed(path, errno != 0 ? errno : EIO));  // 0: shorter than it was
+  }
   return volume;
 }
 
@@ -75,34 +72,12 @@ VolumeFile::~VolumeFile() {
   if (!data_.empty()) munmap(data_.data(), data_.size());
 }
 
-int VolumeFile::read_all() const {
-  for (std::uint64_t at = 0; at < data_.size();) {
-    const ssize_t n = pread(file_.get(), data_.data() + at,
-                            std::min(kMostAtOnce, data_.size() - at), static_cast<off_t>(at));
-    if (n == 0) return EIO;  // it is shorter than it was
-    if (n < 0 && errno != EINTR) return errno;
-    if (n > 0) at += static_cast<std::uint64_t>(n);
-  }
-  return 0;
-}
-
-int VolumeFile::write_back(std::uint64_t at, std::uint64_t end) const {
-  while (at < end) {
-    const ssize_t n = pwrite(file_.get(), data_.data() + at, std::min(kMostAtOnce, end - at),
-                             static_cast<off_t>(at));
-    if (n < 0 && errno != EINTR) return errno;
-    if (n > 0) at += static_cast<std::uint64_t>(n);
-  }
-  return 0;
-}
-
 int VolumeFile::write_back(const ChunkBitmap& chunks, std::uint32_t bytes) const {
   for (std::uint32_t c = 0; c < chunks.chunks(); ++c) {
     if (!chunks.has(c)) continue;
     const std::uint64_t at = std::uint64_t{c} * bytes;
-    if (const int error = write_back(at, std::min<std::uint64_t>(at + bytes, data_.size()))) {
-      return error;
-    }
+    const auto chunk = data_.subspan(at, std::min<std::uint64_t>(bytes, data_.size() - at));
+    if (const int error = wire::write_whole(file_.get(), chunk, at)) return error;
   }
   return 0;
 }

@@ -43,8 +43,6 @@ class VolumeFile {
  private:
   VolumeFile(wire::UniqueFd file, Cache cache, std::span<std::uint8_t> data)
       : file_(std::move(file)), cache_(cache), data_(data) {}
-  int read_all() const;
-  int write_back(std::uint64_t offset, std::uint64_t end) const;
   int write_back(const ChunkBitmap& chunks, std::uint32_t bytes) const;
 
   wire::UniqueFd file_;

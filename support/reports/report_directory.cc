@@ -14,6 +14,8 @@
 #include <memory>
 #include <random>
 
+#include "wire/whole_io.h"
+
 namespace cepheus::reports {
 namespace {
 
@@ -51,18 +53,6 @@ nanoseconds changed_at(const struct stat& file) {
 void sort_by_age(std::vector<ReportDirectory::Entry>& entries) {
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.changed < b.changed; });
-}
-
-bool write_all(int fd, std::span<const std::uint8_t> bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n =
-        pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
 }
 
 // posix_fallocate returns its error; a mapped page that the file system can't back would be a
@@ -171,7 +161,7 @@ wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
   UniqueFd file(
       openat(fd_.get(), path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return fail_errno_with_remedy("can't create a report in " + path_);
-  if (reserve(file.get(), size) && write_all(file.get(), bytes)) return file;
+  if (reserve(file.get(), size) && wire::write_whole(file.get(), bytes, 0) == 0) return file;
   auto failure = fail_errno_with_remedy("can't write a report in " + path_);
   unlinkat(fd_.get(), path.c_str(), 0);
   return failure;
@@ -204,15 +194,8 @@ wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) c
 
 std::optional<CallReport> ReportDirectory::read(int report) {
   std::vector<std::uint8_t> bytes(kMostReportBytes);
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t n =
-        pread(report, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    have += static_cast<std::size_t>(n);
-  }
-  return CallReport::parse(std::span(bytes).first(have));
+  bytes.resize(wire::read_whole(report, bytes, 0));
+  return CallReport::parse(bytes);
 }
 
 void ReportDirectory::end(Own& report) const {
@@ -225,7 +208,7 @@ void ReportDirectory::end(Own& report) const {
     // A new file in its place, not a shorter one: threads that still count, in what was mapped,
     // must not lose the pages.
     if (!shrinks || !replace(report.name, bytes)) {
-      write_all(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)));
+      (void)wire::write_whole(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)), 0);
     }
   }
   // Explicitly: a child of this process may hold the descriptor, too.
