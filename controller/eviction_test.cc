@@ -113,7 +113,7 @@ TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
   EXPECT_EQ(leader().state(), State::kActive);
 }
 
-// Of a group that no member may drop out of: MPI's.
+// A group without evictions, as MPI's are.
 class LossEndsTheGroup : public LeaderTest {
  protected:
   LossEndsTheGroup() : LeaderTest(strict()) {}

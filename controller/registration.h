@@ -83,7 +83,8 @@ struct Outbox {
 // What the loss of a member does to its group.
 enum class LostMember : std::uint8_t {
   kEvicted,    // the switch acknowledges for it, the others go on
-  kEndsGroup,  // the group fails on all members; no message completes that the lost member lacks
+  kEndsGroup,  // a group without evictions: it fails on all members, and no message completes that
+               // the lost member lacks
 };
 // "is gone: its port is down", for an error text.
 std::string loss_text(bool port_is_down, Duration evict_after);

@@ -114,7 +114,7 @@ struct MrpHeader {
   static constexpr std::uint8_t kVersion = 2;
   // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
-  // REGISTER: a lost member ends the group. No switch acknowledges for a member that is gone.
+  // REGISTER: a group without evictions. No switch acknowledges for a dead member.
   static constexpr std::uint16_t kLossEnds = 0x4000;
   // The asker waits for data, and wants to know whether the group stands. In a member's COMPLAIN,
   // which the leader answers with ALIVE of the same flag, or GIVE_UP; in a leader's QUERY: its own

@@ -57,7 +57,7 @@ struct GroupPlan {
   // fail, but never falsely succeed.
   bool in_turns = true;
   bool has_one_sender = false;          // a sender group: its leader alone sends
-  bool loss_ends = false;               // a lost member ends it: nobody acknowledges for the dead
+  bool loss_ends = false;               // a group without evictions
   wire::Duration starts{0};             // when the leader registers it
   std::uint16_t first_publication = 0;  // members number theirs from here on
 

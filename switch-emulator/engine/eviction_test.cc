@@ -348,7 +348,8 @@ TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// The leader may lack what is in flight: nobody acknowledges it in the leader's place.
+// A group without evictions: no switch acknowledges in the leader's place, because the leader may
+// lack the messages in flight.
 TEST(PortDown, OfTheLeaderEndsAGroupThatSurvivesNoLoss) {
   auto net = make_star(4);
   net->register_group(0, 2, {}, wire::MrpHeader::kLossEnds);

@@ -430,9 +430,8 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   parts.send(call, request);
 }
 
-// A leader that is gone leaves its members behind. What they have in flight may still end without
-// it, if it was not the one that sent and its group survives a lost member; the rest cannot be led
-// any more.
+// If the leader's port is down, the leader is not the source and the group has evictions, the leader
+// is evicted first, so that the messages in flight complete. Otherwise the group ends.
 void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&

@@ -125,7 +125,7 @@ typedef mcast_status_t (*mcast_recv_cb_t)(void* arg, void* data, size_t length, 
 /* A member is lost if its port is down, or if it lags and has not answered for 5 s. */
 typedef enum mcast_lost_member {
   MCAST_LOST_MEMBER_EVICTED = 0,    /* the switch acknowledges in its place; the others go on */
-  MCAST_LOST_MEMBER_ENDS_GROUP = 1, /* the group fails: no send completes that a member lacks */
+  MCAST_LOST_MEMBER_ENDS_GROUP = 1, /* no evictions: the group fails, no send completes falsely */
 } mcast_lost_member_t;
 
 typedef struct mcast_group_params {
