@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Whether unit tests notice small changes of the engines: conditions negated, calls removed, constants off by one, comparisons moved.
 
-Each change is built and run against its folder's unit tests, in a copy of the tree. A survivor is printed as file, line and change:
-it needs a test, or a line that says why it changes nothing.
+Each change is built and run against its folder's unit tests, in a copy of the tree, in build/mutants. That takes hours. A survivor is
+printed as file, line and change: it needs a test, or a line that says why it changes nothing. A table by folder comes last.
 """
 
 import argparse

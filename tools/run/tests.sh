@@ -82,16 +82,7 @@ fuzz_command() {
   ctest --test-dir build/fuzz --output-on-failure --no-tests=error -L fuzz -j2
 }
 
-mutants_help() {
-  cat <<'TEXT'
-usage: ./run mutants [--short] [--seed N] [--count N] [FOLDER...]
-
-Changes each engine folder in 60 places, one after the other, and runs the folder's unit tests: a condition negated, a
-call removed, a constant off by one, a comparison moved. Prints the changes that no test noticed, then a table by
-folder. --short: 3 places. Takes hours; works in a copy of the tree, in build/mutants.
-TEXT
-  exec /usr/bin/python3 -B tools/mutants/mutants.py --help
-}
+mutants_help() { exec /usr/bin/python3 -B tools/mutants/mutants.py --help; }
 mutants_command() {
   need "${packages[@]}" "${test_packages[@]}"
   exec /usr/bin/python3 -B tools/mutants/mutants.py "$@"
