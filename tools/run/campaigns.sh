@@ -41,13 +41,7 @@ hostile_command() {
   CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/hostile/hostile.py "$@"
 }
 
-volume_kills_help() {
-  cat <<'TEXT'
-Kills, stops and cuts off parties of a replicated volume while a user writes who knows which writes were acknowledged.
-
-TEXT
-  exec /usr/bin/python3 tests/e2e/volume_kills.py --help
-}
+volume_kills_help() { exec /usr/bin/python3 tests/e2e/volume_kills.py --help; }
 volume_kills_command() {
   build_for_tests "${runtime_targets[@]}" cepheus-replica volume_user
   CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/volume_kills.py "$@"
