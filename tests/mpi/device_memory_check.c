@@ -27,10 +27,8 @@ enum { kMost = 300000 };
 int main(int argc, char** argv) {
   const int late = atoi(option(argc, argv, "--late", "0"));
   if (!late) load_driver();
-  MPI_Init(&argc, &argv);
   int rank, size, wrong = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   unsigned char* memory = get_memory(kMost);
   if (late) {
     wrong |= broadcast_and_check(memory, 500, 1, 0, MPI_COMM_WORLD);

@@ -27,9 +27,7 @@ static void reduce(int* values, int count, int rank, int ranks) {
 
 int main(int argc, char** argv) {
   int rank, ranks;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  start_mpi(&argc, &argv, &rank, &ranks);
   const int largest = kSizes[kSizeCount - 1];
   unsigned char *mine = get_memory((size_t)largest), *others = get_memory((size_t)largest);
   const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;

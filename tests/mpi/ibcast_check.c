@@ -245,9 +245,7 @@ static int late(int argc, char** argv) {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  start_mpi(&argc, &argv, &rank, &ranks);
   const char* type = option(argc, argv, "--type", "bytes");
   strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
   watch_variables();

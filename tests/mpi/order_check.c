@@ -159,9 +159,7 @@ static int for_room(double seconds) {
 int main(int argc, char** argv) {
   int provided = 0, rank, size, wrong = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   const long dups = atol(option(argc, argv, "--dups", "0"));
   watch_variables();
   if (atoi(option(argc, argv, "--idup", "0"))) wrong |= while_dup_is_in_flight();

@@ -96,9 +96,7 @@ int main(int argc, char** argv) {
   const int is_own_first = strcmp(option(argc, argv, "--first", "own"), "own") == 0;
   const int rounds = atoi(option(argc, argv, "--rounds", "20"));
   if (is_own_first) open_context();
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   unsigned char* memory = get_memory(kLarge);
   int wrong = 0;
   if (!is_own_first) {

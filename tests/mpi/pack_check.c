@@ -64,10 +64,8 @@ __attribute__((visibility("default"))) int32_t opal_convertor_unpack(void* conve
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   int rank, ranks, wrong = 0, has_error = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  start_mpi(&argc, &argv, &rank, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int size = atoi(option(argc, argv, "--size", "1000"));
   const int non_blocking = atoi(option(argc, argv, "--ibcast", "0"));

@@ -43,6 +43,12 @@ static inline const char* option(int argc, char** argv, const char* name, const 
   return fallback;
 }
 
+static inline void start_mpi(int* argc, char*** argv, int* rank, int* size) {
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, rank);
+  MPI_Comm_size(MPI_COMM_WORLD, size);
+}
+
 static inline void* get_memory(size_t bytes) {
   void* memory = malloc(bytes > 0 ? bytes : 1);
   if (memory == NULL) {

@@ -52,9 +52,7 @@ static int in_opposite_orders(long round, int first, int second, int second_root
 int main(int argc, char** argv) {
   int provided = 0, rank, size, wrong = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   const long orders = atol(option(argc, argv, "--orders", "0"));
   const long count = orders > 0 ? 0 : atol(option(argc, argv, "--count", "20"));
   watch_variables();

@@ -84,9 +84,7 @@ static size_t size_of(uint64_t key) {
 int main(int argc, char** argv) {
   int provided = 0, rank, size, wrong = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   const long count = atol(option(argc, argv, "--count", "1000000"));
   const double seconds = atof(option(argc, argv, "--seconds", "3600"));
   const double interval = atof(option(argc, argv, "--interval", "10"));

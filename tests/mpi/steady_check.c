@@ -47,10 +47,8 @@ static struct meter* map_meter(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   int rank, size, wrong = 0, stop = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   const size_t bytes = (size_t)atoll(option(argc, argv, "--size", "65536"));
   struct meter* meter = rank == 0 ? map_meter(option(argc, argv, "--meter", "")) : NULL;
   unsigned char* memory = get_memory(bytes);

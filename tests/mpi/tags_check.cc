@@ -74,10 +74,8 @@ void disturb(int rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   int rank, size, wrong = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   unsigned char memory[500];
   wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, MPI_COMM_WORLD);
   long count = 0;

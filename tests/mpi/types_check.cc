@@ -457,10 +457,8 @@ int run(const Case& test, long index, int rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   int rank, size, wrong = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   const long count = atol(option(argc, argv, "--count", "100"));
   const long first = atol(option(argc, argv, "--first", "0"));
   const int large = atoi(option(argc, argv, "--large", "1000"));

@@ -77,9 +77,7 @@ static int check_writes(unsigned char* blocks, int round) {
 int main(int argc, char** argv) {
   const int rounds = atoi(option(argc, argv, "--rounds", "20"));
   int rank, size, wrong = 0;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  start_mpi(&argc, &argv, &rank, &size);
   unsigned char *memory = get_memory(kLarge), *blocks = get_memory(kWrites * kWriteBytes);
   if (rank == 0) open_volume(argc, argv);
   for (int round = 0; round < rounds; round++) {
