@@ -15,7 +15,6 @@ namespace cepheus::net {
 
 inline constexpr wire::Duration kLongestDuration = std::chrono::minutes(525'600);  // a year
 inline constexpr wire::Bytes kLargestSize = wire::Bytes{1} << 40;
-inline constexpr std::string_view kRateUnits = "bps, Kbps, Mbps, Gbps, Tbps";
 inline constexpr std::string_view kDurationUnits = "ns, us, ms, s, min; at most 525600min";
 inline constexpr std::string_view kBytesUnits = "B, KB, MB, GB, KiB, MiB, GiB; at most 1024GiB";
 
