@@ -103,6 +103,10 @@ void ReplicaServer::stop() {
 wire::Result<void> ReplicaServer::run() {
   while (!stop_asked_ && disk_error_ == 0) wait();
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
+  if (const int error = flush_worker_->finish()) {
+    disk_error_ = error;
+    forget_memory();
+  }
   if (disk_error_ == 0) return {};
   return wire::fail(wire::ErrorCode::kFailed, std::string("the disk failed: ") +
                                                   std::strerror(disk_error_) +
@@ -118,6 +122,15 @@ int ReplicaServer::save_memory() {
   stored_.record = engine_->record();
   stored_.boot = boot_id();
   return record_file_.save(stored_);
+}
+
+// After a flush that failed. The kernel marks the pages clean though they are in memory only, and
+// later flushes succeed. So the next program must report that this memory is lost.
+void ReplicaServer::forget_memory() {
+  record_worker_->finish();
+  stored_.boot.clear();
+  // If it can't be synchronised, the page cache has it as long as the boot id stays the same.
+  record_file_.save(stored_);
 }
 
 void ReplicaServer::wait() {

@@ -4,15 +4,35 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <latch>
+#include <mutex>
 #include <thread>
 
 #include "libmcast/fake_device.h"
+
+namespace {
+
+std::mutex msync_may_go;
+std::atomic<int> msync_error{0};
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int msync(void* address, std::size_t length, int flags) {
+  const std::lock_guard lock(msync_may_go);
+  if (msync_error == 0) return static_cast<int>(syscall(SYS_msync, address, length, flags));
+  errno = msync_error;
+  return -1;
+}
 
 namespace cepheus::replica {
 namespace {
@@ -22,17 +42,39 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kSize = 16 << 20;
 constexpr int kPatienceMs = 20000;
 
-// Somebody who asks.
+Hello writers_hello() {
+  Hello hello;
+  hello.role = Role::kWriter;
+  hello.volume = "v";
+  hello.count = 3;
+  return hello;
+}
+
+// Somebody who asks, or a writer.
 class Client {
  public:
-  explicit Client(const Endpoint& at) : socket_(dialled(at), kMostFrame) {
+  explicit Client(const Endpoint& at, const Hello& hello = {}) : socket_(dialled(at), kMostFrame) {
     EXPECT_EQ(next(), MessageType::kChallenge);
-    encode(Hello{}, socket_.out());
+    encode(hello, socket_.out());
     EXPECT_EQ(next(), MessageType::kWelcome);
+  }
+  void ask(Ask what) {
+    RequestMessage message;
+    message.request.ask = what;
+    message.request.epoch = {1, 1};
+    message.request.config = {{1, 1}, 1, Members::all(3)};
+    encode(message, socket_.out());
+    EXPECT_TRUE(socket_.flush());
   }
   void ask_for_digests(int times) {
     for (int i = 0; i < times; ++i) encode(DigestRequest{0, kSize, 1 << 20}, socket_.out());
     EXPECT_TRUE(socket_.flush());
+  }
+  // That the next answer tells.
+  std::optional<Loss> next_loss() {
+    const auto frame = next_frame();
+    const auto message = frame ? decode_answer(frame->body) : std::nullopt;
+    return message ? std::optional(message->answer.loss) : std::nullopt;
   }
   std::optional<MessageType> ask_for_status() {
     encode_status_request(socket_.out());
@@ -40,16 +82,20 @@ class Client {
   }
   // The type of the next message; none: the server has hung up.
   std::optional<MessageType> next() {
+    const auto frame = next_frame();
+    return frame ? std::optional(frame->type) : std::nullopt;
+  }
+
+ private:
+  std::optional<FrameSocket::Frame> next_frame() {
     socket_.flush();
     bool ok = true;
     for (bool lives = true; lives; lives = wait(kPatienceMs) && socket_.receive()) {
-      if (const auto frame = socket_.next(ok)) return frame->type;
+      if (const auto frame = socket_.next(ok)) return frame;
       EXPECT_TRUE(ok);
     }
     return std::nullopt;
   }
-
- private:
   static wire::UniqueFd dialled(const Endpoint& at) {
     auto fd = dial(at);
     pollfd want{fd->get(), POLLOUT, 0};
@@ -69,6 +115,7 @@ class ServerOverFake : public testing::Test {
     char pattern[] = "/tmp/cepheus-replica-XXXXXX";
     directory_ = mkdtemp(pattern);
     mcast::fake::Device::fresh();
+    msync_error = 0;
   }
   ~ServerOverFake() override {
     if (server_) server_->stop();
@@ -82,9 +129,10 @@ class ServerOverFake : public testing::Test {
     stored.volume = "v";
     stored.geometry.size = kSize;
     stored.record = ReplicaRecord::fresh(stored.geometry, 3);
-    ASSERT_TRUE(VolumeFile::create(path, kSize));
+    const bool is_new = VolumeFile::create(path, kSize).has_value();
     auto file = VolumeFile::open(path, kSize);
-    auto record = RecordFile::create(path + ".cepheus", stored);
+    auto record = is_new ? RecordFile::create(path + ".cepheus", stored)
+                         : RecordFile::open(path + ".cepheus");
     auto listener = listen_at(*Endpoint::parse("127.0.0.1:0"));
     ASSERT_TRUE(file && record && listener);
     sockaddr_in own{};
@@ -96,6 +144,25 @@ class ServerOverFake : public testing::Test {
     ASSERT_TRUE(server) << server.error().text;
     server_ = std::move(*server);
     thread_ = std::thread([this] { static_cast<void>(server_->run()); });
+  }
+
+  // The replica is in sync then.
+  Client writer_that_serves() {
+    Client writer(at_, writers_hello());
+    for (const Ask what : {Ask::kPromise, Ask::kConfig}) {
+      writer.ask(what);
+      EXPECT_EQ(writer.next(), MessageType::kAnswer);
+    }
+    return writer;
+  }
+  // The program starts again, the host does not.
+  Loss loss_after_restart() {
+    server_.reset();
+    msync_error = 0;
+    start(1min);
+    Client writer(at_, writers_hello());
+    writer.ask(Ask::kPromise);
+    return writer.next_loss().value();
   }
 
   std::string directory_;
@@ -137,6 +204,39 @@ TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
   may_go.count_down();
   server_.reset();
   EXPECT_LE(made, 1);
+}
+
+// The kernel marks the pages clean, so that later flushes succeed.
+TEST_F(ServerOverFake, HasLostItsMemoryOnceAFlushFailed) {
+  start(1min);
+  Client writer = writer_that_serves();
+  msync_error = EIO;
+  writer.ask(Ask::kFlush);
+  thread_.join();
+  EXPECT_EQ(loss_after_restart(), Loss::kMemory);
+}
+
+TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
+  start(1min);
+  Client writer = writer_that_serves();
+  std::unique_lock held(msync_may_go);
+  msync_error = EIO;
+  writer.ask(Ask::kFlush);
+  EXPECT_EQ(writer.ask_for_status(), MessageType::kStatus);  // the flush is under way
+  server_->stop();
+  held.unlock();
+  thread_.join();
+  EXPECT_EQ(loss_after_restart(), Loss::kMemory);
+}
+
+TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
+  start(1min);
+  Client writer = writer_that_serves();
+  writer.ask(Ask::kFlush);
+  EXPECT_EQ(writer.next(), MessageType::kAnswer);
+  server_->stop();
+  thread_.join();
+  EXPECT_EQ(loss_after_restart(), Loss::kProcess);
 }
 
 TEST_F(ServerOverFake, HangsUpOnWhoSaysNothing) {
