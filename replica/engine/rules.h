@@ -15,6 +15,7 @@ struct Rules {
   bool repeat_after_loss = true;     // unacknowledged writes are repeated once all were away
   bool admit_loss = true;            // a writer ends if acknowledged data is gone
   bool evict_hung_disk = true;       // a replica goes if its disk hangs while others' do not
+  bool evict_refused = true;         // a returning replica goes if the group fails with it
 };
 
 struct Rule {
@@ -31,6 +32,7 @@ inline constexpr Rule kRules[] = {{"mark_before_data", &Rules::mark_before_data}
                                   {"new_disk_lacks_all", &Rules::new_disk_lacks_all},
                                   {"repeat_after_loss", &Rules::repeat_after_loss},
                                   {"admit_loss", &Rules::admit_loss},
-                                  {"evict_hung_disk", &Rules::evict_hung_disk}};
+                                  {"evict_hung_disk", &Rules::evict_hung_disk},
+                                  {"evict_refused", &Rules::evict_refused}};
 
 }  // namespace cepheus::replica

@@ -51,7 +51,11 @@ class Volume : public testing::Test {
             writer->on_answer(now, action.replica, a.answer, todo);
           }
         } else if (action.kind == Kind::kForm) {
-          writer->on_formed(now, action.generation, todo);
+          if ((action.members & refused).empty()) {
+            writer->on_formed(now, action.generation, todo);
+          } else {
+            writer->on_group_failed(now, action.generation, suspects, todo);
+          }
         }
       }
     }
@@ -84,6 +88,7 @@ class Volume : public testing::Test {
   std::vector<ReplicaEngine> replicas;
   WriterActions todo, log;
   Members silent;
+  Members refused, suspects;  // each group with one of `refused` fails, because of `suspects`
   std::array<std::uint64_t, 3> links{1, 1, 1};
 };
 

@@ -12,6 +12,7 @@ Writer::Writer(const WriterSettings& settings, std::uint64_t id)
       ops_(settings.depth + 1),
       chunks_(settings.geometry.chunks()) {
   ops_.back().is_copy = true;
+  for (Peer& peer : peers_) peer.rejoin = settings_.rejoin;
   rounds_.reserve(settings.depth + 2 * settings.replicas + 4);
   sorted_.reserve(ops_.size());
 }
@@ -207,7 +208,10 @@ Writer::Op* Writer::posted(std::uint64_t attempt) {
 }
 
 void Writer::on_written(Instant now, std::uint64_t attempt, WriterActions& out) {
-  if (Op* const op = posted(attempt)) op->state = OpState::kDone;
+  if (Op* const op = posted(attempt)) {
+    op->state = OpState::kDone;
+    has_failed_ = false;
+  }
   advance(now, out);
 }
 

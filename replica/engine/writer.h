@@ -75,6 +75,7 @@ class Writer {
     ChunkBitmap marks;
     ChunkBitmap todo;
     Instant heard{}, next_ping{}, rejoin_at{};
+    Duration rejoin{};        // from its next eviction until it may return
     Instant refused_since{};  // by one that is not in sync; 0: it was not
   };
 
@@ -171,6 +172,7 @@ class Writer {
   void evict(Instant now, unsigned replica, WriterActions& out);
   void leave_config(Instant now, unsigned replica, WriterActions& out);
   void keep_group(Instant now, WriterActions& out);
+  Members doubtful() const;
   void drop_group(WriterActions& out);
   void take_back_posted();
   Members wanted() const;
@@ -207,6 +209,7 @@ class Writer {
   ChunkBitmap lost_;
   std::uint64_t generation_ = 0;
   bool has_group_ = false, is_formed_ = false;
+  bool has_failed_ = false;  // the last group, for no known reason; no write has completed since
   Members group_;
   Instant form_at_{}, copy_at_{}, clean_at_{}, promise_at_ = Instant::max();
   Instant clean_before_{};  // what was last written until then is flushed by the round under way

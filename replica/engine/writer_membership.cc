@@ -254,9 +254,15 @@ void Writer::end(Instant now, Phase phase, WriterActions& out) {
 void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   Peer& peer = peers_[replica];
   if (!peer.is_connected) return;
+  // Each return that fails has held requests up: the next one comes later.
+  if (peer.is_syncing) {
+    peer.rejoin = std::min(2 * peer.rejoin, settings_.rejoin_most);
+  } else if (config_.members.has(replica)) {
+    peer.rejoin = settings_.rejoin;
+  }
   peer.is_connected = peer.has_promised = false;
   peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
-  peer.rejoin_at = now + settings_.rejoin;
+  peer.rejoin_at = now + peer.rejoin;
   out.push_back({Kind::kHangUp, replica});
   if (phase_ == Phase::kAcquiring || has_ended()) return;
   if (has_group_ && group_.has(replica)) drop_group(out);
@@ -338,9 +344,22 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
   advance(now, out);
 }
 
+// Where all members answer, the fabric may refuse one of those that return: the others had a group
+// without it. A replica that a group was formed with is copied on, unless the next group fails, too.
+Members Writer::doubtful() const {
+  Members members;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    const Peer& peer = peers_[r];
+    if (peer.is_syncing && (has_failed_ || !peer.has_todo)) members = members.with(r);
+  }
+  return members;
+}
+
 void Writer::on_group_failed(Instant now, std::uint64_t generation, Members suspects,
                              WriterActions& out) {
   if (!has_group_ || generation != generation_) return;
+  if (suspects.empty() && settings_.rules.evict_refused) suspects = doubtful();
+  has_failed_ = suspects.empty();
   drop_group(out);
   form_at_ = now + settings_.reform;
   for (unsigned r = 0; r < settings_.replicas; ++r) {

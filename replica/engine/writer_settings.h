@@ -19,9 +19,10 @@ struct WriterSettings {
   // What the first replica in sync has done, the others have done after so long again, or after as
   // long again as it took: else their disks hang.
   Duration disk = std::chrono::seconds(10);
-  Duration rejoin = std::chrono::milliseconds(500);  // an evicted one is left alone for so long
-  Duration reform = std::chrono::milliseconds(50);   // a group that failed is tried again after
-  Duration clean = std::chrono::seconds(5);          // marks of chunks idle for so long go
+  // An evicted replica may return after `rejoin`. Each return that fails doubles that, up to the most.
+  Duration rejoin = std::chrono::milliseconds(500), rejoin_most = std::chrono::minutes(1);
+  Duration reform = std::chrono::milliseconds(50);  // a group that failed is tried again after
+  Duration clean = std::chrono::seconds(5);         // marks of chunks idle for so long go
   Rules rules{};
 };
 

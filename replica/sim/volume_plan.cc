@@ -68,6 +68,33 @@ void add_hangs(VolumePlan& plan, std::uint64_t seed) {
   }
 }
 
+// The others are in sync all the while: their requests end without that replica.
+void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
+  cepheus::sim::Random random(~seed * 2);
+  if (plan.hangs_alone || !random.chance(0.05)) return;
+  plan.replicas = std::max(plan.replicas, 2u);
+  Fault fault;
+  fault.kind = Fault::Kind::kRefused;
+  fault.at = Instant{random.between(Duration{20ms}, Duration{150ms})};
+  fault.replica = random.between(0, plan.replicas - 1);
+  std::erase_if(plan.faults, [&](const Fault& other) {
+    switch (other.kind) {
+      case Fault::Kind::kWriterCrash:
+      case Fault::Kind::kWriterStall:
+      case Fault::Kind::kRival:
+      case Fault::Kind::kGroupFails:
+        return false;
+      case Fault::Kind::kReplicaCrash:
+      case Fault::Kind::kPause:
+      case Fault::Kind::kCut:
+        return other.replica != fault.replica;
+      default:
+        return true;
+    }
+  });
+  plan.faults.push_back(fault);
+}
+
 }  // namespace
 
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
@@ -126,6 +153,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   }
   add_losses(plan, random);
   add_hangs(plan, seed);
+  let_fabric_refuse_one(plan, seed);
   std::sort(plan.faults.begin(), plan.faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return plan;
@@ -142,6 +170,7 @@ WriterSettings VolumePlan::settings(const Rules& rules) const {
   settings.silence = 10ms;
   settings.disk = 100ms;
   settings.rejoin = 5ms;
+  settings.rejoin_most = 600ms;
   settings.reform = 500us;
   settings.clean = 15ms;
   settings.rules = rules;
@@ -159,7 +188,8 @@ const char* to_string(Fault::Kind kind) {
                                     "replica stalls",
                                     "no power anywhere",
                                     "new disk",
-                                    "disk hangs"};
+                                    "disk hangs",
+                                    "replica dies, and the fabric refuses it"};
   return kNames[static_cast<unsigned>(kind)];
 }
 

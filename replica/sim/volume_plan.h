@@ -21,6 +21,7 @@ struct Fault {
     kPowerLoss,     // on all replicas' hosts, and on the writer's where `step` is even
     kNewDisk,       // a replica's disk fails, another one takes its place
     kHungDisk,      // it ends nothing for a while; `step`: 1 of data, 2 of the record, else of both
+    kRefused,       // a replica's program dies, and the fabric takes no group with it any more
   };
   Kind kind{};
   Instant at{};

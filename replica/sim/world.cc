@@ -233,6 +233,10 @@ void World::befall(const Fault& fault) {
     case Fault::Kind::kHungDisk:
       replica.hang_disk(until, fault.step != 1, fault.step != 2);
       break;
+    case Fault::Kind::kRefused:
+      refused = Members::only(fault.replica);
+      if (replica.is_up()) replica.crash(false);
+      break;
   }
 }
 
@@ -302,6 +306,7 @@ void World::settle() {
   // Where nothing else befell the others, nobody needs the disk that hangs.
   if (!plan.hangs_alone) mend_disks();
   if (!end_requests()) return;
+  refused = {};
   mend_disks();
   if (!come_to_serve()) return;
   writers.back()->read_all();

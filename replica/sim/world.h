@@ -201,6 +201,7 @@ class World {
   Outcome outcome;
   unsigned operations_left = 0;
   bool is_calm = false;
+  Members refused;  // by the fabric: no group is formed with them
 
   void fail(const std::string& what);
   void say(const std::string& what) const;

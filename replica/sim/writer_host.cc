@@ -171,6 +171,7 @@ void WriterHost::on_answer(Link& link, const Answer& answer) {
     if (!group_->joining.empty() || group_->is_formed) return;
     after(world_.soon(200), [this, group = group_] {
       if (group_ != group || group->is_dropped) return;
+      if (!(group->members & world_.refused).empty()) return fail_group();
       group->is_formed = true;
       handle(&Writer::on_formed, group->generation);
     });

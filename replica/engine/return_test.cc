@@ -1,0 +1,90 @@
+// Replicas that come back, and groups that fail with them.
+#include "replica/engine/volume_by_hand.h"
+
+namespace cepheus::replica {
+namespace {
+
+class Return : public Volume {
+ protected:
+  Return() {
+    connect_all();
+    lose_third();
+  }
+  void lose_third() {
+    writer->on_disconnected(now, 2, todo);
+    run();
+  }
+  // Control connections live, or are there again at once. Returns how many groups had the third replica.
+  unsigned pass(Duration time) {
+    const std::size_t before = log.size();
+    for (const Instant end = now + time; now < end;) {
+      now += 50ms;
+      for (unsigned r = 0; r < 3; ++r) {
+        if (writer->is_connected(r)) {
+          writer->on_answer(now, r, Answer{}, todo);
+        } else {
+          ++links[r];
+          connect(r);
+        }
+      }
+      writer->on_timer(now, todo);
+      run();
+    }
+    return static_cast<unsigned>(std::count_if(log.begin() + static_cast<std::ptrdiff_t>(before),
+                                               log.end(), [](const WriterAction& action) {
+                                                 return action.kind == Kind::kForm &&
+                                                        action.members.has(2);
+                                               }));
+  }
+  void write_everywhere(std::uint64_t id, std::uint64_t block = 0) {
+    submit(IoKind::kWrite, id, block);
+    ASSERT_FALSE(all(Kind::kWrite).empty());
+    ASSERT_EQ(all(Kind::kWrite).back().io.id, id);
+    write_is_everywhere(all(Kind::kWrite).back());
+  }
+  void fail_group() {
+    writer->on_group_failed(now, all(Kind::kForm).back().generation, {}, todo);
+    run();
+  }
+};
+
+// All members answer, so nobody is suspected.
+TEST_F(Return, OfAReplicaThatTheFabricRefusesLeavesTheOthersTheirGroup) {
+  refused = Members::only(2);
+  EXPECT_EQ(pass(600ms), 1u);
+  EXPECT_EQ(writer->group(), Members::of_bits(0b011));
+  write_everywhere(1);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+}
+
+TEST_F(Return, IsTriedLessOftenEachTimeItFails) {
+  refused = suspects = Members::only(2);
+  EXPECT_EQ(pass(8s), 4u);  // after 0.5, 1, 2 and 4 s
+  EXPECT_EQ(pass(10min), 12u) << "after 8, 16 and 32 s, then once a minute";
+  refused = {};
+  pass(61s);
+  ASSERT_TRUE(writer->is_in_sync(2));
+  lose_third();
+  pass(600ms);
+  EXPECT_TRUE(writer->is_in_sync(2)) << "it was in sync: that attempt counts as the first";
+}
+
+// A switch that starts again must not make a long copy begin again.
+TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
+  write_everywhere(1);
+  pass(600ms);
+  ASSERT_EQ(writer->lacking(2), 1u);
+  fail_group();
+  pass(100ms);
+  EXPECT_EQ(writer->group(), Members::all(3));
+  write_everywhere(2, 8);
+  fail_group();
+  pass(100ms);
+  EXPECT_EQ(writer->group(), Members::all(3)) << "a write was everywhere since";
+  fail_group();
+  pass(100ms);
+  EXPECT_EQ(writer->group(), Members::of_bits(0b011));
+}
+
+}  // namespace
+}  // namespace cepheus::replica
