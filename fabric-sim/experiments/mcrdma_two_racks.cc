@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numeric>
 
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
@@ -64,9 +65,7 @@ double gigabits(double bytes, wire::Duration time) {
 }
 
 double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double percentile(std::vector<double> values, double part) {
@@ -133,10 +132,7 @@ LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std:
       gigabits(static_cast<double>(kMessage) * static_cast<double>(messages), writer.time());
   run.latency = percentile(writer.latencies(), 0.99);
   run.timeouts = static_cast<double>(testbed.totals().timeouts);
-  for (std::size_t h = 0; h < testbed.network().host_count(); ++h) {
-    const rnic::Counters& nic = testbed.network().host(h).nic().counters();
-    run.naks += static_cast<double>(nic[rnic::Counter::kRxNakSequence]);
-  }
+  run.naks = static_cast<double>(testbed.totals().naks);
   return run;
 }
 

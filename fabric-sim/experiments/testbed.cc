@@ -61,6 +61,7 @@ Testbed::Totals Testbed::totals() const {
     const rnic::Counters& c = network_->host(i).nic().counters();
     t.retransmitted += c[rnic::Counter::kTxRetransmitted];
     t.timeouts += c[rnic::Counter::kAckTimeouts];
+    t.naks += c[rnic::Counter::kRxNakSequence];
     t.notified += c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho];
   }
   return t;

@@ -48,6 +48,7 @@ class Testbed {
     std::uint64_t no_room = 0;        // frames that a queue had no room for
     std::uint64_t retransmitted = 0;  // packets that NICs sent again
     std::uint64_t timeouts = 0;       // of NICs
+    std::uint64_t naks = 0;           // for missing packets, that NICs received
     std::uint64_t marked = 0;         // frames, by queues that grew
     std::uint64_t notified = 0;       // notifications that reached senders
   };
