@@ -82,20 +82,15 @@ class LiveSwitch {
 // Asks a fabric again and again for what its packets do, as `cepheusctl record`.
 class Recorder {
  public:
-  explicit Recorder(const std::string& socket) : thread_([this, socket] { run(socket); }) {
+  explicit Recorder(const std::string& socket)
+      : thread_([this, socket](const std::stop_token& ends) { run(socket, ends); }) {
     while (!has_begun_.load()) std::this_thread::yield();
   }
-  ~Recorder() {
-    ends_.store(true);
-    thread_.join();
-  }
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
 
  private:
-  void run(const std::string& socket) {
+  void run(const std::string& socket, const std::stop_token& ends) {
     nlohmann::json request = {{"ask", "record"}, {"recorder", 1}};
-    while (!ends_.load()) {
+    while (!ends.stop_requested()) {
       if (const auto answer = live::ask(socket, request); !answer) break;
       has_begun_.store(true);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -105,8 +100,8 @@ class Recorder {
     (void)live::ask(socket, request);
   }
 
-  std::atomic<bool> has_begun_{false}, ends_{false};
-  std::thread thread_;
+  std::atomic<bool> has_begun_{false};
+  std::jthread thread_;  // asked to end, and waited for, when this is destroyed
 };
 
 struct Host {
