@@ -13,10 +13,7 @@ namespace {
 
 Outcome expect_no_failure_from(std::uint64_t first, std::uint64_t seeds, const char* flags,
                                const PlanOptions& options) {
-  Campaign campaign;
-  campaign.first = first;
-  campaign.seeds = seeds;
-  campaign.options = options;
+  const Campaign campaign{.first = first, .seeds = seeds, .options = options};
   std::printf("%llu seeds from %llu %s\n", static_cast<unsigned long long>(seeds),
               static_cast<unsigned long long>(campaign.first), flags);
   const CampaignResult result = run_campaign(campaign, [&](const Failure& failure) {

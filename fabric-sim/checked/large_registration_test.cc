@@ -31,13 +31,7 @@ net::Topology leaves_and_spines(std::size_t hosts) {
   link.delay = 2us;
   for (std::size_t l = 0; l < leaves; ++l) {
     t.switches[kSpines + l].name = "leaf" + std::to_string(l);
-    for (std::size_t s = 0; s < kSpines; ++s) {
-      net::TrunkSpec trunk;
-      trunk.a = kSpines + l;
-      trunk.b = s;
-      trunk.ab = trunk.ba = link;
-      t.trunks.push_back(trunk);
-    }
+    for (std::size_t s = 0; s < kSpines; ++s) t.trunks.push_back({kSpines + l, s, link, link});
   }
   for (std::size_t h = 0; h < hosts; ++h) {
     net::HostSpec host;

@@ -65,11 +65,9 @@ void add_switches(Random& random, Topology& topology, std::size_t count, const F
     configure_switch(random, spec, rules);
     topology.switches.push_back(spec);
     if (i == 0) continue;
-    net::TrunkSpec trunk;
-    trunk.a = index_below(random, i);
-    trunk.b = i;
-    trunk.ab = trunk.ba = make_link(random, faults);
-    topology.trunks.push_back(trunk);
+    const std::size_t other = index_below(random, i);
+    const net::LinkConfig link = make_link(random, faults);
+    topology.trunks.push_back({other, i, link, link});
   }
 }
 

@@ -155,10 +155,7 @@ TEST(Pause, GoesUpTheTreeToWhoeverSends) {
   topology.switches.push_back({"s1", {}});
   topology.hosts[2].switch_index = topology.hosts[3].switch_index = 1;
   topology.hosts[2].down.rate = wire::BitRate{1'000'000'000};
-  net::TrunkSpec trunk;
-  trunk.b = 1;
-  trunk.ab = trunk.ba = lossless(10, 1us);
-  topology.trunks.push_back(trunk);
+  topology.trunks.push_back({0, 1, lossless(10, 1us), lossless(10, 1us)});
   for (net::SwitchSpec& spec : topology.switches) spec.config.buffer.bytes = 200'000;
   topology.assign_link_seeds();
   Fabric fabric(topology);
@@ -210,12 +207,7 @@ RC_GTEST_PROP(Pause, LosesNothingAtAnyRateAndDelay, (std::uint64_t seed)) {
   const std::size_t switches = random.between(1, 3);
   for (std::size_t s = 1; s < switches; ++s) {
     topology.switches.push_back({"s" + std::to_string(s), {}});
-    net::TrunkSpec trunk;
-    trunk.a = random.below(s);
-    trunk.b = s;
-    trunk.ab = any_link();
-    trunk.ba = any_link();
-    topology.trunks.push_back(trunk);
+    topology.trunks.push_back({random.below(s), s, any_link(), any_link()});  // in this order
   }
   for (net::HostSpec& host : topology.hosts) {
     host.switch_index = random.below(switches);
