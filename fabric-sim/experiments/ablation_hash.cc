@@ -15,14 +15,10 @@ constexpr std::uint32_t kGroupsOfASeed = 1000;
 double milliseconds(std::size_t n, bool by_groups, bool is_random, unsigned seed) {
   net::Topology fabric = net::fat_tree(kPorts, paper_link(kGigabits), is_random ? kPods : 2);
   for (net::SwitchSpec& node : fabric.switches) node.config.rules.fewest_groups = by_groups;
-  TestbedConfig config;
-  config.seed = seed;
-  config.memory = kBytes;
-  config.max_qps = 1024;
   const std::size_t nodes = n * n;
   const auto hosts =
       is_random ? random_hosts(nodes, fabric.hosts.size(), seed) : first_hosts(nodes);
-  Testbed testbed(with_hosts(fabric, hosts), config);
+  Testbed testbed(with_hosts(fabric, hosts), {.seed = seed, .max_qps = 1024, .memory = kBytes});
   const Grid grid = grid_of(n);
   const HplTimes times =
       time_of_gleam(testbed, grid.rows, grid.columns, kBytes, 1 + kGroupsOfASeed * (seed - 1));

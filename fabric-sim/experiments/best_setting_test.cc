@@ -39,9 +39,7 @@ TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
   constexpr std::uint64_t kBytes = 64 << 20;
   const HostCost cost{.post = 2us, .receive = 15us, .relay = 16us};
   const auto time_of_one = [&](const Schedule& schedule) {
-    TestbedConfig config;
-    config.memory = kBytes;
-    Testbed testbed(net::Topology::star(kRanks, paper_link(100, 0ns)), config);
+    Testbed testbed(net::Topology::star(kRanks, paper_link(100, 0ns)), {.memory = kBytes});
     return microseconds(time_of(testbed, schedule, first_hosts(kRanks), cost));
   };
   const Schedule rdmc = binomial_pipeline(kRanks, kBytes, kBlocks);

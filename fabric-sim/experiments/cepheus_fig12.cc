@@ -16,9 +16,8 @@ constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr std::uint64_t kMtu = 4096;
 
 Testbed bed(std::uint64_t bytes) {
-  TestbedConfig config;
-  config.memory = bytes;
-  return {with_hosts(net::fat_tree(kPorts, paper_link()), first_hosts(kMembers)), config};
+  return {with_hosts(net::fat_tree(kPorts, paper_link()), first_hosts(kMembers)),
+          {.memory = bytes}};
 }
 
 double time_of_rival(const Schedule& schedule) {

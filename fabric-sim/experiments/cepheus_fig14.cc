@@ -40,9 +40,8 @@ void run(const ExperimentOptions& options, Report& report) {
     for (unsigned seed = 1; seed <= options.seeds_or(1, 3); ++seed) {
       report.say(std::string(filter.name) + ", seed " + std::to_string(seed));
       const auto places = random_hosts(kHosts, tree.hosts.size(), seed);
-      TestbedConfig config;
-      config.seed = seed;
-      Testbed testbed = congested_testbed(with_hosts(tree, places), filter, options, config);
+      Testbed testbed =
+          congested_testbed(with_hosts(tree, places), filter, options, {.seed = seed});
       const FlowRates rates = measure_flows(testbed, flows, p.end, 1ms);
       const auto half = [](wire::Duration from, wire::Duration to) {
         return from + (to - from) / 2;

@@ -51,10 +51,7 @@ Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
     one.config.sender_groups =
         kind == Kind::kMcRdmaRacks ? net::SenderGroups::kRacks : net::SenderGroups::kEverywhere;
   }
-  TestbedConfig config;
-  config.seed = seed;
-  config.memory = bytes;
-  Testbed testbed(topology, config);
+  Testbed testbed(topology, {.seed = seed, .memory = bytes});
   const std::vector<std::size_t> hosts = random_hosts(receivers + 1, kHosts, seed);
   Run run;
   const Instant asked = testbed.simulator().now();

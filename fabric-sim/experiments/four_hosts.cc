@@ -22,9 +22,7 @@ constexpr HostCost kRelaying{.post = kHostPost, .receive = kHostPath, .relay = 1
 constexpr const char* kFitted = "fitted to Cepheus fig. 8";
 
 Testbed bed(std::uint64_t bytes) {
-  TestbedConfig config;
-  config.memory = bytes;
-  return {net::Topology::star(kHosts, paper_link(100, 0ns)), config};
+  return {net::Topology::star(kHosts, paper_link(100, 0ns)), {.memory = bytes}};
 }
 
 double time_of_cepheus(std::uint64_t bytes) {

@@ -36,10 +36,7 @@ std::string note_of(const GridCase& c) {
 }
 
 Times times_of(const net::Topology& fabric, std::size_t n, std::uint64_t bytes, unsigned seed) {
-  TestbedConfig config;
-  config.seed = seed;
-  config.memory = bytes;
-  config.max_qps = 1024;
+  const TestbedConfig config{.seed = seed, .max_qps = 1024, .memory = bytes};
   const Grid grid = grid_of(n);
   const auto ms = [](wire::Duration time) { return microseconds(time) / 1000; };
   Times times;

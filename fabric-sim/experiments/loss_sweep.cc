@@ -14,12 +14,10 @@ Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
                   const Measured& measured) {
   net::Topology fabric = sweep.fabric;
   lose(fabric, sweep.where, rate);
-  TestbedConfig config;
-  config.seed = seed;
-  config.memory = sweep.bytes;
-  config.feedback_wait = sweep.feedback_wait;
-  config.ack_every = sweep.ack_every;
-  Testbed testbed(with_hosts(fabric, sweep.hosts), config);
+  Testbed testbed(with_hosts(fabric, sweep.hosts), {.seed = seed,
+                                                    .feedback_wait = sweep.feedback_wait,
+                                                    .ack_every = sweep.ack_every,
+                                                    .memory = sweep.bytes});
   Run run;
   run.ms = measured(testbed) / 1000;
   run.timeouts = static_cast<double>(testbed.totals().timeouts);

@@ -68,9 +68,7 @@ TEST(Lossless, APausedGroupCostsNoOtherAFrame) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
     // Who is paused waits longer for an answer than time-outs of measurements are.
-    TestbedConfig config;
-    config.ack_timeout = 20ms;
-    Testbed testbed(lossless_racks(delay), config);
+    Testbed testbed(lossless_racks(delay), {.ack_timeout = 20ms});
     const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
     const Books books = books_of(testbed);
     EXPECT_GT(books.pauses, 0u) << "nobody was paused: the test tested nothing";
@@ -100,9 +98,7 @@ std::uint64_t halts_of(Testbed& testbed) {
 TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
-    TestbedConfig config;
-    config.ack_timeout = 20ms;
-    Testbed testbed(lossless_racks(delay, true), config);
+    Testbed testbed(lossless_racks(delay, true), {.ack_timeout = 20ms});
     const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
     EXPECT_GT(halts_of(testbed), 0u) << "no group was halted: the test tested nothing";
     EXPECT_EQ(books_of(testbed).no_headroom, 0u);
@@ -118,7 +114,7 @@ TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
 }
 
 TEST(Lossless, WithoutGroupHaltNoGroupIsHalted) {
-  Testbed testbed(lossless_racks(1us), TestbedConfig());
+  Testbed testbed(lossless_racks(1us), {});
   measure_flows(testbed, kGroups, 10ms, 1ms);
   EXPECT_GT(books_of(testbed).pauses, 0u);
   EXPECT_EQ(halts_of(testbed), 0u);

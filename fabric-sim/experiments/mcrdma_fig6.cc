@@ -34,9 +34,7 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
                  const ExperimentOptions& options) {
   net::Topology fabric = two_racks_of_four();
   fabric.mtu = 1024;
-  TestbedConfig config;
-  config.seed = seed;
-  Testbed testbed = congested_testbed(fabric, filter, options, config);
+  Testbed testbed = congested_testbed(fabric, filter, options, {.seed = seed});
   const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
   double unicasts = 0;
   for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSettled, kUntil);

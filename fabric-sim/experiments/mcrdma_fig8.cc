@@ -20,12 +20,11 @@ Testbed bed(net::SenderGroups branching, const MessageSizes& sizes, std::uint64_
     one.config.sender_groups = branching;
     one.config.max_groups = 16384;
   }
-  TestbedConfig config;
-  config.seed = seed;
-  config.ack_timeout = kNoTimeout;
-  config.memory = sizes.largest();
-  config.max_qps = kMostQueuePairs;
-  return {std::move(topology), config};
+  return {std::move(topology),
+          {.seed = seed,
+           .max_qps = kMostQueuePairs,
+           .ack_timeout = kNoTimeout,
+           .memory = sizes.largest()}};
 }
 
 // Mean times of reads, us: of half of the requests that count, and of all of them. If the system
@@ -100,9 +99,8 @@ void run(const Scene& scene, const ExperimentOptions& options, Report& report) {
   }
   const std::size_t counted = options.quick ? scene.quick_requests : scene.requests;
   const std::size_t warm_up = counted / 3;
-  StoragePlan plan;
-  plan.groups_of_a_primary = options.quick ? 10 : 100;
-  plan.requests = warm_up + counted;
+  StoragePlan plan{.groups_of_a_primary = options.quick ? 10u : 100u,
+                   .requests = warm_up + counted};
   const std::vector<double> loads =
       options.quick ? std::vector<double>{0.2, 0.5, 0.8}
                     : std::vector<double>{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8};

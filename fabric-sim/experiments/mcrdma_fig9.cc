@@ -103,10 +103,7 @@ void measure(bool has_control, const ExperimentOptions& options, Report& report)
       report.say(name_of(way) + note + ", " + std::to_string(mib) + " MiB");
       std::vector<double> times;
       for (unsigned seed = 1; seed <= options.seeds_or(1, 5); ++seed) {
-        TestbedConfig config;
-        config.seed = seed;
-        config.ack_timeout = kNoTimeout;
-        config.memory = mib * kMiB;
+        const TestbedConfig config{.seed = seed, .ack_timeout = kNoTimeout, .memory = mib * kMiB};
         Testbed testbed = has_control ? congested_testbed(fabric, kAllCnps, options, config)
                                       : Testbed(fabric, config);
         times.push_back(train(testbed, way, mib * kMiB, iterations, seed));

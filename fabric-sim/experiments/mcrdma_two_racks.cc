@@ -74,18 +74,11 @@ double percentile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(std::ceil(part * last))];
 }
 
-TestbedConfig bed(std::uint64_t bytes, std::uint64_t seed) {
-  TestbedConfig config;
-  config.memory = bytes;
-  config.seed = seed;
-  return config;
-}
-
 // --- fig. 4 ---
 
 void measure_size(ReplicationWay way, std::uint32_t bytes, std::size_t messages, Report& report) {
   const std::string name = name_of(way);
-  Testbed testbed(two_racks_of_four(), bed(bytes, 1));
+  Testbed testbed(two_racks_of_four(), {.memory = bytes});
   Writer writer(testbed, way, kA1, {kD1, kA2});
   const rnic::Counters& nic = testbed.network().host(kA1).nic().counters();
   const std::uint64_t before = nic[rnic::Counter::kTxBytes];
@@ -124,7 +117,7 @@ LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std:
     if (trunk.a == topology.hosts[kA1].switch_index) trunk.ab.loss = loss;
     if (trunk.b == topology.hosts[kA1].switch_index) trunk.ba.loss = loss;
   }
-  Testbed testbed(topology, bed(kMessage, seed));
+  Testbed testbed(topology, {.seed = seed, .memory = kMessage});
   Writer writer(testbed, way, kA1, {kB1, kA2});
   writer.write(kMessage, messages);
   LossyRun run;

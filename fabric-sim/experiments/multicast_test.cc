@@ -17,17 +17,11 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr double kHeaders = (4096.0 + 58) / 4096;
 
-TestbedConfig room_for(std::uint64_t bytes) {
-  TestbedConfig config;
-  config.memory = bytes;
-  return config;
-}
-
 double wire_us(std::uint64_t bytes) { return static_cast<double>(bytes) * kHeaders * 8 / 100e3; }
 
 TEST(Multicast, TakesTheTimeOfOneCopyHoweverManyReceive) {
   for (const std::size_t n : {2, 8, 16}) {
-    Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(16 * kMiB));
+    Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), {.memory = 16 * kMiB});
     const MulticastTime time = time_of_multicast(testbed, first_hosts(n), 16 * kMiB);
     EXPECT_NEAR(microseconds(time.received) / wire_us(16 * kMiB), 1, 0.01) << n;
     EXPECT_GT(time.completed, time.received);
@@ -37,7 +31,7 @@ TEST(Multicast, TakesTheTimeOfOneCopyHoweverManyReceive) {
 // Each of n members sends its share: all get all but their own, and links carry the whole once.
 TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
   const std::size_t n = 8;
-  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(8 * kMiB));
+  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), {.memory = 8 * kMiB});
   const HostGroups group{first_hosts(n)};
   const HplTimes times = time_of_gleam(testbed, group, group, 8 * kMiB);
   EXPECT_NEAR(microseconds(times.panel) / wire_us(8 * kMiB), 1, 0.02);
@@ -50,7 +44,7 @@ TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
 
 TEST(Multicast, OneMemberOfEachColumnSendsAllAtOnce) {
   const Grid grid = grid_of(4);
-  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(8 * kMiB));
+  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), {.memory = 8 * kMiB});
   const wire::Duration time = time_of_swap_from_one(testbed, grid.columns, 8 * kMiB);
   EXPECT_NEAR(microseconds(time) / wire_us(8 * kMiB), 1, 0.02);
 }
@@ -105,10 +99,7 @@ std::uint64_t time_outs_of_turns(wire::Duration feedback_wait) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     net::Topology fabric = net::fat_tree(4, paper_link());
     lose(fabric, LossAt::kMiddleSwitches, 1e-2);
-    TestbedConfig config = room_for(kMiB);
-    config.seed = seed;
-    config.feedback_wait = feedback_wait;
-    Testbed testbed(fabric, config);
+    Testbed testbed(fabric, {.seed = seed, .feedback_wait = feedback_wait, .memory = kMiB});
     const HostGroups group{first_hosts(16)};
     time_of_gleam(testbed, group, group, kMiB);
     time_outs += testbed.totals().timeouts;

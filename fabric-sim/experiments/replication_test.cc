@@ -21,9 +21,7 @@ struct Times {
 Times time_of(ReplicationWay way, net::SenderGroups branching, const std::vector<std::size_t>& to) {
   net::Topology topology = net::leaf_spine(2, 1, 4, paper_link(100, 100ns));
   for (net::SwitchSpec& one : topology.switches) one.config.sender_groups = branching;
-  TestbedConfig config;
-  config.memory = 4 * kMiB;
-  Testbed testbed(topology, config);
+  Testbed testbed(topology, {.memory = 4 * kMiB});
   std::vector<std::unique_ptr<Replication>> all;
   all.push_back(make_replication(way, testbed, 0, to, 0));
   make_ready(testbed, all);

@@ -17,9 +17,8 @@ constexpr double kHeaders = (4096.0 + 58) / 4096;  // Ethernet, IPv4, UDP, BTH, 
 
 // How much longer a schedule takes among hosts of one switch than one link takes for `bound_bytes`.
 double over_bound(const Schedule& schedule, std::uint64_t bound_bytes) {
-  TestbedConfig config;
-  config.memory = 64 * kMiB;
-  Testbed testbed(net::Topology::star(schedule.ranks(), paper_link(100, 100ns)), config);
+  Testbed testbed(net::Topology::star(schedule.ranks(), paper_link(100, 100ns)),
+                  {.memory = 64 * kMiB});
   const double us = microseconds(time_of(testbed, schedule, first_hosts(schedule.ranks())));
   return us / (static_cast<double>(bound_bytes) * kHeaders * 8 / 100e3);
 }

@@ -39,10 +39,7 @@ Testbed bed(Way way) {
     one.config.rules.write_mode =
         way == Way::kAnnounced ? net::WriteMode::kPerRequest : net::WriteMode::kSameKey;
   }
-  TestbedConfig config;
-  config.memory = kLargest;
-  config.moves_payload = way == Way::kAnnounced;
-  return {std::move(topology), config};
+  return {std::move(topology), {.memory = kLargest, .moves_payload = way == Way::kAnnounced}};
 }
 
 // Where WRITEs go: a group, or a replica.

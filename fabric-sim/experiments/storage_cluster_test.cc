@@ -21,15 +21,9 @@ Means reads_at(double load) {
     one.config.sender_groups = net::SenderGroups::kEverywhere;
   }
   const MessageSizes sizes = MessageSizes::alibaba_storage();
-  TestbedConfig config;
-  config.ack_timeout = kNoTimeout;
-  config.memory = sizes.largest();
-  config.max_qps = 1024;
-  Testbed testbed(topology, config);
-  StoragePlan plan;
-  plan.groups_of_a_primary = 2;
-  plan.load = load;
-  plan.requests = kRequests;
+  Testbed testbed(topology,
+                  {.max_qps = 1024, .ack_timeout = kNoTimeout, .memory = sizes.largest()});
+  const StoragePlan plan{.groups_of_a_primary = 2, .load = load, .requests = kRequests};
   StorageCluster cluster(testbed, ReplicationWay::kMcRdma, plan, sizes, 1);
   cluster.run(testbed);
   return {cluster.mean_read(0, kRequests / 4), cluster.mean_read(kRequests / 4, kRequests / 2),
