@@ -13,16 +13,11 @@ void Arrived::release() {
 }
 
 void Inbox::on_message(void* arg, Channel* channel, void* data, size_t length) {
-  Inbox& self = *static_cast<Inbox*>(arg);
-  if (self.free_.empty()) self.free_.emplace_back();
-  self.queue_.splice(self.queue_.end(), self.free_, self.free_.begin());
-  self.queue_.back() = {channel, data, length, nullptr};
-}
-
-Arrived Inbox::pop() {
-  Arrived arrived = std::move(queue_.front());
-  free_.splice(free_.begin(), queue_, queue_.begin());
-  return arrived;
+  Arrived arrived;
+  arrived.channel = channel;
+  arrived.data = data;
+  arrived.length = length;
+  static_cast<Inbox*>(arg)->queue_.push(std::move(arrived));
 }
 
 uint64_t Inbox::first_unit() const {
@@ -34,28 +29,28 @@ uint64_t Inbox::first_unit() const {
 
 std::optional<EagerHeader> Inbox::header_of(uint64_t unit) const {
   EagerHeader header{};
-  if (queue_.empty() || queue_.front().length < sizeof header) return std::nullopt;
+  if (queue_.is_empty() || queue_.front().length < sizeof header) return std::nullopt;
   std::memcpy(&header, queue_.front().data, sizeof header);
   return header.unit == unit ? std::optional(header) : std::nullopt;
 }
 
 void Inbox::drop_skipped() {
-  while (!queue_.empty() && first_unit() < wanted_) pop().release();
+  while (!queue_.is_empty() && first_unit() < wanted_) pop().release();
 }
 
 void Inbox::salvage() {
-  for (Arrived& each : queue_) {
-    if (each.copy != nullptr) continue;
+  queue_.each([](Arrived& each) {
+    if (each.copy != nullptr) return;
     auto copy = std::make_unique<std::byte[]>(each.length);
     std::memcpy(copy.get(), each.data, each.length);
     each.release();
     each.data = copy.get();
     each.copy = std::move(copy);
-  }
+  });
 }
 
 void Inbox::clear() {
-  while (!queue_.empty()) pop().release();
+  while (!queue_.is_empty()) pop().release();
 }
 
 }  // namespace cepheus::coll

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 
+#include "collectives/group/fifo.h"
 #include "collectives/group/transport.h"
 
 namespace cepheus::coll {
@@ -41,10 +41,10 @@ class Inbox {
   // Channel::Arrival; `arg` is the Inbox.
   static void on_message(void* arg, Channel* channel, void* data, size_t length);
 
-  bool is_empty() const { return queue_.empty(); }
+  bool is_empty() const { return queue_.is_empty(); }
   // The unit of the oldest message. Precondition: not empty.
   uint64_t first_unit() const;
-  Arrived pop();
+  Arrived pop() { return queue_.pop(); }
   // The oldest message's header, if it belongs to `unit`.
   std::optional<EagerHeader> header_of(uint64_t unit) const;
   // Messages of units before `unit` are not wanted, here or to come: a call ended in an error.
@@ -56,9 +56,7 @@ class Inbox {
   void clear();
 
  private:
-  // Places go from one to the other: once the queue has been as long as it gets, nothing is
-  // allocated any more.
-  std::list<Arrived> queue_, free_;
+  Fifo<Arrived> queue_;
   uint64_t wanted_ = 0;  // the first unit
 };
 
