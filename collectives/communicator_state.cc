@@ -40,7 +40,7 @@ bool CommunicatorState::is_known_unserved() {
 
 // Never looks again: ranks may start other requests before or after they make this one.
 bool CommunicatorState::may_serve_request() {
-  constexpr size_t kMany = size_t{1} << 30;  // bytes: it is started again and again
+  constexpr size_t kMany = ~size_t{0} / 2;  // bytes: it is started again and again
   if (is_known_unserved()) return false;
   return first_calls_.have_earned() || is_earned(kMany);
 }

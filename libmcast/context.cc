@@ -61,7 +61,9 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         const wire::Instant time = wire::monotonic_now();
         auto locked = lock();
         control_plane_.poll(time);
-        const wire::Instant next = std::min(control_plane_.deadline(), time + wire::times::kLook);
+        const wire::Instant next = control_plane_.is_on_duty() ? std::min(control_plane_.deadline(),
+                                                                          time + wire::times::kLook)
+                                                               : wire::kNever;
         locked.unlock();
         deregister_discarded();
         return next;
@@ -295,7 +297,7 @@ unsigned Context::poll_control(bool look_for_device_events) {
 void Context::update_keep_alive(bool on_duty) {
   if (!on_duty) {
     keep_alive_.stop();
-  } else if (!keep_alive_.is_running()) {
+  } else {
     try {
       keep_alive_.start();
     } catch (const std::system_error&) {

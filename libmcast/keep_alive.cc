@@ -19,8 +19,13 @@ constexpr wire::Duration kTryAgain = std::chrono::milliseconds(500);
 }  // namespace
 
 void KeepAlive::start() {
-  if (is_running()) return;
-  stop_ = false;
+  if (thread_.joinable()) {
+    const std::lock_guard lock(mutex_);
+    is_wanted_ = true;
+    if (!has_ended_) return;
+  }
+  stop();
+  stop_ = has_ended_ = false;
   sigset_t all, before;
   sigfillset(&all);
   // A NIC in this process notices memory that the program has unmapped by these.
@@ -36,7 +41,7 @@ void KeepAlive::start() {
 }
 
 void KeepAlive::stop() {
-  if (!is_running()) return;
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -47,6 +52,10 @@ void KeepAlive::stop() {
 
 void KeepAlive::run() {
   for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      is_wanted_ = false;
+    }
     wire::Instant next{};
     try {
       next = work_();
@@ -56,6 +65,10 @@ void KeepAlive::run() {
     const wire::Duration rest =
         std::clamp(next - wire::monotonic_now(), wire::Duration(0), kLongestSleep);
     std::unique_lock lock(mutex_);
+    if (next == wire::kNever && !is_wanted_) {
+      has_ended_ = true;
+      return;
+    }
     if (stopping_.wait_for(lock, rest, [this] { return stop_; })) return;
   }
 }

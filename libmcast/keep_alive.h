@@ -15,14 +15,14 @@ namespace cepheus::mcast {
 
 class KeepAlive {
  public:
-  // `work` does what is due and returns when it wants to be called next.
+  // `work` does what is due and returns when it wants to be called next; kNever ends the thread.
   explicit KeepAlive(std::function<wire::Instant()> work) : work_(std::move(work)) {}
   ~KeepAlive() { stop(); }
   KeepAlive(const KeepAlive&) = delete;
   KeepAlive& operator=(const KeepAlive&) = delete;
 
-  bool is_running() const { return thread_.joinable(); }
-  // Throws std::system_error if there is no thread to be had.
+  // Also if it runs already: `work` is called once more before the thread ends by itself. Throws
+  // std::system_error if there is no thread to be had.
   void start();
   // Waits for the work in hand. Not under a lock that `work` takes.
   void stop();
@@ -34,6 +34,8 @@ class KeepAlive {
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool stop_ = false;
+  bool is_wanted_ = false;  // start() was called since `work` was last called
+  bool has_ended_ = false;  // by itself
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@ bool set(bool& flag, bool on) {
 
 const char* to_string(WriteMode mode) {
   constexpr std::array kNames{"regions", "per-request", "same-key", "none"};
+  static_assert(kNames.size() == static_cast<std::size_t>(WriteMode::kNone) + 1);
   return kNames[static_cast<std::size_t>(mode)];
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "net/topology.h"
+#include "net/units.h"
 
 namespace cepheus::net {
 namespace {
@@ -388,7 +389,7 @@ rc::Gen<Topology> any_topology() {
                                                        WriteMode::kSameKey, WriteMode::kNone);
       spec.config.rules.cnp_policy =
           *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
-      spec.config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, 1ull << 50);
+      spec.config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, kLargestSize);
       spec.config.buffer.share = *rc::gen::inRange(1, 1000) / 1000.0;
       spec.config.buffer.reserve = *rc::gen::inRange<wire::Bytes>(0, 10'000);
       t.switches.push_back(spec);

@@ -14,7 +14,7 @@ using Kind = ControlMessage::Kind;
 const char* name(Cause cause) {
   constexpr const char* kNames[] = {"work", "watchdog", "device", "leader", "lost"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Cause::kCount));
-  return kNames[static_cast<std::size_t>(cause)];
+  return cause < Cause::kCount ? kNames[static_cast<std::size_t>(cause)] : "unknown";
 }
 
 ControlMessage Agreement::message(Kind kind, std::uint64_t unit, std::uint64_t value) const {

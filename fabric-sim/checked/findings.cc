@@ -8,6 +8,7 @@ const char* to_string(Invariant invariant) {
   // In the order of the enumeration.
   constexpr std::array kNames = {"delivery", "completion", "liveness", "isolation",   "residue",
                                  "balance",  "lossless",   "patience", "consistency", "progress"};
+  static_assert(kNames.size() == static_cast<std::size_t>(Invariant::kProgress) + 1);
   return kNames[static_cast<std::size_t>(invariant)];
 }
 

@@ -1,5 +1,5 @@
 // Whether somebody waits for a group that can't go on (docs/protocol.md, "Members that die or
-// stall", rule 7).
+// stall", rules 17 to 21).
 #pragma once
 
 #include <optional>

@@ -81,6 +81,10 @@ TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
   fail_group();
   pass(100ms);
   EXPECT_EQ(writer->group(), Members::all(3)) << "a write was everywhere since";
+  pass(61s);
+  fail_group();
+  pass(100ms);
+  EXPECT_EQ(writer->group(), Members::all(3)) << "the last failure was long ago";
   fail_group();
   pass(100ms);
   EXPECT_EQ(writer->group(), Members::of_bits(0b011));

@@ -210,7 +210,7 @@ Writer::Op* Writer::posted(std::uint64_t attempt) {
 void Writer::on_written(Instant now, std::uint64_t attempt, WriterActions& out) {
   if (Op* const op = posted(attempt)) {
     op->state = OpState::kDone;
-    has_failed_ = false;
+    in_a_row_until_ = {};
   }
   advance(now, out);
 }

@@ -172,7 +172,7 @@ class Writer {
   void evict(Instant now, unsigned replica, WriterActions& out);
   void leave_config(Instant now, unsigned replica, WriterActions& out);
   void keep_group(Instant now, WriterActions& out);
-  Members doubtful() const;
+  Members doubtful(Instant now) const;
   void drop_group(WriterActions& out);
   void take_back_posted();
   Members wanted() const;
@@ -209,7 +209,9 @@ class Writer {
   ChunkBitmap lost_;
   std::uint64_t generation_ = 0;
   bool has_group_ = false, is_formed_ = false;
-  bool has_failed_ = false;  // the last group, for no known reason; no write has completed since
+  // Until then another group that fails is one in a row with the last one, which failed for no known
+  // reason. No write has completed since.
+  Instant in_a_row_until_{};
   Members group_;
   Instant form_at_{}, copy_at_{}, clean_at_{}, promise_at_ = Instant::max();
   Instant clean_before_{};  // what was last written until then is flushed by the round under way

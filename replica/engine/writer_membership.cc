@@ -12,6 +12,11 @@
 #include "wire/splitmix.h"
 
 namespace cepheus::replica {
+namespace {
+
+constexpr Duration kInARow = std::chrono::minutes(1);  // from one group's failure to the next one's
+
+}  // namespace
 
 Members Writer::promised() const {
   Members members;
@@ -346,11 +351,11 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
 
 // Where all members answer, the fabric may refuse one of those that return: the others had a group
 // without it. A replica that a group was formed with is copied on, unless the next group fails, too.
-Members Writer::doubtful() const {
+Members Writer::doubtful(Instant now) const {
   Members members;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     const Peer& peer = peers_[r];
-    if (peer.is_syncing && (has_failed_ || !peer.has_todo)) members = members.with(r);
+    if (peer.is_syncing && (now < in_a_row_until_ || !peer.has_todo)) members = members.with(r);
   }
   return members;
 }
@@ -358,8 +363,8 @@ Members Writer::doubtful() const {
 void Writer::on_group_failed(Instant now, std::uint64_t generation, Members suspects,
                              WriterActions& out) {
   if (!has_group_ || generation != generation_) return;
-  if (suspects.empty() && settings_.rules.evict_refused) suspects = doubtful();
-  has_failed_ = suspects.empty();
+  if (suspects.empty() && settings_.rules.evict_refused) suspects = doubtful(now);
+  in_a_row_until_ = suspects.empty() ? now + kInARow : Instant();
   drop_group(out);
   form_at_ = now + settings_.reform;
   for (unsigned r = 0; r < settings_.replicas; ++r) {

@@ -65,7 +65,8 @@ std::string DeviceChoice::why(std::size_t index) const {
   }
   const std::string at = "at " + chosen.at + ", process on " + cores_at_;
   if (other == nullptr) return "the only one with a place: " + at;
-  if (*chosen.far_cores == *other->far_cores) return "first of equally near ones: " + at;
+  if (*chosen.far_cores == *other->far_cores)
+    return "first of those with as many cores at its node: " + at;
   const std::string rest = "; " + other->name + " at " + other->at;
   return (*chosen.far_cores < *other->far_cores ? "nearest: " : "nearest that serves: ") + at +
          rest;

@@ -39,7 +39,9 @@ TEST_F(DevicesOfTwoNodes, AreNearWhereMostCoresAre) {
 TEST_F(DevicesOfTwoNodes, KeepTheirOrderForAProcessThatMayRunEverywhere) {
   const DeviceChoice choice = choose("0-7", {"mlx5_1", "mlx5_0"});
   EXPECT_THAT(choice.order(), ElementsAre(0, 1));
-  EXPECT_EQ(choice.why(0), "first of equally near ones: at NUMA node 1, process on NUMA nodes 0-1");
+  EXPECT_EQ(
+      choice.why(0),
+      "first of those with as many cores at its node: at NUMA node 1, process on NUMA nodes 0-1");
 }
 
 TEST_F(DevicesOfTwoNodes, WithoutAPlaceKeepTheirTurns) {

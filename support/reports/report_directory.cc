@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 
 #include "wire/whole_io.h"
 
@@ -35,16 +35,20 @@ tl::unexpected<wire::Error> fail_errno_with_remedy(const std::string& what) {
 
 std::string hidden(const std::string& name) { return "." + name; }
 
+nanoseconds now_of_files() { return std::chrono::system_clock::now().time_since_epoch(); }
+
 // "<pid>-<64 random bits>.calls": process numbers come again, and containers that share /dev/shm
 // have each their own.
 std::string new_name() {
-  std::random_device random;
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+    random = static_cast<std::uint64_t>(now_of_files().count());
+  }
   char text[48];
-  std::snprintf(text, sizeof text, "%d-%08x%08x", static_cast<int>(getpid()), random(), random());
+  std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()),
+                static_cast<unsigned long long>(random));
   return text + std::string(kSuffix);
 }
-
-nanoseconds now_of_files() { return std::chrono::system_clock::now().time_since_epoch(); }
 
 nanoseconds changed_at(const struct stat& file) {
   return std::chrono::seconds(file.st_mtim.tv_sec) + nanoseconds(file.st_mtim.tv_nsec);
@@ -227,12 +231,19 @@ void ReportDirectory::clear() const {
   if (!is_ours()) return;
   const UniqueFd turn(
       openat(fd_.get(), kClearing, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (turn.is_open() && flock(turn.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (turn.is_open() && flock(turn.get(), LOCK_EX | LOCK_NB) != 0) {
+    struct stat held {};
+    const bool is_known = fstat(turn.get(), &held) == 0;
+    if (is_known && changed_at(held) + kMakingTakes >= now_of_files()) return;
+    // Its process was stopped. Two that clear at once do no harm.
+  }
+  (void)futimens(turn.get(), nullptr);
   const nanoseconds now = now_of_files();
   clear_hidden(now);
   std::vector<Entry> reports = list();
   clear_old(reports, now);
   clear_beyond_share(reports);
+  flock(turn.get(), LOCK_UN);  // a child of this process may hold the descriptor, too
 }
 
 // What is left of processes that died while they made a report.

@@ -314,6 +314,15 @@ TEST_F(Directory, OneProcessClearsAtATime) {
   EXPECT_FALSE(exists(old));
 }
 
+TEST_F(Directory, AProcessThatIsStoppedWhileItClearsHoldsNobodyUp) {
+  UniqueFd other(::open((path_ + "/.clearing").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(flock(other.get(), LOCK_EX | LOCK_NB), 0);
+  set_age(".clearing", 61);
+  const std::string old = put_ended(kHour + 5);
+  directory().clear();
+  EXPECT_FALSE(exists(old));
+}
+
 // Else the clearing of another process could take it for one that nobody writes.
 TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
   std::atomic<bool> done = false;

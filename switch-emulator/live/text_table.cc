@@ -18,6 +18,7 @@ std::size_t width(const std::string& text) {
 
 std::string styled(const std::string& text, Style style, bool colour) {
   constexpr std::array kCodes{"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
+  static_assert(kCodes.size() == static_cast<std::size_t>(Style::kAlarm) + 1);
   const std::string shown = printable(text);
   if (!colour || shown.empty() || style == Style::kPlain) return shown;
   return kCodes[static_cast<std::size_t>(style)] + shown + "\033[0m";
