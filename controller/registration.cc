@@ -225,7 +225,8 @@ void Registration::go_on(Instant now, Outbox& out) {
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
-  const bool in_operation = reason == MrpReject::kPathLost || of_memory;
+  const bool is_cut_off = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
+  const bool in_operation = is_cut_off || of_memory;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }

@@ -113,7 +113,10 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
     EXPECT_EQ(net.leader.state(), State::kFailed);
     EXPECT_EQ(net.leader.error().code, ErrorCode::kRefused);
     EXPECT_EQ(net.leader.reject_reason(), c.reason);
-    EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.255.1 refused the registration: "));
+    const bool has_forgotten = c.reason == MrpReject::kIncomplete;
+    EXPECT_THAT(net.leader.error().text,
+                HasSubstr(has_forgotten ? "10.0.255.1 has forgotten members: "
+                                        : "10.0.255.1 refused the registration: "));
     EXPECT_THAT(net.leader.error().text, HasSubstr(c.text));
   }
 }

@@ -58,7 +58,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "it speaks another version of the registration protocol: bring leader, members and "
              "switches to the same version";
     case MrpReject::kIncomplete:
-      return "the switch has forgotten members, it was restarted perhaps: create fresh groups";
+      return "it was restarted perhaps: create fresh groups";
     case MrpReject::kTooManyPaths:
       return "the members need more ports of one switch than a group may have there: raise "
              "max_paths, or spread the hosts over more switches";
@@ -98,6 +98,7 @@ std::string to_string(const MrpMember& member) {
 
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
   const char* what = reason == MrpReject::kPathLost       ? " has lost a path: "
+                     : reason == MrpReject::kIncomplete   ? " has forgotten members: "
                      : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
                      : reason == MrpReject::kWriteMode    ? " can't serve the group's WRITEs: "
                                                           : " refused the registration: ";

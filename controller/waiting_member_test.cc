@@ -218,6 +218,15 @@ TEST_F(LostPath, EndsTheGroupForAll) {
   EXPECT_EQ(leader().evicted_count(), 0u);
 }
 
+TEST_F(LostPath, IsASwitchThatHasForgottenTheGroup) {
+  MrpMessage forgotten = from_switch(MrpType::kReject, {});
+  forgotten.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kIncomplete);
+  leader().on_message(now_, kSwitch, forgotten, out_);
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_THAT(leader().error().text, HasSubstr("has forgotten members: it was restarted perhaps"));
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
+}
+
 TEST_F(LostPath, IsASwitchsWordAboutMembers) {
   leader().on_message(now_, host(2), path_lost({{host(2), net_.hosts.at(host(2)).self().qpn}}),
                       out_);

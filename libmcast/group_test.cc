@@ -212,7 +212,8 @@ TEST_F(GroupOverFake, EndsWhenTheLeaderSaysSoAndSaysWhy) {
   } cases[] = {{MrpReject::kNone, MCAST_ERR_CANCELED, "unregistered the group"},
                {MrpReject::kMemberFailed, MCAST_ERR_FABRIC, "since a member failed"},
                {MrpReject::kEvicted, MCAST_ERR_FABRIC, "a member was lost"},
-               {MrpReject::kPathLost, MCAST_ERR_FABRIC, "take another way if there is one"}};
+               {MrpReject::kPathLost, MCAST_ERR_FABRIC, "take another way if there is one"},
+               {MrpReject::kIncomplete, MCAST_ERR_FABRIC, "a switch has forgotten the group"}};
   for (const auto& c : cases) {
     make(MCAST_LANE_BULK);
     become_active();

@@ -20,14 +20,25 @@ bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
   return false;
 }
 
+// Its leader is dead, or it has ended at a living member.
+bool is_over(const Victim& group) {
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    const bool counts = !group.ledger.is_dead(i) || i == group.ledger.plan().leader;
+    if (counts && group.members[i]->has_ended()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::size_t> stranded_member(const Network& network, const Victim& group) {
   const GroupPlan& plan = group.ledger.plan();
+  const bool is_set_up = group.leader.takes_part() || group.leader.has_ended();
+  if (!is_set_up) return std::nullopt;  // the registration's time-out ends it
   const bool has_tables = group.leader.takes_part() && !plan.has_one_sender;
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     if (!group.members[i]->takes_part()) continue;
-    if (group.leader.has_ended()) return i;
+    if (is_over(group)) return i;
     if (has_tables && !reaches_leader(network, plan.id, plan.members[i].host)) return i;
   }
   return std::nullopt;

@@ -9,8 +9,9 @@
 
 namespace cepheus::sim {
 
-// A member that takes part in the group, though its leader has not, or a switch between the two has
-// no table of the group. The switches of a sender group learn it again.
+// A member that takes part in the group, though its leader is dead, the group has ended at another
+// living member, or a switch on the way to the leader has no table of it. The switches of a sender
+// group learn it again.
 std::optional<std::size_t> stranded_member(const Network& network, const Victim& group);
 
 }  // namespace cepheus::sim

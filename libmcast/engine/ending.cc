@@ -38,6 +38,10 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
       return broke(
           "a trunk on the way to some members is down; set up again with fresh groups, which take "
           "another way if there is one");
+    case MrpReject::kIncomplete:
+      return broke(
+          "a switch has forgotten the group, it was restarted perhaps; set up again with fresh "
+          "groups");
     case MrpReject::kEvicted:
       return broke("a member was lost, perhaps this one: the leader " + leader.to_string() +
                    " names it; set up again with fresh groups");

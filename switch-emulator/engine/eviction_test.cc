@@ -303,6 +303,17 @@ TEST(Query, ForPresenceIsAnsweredByTheLeadersOwnSwitchOnly) {
   EXPECT_EQ(net->count(Counter::kMrpReport, 1), 0u);
 }
 
+TEST(Query, ForAGroupThatTheSwitchHasForgottenIsRefusedButNotForOneThatHasEnded) {
+  auto net = make_star(3);
+  net->control(0, MrpType::kUnregister, 1);
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(net->config(0).rest + 1ms);
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
+}
+
 TEST(PortDown, IsReportedToTheLeaderAtOnce) {
   auto net = make_star(4);
   net->message(1, 0, 1);

@@ -292,7 +292,7 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
 void Registrar::on_query(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpQuery);
   GroupEntry* entry = find_active(call, request);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return say_if_forgotten(call, request);
   touch(call, *entry);
   const Group& group = entry->current->group;
   list_branches(group, branches_);
@@ -305,6 +305,14 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
     if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
     return report_lost_path(call, entry->leader, *entry->current, i);
   }
+}
+
+// The switch was restarted. Members behind it may have ended, and can't tell their leader by this way.
+void Registrar::say_if_forgotten(Call& call, const MrpRequest& request) {
+  const bool is_known =
+      groups_.find(request.id()) != nullptr || groups_.find_tombstone(request.id()) != nullptr;
+  if (is_known || !call.rules().presence_answer) return;
+  send_reject(call, request, MrpReject::kIncomplete, {});
 }
 
 void Registrar::on_port_down(Call& call, PortId down) {

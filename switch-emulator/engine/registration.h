@@ -84,6 +84,7 @@ class Registrar {
   void on_unregister(Call& call, const MrpRequest& request);
   void on_refresh(Call& call, const MrpRequest& request);
   void on_query(Call& call, const MrpRequest& request);
+  void say_if_forgotten(Call& call, const MrpRequest& request);
   void on_evict(Call& call, const MrpRequest& request);
   void on_give_up(Call& call, const MrpRequest& request);
   void on_alive(Call& call, const MrpRequest& request);
