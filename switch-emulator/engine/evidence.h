@@ -8,11 +8,12 @@
 
 namespace cepheus::fabric {
 
-// Repeats of the packet that a path needs next, since it was heard.
+// Repeats of the packet that a path needs next, since the path was heard.
 //
-// A path lags that leaves two of them unanswered, and as long as they go on: whoever is not asked
-// has nothing to answer, and a source repeats what the slowest lack. From one repeat to the next a
-// source waits twice as long at most.
+// A path lags if two of them are unanswered and the source still repeats it. A source repeats what
+// the slowest lack, so the others have nothing to answer. From one repeat to the next a source waits
+// twice as long at most, but for one case: behind the last request for overdue feedback it waits for
+// its own time-out. If that is longer than `go_on` allows, the path lags again from that repeat on.
 class Repeats {
  public:
   void note(wire::Instant now) {

@@ -152,18 +152,21 @@ TEST(Feedback, KeepsTheSmallestOfManyNaks) {
   EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
 }
 
-// Said after that, it would bring the packet a second time, and all behind it.
+// Passed on after that, it would bring the packet a second time, and all behind it.
 TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->nak(1, 3);
-  ASSERT_TRUE(net->view().nak_held);
-  net->clear();
-  net->message(0, 3, 4);
-  EXPECT_EQ(net->inbox(1), Texts({"data 3", "data 4"}));
-  EXPECT_FALSE(net->view().nak_held);
-  net->ack(2, 4);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+  for (const bool is_rnr : {false, true}) {
+    auto net = make_star(3);
+    net->message(0, 0, 4);
+    if (is_rnr) net->rnr(1, 3);
+    else net->nak(1, 3);
+    ASSERT_TRUE(net->view().nak_held);
+    net->clear();
+    net->message(0, 3, 4);
+    EXPECT_EQ(net->inbox(1), Texts({"data 3", "data 4"}));
+    EXPECT_FALSE(net->view().nak_held) << is_rnr;
+    net->ack(2, 4);
+    EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+  }
 }
 
 TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {

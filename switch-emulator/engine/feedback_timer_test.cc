@@ -287,5 +287,25 @@ TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheLowerSwitchFirst) {
   EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 1u);
 }
 
+// Host 3 lacks packet 2 when host 1, which lacks packet 1, makes the source go back.
+TEST_F(OverdueFeedbackOverATrunk, IsForgottenAboveWhenItsPacketComesAgain) {
+  net->data(0, 1);
+  net->data(0, 2);
+  net->ack(2, 2);
+  net->ack(3, 1);
+  net->advance(1ms);
+  net->nak(1, 1);
+  net->clear();
+  net->advance(5ms);
+  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 1u);
+  EXPECT_TRUE(net->view(0).nak_held) << "for host 1";
+  net->data(0, 1);
+  net->data(0, 2);
+  net->ack(1, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"})) << "packet 2 is on its way to host 3";
+  net->ack(3, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

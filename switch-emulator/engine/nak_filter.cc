@@ -30,7 +30,7 @@ void NakFilter::drop(std::size_t at) {
 
 void NakFilter::forget(wire::Psn psn) {
   for (std::size_t at = 0; at < held_; ++at) {
-    if (waiting_[at].psn == psn && !waiting_[at].rnr) return drop(at);
+    if (waiting_[at].psn == psn) return drop(at);
   }
 }
 

@@ -65,7 +65,8 @@ class NakFilter {
   static constexpr std::size_t kMostHeld = 4;
 
   void drop(std::size_t at);
-  // Whoever asked for this packet gets it now: said later, it would only come twice.
+  // The receiver that lacks this packet gets it now, and answers it anew, also if it sent an RNR
+  // NAK: passed on later, that would bring the packet twice.
   void forget(wire::Psn psn);
 
   std::array<Nak, kMostHeld> waiting_;  // by PSN
