@@ -157,8 +157,10 @@ TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
   for (const bool is_rnr : {false, true}) {
     auto net = make_star(3);
     net->message(0, 0, 4);
-    if (is_rnr) net->rnr(1, 3);
-    else net->nak(1, 3);
+    if (is_rnr)
+      net->rnr(1, 3);
+    else
+      net->nak(1, 3);
     ASSERT_TRUE(net->view().nak_held);
     net->clear();
     net->message(0, 3, 4);
