@@ -30,32 +30,42 @@ std::string WorstPathCnps::to_text() const {
 }
 
 std::size_t WorstPathCnps::table_bytes() const {
-  return CountedCnps::table_bytes() + sizeof(lasted_) + sizeof(began_);
+  return CountedCnps::table_bytes() + sizeof(silence_) + sizeof(gap_) + sizeof(began_);
 }
 
 bool WorstPathCnps::passes(Instant now, PathNo path) {
-  // A path that is silent for a whole window is congested no more. The window of the next path may
-  // need as long: on a slow link CNPs are that far apart, though not by more than kLongest.
   const Duration silence = now - passed_;
   if (chosen_ == kNoPath) {
     begin(now, least_, path);
-  } else if (silence > lasted_) {
+  } else if (silence > silence_) {
+    // On a slow link CNPs are that far apart, though not by more than kLongest.
     begin(now, std::min(silence, std::max(least_, kLongest)), path);
   }
   count(path);
   const bool is_passed = path == chosen_;
-  if (is_passed) passed_ = now;
-  if (now - began_ < least_ || counts_[path] < kEnough) return is_passed;
+  if (is_passed) {
+    gap_ = std::max(gap_, at_most(now - passed_));
+    passed_ = now;
+  }
+  const Duration window = now - began_;
+  if (window < least_ || counts_[path] < kEnough) return is_passed;
   const auto worst = std::max_element(counts_.begin(), counts_.end());
-  // Of two with as many the one that was chosen stays.
+  // Of two with as many the one that was chosen stays. The gaps of another one are not known.
   const bool is_worse = *worst > counts_[chosen_];
-  begin(now, now - began_, is_worse ? static_cast<PathNo>(worst - counts_.begin()) : chosen_);
+  begin(now, is_worse ? window / 2 : std::min<Duration>(window / 2, 2 * Duration(gap_)),
+        is_worse ? static_cast<PathNo>(worst - counts_.begin()) : chosen_);
   return is_passed;
 }
 
-void WorstPathCnps::begin(Instant now, Duration last_one, PathNo chosen) {
-  lasted_ = last_one;
-  began_ = passed_ = now;
+WorstPathCnps::Microseconds WorstPathCnps::at_most(Duration time) {
+  return std::chrono::duration_cast<Microseconds>(std::min<Duration>(time, Microseconds::max()));
+}
+
+void WorstPathCnps::begin(Instant now, Duration silence, PathNo chosen) {
+  if (chosen != chosen_) passed_ = now;
+  silence_ = at_most(silence);
+  gap_ = {};
+  began_ = now;
   chosen_ = chosen;
   std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
 }

@@ -64,24 +64,28 @@ class CountedCnps : public CnpPolicy {
 
 // "worst-path" (paper III-D "congestion control", whose text leaves window and ageing open): those
 // of the path that had most in the last window. A window lasts `least`, and on until some path has
-// had kEnough in it: of fewer, chance chooses.
+// had kEnough in it: of fewer, chance chooses. A choice is forgotten after a silence: twice the
+// longest gap that its path had in the last window, and half of that window at most.
 class WorstPathCnps final : public CountedCnps {
  public:
-  explicit WorstPathCnps(Duration least) : least_(least), lasted_(least) {}
+  explicit WorstPathCnps(Duration least) : least_(least) {}
   std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
   std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
   std::size_t table_bytes() const override;
   static constexpr std::uint16_t kEnough = 16;
-  static constexpr Duration kLongest = std::chrono::seconds(30);  // window after a silence
+  static constexpr Duration kLongest = std::chrono::seconds(30);  // silence that is waited for
 
  private:
-  void begin(Instant now, Duration last_one, PathNo chosen);
+  using Microseconds = std::chrono::duration<std::uint32_t, std::micro>;  // 71 minutes at most
+  static Microseconds at_most(Duration time);
+  void begin(Instant now, Duration silence, PathNo chosen);
 
   const Duration least_;
-  Duration lasted_;   // the last window
-  Instant began_{};   // this window
-  Instant passed_{};  // the last CNP that passed
+  Microseconds silence_{};  // after so long the choice is forgotten
+  Microseconds gap_{};      // the longest between two CNPs that passed in this window
+  Instant began_{};         // this window
+  Instant passed_{};        // the last CNP that passed
 };
 
 // "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of

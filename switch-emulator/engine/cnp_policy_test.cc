@@ -94,13 +94,28 @@ TEST_F(CnpPolicyTest, WorstPathPassesOnesOnFastAndSlowLinks) {
   }
 }
 
-// Else the first window of a queue that grows elsewhere is spent on a path that is long free again.
-TEST_F(CnpPolicyTest, WorstPathForgetsAChoiceThatIsSilentForAWindow) {
+// Else the burst of a sender that begins elsewhere is spent on a path that is free again.
+TEST_F(CnpPolicyTest, WorstPathForgetsAChoiceThatIsSilentForTwiceItsLongestGap) {
   use(net::CnpPolicy::kWorstPath, 20ms);
-  EXPECT_EQ(passed(0, 1'000, 41, 1), 41);
-  EXPECT_FALSE(passes(59'900, 2)) << "not that long";
-  EXPECT_TRUE(passes(60'100, 3));
-  EXPECT_FALSE(passes(60'200, 1));
+  EXPECT_EQ(passed(0, 1'000, 21, 1), 21);
+  EXPECT_FALSE(passes(21'900, 2)) << "not that long";
+  EXPECT_TRUE(passes(22'100, 3));
+  EXPECT_FALSE(passes(22'200, 1));
+}
+
+TEST_F(CnpPolicyTest, WorstPathForgetsAChoiceThatIsSilentForHalfAWindow) {
+  use(net::CnpPolicy::kWorstPath, 20ms);
+  EXPECT_EQ(passed(0, 100, 20, 1), 20);
+  EXPECT_EQ(passed(20'000, 1'000, 1, 1), 1) << "a gap of 18 ms, and the end of a window";
+  EXPECT_FALSE(passes(29'900, 2)) << "not that long";
+  EXPECT_TRUE(passes(30'100, 3));
+}
+
+TEST_F(CnpPolicyTest, TheSilenceOfAChoiceOutlastsTheEndOfAWindow) {
+  use(net::CnpPolicy::kWorstPath, 20ms);
+  passed(0, 1'000, 60, 1);
+  // The third window ends at 60.25 ms, and path 1 had more in it. Path 1 is forgotten after 61 ms.
+  EXPECT_GT(passed(59'500, 50, 60, 2), 20);
 }
 
 TEST_F(CnpPolicyTest, TmcfPassesThoseOfThePathThatHadMostInTheLastSlot) {
