@@ -1,4 +1,4 @@
-// What the files of the C face share: handles, locks, outcomes as statuses. No exception leaves a
+// Shared by the files of the C face: handles, locks, outcomes as statuses. No exception leaves a
 // call, and the text of its mistake stays for mcast_last_error().
 #pragma once
 

@@ -14,7 +14,7 @@
 
 namespace cepheus::sim {
 
-// What goes wrong on every cable, and until when: a phase of faults, then calm in which all must end
+// The faults of every cable: a phase of faults, then calm in which all must end
 // well.
 struct Faults {
   double loss = 0;  // probabilities per frame and cable

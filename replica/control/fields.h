@@ -81,7 +81,7 @@ class Get {
   void value(std::uint64_t& v) { v = r_.u64(); }
   void value(Members& v) { v = Members::of_bits(r_.u32() & Members::all(kMostReplicas).bits()); }
   void value(std::string& v) { v = r_.text(); }
-  // What has to stand there.
+  // The bytes that have to stand there.
   template <std::size_t N>
   void value(const std::array<std::uint8_t, N>& v) {
     std::array<std::uint8_t, N> found{};

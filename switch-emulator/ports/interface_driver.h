@@ -1,4 +1,4 @@
-// What moves a one-armed interface's frames: the kernel's packet sockets (packet_socket.h), or DPDK
+// The driver that moves a one-armed interface's frames: the kernel's packet sockets (packet_socket.h), or DPDK
 // where it is built in (dpdk_driver.h).
 //
 // Received frames are read where they lie, one after the other; frames to be sent gather until
@@ -42,7 +42,7 @@ class InterfaceDriver {
   // A payload of a pool is not copied if the driver can do without: then it holds a reference.
   virtual std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& from,
                                           const wire::Mac& to) = 0;
-  // Sends them. What there was no room for stays: is_pending() says so, and kick() tries again.
+  // Sends them. Frames without room stay: is_pending() says so, and kick() tries again.
   // Returns the frames that were thrown away because the interface is down.
   virtual std::uint32_t kick() = 0;
   virtual bool has_pushed() const = 0;

@@ -1,4 +1,4 @@
-// What ends a program that goes on until it is interrupted.
+// The signals that end a program of cepheusctl.
 #pragma once
 
 #include <csignal>
