@@ -14,8 +14,7 @@
 
 namespace cepheus::sim {
 
-// The faults of every cable: a phase of faults, then calm in which all must end
-// well.
+// The faults of every cable: a phase of faults, then calm in which all must end well.
 struct Faults {
   double loss = 0;  // probabilities per frame and cable
   double duplicate = 0;

@@ -1,5 +1,5 @@
-// The driver that moves a one-armed interface's frames: the kernel's packet sockets (packet_socket.h), or DPDK
-// where it is built in (dpdk_driver.h).
+// The driver that moves a one-armed interface's frames: the kernel's packet sockets
+// (packet_socket.h), or DPDK where it is built in (dpdk_driver.h).
 //
 // Received frames are read where they lie, one after the other; frames to be sent gather until
 // kick(). Not thread-safe.
