@@ -5,10 +5,10 @@
 //     -> kActive
 //
 // Retried until `timeout`, which covers both steps, or until `silence`, for the members that are
-// missing only; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error() names
-// who refused or was missing. Switches merge CONFIRMs: one names many. Members that no switch may
-// ever have named the group to are told as well, by GIVE_UP, which needs no table. While active,
-// REFRESH keeps the switches' tables from ageing.
+// missing only; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered
+// and error() names who refused or was missing. Switches merge CONFIRMs: one names many. Members
+// that no switch may ever have named the group to are told as well, by GIVE_UP, which needs no
+// table. While active, REFRESH keeps the switches' tables from ageing.
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
 // COMPLAIN or the owner's ask() make the leader look who holds the group up, again and again until

@@ -11,10 +11,10 @@
 //
 // One call of the device under the state lock may take long. A queue pair goes to RTR only once the
 // kernel has found its neighbour: a second at most, if nobody answers. On the emulated NIC, which
-// looks for none, 457 changes to RTR took 2 us in the median and 48 us at most. The change is one step of its
-// group's registration: between its parts no other thread may fail the group or destroy it. Other
-// calls on this context wait meanwhile. No group is lost by that: switches wait 5 s for a member's
-// sign of life. A program that can't wait gives the groups a context of their own.
+// looks for none, 457 changes to RTR took 2 us in the median and 48 us at most. The change is one
+// step of its group's registration: between its parts no other thread may fail the group or destroy
+// it. Other calls on this context wait meanwhile. No group is lost by that: switches wait 5 s for a
+// member's sign of life. A program that can't wait gives the groups a context of their own.
 #pragma once
 
 #include <array>

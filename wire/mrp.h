@@ -53,8 +53,9 @@ enum class MrpType : std::uint8_t {
   kRemove = 17,     // sender -> switches -> receivers: forget the group, or those it names
 };
 
-// All but HELLO are addressed to the McstID, from host to switch and from switch to switch: one rule in a
-// network steers them. The last switch puts in the address of the host, and of the process there.
+// All but HELLO are addressed to the McstID, from host to switch and from switch to switch: one
+// rule in a network steers them. The last switch puts in the address of the host, and of the
+// process there.
 constexpr bool is_for_leader(MrpType type) {
   return type == MrpType::kConfirm || type == MrpType::kReject || type == MrpType::kReport ||
          type == MrpType::kComplain;

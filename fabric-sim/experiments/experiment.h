@@ -1,5 +1,6 @@
-// An experiment: a figure or a number of a paper, measured again on virtual time with the engines that run live. The page
-// docs/experiments/NAME.md says what was simulated, and where that differs from the paper and why.
+// An experiment: a figure or a number of a paper, measured again on virtual time with the engines
+// that run live. The page docs/experiments/NAME.md says what was simulated, and where that differs
+// from the paper and why.
 #pragma once
 
 #include <span>

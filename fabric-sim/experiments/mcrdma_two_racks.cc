@@ -1,4 +1,5 @@
-// MC-RDMA's testbed: a host writes to one in its rack and to one in another, several messages at a time.
+// MC-RDMA's testbed: a host writes to one in its rack and to one in another, several messages at a
+// time.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -112,7 +113,8 @@ struct LossyRun {
 
 LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std::size_t messages) {
   net::Topology topology = two_racks_of_four();
-  // From the sender's rack to the switch between the racks: what goes to the near receiver never comes by.
+  // From the sender's rack to the switch between the racks: what goes to the near receiver never
+  // comes by.
   for (net::TrunkSpec& trunk : topology.trunks) {
     if (trunk.a == topology.hosts[kA1].switch_index) trunk.ab.loss = loss;
     if (trunk.b == topology.hosts[kA1].switch_index) trunk.ba.loss = loss;

@@ -9,8 +9,8 @@
 
 namespace cepheus::sim {
 
-// Messages of a queue pair that may be posted at once, each way: more bytes than a round trip over full
-// queues carries, if they are large.
+// Messages of a queue pair that may be posted at once, each way: more bytes than a round trip over
+// full queues carries, if they are large.
 inline constexpr std::uint32_t kPostedMessages = 16;
 
 // Sends messages in order. As many as there is room for are posted at once, more wait.

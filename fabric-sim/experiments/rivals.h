@@ -13,7 +13,8 @@ namespace cepheus::sim {
 // The root sends to each; all at once.
 Schedule fan_out(std::size_t ranks, std::uint64_t bytes);
 
-// Each rank to the next, slice by slice: pipelined. HPL's increasing ring, and Open MPI's chain of fan-out 1.
+// Each rank to the next, slice by slice: pipelined. HPL's increasing ring, and Open MPI's chain of
+// fan-out 1.
 Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
 
 // Whole, one child after the other.
@@ -23,7 +24,8 @@ enum class Tree {
 };
 Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, Tree tree = Tree::kFarFirst);
 
-// HPL's long: the data is spread in equal parts over the ranks down a binomial tree, then rolls round the ring.
+// HPL's long: the data is spread in equal parts over the ranks down a binomial tree, then rolls
+// round the ring.
 Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes);
 
 // RDMC's: in round t every rank meets its partner along dimension t of a hypercube, modulo its

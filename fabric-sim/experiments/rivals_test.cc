@@ -1,4 +1,5 @@
-// Every rival against its closed-form bound: links that are the only limit, and messages much longer than a round trip.
+// Every rival against its closed-form bound: links that are the only limit, and messages much
+// longer than a round trip.
 #include "fabric-sim/experiments/rivals.h"
 
 #include <gtest/gtest.h>

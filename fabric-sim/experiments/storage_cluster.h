@@ -1,4 +1,5 @@
-// Block storage in a fat-tree: clients that read from and write to three replicas of what they store (MC-RDMA VII-E).
+// Block storage in a fat-tree: clients that read from and write to three replicas of what they
+// store (MC-RDMA VII-E).
 #pragma once
 
 #include <deque>
@@ -21,11 +22,13 @@ struct StoragePlan {
   std::size_t requests = 1000;  // of all clients; every second one reads, at random
 };
 
-// Each client's requests come as a Poisson process. A write goes to the group's primary, which sends it to the two
-// other replicas when it has it; a read asks any of the three, which sends the data.
+// Each client's requests come as a Poisson process. A write goes to the group's primary, which
+// sends it to the two other replicas when it has it; a read asks any of the three, which sends the
+// data.
 class StorageCluster {
  public:
-  // The same seed makes the same requests, whatever the way. The network has clients + three pods of hosts.
+  // The same seed makes the same requests, whatever the way. The network has clients + three pods
+  // of hosts.
   StorageCluster(Testbed& testbed, ReplicationWay way, const StoragePlan& plan,
                  const MessageSizes& sizes, std::uint64_t seed);
   ~StorageCluster();

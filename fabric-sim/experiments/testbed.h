@@ -1,4 +1,5 @@
-// A fabric for measurements on virtual time: what is not measured (payload bytes, ICRCs, checks, traces, HELLOs) is off.
+// A fabric for measurements on virtual time: what is not measured (payload bytes, ICRCs, checks,
+// traces, HELLOs) is off.
 #pragma once
 
 #include <functional>
@@ -10,8 +11,8 @@
 
 namespace cepheus::sim {
 
-// Where nothing is lost and queues are as long as they get: longer than any of them, so that nobody sends
-// again what only waits.
+// Where nothing is lost and queues are as long as they get: longer than any of them, so that nobody
+// sends again what only waits.
 inline constexpr wire::Duration kNoTimeout = std::chrono::seconds(1);
 
 struct TestbedConfig {
@@ -62,8 +63,8 @@ class Testbed {
   std::size_t memory_size_;
 };
 
-// The papers' links: 100 Gb/s and 1 us unless they say otherwise, and queues that never overflow, as with
-// priority flow control.
+// The papers' links: 100 Gb/s and 1 us unless they say otherwise, and queues that never overflow,
+// as with priority flow control.
 net::LinkConfig paper_link(double gigabits = 100,
                            wire::Duration delay = std::chrono::microseconds(1));
 

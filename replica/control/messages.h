@@ -4,8 +4,9 @@
 //     | length, 4 B    | type   | body            |     length: of type and body
 //     +----------------+--------+-----------------+
 //
-// The replica begins with a challenge; the other end says who it is; the replica welcomes or refuses it. Then come
-// questions and answers. Everything is of a fixed layout, whose version is in challenge and hello.
+// The replica begins with a challenge; the other end says who it is; the replica welcomes or
+// refuses it. Then come questions and answers. Everything is of a fixed layout, whose version is in
+// challenge and hello.
 #pragma once
 
 #include <array>
@@ -82,13 +83,14 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-// How the group multicasts that writes go by: as Cepheus, or as MC-RDMA with the writer as its one sender.
+// How the group multicasts that writes go by: as Cepheus, or as MC-RDMA with the writer as its one
+// sender.
 enum class Multicast : std::uint8_t { kCepheus, kMcRdma };
 const char* to_string(Multicast multicast);  // "cepheus", "mcrdma"
 std::optional<Multicast> multicast_of(std::string_view name);
 
-// A request, with kJoin the writer's end of the connection for reads and copies and what the group is to be, with kPing
-// how far copies are.
+// A request, with kJoin the writer's end of the connection for reads and copies and what the group
+// is to be, with kPing how far copies are.
 struct RequestMessage {
   Request request;
   RcName rc{};

@@ -14,7 +14,8 @@ class Return : public Volume {
     writer->on_disconnected(now, 2, todo);
     run();
   }
-  // Control connections live, or are there again at once. Returns how many groups had the third replica.
+  // Control connections live, or are there again at once. Returns how many groups had the third
+  // replica.
   unsigned pass(Duration time) {
     const std::size_t before = log.size();
     for (const Instant end = now + time; now < end;) {

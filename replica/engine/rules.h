@@ -1,4 +1,5 @@
-// The rules that keep a volume's promises, each to be switched off by whoever wants to see what it is for.
+// The rules that keep a volume's promises, each to be switched off by whoever wants to see what it
+// is for.
 #pragma once
 
 namespace cepheus::replica {

@@ -194,8 +194,9 @@ class Writer {
   Config config_;
   bool is_confirmed_ = false;
   Config on_record_;  // the last one that was
-  // Of the configuration that was found, if not all whom it names had it on record: it goes on record
-  // with all of them before this writer's own first one, `first_`, and until then none may be given up.
+  // Of the configuration that was found, if not all whom it names had it on record: it goes on
+  // record with all of them before this writer's own first one, `first_`, and until then none may
+  // be given up.
   Members unsettled_, first_;
   std::optional<unsigned> growing_;  // who is new in config_ while it is not confirmed
   std::vector<Peer> peers_;

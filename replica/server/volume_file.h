@@ -1,9 +1,9 @@
 // A replica's data: a file, and memory that the NIC reads and writes.
 //
-// By default the memory is the file's pages: the kernel writes them back, flush() waits for that, and they outlive the
-// program. Or it is memory of the program's own, read once, which only flush() writes back, past the page cache: what a NIC
-// that refuses a mapped file needs. All of the file's blocks are allocated when it is opened: a disk that is full
-// later has no way to say so to a NIC.
+// By default the memory is the file's pages: the kernel writes them back, flush() waits for that,
+// and they outlive the program. Or it is memory of the program's own, read once, which only flush()
+// writes back, past the page cache: what a NIC that refuses a mapped file needs. All of the file's
+// blocks are allocated when it is opened: a disk that is full later has no way to say so to a NIC.
 #pragma once
 
 #include <span>
@@ -36,8 +36,8 @@ class VolumeFile {
   std::span<std::uint8_t> data() const { return data_; }
   // What is in memory outlives the program.
   bool outlives_program() const { return cache_ == Cache::kPage; }
-  // What is in memory when it begins is on disk when it returns; an errno. On any thread. `chunks`, of `bytes`
-  // each: outside them memory and disk are alike.
+  // What is in memory when it begins is on disk when it returns; an errno. On any thread. `chunks`,
+  // of `bytes` each: outside them memory and disk are alike.
   int flush(const ChunkBitmap& chunks, std::uint32_t bytes) const;
 
  private:

@@ -12,8 +12,8 @@ namespace {
 enum CheckExit { kAlike = 0, kDiffers = 1, kUnknown = 2 };
 
 constexpr std::uint64_t kAtOnce = 16 << 20;  // what a replica makes digests of in one answer
-// A write is on its way to all for microseconds, and for a second if one of them dies: what differs for longer than
-// that, while nobody changes it, is different.
+// A write is on its way to all for microseconds, and for a second if one of them dies: what differs
+// for longer than that, while nobody changes it, is different.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 constexpr unsigned kLooksAlike = 4;
 constexpr unsigned kMostLooks = 20;

@@ -1,4 +1,5 @@
-// Between the callers' threads and the volume's own: requests with their bounce buffers, as many as may be under way.
+// Between the callers' threads and the volume's own: requests with their bounce buffers, as many as
+// may be under way.
 #pragma once
 
 #include <cepheus/volume.h>
@@ -16,7 +17,8 @@
 
 namespace cepheus::replica {
 
-// Memory that is registered with the NIC once, and given out in pages to requests: their data on its way.
+// Memory that is registered with the NIC once, and given out in pages to requests: their data on
+// its way.
 class BounceArena {
  public:
   static constexpr std::size_t kPage = 4096;
@@ -58,8 +60,8 @@ class RequestQueue {
 
   std::span<std::uint8_t> memory() const { return arena_.all(); }
 
-  // --- Callers. 0, -EAGAIN, -ESTALE, -ECANCELED; waits for room unless told not to. Its data is copied. True in
-  // `is_first`: the volume's thread has to be woken.
+  // --- Callers. 0, -EAGAIN, -ESTALE, -ECANCELED; waits for room unless told not to. Its data is
+  // copied. True in `is_first`: the volume's thread has to be woken.
   int submit(const IoRequest& io, void* user, bool may_wait, cepheus_volume_done_t done, void* arg,
              bool& is_first);
 

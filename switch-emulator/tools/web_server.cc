@@ -30,8 +30,9 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-// A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing
-// more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in the kernel.
+// A reader of events holds a worker, and for its two seconds of patience so does whoever says
+// nothing more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in
+// the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
 constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64};
 constexpr std::chrono::milliseconds kBetweenViews{500};
