@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Shards, Seeds, testing::Range<std::uint64_t>(0, 8));
 TEST(SeedsWithIncidents, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(1500, "--incidents", {.incidents = true});
   EXPECT_GT(seen.evicted, 100u);  // two groups in three evict their dead
-  EXPECT_GT(seen.gave_up, 40u);  // their leaders died in silence
+  EXPECT_GT(seen.gave_up, 40u);   // their leaders died in silence
   EXPECT_GT(seen.spoofed, 1000u);
 }
 
