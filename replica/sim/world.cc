@@ -173,7 +173,7 @@ void World::lose_power(bool with_writer) {
 }
 
 // Flushed data must be left somewhere: on another one in sync, whose disk is not a new one, too.
-bool World::may_replace_disk(unsigned replica) const {
+bool World::has_another_in_sync(unsigned replica) const {
   for (unsigned r = 0; r < plan.replicas; ++r) {
     if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {
       return true;
@@ -228,12 +228,14 @@ void World::befall(const Fault& fault) {
       }
       break;
     case Fault::Kind::kNewDisk:
-      if (may_replace_disk(fault.replica)) replica.replace_disk();
+      if (has_another_in_sync(fault.replica)) replica.replace_disk();
       break;
     case Fault::Kind::kHungDisk:
       replica.hang_disk(until, fault.step != 1, fault.step != 2);
       break;
     case Fault::Kind::kRefused:
+      // The volume waits for the last one in sync, whatever the fabric does.
+      if (!has_another_in_sync(fault.replica)) break;
       refused = Members::only(fault.replica);
       if (replica.is_up()) replica.crash(false);
       break;

@@ -231,7 +231,7 @@ class World {
   void pump_up(Link& link);
   void befall(const Fault& fault);
   void lose_power(bool with_writer);
-  bool may_replace_disk(unsigned replica) const;
+  bool has_another_in_sync(unsigned replica) const;
   void settle();
   void mend_disks();
   bool end_requests();
