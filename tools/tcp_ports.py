@@ -1,14 +1,25 @@
 """TCP ports of programs that tests start."""
 
 import pathlib
+import random
 import socket
+
+
+# Below the ports that the kernel gives to connections (net.ipv4.ip_local_port_range): between a
+# program's question for a port and its use no connection of another program takes it.
+PORTS = range(10_000, 32_768)
 
 
 def free_port():
     """A TCP port for a program's own exchange of addresses."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def is_listening(port):
