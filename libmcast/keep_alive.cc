@@ -65,7 +65,8 @@ void KeepAlive::run() {
     const wire::Duration rest =
         std::clamp(next - wire::monotonic_now(), wire::Duration(0), kLongestSleep);
     std::unique_lock lock(mutex_);
-    if (next == wire::kNever && !is_wanted_) {
+    if (next == wire::kNever) {
+      if (is_wanted_ && !stop_) continue;
       has_ended_ = true;
       return;
     }

@@ -1,5 +1,6 @@
 """TCP ports of programs that tests start."""
 
+import errno
 import pathlib
 import random
 import socket
@@ -17,7 +18,9 @@ def free_port():
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
                 continue
         return port
 

@@ -43,8 +43,8 @@ class Return : public Volume {
     ASSERT_EQ(all(Kind::kWrite).back().io.id, id);
     write_is_everywhere(all(Kind::kWrite).back());
   }
-  void fail_group() {
-    writer->on_group_failed(now, all(Kind::kForm).back().generation, {}, todo);
+  void fail_group(bool all_answer = true) {
+    writer->on_group_failed(now, all(Kind::kForm).back().generation, {}, all_answer, todo);
     run();
   }
 };
@@ -89,6 +89,39 @@ TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
   fail_group();
   pass(100ms);
   EXPECT_EQ(writer->group(), Members::of_bits(0b011));
+}
+
+// The writer's own port was down, or the whole fabric.
+TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWhereNobodyAnswers) {
+  write_everywhere(1);
+  pass(600ms);
+  ASSERT_EQ(writer->lacking(2), 1u);
+  for (int i = 0; i < 5; ++i) {
+    fail_group(false);
+    pass(100ms);
+    EXPECT_EQ(writer->group(), Members::all(3));
+    EXPECT_EQ(writer->lacking(2), 1u);
+  }
+}
+
+TEST_F(Return, OfTwoReplicasIsOneAfterTheOther) {
+  writer->on_disconnected(now, 1, todo);
+  run();
+  refused = Members::only(2);
+  pass(20s);
+  EXPECT_TRUE(writer->is_in_sync(1));
+  EXPECT_FALSE(writer->is_in_sync(2));
+}
+
+TEST_F(Return, WaitsNoLongerForConnectionsThatBreakMeanwhile) {
+  refused = Members::only(2);
+  EXPECT_EQ(pass(8s), 4u);
+  refused = {};
+  for (int i = 0; i < 20; ++i) {
+    lose_third();
+    pass(500ms);
+  }
+  EXPECT_TRUE(writer->is_in_sync(2)) << "8 s after the last return that failed";
 }
 
 }  // namespace

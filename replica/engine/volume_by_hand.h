@@ -54,7 +54,7 @@ class Volume : public testing::Test {
           if ((action.members & refused).empty()) {
             writer->on_formed(now, action.generation, todo);
           } else {
-            writer->on_group_failed(now, action.generation, suspects, todo);
+            writer->on_group_failed(now, action.generation, suspects, suspects.empty(), todo);
           }
         }
       }

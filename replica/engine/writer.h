@@ -31,8 +31,10 @@ class Writer {
   void on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out);
   // All members have joined and been registered.
   void on_formed(Instant now, std::uint64_t generation, WriterActions& out);
-  // `suspects`: who is known to be the reason; none, if it is not known.
-  void on_group_failed(Instant now, std::uint64_t generation, Members suspects, WriterActions& out);
+  // `suspects` are known to be the reason. Without any, `all_answer` says that every member could be
+  // read from; else this host, or the whole fabric, may be cut off.
+  void on_group_failed(Instant now, std::uint64_t generation, Members suspects, bool all_answer,
+                       WriterActions& out);
   // Every member of the group that the write was posted to has it; in the order of posting.
   void on_written(Instant now, std::uint64_t attempt, WriterActions& out);
   void on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions& out);

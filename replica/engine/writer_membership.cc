@@ -260,6 +260,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   Peer& peer = peers_[replica];
   if (!peer.is_connected) return;
   // Each return that fails has held requests up: the next one comes later.
+  const bool was_wanted = wanted().has(replica);
   if (peer.is_syncing) {
     peer.rejoin = std::min(2 * peer.rejoin, settings_.rejoin_most);
   } else if (config_.members.has(replica)) {
@@ -267,7 +268,8 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   }
   peer.is_connected = peer.has_promised = false;
   peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
-  peer.rejoin_at = now + peer.rejoin;
+  peer.rejoin_at =
+      was_wanted ? now + peer.rejoin : std::max(peer.rejoin_at, now + settings_.rejoin);
   out.push_back({Kind::kHangUp, replica});
   if (phase_ == Phase::kAcquiring || has_ended()) return;
   if (has_group_ && group_.has(replica)) drop_group(out);
@@ -321,6 +323,10 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         }
         continue;
       }
+      // One after the other: if the fabric refuses one of them, the group's failure names it.
+      if (std::ranges::any_of(peers_, [](const Peer& p) { return p.is_syncing && !p.has_todo; })) {
+        break;
+      }
       peer.is_syncing = true;
       tell_marks(r, out);
     }
@@ -361,10 +367,12 @@ Members Writer::doubtful(Instant now) const {
 }
 
 void Writer::on_group_failed(Instant now, std::uint64_t generation, Members suspects,
-                             WriterActions& out) {
+                             bool all_answer, WriterActions& out) {
   if (!has_group_ || generation != generation_) return;
-  if (suspects.empty() && settings_.rules.evict_refused) suspects = doubtful(now);
-  in_a_row_until_ = suspects.empty() ? now + kInARow : Instant();
+  if (all_answer) {
+    if (settings_.rules.evict_refused) suspects = doubtful(now);
+    in_a_row_until_ = suspects.empty() ? now + kInARow : Instant();
+  }
   drop_group(out);
   form_at_ = now + settings_.reform;
   for (unsigned r = 0; r < settings_.replicas; ++r) {

@@ -120,7 +120,7 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   submit(IoKind::kWrite, 2, 2);
   submit(IoKind::kWrite, 3, 2);
   log.clear();
-  writer->on_group_failed(now, 1, {}, todo);
+  writer->on_group_failed(now, 1, {}, true, todo);
   run();
   EXPECT_TRUE(all(Kind::kWrite).empty());
   now += 1s;

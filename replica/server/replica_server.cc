@@ -102,6 +102,7 @@ void ReplicaServer::stop() {
 
 wire::Result<void> ReplicaServer::run() {
   while (!stop_asked_ && disk_error_ == 0) wait();
+  data_path_.fence();  // the disk may hang
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (const int error = flush_worker_->finish()) {
     disk_error_ = error;

@@ -202,7 +202,7 @@ void WriterHost::form(const WriterAction& action) {
   }
   after(5ms, [this, group = group_] {
     if (group_ != group || group->is_dropped || group->is_formed) return;
-    handle(&Writer::on_group_failed, group->generation, group->joining);
+    handle(&Writer::on_group_failed, group->generation, group->joining, false);
   });
 }
 
@@ -216,7 +216,7 @@ void WriterHost::drop() {
 
 void WriterHost::fail_group() {
   if (!is_up() || !group_ || group_->is_dropped) return;
-  handle(&Writer::on_group_failed, group_->generation, Members{});
+  handle(&Writer::on_group_failed, group_->generation, Members{}, true);
 }
 
 void WriterHost::write(const WriterAction& action) {
@@ -253,7 +253,7 @@ void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
     after(world_.soon(5000), [this, group, replica] {
       if (group_ != group || group->is_dropped) return;
       const Members suspects = world_.random.chance(0.5) ? Members::only(replica) : Members{};
-      handle(&Writer::on_group_failed, group->generation, suspects);
+      handle(&Writer::on_group_failed, group->generation, suspects, suspects.empty());
     });
     return;
   }

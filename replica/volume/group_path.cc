@@ -312,9 +312,9 @@ void GroupPath::suspect(wire::Instant now, const std::string& why) {
   }
 }
 
-void GroupPath::fail(Members suspects) {
+void GroupPath::fail(Members suspects, bool all_answer) {
   state_ = State::kFailed;
-  events_.push_back({Event::Kind::kFailed, generation_, false, suspects});
+  events_.push_back({Event::Kind::kFailed, generation_, all_answer, suspects});
 }
 
 bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
@@ -344,7 +344,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
   }
   if (state_ == State::kProbing && (probing_.empty() || now >= until_)) {
     // If nobody can be reached, it is this host that is cut off.
-    fail(probing_ == members_ ? Members{} : probing_);
+    fail(probing_ == members_ ? Members{} : probing_, probing_.empty());
   }
   const bool worked = found > 0 || !events_.empty();
   out.insert(out.end(), events_.begin(), events_.end());

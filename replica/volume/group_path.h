@@ -19,7 +19,7 @@ class GroupPath {
     enum class Kind { kFormed, kFailed, kWritten, kRead, kCopied };
     Kind kind;
     std::uint64_t what = 0;  // kFormed, kFailed: the generation; others: the attempt
-    bool ok = true;          // kRead
+    bool ok = true;          // kRead; kFailed: all members answer
     Members members{};       // kFailed: suspects; kCopied: those that failed
   };
 
@@ -102,7 +102,7 @@ class GroupPath {
   void on_completion(const ibv_wc& wc);
   void end_copy();
   void suspect(wire::Instant now, const std::string& why);
-  void fail(Members suspects);
+  void fail(Members suspects, bool all_answer = false);
   bool all_are_members() const;
   std::uint8_t* probe_place(unsigned replica) const;
 

@@ -295,7 +295,7 @@ bool Volume::look_at_group(wire::Instant now) {
         engine_->on_formed(now, event.what, actions_);
         break;
       case GroupPath::Event::Kind::kFailed:
-        engine_->on_group_failed(now, event.what, event.members, actions_);
+        engine_->on_group_failed(now, event.what, event.members, event.ok, actions_);
         break;
       case GroupPath::Event::Kind::kWritten:
         engine_->on_written(now, event.what, actions_);

@@ -262,7 +262,10 @@ void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) co
     const UniqueFd file = is_old ? open_report(entry.name, O_RDWR) : UniqueFd();
     if (file.is_open() && !is_held(file.get())) {
       // The last change may be its beginning: nobody knows when it died, so it is kept from now on.
-      if (!end_for_the_dead(file.get())) {
+      struct stat now_found {};
+      const bool is_found_again =
+          fstat(file.get(), &now_found) == 0 && changed_at(now_found) != entry.changed;
+      if (!is_found_again && !end_for_the_dead(file.get())) {
         unlinkat(fd_.get(), entry.name.c_str(), 0);
         continue;
       }
