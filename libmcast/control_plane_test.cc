@@ -158,6 +158,29 @@ TEST_F(ControlPlaneTest, WithAKeySignsWhatItSaysAndHearsOnlyWhatIsSigned) {
   EXPECT_EQ(wire_.from_host.size(), 1u);
 }
 
+TEST(KeepAlive, WorksOnceMoreIfItIsWantedWhileItFindsNothingDue) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_ready = false;
+  int calls = 0;
+  KeepAlive thread([&] {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return is_ready; });
+    const bool is_first = ++calls == 1;
+    changed.notify_all();
+    lock.unlock();
+    if (is_first) thread.start();
+    return wire::kNever;
+  });
+  thread.start();
+  std::unique_lock lock(mutex);
+  is_ready = true;
+  changed.notify_all();
+  EXPECT_TRUE(changed.wait_for(lock, 10s, [&] { return calls == 2; }));
+  lock.unlock();
+  thread.stop();
+}
+
 TEST(KeepAlive, WorksUntilNothingIsDueAndCanStartAgain) {
   std::mutex mutex;
   std::condition_variable worked;
