@@ -33,6 +33,12 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.changes, result.seeds / 20);
 }
 
+// It has two units. The root's messages to the dead rank failed in the first one.
+TEST(SimulatedJob, ARootThatLosesAChildSendsTheOthersAllUnits) {
+  const auto outcome = run_seed(20783005494);
+  EXPECT_FALSE(outcome.failure.has_value()) << *outcome.failure;
+}
+
 class FailoverRule : public testing::TestWithParam<std::string> {};
 
 // Where the search begins: some rules need a rare job.

@@ -19,7 +19,7 @@ void TreeOperation::begin(const Call& call) {
   started_ = false;
   here_ = 0;
   is_refused_ = false;
-  refusal_ = Code::kDone;
+  refusal_ = unsent_ = Code::kDone;
 }
 
 void TreeOperation::finish() {
@@ -46,14 +46,21 @@ Code TreeOperation::start() {
   return rc;
 }
 
+// A child may be gone: the others get all segments of all units. Else they would take those of a
+// later broadcast for the missing ones.
+void TreeOperation::send(const void* data, size_t size, int child, Tag tag) {
+  note_unsent(sends_.send(data, size, child, tag, *call_.team));
+}
+
+void TreeOperation::note_unsent(Code rc) {
+  if (unsent_ == Code::kDone) unsent_ = rc;
+}
+
 Code TreeOperation::pass_on() {
-  Code rc = Code::kDone;
-  Tree{position_of(call_)}.children([&](int rank) {
-    if (rc == Code::kDone)
-      rc = sends_.send(memory(here_), segment_bytes(here_), rank, Tag::kTree, *call_.team);
-  });
+  Tree{position_of(call_)}.children(
+      [&](int child) { send(memory(here_), segment_bytes(here_), child, Tag::kTree); });
   ++here_;
-  return rc;
+  return Code::kDone;
 }
 
 // The ranks below get an empty message for each segment that they lack, and then the reason `why`.
@@ -62,14 +69,11 @@ Code TreeOperation::refuse(Code why) {
   refusal_ = why;
   const size_t lacking = segments() - here_;
   here_ = segments();
-  Code rc = Code::kDone;
-  Tree{position_of(call_)}.children([&](int rank) {
-    for (size_t i = 0; i < lacking && rc == Code::kDone; ++i)
-      rc = sends_.send(nullptr, 0, rank, Tag::kTree, *call_.team);
-    if (rc == Code::kDone)
-      rc = sends_.send(&refusal_, sizeof refusal_, rank, Tag::kRefusal, *call_.team);
+  Tree{position_of(call_)}.children([&](int child) {
+    for (size_t i = 0; i < lacking; ++i) send(nullptr, 0, child, Tag::kTree);
+    send(&refusal_, sizeof refusal_, child, Tag::kRefusal);
   });
-  return rc;
+  return Code::kDone;
 }
 
 // The next segment, or the reason why none comes.
@@ -100,13 +104,14 @@ Code TreeOperation::progress(Actions&) {
   if (rc != Code::kDone) return rc;
   Code error = Code::kDone;
   if (!sends_.test(error) || !has_received_all()) return Code::kPending;
-  if (error != Code::kDone) return error;
+  note_unsent(error);
   if (refusal_ == Code::kTruncated)
     return refusal_;  // counts differ: there may be no next unit here
   if (refusal_ != Code::kDone)
     call_.payload->fail(refusal_);
   else if (!call_.is_root())
     call_.payload->unpack(call_.offset, window_, call_.length);
+  if (unsent_ != Code::kDone) call_.payload->fail(unsent_);
   return Code::kDone;
 }
 

@@ -28,6 +28,8 @@ class TreeOperation final : public Operation {
 
  private:
   Code start();
+  void send(const void* data, size_t size, int child, Tag tag);
+  void note_unsent(Code rc);
   Code pass_on();
   Code take();
   Code refuse(Code why);
@@ -50,6 +52,7 @@ class TreeOperation final : public Operation {
   bool is_refused_ = false;     // from above
   Code refusal_ = Code::kDone;  // why the ranks below get no more data
   Messages reason_;             // of those above
+  Code unsent_ = Code::kDone;   // the first failure of a message to a child
 };
 
 }  // namespace cepheus::coll
