@@ -21,6 +21,14 @@ void* operator new(std::size_t bytes) {
   held += malloc_usable_size(memory);
   return memory;
 }
+// std::stable_partition calls it; AddressSanitizer's own would not go with the operator delete here.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return ::operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 // GCC inlines one of the two and takes them for strangers.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void operator delete(void* memory) noexcept {
