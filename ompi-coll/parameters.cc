@@ -61,8 +61,8 @@ std::vector<Parameter> all_parameters() {
        "How long the switches and members have to confirm a group; 0: 20000, in mode try also "
        "1000 after their last answer"},
       {"watchdog_ms", OPAL_INFO_LVL_5, &p.watchdog_ms,
-       "A group is given up when no send completes for so long and nobody who is waited for "
-       "answers; 0: 2000, in mode require, which has no other way, 8000; never shorter than the "
+       "A group is given up when no send completes for so long and no awaited member answers; "
+       "0: 2000, in mode require, which has no other way, 8000; never shorter than the "
        "device's own time-out and retries take (8600 on the kernel's Soft-RoCE)"},
       {"safeguard_threshold", OPAL_INFO_LVL_5, &p.safeguard_threshold,
        "Mode try: give multicast up for a size class of broadcasts if they take longer by more "

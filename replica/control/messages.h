@@ -4,7 +4,7 @@
 //     | length, 4 B    | type   | body            |     length: of type and body
 //     +----------------+--------+-----------------+
 //
-// The replica begins with a challenge; the other end says who it is; the replica welcomes or
+// The replica begins with a challenge; the other end names itself; the replica welcomes or
 // refuses it. Then come questions and answers. Everything is of a fixed layout, whose version is in
 // challenge and hello.
 #pragma once

@@ -141,7 +141,7 @@ TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
 }
 
 // Sent under whatever key, a copy that is held back would be taken once the announcement has come.
-TEST(AnnouncedWrite, WhoseAnnouncementWasLostWaitsForIt) {
+TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   auto net = make_pair_of_switches(true, per_request);
   net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 0"; };
   net->announce(0, 0, targets(4, 1));

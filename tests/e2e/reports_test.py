@@ -166,7 +166,7 @@ class Reports(EndToEnd):
 
     def test_a_full_dev_shm_is_left_to_others(self):
         if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("unshare -m is not permitted: no small file system to fill")
+            self.skipTest("SKIPPED: unshare -m is not permitted: no small file system to fill")
         where = self.directory / "small"
         where.mkdir()
         # Each rank's own: 8 MiB, of which 1 is left.
