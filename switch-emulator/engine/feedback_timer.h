@@ -58,12 +58,14 @@ class FeedbackTimer {
   bool on_min(Psn min);
   // The receiver takes nothing yet.
   void on_unready(PathNo path) { paths_[path].is_unready = true; }
+  // The source has waited, and repeats to the path the packet that it lacks first.
+  void on_repeat(PathNo path) { paths_[path].is_unready = false; }
 
   // Has a packet that must be acknowledged gone out, and some path has not acknowledged it?
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if nothing comes until then. `patient`: rule ask_patience.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
-  // Has one of the slowest paths answered RNR, and acknowledged nothing since?
+  // Has one of the slowest paths answered RNR, and does the source still wait for it?
   bool awaits_receiver(const Turn& turn) const;
   // What the slowest paths lack is requested.
   void on_request(Instant now, const Turn& turn);
@@ -74,7 +76,7 @@ class FeedbackTimer {
  private:
   struct PathTimer {
     RoundTrip trip;
-    bool is_unready = false;  // it answered RNR, and has acknowledged nothing since
+    bool is_unready = false;  // it answered RNR, and the source has not repeated the packet since
   };
   // A packet whose round trips are measured.
   struct Sample {

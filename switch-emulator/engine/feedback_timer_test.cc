@@ -119,6 +119,19 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
   EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
 }
 
+TEST_F(OverdueFeedback, IsAskedForWhenTheRepeatAfterAnRnrWasLost) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->rnr(3, 1, 20);
+  net->advance(1s);
+  net->data(0, 1);  // lost on its way to host 3
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
+}
+
 // As rdma_rxe may: a NAK follows the RNR NAK, and raises nothing.
 TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
   net->data(0, 1);

@@ -163,7 +163,10 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
     const bool is_lacking = !repeat || lacks(group, i, psn);
     if (i == group.turn.source() || (!is_lacking && (!to_all || path.is_host))) continue;
     wanted += is_lacking;
-    if (repeat && psn == group.turn.acked(i) + 1) group.evidence[i].unanswered.note(call.now);
+    if (repeat && psn == group.turn.acked(i) + 1) {
+      group.evidence[i].unanswered.note(call.now);
+      if (!group.turn.awaits_handover()) group.feedback_timer->on_repeat(i);
+    }
     if (!copies.send(call, group, i, packet, turn, psn)) continue;
     ++group.stats.copies;
   }
