@@ -100,6 +100,25 @@ TEST_F(Fetch, ALostResponseIsAskedAgainFromThereOn) {
   EXPECT_TRUE(same(kResult, 0, 256 * 4));
 }
 
+// The second loss shows by the second answer to the requests behind it, long before a time-out.
+TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreAskedForFourTimes) {
+  for (std::uint64_t id = 1; id <= 3; ++id) a_.read(id, kResult, 100, b_, 0);
+  for (int round = 0; round < 5; ++round) {
+    const auto requests = a_.transmit_all();
+    ASSERT_EQ(requests.size(), 3u) << "round " << round;
+    b_.hear(requests);
+    auto answers = b_.transmit_all();
+    ASSERT_EQ(answers.size(), 3u);
+    answers.erase(answers.begin());
+    a_.hear(answers);
+  }
+  EXPECT_THAT(a_.transmit_all(), IsEmpty()) << "the other retries are left to time-outs";
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
+  hosts_.pass_deadline();
+  hosts_.exchange();
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
   b_.receive(7, 0x50000, 100);
   a_.read(1, kResult, 10, b_, 0);

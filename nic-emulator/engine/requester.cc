@@ -27,7 +27,8 @@ void Requester::reset() {
 
 void Requester::forget_progress() {
   cursor_ = queue_.head();
-  probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
+  probing_ = waits_for_receiver_ = local_failure_ = false;
+  missed_results_ = 0;
   fetches_in_flight_ = 0;
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
@@ -177,7 +178,7 @@ void Requester::on_timer(Instant now) {
   if (now < ack_deadline_) return;
   counters_.add(Counter::kAckTimeouts);
   ++timeouts_in_a_row_;
-  missed_result_ = false;
+  missed_results_ = 0;
   // One packet probes: mostly it was the answer that got lost, or came late, and a whole window
   // would be sent for nothing.
   probing_ = true;

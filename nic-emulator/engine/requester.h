@@ -84,7 +84,7 @@ class Requester {
   }
   bool advance_to(Instant now, std::uint64_t una, NicOutput& out);
   void on_progress(Instant now);
-  void on_missing_result();
+  void on_missing_result(std::uint64_t packet);
   std::optional<WcStatus> place_result(const wire::RoceHeaders& headers, std::uint64_t packet,
                                        std::span<const std::uint8_t> data) const;
   void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out);
@@ -114,7 +114,8 @@ class Requester {
   std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
   std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
   std::uint64_t often_until_ = 0;           // packet; ACKs are asked for more often before
-  bool missed_result_ = false;              // asked again for `una_` already; until progress
+  int missed_results_ = 0;                  // requests for `una_` again, since the last progress
+  std::uint64_t last_behind_missing_ = 0;   // packet of the last response behind a missing result
   std::optional<std::uint64_t> asked_for_;  // packet that the last sequence NAK asked for
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;

@@ -49,7 +49,7 @@ void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& 
   switch (aeth.kind) {
     case wire::AckKind::kAck:
       counters_.add(Counter::kRxAck);
-      if (!advance_to(now, *packet + 1, out)) on_missing_result();
+      if (!advance_to(now, *packet + 1, out)) on_missing_result(*packet);
       break;
     case wire::AckKind::kRnrNak:
       on_rnr_nak(now, *packet, aeth.value, out);
@@ -70,7 +70,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   const auto packet = packet_of(headers.bth.psn);
   if (!packet) return;
   counters_.add(info.atomic_ack_eth ? Counter::kRxAtomicAck : Counter::kRxReadResponse);
-  if (!advance_to(now, *packet, out)) return on_missing_result();
+  if (!advance_to(now, *packet, out)) return on_missing_result(*packet);
   oldest_failure_ = place_result(headers, *packet, data);
   if (oldest_failure_) return;
 
@@ -135,16 +135,21 @@ void Requester::on_progress(Instant now) {
   retries_left_ = qp_.attr.retry_count;
   rnr_retries_left_ = qp_.attr.rnr_retry;
   timeouts_in_a_row_ = 0;
-  probing_ = waits_for_receiver_ = missed_result_ = false;
+  probing_ = waits_for_receiver_ = false;
+  missed_results_ = 0;
   restart_timer(now);
 }
 
 // A response that comes after the result of the oldest packet was sent implies that it is lost
-// (IBTA 9.7.6). Said once: responses to what was asked before are still under way.
-void Requester::on_missing_result() {
+// (IBTA 9.7.6). Responses to the first requests are still under way then. Responses come in order:
+// one that steps back answers a repeated request, and the oldest result is lost again.
+void Requester::on_missing_result(std::uint64_t packet) {
+  constexpr int kMost = 4;  // more would spend the retries that time-outs need
   counters_.add(Counter::kRxMissingResult);
-  if (next_ == una_ || missed_result_) return;
-  missed_result_ = true;
+  const bool is_of_repeat = packet < last_behind_missing_;
+  last_behind_missing_ = packet;
+  if (next_ == una_ || missed_results_ == kMost || (missed_results_ > 0 && !is_of_repeat)) return;
+  ++missed_results_;
   probing_ = false;
   timeouts_in_a_row_ = 0;
   spend_retry();
@@ -152,7 +157,7 @@ void Requester::on_missing_result() {
 
 void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out) {
   counters_.add(Counter::kRxRnrNak);
-  if (!advance_to(now, packet, out)) return on_missing_result();
+  if (!advance_to(now, packet, out)) return on_missing_result(packet);
   if (next_ == packet) return;  // not sent since the last NAK: this is an old one
   go_back();
   if (qp_.attr.rnr_retry != kInfiniteRnrRetry) {
@@ -172,7 +177,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
 void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, NicOutput& out) {
   const bool sequence = static_cast<wire::NakCode>(code) == wire::NakCode::kSequenceError;
   counters_.add(sequence ? Counter::kRxNakSequence : Counter::kRxNakFatal);
-  if (!advance_to(now, packet, out)) return on_missing_result();
+  if (!advance_to(now, packet, out)) return on_missing_result(packet);
   if (!sequence) {
     oldest_failure_ = status_of_nak(code);
     return;
