@@ -120,6 +120,8 @@ void Context::destroy_group(Group& group) {
     const auto locked = lock();
     group.shut_down(canceled);
     control_plane_.remove(wire::monotonic_now(), group);
+    // Not earlier, or the others would hear that it failed. Callbacks may not post: the pair is gone.
+    group.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_NONE, "the group was destroyed");
     const auto at = std::find_if(groups_.begin(), groups_.end(),
                                  [&](const auto& each) { return each.get() == &group; });
     owned = std::move(*at);

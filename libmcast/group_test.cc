@@ -304,6 +304,38 @@ TEST_F(GroupOverFake, MayBeQueriedWhileItsDestructionCancelsWork) {
   EXPECT_EQ(receive.query, MCAST_OK);
 }
 
+// As a callback that posts the next receive however the last one ended.
+TEST_F(GroupOverFake, RefusesWorkThatACallbackPostsWhileItIsDestroyed) {
+  struct Again : mcast_op_t {
+    explicit Again(mcast_group_h of) : mcast_op_t{end, this}, group(of) {}
+    static void end(mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
+      auto& self = *static_cast<Again*>(op);
+      const mcast_member_t none{};
+      self.receive = mcast_recv(self.group, self.memory, sizeof self.memory, nullptr, &self.next);
+      self.send = mcast_send(self.group, self.memory, sizeof self.memory, nullptr, 0, &self.next);
+      self.lead = mcast_group_lead(self.group, &none, 1);
+      self.test = mcast_group_test(self.group);
+    }
+    mcast_group_h group;
+    char memory[8] = {};
+    Op next;
+    mcast_status_t receive = MCAST_OK, send = MCAST_OK, lead = MCAST_OK, test = MCAST_OK;
+  };
+  for (const bool is_active : {true, false}) {
+    make(MCAST_LANE_BULK);
+    if (is_active) become_active();
+    Again work(group_);
+    ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &work), MCAST_INPROGRESS);
+    drop();
+    EXPECT_EQ(work.receive, MCAST_ERR_CANCELED);
+    EXPECT_EQ(work.send, MCAST_ERR_CANCELED);
+    EXPECT_EQ(work.lead, MCAST_ERR_CANCELED);
+    EXPECT_EQ(work.test, MCAST_ERR_CANCELED);
+    EXPECT_EQ(work.next.calls, 0);
+  }
+  EXPECT_THAT(said(), IsEmpty()) << "a member that leaves is not one that failed";
+}
+
 TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComesLate) {
   make(MCAST_LANE_BULK);
   become_active();

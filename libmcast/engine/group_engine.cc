@@ -106,6 +106,7 @@ bool GroupEngine::keeps(std::uint64_t receive) {
 // --- Registration.
 
 Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> members) const {
+  if (auto stands = check_not_failed(); !stands) return stands;
   if (!port_.can_receive()) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "set the receive callback before the group is registered");
