@@ -154,6 +154,17 @@ TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsTold) {
   EXPECT_EQ(attr().mcst_id, kLeader.value());
 }
 
+TEST_F(SenderGroup, StaysFailedIfItsSenderActivatesItBeforeItHears) {
+  make();
+  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  ASSERT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
+  hear(from_sender(MrpType::kInstall, 0));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  const SenderGroupMessage said = said_last();
+  EXPECT_EQ(said.header.type, MrpType::kReject);
+  EXPECT_EQ(said.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+}
+
 TEST_F(SenderGroup, TakesSendsOfItsSenderOnly) {
   make();
   join();

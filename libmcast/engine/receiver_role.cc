@@ -28,7 +28,8 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
     case ReceiverTask::kConnect:
       return connect(out);
     case ReceiverTask::kActivated:
-      return group_.activate(false);
+      if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(false);
+      return;
     case ReceiverTask::kEnded: {
       const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
       const Ending ending =
