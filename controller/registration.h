@@ -122,8 +122,8 @@ class Registration {
   // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
   // list, a host twice, the leader missing or alone, more than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
-  // Before start(): the group is not activated until release(), since something of the leader's own
-  // is not ready. Its time-out counts.
+  // Before the last member confirms REGISTER: the group is not activated until release(), since
+  // something of the leader's own is not ready. Its time-out counts.
   void hold() { is_held_ = true; }
   void release(Instant now, Outbox& out);
   // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are

@@ -65,6 +65,19 @@ TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
 }
 
+TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile) {
+  make(MCAST_LANE_BULK);
+  lead();
+  said();
+  publish(7);
+  confirm(MrpType::kRegister);
+  EXPECT_THAT(said(), IsEmpty());
+  confirm_regions();
+  EXPECT_THAT(said(), ElementsAre("activate"));
+  confirm(MrpType::kActivate);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+}
+
 TEST_F(RegionsOfAMember, ComeAndGoInOperation) {
   make(MCAST_LANE_BULK);
   become_active();

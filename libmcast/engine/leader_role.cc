@@ -27,6 +27,7 @@ Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
 
 void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          mrp::Outbox& out) {
+  if (!group_.port().are_regions_in_force()) registration_->hold();  // published since start()
   registration_->on_message(now, from, message, out);
   follow();
   if (message.header.type == wire::MrpType::kRegister) {

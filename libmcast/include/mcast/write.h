@@ -40,8 +40,9 @@ MCAST_API mcast_status_t mcast_mem_register_shared(mcast_context_h context, void
 
 /* Registers `length` bytes at `address`, and publishes them as region `region` of this member. At
  * most 50 regions per member and group. Blocks as mcast_mem_register(). The region ends with the
- * group. Regions published before the group became active are in force on all members when it
- * does. For later ones see mcast_region_test(); the application tells the writer. */
+ * group. Regions published before mcast_group_lead(), or before the REGISTER came to this member,
+ * are in force on all members when the group becomes active. For later ones see
+ * mcast_region_test(); the application tells the writer. */
 MCAST_API mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                               size_t length);
 /* Publishes `length` bytes from `offset` on of `mem`, which the caller registered on the group's
