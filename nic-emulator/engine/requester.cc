@@ -200,7 +200,8 @@ void Requester::restart_timer(Instant now) {
 std::optional<WcStatus> Requester::failure() const {
   if (oldest_failure_) return oldest_failure_;
   // Requests before the one that can't be read end first; their own failure would come first, too.
-  if (local_failure_ && una_ == next_) return WcStatus::kLocalProtection;
+  // Its own packets may be in flight: none of them need ask for an ACK.
+  if (local_failure_ && cursor_ == queue_.head()) return WcStatus::kLocalProtection;
   return std::nullopt;
 }
 

@@ -409,6 +409,26 @@ TEST_F(Requester, LocalProtectionErrorAloneBreaksAtOnce) {
   EXPECT_EQ(a_.state(), QpState::kErr);
 }
 
+// No packet before the one that can't be read asks for an ACK, and without time-outs none comes.
+TEST_F(Requester, LocalProtectionErrorInMidMessageWaitsForNoAck) {
+  TwoHosts hosts({.mtu = 256, .timeout_code = 0});
+  Host& a = hosts.a;
+  a.send(1, 0, 256);
+  Sge pieces[] = {a.piece(0, 256 * 25), a.piece(0, 256)};
+  pieces[1].lkey ^= 0x80000000;
+  ASSERT_TRUE(a.post(SendWr{.wr_id = 2, .sges = pieces}));
+  a.send(3, 0, 256);
+  const auto packets = a.transmit_all();
+  ASSERT_EQ(packets.size(), 26u);
+  EXPECT_THAT(a.completions, IsEmpty()) << "the first request ends first";
+  hosts.b.receive(1, 0, 256);
+  hosts.b.hear(packets[0]);
+  a.hear(hosts.b.transmit_all());
+  EXPECT_THAT(a.ids(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(a.statuses(),
+              ElementsAre(WcStatus::kSuccess, WcStatus::kLocalProtection, WcStatus::kFlush));
+}
+
 TEST_F(Requester, NoticesARegionThatGoesAwayUnderWay) {
   a_.send(1, 0, 256 * 3);
   EXPECT_EQ(a_.transmit()->psn(), 100u);
