@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace cepheus::verbs {
 namespace {
@@ -67,7 +68,7 @@ std::uint32_t CompletionQueue::retire() {
   if (channel_ == nullptr) return 0;
   const std::scoped_lock lock(mutex_);
   disarm();
-  return channel_->withdraw(source_);
+  return std::exchange(channel_, nullptr)->withdraw(source_);
 }
 
 void CompletionQueue::on_forked() {

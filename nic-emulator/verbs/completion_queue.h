@@ -43,7 +43,7 @@ class CompletionQueue {
   }
 
   void arm(bool solicited_only);
-  // No notification after this; returns how many the program has fetched in all.
+  // The channel is not used after this; returns how many the program has fetched in all, once.
   std::uint32_t retire();
   // In the child of a fork(), for this and its channel: nobody holds the lock, nothing notifies.
   void on_forked();
@@ -63,7 +63,7 @@ class CompletionQueue {
   void change_notification(Change&& change);
   void disarm();
 
-  CompletionChannel* const channel_;
+  CompletionChannel* channel_;  // null once retired
   EventSource source_;
   std::atomic<int>& armed_queues_;
   mutable InnerMutex mutex_;  // guards all below; head_ and tail_ are read without it

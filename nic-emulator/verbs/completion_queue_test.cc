@@ -115,9 +115,16 @@ TEST_F(Queue, RetiringWithdrawsItsEventAndTellsHowManyWereFetched) {
   ASSERT_TRUE(is_readable());
   EXPECT_EQ(queue_.retire(), 1u);
   EXPECT_FALSE(is_readable());
+}
+
+// The program may destroy the channel as soon as no queue counts as its user.
+TEST_F(Queue, LeavesItsChannelAloneOnceItHasRetired) {
+  queue_.retire();
   queue_.arm(false);
-  EXPECT_EQ(queue_.retire(), 1u);
   EXPECT_EQ(armed_, 0);
+  push(0);
+  EXPECT_FALSE(is_readable());
+  channel_.reset();
 }
 
 TEST_F(Queue, ChannelServesItsQueuesInTurn) {
