@@ -78,8 +78,9 @@ CEPHEUS_EXPORT void cepheus_datagram_close(cepheus_datagram_socket* s) {
 CEPHEUS_EXPORT size_t cepheus_roce_counters(char* buffer, size_t size) {
   std::size_t length = 0;
   guarded([&] {
-    const std::shared_ptr<LiveNic> nic = current_nic();
+    std::shared_ptr<LiveNic> nic = current_nic();
     const std::string text = nic ? nic->counters_text() : std::string();
+    release_nic(std::move(nic));  // the program may have closed its device meanwhile
     length = text.size();
     if (size > 0) {
       const std::size_t n = std::min(length, size - 1);
