@@ -128,7 +128,9 @@ void Membership::ask(Outbox& out) const {
 }
 
 void Membership::leave(Instant now, Outbox& out) {
-  if (leader_ == self_.host || (state_ != State::kConfirmed && state_ != State::kActive)) return;
+  const bool has_joined =
+      state_ == State::kConnecting || state_ == State::kConfirmed || state_ == State::kActive;
+  if (leader_ == self_.host || !has_joined) return;
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
   leave_ = Backoff(Repeats().leave, now);

@@ -303,6 +303,19 @@ TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
   EXPECT_EQ(said(m.membership, 1h), 0);
 }
 
+// As it waits for its switch to confirm its regions: the leader does not hear of it otherwise.
+TEST(Membership, TellsItsLeaderThatItFailedBeforeItConfirmed) {
+  Member m;
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
+  Outbox out;
+  m.membership.leave(kStart, out);
+  expect_reject(out.messages, MrpReject::kMemberFailed);
+  EXPECT_GE(said(m.membership, 250ms), 2);
+  m.connected(true);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
+}
+
 TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
   Member m;
   m.join();
