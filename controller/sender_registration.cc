@@ -351,11 +351,6 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 }
 
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
-  // Who is left and has not answered is waited for as anybody is who lags.
-  if (state_ == State::kEvicting) {
-    begin_step(now, State::kActive, "not all have answered that somebody is out", out);
-    return;
-  }
   std::vector<MrpMember> missing;
   for (std::size_t i = 0; i < group_.receiver_count; ++i) {
     if (!heard_[i]) missing.push_back(group_.receivers[i]);
