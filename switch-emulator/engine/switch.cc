@@ -110,19 +110,20 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
   }
 }
 
-// Groups learn which trunks went dark or came back.
+// Groups learn which trunks went dark or came back, sender groups also which ways neighbours have.
 void Switch::State::take_trunks(Call& call) {
   Trunks::Change change;
-  if (!trunks.take(change)) return;
+  bool has_change = trunks.take(change);
+  if (!trunks.take_withdrawals() && !has_change) return;
   const auto own = Handling::none(call);
-  do {
+  for (; has_change; has_change = trunks.take(change)) {
     groups.set_orphaned(change.port, change.up ? std::nullopt : std::optional(call.now));
     if (change.up) {
       registrar.on_port_up(change.port);
     } else {
       registrar.on_port_down(call, change.port);
     }
-  } while (trunks.take(change));
+  }
   senders.on_routes_changed(call);
 }
 

@@ -54,7 +54,9 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
   std::swap(trunk.coming, trunk.unreachable);
   if (!call.rules().trunk_withdrawals) return;
-  if (routes_.set_unreachable(trunk.port, trunk.unreachable)) announce(call, true);
+  if (!routes_.set_unreachable(trunk.port, trunk.unreachable)) return;
+  has_withdrawals_ = true;
+  announce(call, true);
 }
 
 void Trunks::on_port(Call& call, PortId port, bool up) {

@@ -10,6 +10,7 @@
 // that has gone by: a switch that did not run for a while has missed none.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "switch-emulator/engine/call.h"
@@ -41,6 +42,8 @@ class Trunks {
 
   // Trunks that went dark or came back since the last call. `routes` knows already; groups do not.
   bool take(Change& change);
+  // Has a neighbour gained or lost a way since the last call?
+  bool take_withdrawals() { return std::exchange(has_withdrawals_, false); }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -67,6 +70,7 @@ class Trunks {
   std::vector<std::size_t> index_;  // of a port's trunk
   std::vector<Trunk> trunks_;
   std::vector<Change> changes_;
+  bool has_withdrawals_ = false;            // not yet taken
   std::vector<Ipv4> unreachable_, before_;  // from here
   std::int64_t stamp_ = 0;                  // of the list that was sent last
   Instant next_{};

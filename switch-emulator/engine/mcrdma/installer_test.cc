@@ -276,6 +276,23 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
 }
 
+// Copies for leaf 2 would be dropped at the cut spine until the next INSTALL.
+TEST(SenderGroups, AWithdrawnRouteRebuildsWhatItTouches) {
+  for (const std::size_t spine : {3, 4}) {
+    auto net =
+        make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.hello = 25ms; });
+    TestSender group(*net, 0, {3, 6});
+    group.set_up();
+    net->set_port(spine, net->port_between(spine, 2), false);
+    net->set_port(2, net->port_between(2, spine), false);
+    EXPECT_EQ(net->count(Counter::kSenderRebuilt, 0), 1u) << spine;
+    net->clear();
+    group.data(0);
+    EXPECT_EQ(net->inbox(3), Texts({"data 0"})) << spine;
+    EXPECT_EQ(net->inbox(6), Texts({"data 0"})) << spine;
+  }
+}
+
 // The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs by it. Host 3
 // is reached by spine 4.
 TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
