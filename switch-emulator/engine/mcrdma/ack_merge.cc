@@ -35,8 +35,11 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
     }
   }
   // What was counted of whom says nothing under other numbers.
-  for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
-    cnps_->on_path_removed(last, last);
+  if (!std::ranges::equal(receivers_, next, {}, &Receiver::host, &Receiver::host)) {
+    for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
+      cnps_->on_path_removed(last, last);
+    }
+    for (std::size_t i = 0; i < next.size(); ++i) cnps_->on_path_added();
   }
   if (start && !told_) told_ = *start - 1;
   if (start && !sent_) {
@@ -48,7 +51,6 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
       least_before != nullptr ? std::optional(least_before->acked) : std::nullopt;
   const bool is_fewer = next.size() < receivers_.size();
   receivers_ = std::move(next);
-  for (std::size_t i = 0; i < receivers_.size(); ++i) cnps_->on_path_added();
   const Receiver* const least = slowest();
   if (!is_fewer || least == nullptr || (before && !after(least->acked, *before))) {
     return std::nullopt;

@@ -209,6 +209,20 @@ TEST(SenderGroups, CongestionIsToldInTheAliasesNameAndEchoesBecomeNotifications)
   EXPECT_EQ(group.at_sender(), Texts({"cnp", "ack 0"}));
 }
 
+TEST(SenderGroups, ARepeatedInstallLeavesTheChoiceOfTheWorstReceiver) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  group.cnp(2);
+  EXPECT_EQ(group.at_sender(), Texts({"cnp"}));
+  group.install(false);
+  net->clear();
+  group.cnp(1);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.cnp(2);
+  EXPECT_EQ(group.at_sender(), Texts({"cnp"}));
+}
+
 TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 4, 6});  // leaf 1 twice, leaf 2
