@@ -69,7 +69,7 @@ bool is_host_sync(const wire::MrpHeader& header) {
 std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
   if (Tombstone* stone = groups_.find_tombstone(id)) {
     if (stone->epoch != epoch) return std::nullopt;
-    return Party{stone->roster, stone->leader, stone->leader_port};
+    return Party{stone->roster, stone->leader, stone->leader_port, stone->by_switch};
   }
   GroupEntry* entry = groups_.find(id);
   if (entry == nullptr) return std::nullopt;
@@ -98,6 +98,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     merge(call, answer, party->roster);
     return settle(call, answer.id(), answer.epoch());
   }
+  if (from_host && party->by_switch) return say_it_is_over(call, answer, MrpReject::kNotMember);
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
     return say_it_is_over(call, answer, MrpReject::kEvicted);

@@ -34,6 +34,7 @@ class Answers {
     Roster& roster;
     Leader leader;
     PortId towards_leader;
+    bool by_switch = false;  // Tombstone::by_switch
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
   void merge(Call& call, const MrpRequest& confirm, Roster& roster);

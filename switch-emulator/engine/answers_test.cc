@@ -241,6 +241,26 @@ TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
+// Its UNREGISTER was lost, and no leader repeats it.
+TEST(Answers, AreGivenByTheSwitchThatFreedAGroupWithoutItsLeader) {
+  auto net = make_star(3);
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age * 2 + 2ms);
+  ASSERT_EQ(net->sw(0).tombstone_count(), 1u);
+  net->clear();
+  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  EXPECT_EQ(net->inbox(1), Texts({"reject e1 host does not know the queue pair"}));
+}
+
+TEST(Answers, AreLeftToALeaderThatHasUnregistered) {
+  auto net = make_star(3);
+  net->control(0, MrpType::kUnregister, 1);
+  net->clear();
+  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.2"}));
+}
+
 // Its header is all that it can read, and say.
 TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   auto net = make_star(3, false);

@@ -60,6 +60,7 @@ struct Tombstone {
   PortId leader_port;         // none if the leader was gone
   std::vector<PortId> ports;  // where repeats of UNREGISTER are passed on to
   Roster roster;              // who has confirmed it
+  bool by_switch = false;     // this switch has ended the group: its leader was gone
 };
 
 bool leads_to(const Group& group, PortId port);  // to the leader

@@ -470,6 +470,7 @@ void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
     table->roster.begin(wire::MrpType::kUnregister);  // nobody waits for the answers
   }
   groups_.bury(call, id, entry.newest().epoch);
+  if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;
 }
 
 }  // namespace cepheus::fabric
