@@ -211,7 +211,7 @@ void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
   // Behind a host's port a new program begins; a leader that only lost its link refreshes.
   state_->routes.set_up(port, true);
   state_->registrar.on_port_up(port);
-  state_->senders.on_port_up(port);
+  state_->senders.on_port_up(now, port);
 }
 
 void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {

@@ -384,9 +384,9 @@ void Installer::report_down(Call& call, const SenderGroupMessage& said, Ipv4 hos
   call.count(Counter::kMrpReport);
 }
 
-void Installer::on_port_up(PortId up) {
+void Installer::on_port_up(Instant now, PortId up) {
   groups_.for_each([&](SenderGroup& group) {
-    if (group.merge && group.merge->port() == up) group.orphaned.reset();
+    if (group.orphaned && group.merge->port() == up) group.orphaned = now;
   });
 }
 

@@ -23,7 +23,10 @@ class Installer {
   void on_routes_changed(Call& call);
   // A host's port has gone: senders of what it receives are told, its own groups have no sender.
   void on_port_down(Call& call, PortId down);
-  void on_port_up(PortId up);
+  // A program attaches there. It is the groups' sender only if it sends INSTALL.
+  void on_port_up(Instant now, PortId up);
+  // The configuration has changed: other ages.
+  void on_settings() { due_ = Instant{}; }
   // Forgets groups that nobody uses or refreshes.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }

@@ -232,6 +232,32 @@ TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
+TEST(SenderGroups, AProgramThatComesToTheSendersPortKeepsNoGroupOfTheLastOne) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(1s);
+  net->set_port(0, net->port_of(0), true);
+  net->advance(net->config(0).orphan_age - 1ms);
+  EXPECT_EQ(net->sw(0).sender_groups().size(), 1u);
+  net->advance(2ms);
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
+TEST(SenderGroups, ASenderThatComesBackKeepsItsGroups) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(1s);
+  net->set_port(0, net->port_of(0), true);
+  net->advance(1s);
+  group.install(false);
+  net->advance(10s);
+  EXPECT_EQ(net->sw(0).sender_groups().size(), 1u);
+}
+
 TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});

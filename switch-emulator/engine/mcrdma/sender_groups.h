@@ -22,7 +22,8 @@ class SenderGroups {
   }
   void on_routes_changed(Call& call) { installer_.on_routes_changed(call); }
   void on_port_down(Call& call, PortId down) { installer_.on_port_down(call, down); }
-  void on_port_up(PortId up) { installer_.on_port_up(up); }
+  void on_port_up(Instant now, PortId up) { installer_.on_port_up(now, up); }
+  void on_settings() { installer_.on_settings(); }
   void on_timer(Call& call);
   Instant deadline() const { return std::min(installer_.deadline(), overdue_at_); }
 

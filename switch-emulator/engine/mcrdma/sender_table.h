@@ -46,7 +46,7 @@ struct SenderGroup {
   std::vector<Replica> rule;        // empty: the data goes on as it is
   std::unique_ptr<AckMerge> merge;  // at the sender's switch
   Instant last_seen;
-  std::optional<Instant> orphaned;  // since when the sender's port is down
+  std::optional<Instant> orphaned;  // no INSTALL since then, when the sender's port went down or up
   std::uint64_t data_packets = 0, copies = 0;
 
   SenderKey key() const { return {said.sender(), said.virtual_qpn}; }
