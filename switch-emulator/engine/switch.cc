@@ -230,6 +230,7 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
 void Switch::take_settings(const SwitchConfig& next) {
   state_->config.take_settings(next);
   state_->groups.on_settings();
+  state_->senders.on_settings();
 }
 
 std::optional<McstId> Switch::group_of_data(const Frame& frame) const {

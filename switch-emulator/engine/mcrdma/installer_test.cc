@@ -363,6 +363,17 @@ TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
   }
 }
 
+TEST(SenderGroups, AreForgottenAfterAnAgeThatWasMadeShorter) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  SwitchConfig next = net->config(0);
+  next.age = 1s;
+  net->sw(0).take_settings(next);
+  net->advance(2s);
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
 TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {
   const auto key = std::make_shared<const wire::MrpKey>(
       *wire::MrpKey::parse("00112233445566778899aabbccddeeff"));
