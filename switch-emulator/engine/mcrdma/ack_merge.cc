@@ -22,7 +22,8 @@ bool is_defined(const wire::Aeth& aeth) {
 AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window)
     : alias_(alias), port_(sender_port), cnps_(make_cnp_policy(cnps, cnp_window)) {}
 
-std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::MrpMember> receivers,
+std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
+                                                        std::span<const wire::MrpMember> receivers,
                                                         std::optional<Psn> start) {
   std::vector<Receiver> next;
   for (const wire::MrpMember& one : receivers) {
@@ -55,7 +56,10 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
   if (!is_fewer || least == nullptr || (before && !after(least->acked, *before))) {
     return std::nullopt;
   }
-  return Answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
+  Answer answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
+  forget_what_all_have(least->acked);
+  if (const auto lacking = due(least->acked + 1)) ask(now, *lacking, *least, answer);
+  return answer;
 }
 
 void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {

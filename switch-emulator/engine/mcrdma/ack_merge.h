@@ -97,7 +97,7 @@ class AckMerge {
   // Those who were there before keep what is known of them. `start`: what newcomers have
   // acknowledged all before of; none, if that is not known. The answer to a sender that waited for
   // those who are not there any more, if it did.
-  std::optional<Answer> set_receivers(std::span<const wire::MrpMember> receivers,
+  std::optional<Answer> set_receivers(Instant now, std::span<const wire::MrpMember> receivers,
                                       std::optional<Psn> start);
 
   // Data from the sender goes by; does it ask for an acknowledgement?

@@ -227,7 +227,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     }
     const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
     const auto answer = group->merge->set_receivers(
-        message.list(), is_fresh ? std::optional(message.start) : std::nullopt);
+        call.now, message.list(), is_fresh ? std::optional(message.start) : std::nullopt);
+    merged_ = group;
     if (answer) send_answer(call, *group, *answer);
   }
   pass_on(call, *group, MrpType::kInstall, message.share);

@@ -4,6 +4,7 @@
 // No state waits for answers: a receiver's goes to the sender itself.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "switch-emulator/engine/mcrdma/sender_table.h"
@@ -30,6 +31,8 @@ class Installer {
   // Forgets groups that nobody uses or refreshes.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
+  // The group whose feedback on_datagram() has begun to merge from other receivers; null if none.
+  const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 
  private:
   void on_install(Call& call, const wire::UdpDatagram& datagram,
@@ -64,6 +67,7 @@ class Installer {
   SenderTable& groups_;
   RegisterRate rate_;
   Instant due_ = wire::kNever;  // no group is to be forgotten before that
+  const SenderGroup* merged_ = nullptr;
 };
 
 }  // namespace cepheus::fabric

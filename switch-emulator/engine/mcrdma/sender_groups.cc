@@ -74,6 +74,12 @@ bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHead
   return true;
 }
 
+bool SenderGroups::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  const bool is_taken = installer_.on_datagram(call, frame, headers);
+  if (const SenderGroup* group = installer_.take_merged()) note_deadline(call, *group);
+  return is_taken;
+}
+
 // What is for a virtual queue pair, at the last switch before a host: no host has it. False: the
 // packet has still a way to go.
 bool SenderGroups::drop_unrewritten(Call& call, Ipv4 destination) const {
