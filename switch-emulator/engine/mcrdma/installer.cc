@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
 #include "wire/times.h"
@@ -318,9 +319,10 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   }
   SenderGroupMessage report = news_of(group->said, MrpType::kReport);
   for (const AckMerge::Receiver& one : group->merge->receivers()) {
-    const bool has_way = routes_.next_hop(one.host, 0, call.ingress()).has_value();
-    if (has_way && !group->merge->lags(one)) continue;
-    std::uint8_t flags = has_way ? 0 : wire::kMemberDown;
+    const auto port = own_port(call, routes_, one.host);
+    const bool is_down = port && !routes_.is_up(*port);
+    if (!is_down && !group->merge->lags(one)) continue;
+    std::uint8_t flags = is_down ? wire::kMemberDown : 0;
     if (group->merge->lags(one)) {
       flags |= group->merge->is_silent(call.now, one) ? wire::kMemberOwes : wire::kMemberLate;
     }

@@ -286,6 +286,31 @@ TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
 
+// A way may come back; the sender takes out at once a receiver whose port is down.
+TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {1, 6});
+  group.set_up();
+  group.data(0);
+  group.ack(1, 0);
+  group.ack(6, 0);
+  for (const std::size_t spine : {3, 4}) net->set_port(0, net->port_between(0, spine), false);
+  net->clear();
+  group.query();
+  EXPECT_EQ(group.told_to(0).at(0).receiver_count, 0u);
+  for (int repeat = 0; repeat < 4; ++repeat) {
+    net->advance(1ms);
+    group.data(1);
+  }
+  net->set_port(0, net->port_of(1), false);
+  net->clear();
+  group.query();
+  const auto report = group.told_to(0).at(0);
+  ASSERT_EQ(report.receiver_count, 2u);
+  EXPECT_EQ(report.receivers[0].flags, wire::kMemberDown | wire::kMemberOwes);
+  EXPECT_EQ(report.receivers[1].flags, wire::kMemberOwes);
+}
+
 TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   auto net = make_leaf_spine();
   TestSender touched(*net, 0, {3, 4, 6}), apart(*net, 1, {2});
