@@ -134,7 +134,9 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
   // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does. Bound: what a
   // path has acknowledged and `sent` lie within 2^22 (Turn::kMostUnderWay), so of the PSNs of long
   // ago only those of 2^24 packets ago can pass for one of these.
-  if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
+  if (after(is_ack ? cumulative : psn, turn.sent())) {
+    return call.count(Counter::kDropFeedbackUnsent);
+  }
   const Psn acked = turn.acked(path);
   if (before(cumulative, acked) || (is_ack && cumulative == acked)) {
     if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);

@@ -70,9 +70,10 @@ TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
   net->ack(1, 3);   // more than was sent
   net->ack(1, -1);  // a fresh queue pair's stale ACK
   net->nak(1, 0);
+  net->nak(1, 3);  // of the packet behind the last one
   net->nak(1, 4);
   EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 2u);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 3u);
   EXPECT_EQ(net->count(Counter::kDropFeedbackStale), 2u);
   net->ack(1, 2);
   EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));

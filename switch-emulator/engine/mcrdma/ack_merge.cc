@@ -129,7 +129,9 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   from->unanswered.clear();
   timer_.on_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
-  if (!aeth.is_fatal_nak() && (!sent_ || after(is_ack ? psn : psn - 1, *sent_))) {
+  // The first packet that a restarted switch has not seen again may be lacking.
+  const Psn furthest = is_ack || has_seen_all_ ? psn : psn - 1;
+  if (!aeth.is_fatal_nak() && (!sent_ || after(furthest, *sent_))) {
     if (has_seen_all_ || !sent_ || !is_ack) return Taken::kUnsent;
     // This switch was restarted. The sender repeats what it sent before that, one packet alone
     // perhaps, and the receiver answers that it has more.
