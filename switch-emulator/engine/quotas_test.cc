@@ -157,6 +157,15 @@ TEST(PendingAge, DoesNotTouchWhatIs) {
   EXPECT_EQ(net->sw(0).group_count(), 1u);
 }
 
+TEST(PendingAge, DoesNotTouchATableBesideTheRunningOne) {
+  auto net = make_star(3);
+  net->register_group(0, 2);
+  net->advance(seconds(60));
+  EXPECT_EQ(net->sw(0).group_count(), 2u);
+  net->register_group(0, 3);
+  EXPECT_EQ(net->sw(0).group_count(), 2u) << "a newer epoch replaces it";
+}
+
 TEST(PendingAge, ForgetsATableThatOutlivesTheOneBeforeItWithoutBeingActivated) {
   auto net = make_star(3);
   net->register_group(0, 2);
