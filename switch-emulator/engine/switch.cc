@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <tuple>
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
@@ -293,8 +294,9 @@ std::vector<SenderGroupView> Switch::sender_groups() const {
   std::vector<SenderGroupView> views;
   state_->senders.table().for_each(
       [&](const SenderGroup& group) { views.push_back(view_of(group)); });
-  std::ranges::sort(views, {},
-                    [](const SenderGroupView& v) { return std::pair(v.sender, v.virtual_qpn); });
+  std::ranges::sort(views, {}, [](const SenderGroupView& v) {
+    return std::tuple(v.sender, v.virtual_qpn, v.addressed);
+  });
   return views;
 }
 

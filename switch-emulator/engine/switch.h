@@ -120,6 +120,7 @@ struct SenderReceiverView {
 };
 struct SenderGroupView {
   Ipv4 sender, alias;
+  Ipv4 addressed;  // the destination of the data; a switch may have several records of one group
   Qpn virtual_qpn, sender_qpn;
   std::uint16_t epoch = 0;
   bool merges = false;       // the sender is at this switch

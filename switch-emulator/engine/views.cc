@@ -80,6 +80,7 @@ TableBytes bytes_of(const TableShape& shape) {
 SenderGroupView view_of(const SenderGroup& group) {
   SenderGroupView view;
   view.sender = group.said.sender();
+  view.addressed = group.said.addressed;
   view.virtual_qpn = group.said.virtual_qpn;
   view.sender_qpn = group.said.sender_qpn;
   view.epoch = group.said.header.epoch;

@@ -109,6 +109,7 @@ struct Objects {
       sender_groups.push_back({{{"switch", one.name},
                                 {"sender", group.sender.to_string()},
                                 {"qpn", std::to_string(group.virtual_qpn.value())},
+                                {"addressed", group.addressed.to_string()},
                                 {"epoch", std::to_string(group.epoch)}},
                                &group});
     }

@@ -48,6 +48,8 @@ FabricStatus some_status() {
   group.paths[1].lag = 12;
   group.copies = 180;
   s0.groups = {group};
+  s0.sender_groups.resize(2);  // two records of one group
+  s0.sender_groups[1].addressed = wire::Ipv4(10, 0, 0, 3);
   status.switches = {s0};
   return status;
 }

@@ -132,7 +132,8 @@ void subtract(SwitchStatus& one, const SwitchStatus& baseline) {
   subtract_groups(one.groups, baseline.groups,
                   [](const auto& a, const auto& b) { return a.id == b.id && a.epoch == b.epoch; });
   subtract_groups(one.sender_groups, baseline.sender_groups, [](const auto& a, const auto& b) {
-    return a.sender == b.sender && a.virtual_qpn == b.virtual_qpn && a.epoch == b.epoch;
+    return a.sender == b.sender && a.virtual_qpn == b.virtual_qpn && a.addressed == b.addressed &&
+           a.epoch == b.epoch;
   });
 }
 

@@ -113,6 +113,7 @@ void fields(auto& archive, Of<fabric::SenderReceiverView> auto& receiver) {
 void fields(auto& archive, Of<fabric::SenderGroupView> auto& group) {
   archive("sender", group.sender);
   archive("alias", group.alias);
+  archive("addressed", group.addressed);
   archive("virtual_qpn", group.virtual_qpn);
   archive("sender_qpn", group.sender_qpn);
   archive("epoch", group.epoch);

@@ -318,7 +318,7 @@ TEST(StatusJson, OfAnotherVersionIsAnErrorAndNoCrash) {
 fabric::SenderGroupView sender_group() {
   fabric::SenderGroupView view;
   view.sender = wire::Ipv4(10, 0, 0, 1);
-  view.alias = wire::Ipv4(10, 0, 0, 2);
+  view.alias = view.addressed = wire::Ipv4(10, 0, 0, 2);
   view.virtual_qpn = wire::Qpn(0xC00042);
   view.sender_qpn = wire::Qpn(0x11);
   view.epoch = 2;
@@ -351,6 +351,22 @@ TEST(Status, SenderGroupsComeBackFromJson) {
   const fabric::SenderGroupView& view = back->switches[0].sender_groups.at(0);
   EXPECT_EQ(view.virtual_qpn, wire::Qpn(0xC00042));
   EXPECT_EQ(view.receivers.at(0).regions.at(0).length, 64u);
+}
+
+// Copies for two branches may pass one switch, which then has two records.
+TEST(Status, RecordsOfOneSenderGroupCountSinceTheirOwnBaselines) {
+  FabricStatus status;
+  status.switches.emplace_back().name = "s0";
+  auto& records = status.switches[0].sender_groups;
+  records = {sender_group(), sender_group()};
+  records[1].addressed = wire::Ipv4(10, 0, 0, 3);
+  records[1].data_packets = 10;
+  const FabricStatus baseline = status;
+  records[0].data_packets += 1;
+  records[1].data_packets += 2;
+  subtract(status, baseline);
+  EXPECT_EQ(records[0].data_packets, 1u);
+  EXPECT_EQ(records[1].data_packets, 2u);
 }
 
 TEST(Status, SenderGroupsAreShownBySwitch) {
