@@ -327,6 +327,7 @@ bool CommunicatorState::close() {
 
 void CommunicatorState::detach() {
   if (multicast_ != nullptr) multicast_->detach();
+  safeguard_.forget();
   (void)take_call();
 }
 

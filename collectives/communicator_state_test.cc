@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/communicators.h"
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_fabric.h"
@@ -101,6 +102,16 @@ class Ranks {
     }
   }
   int size() const { return static_cast<int>(states_.size()); }
+  // The program frees the communicator at all ranks.
+  void free_all() {
+    for (int rank = 0; rank < size(); ++rank) (void)state(rank).close();
+    pass();
+    for (int rank = 0; rank < size(); ++rank) {
+      ASSERT_TRUE(state(rank).is_closed());
+      state(rank).detach();
+    }
+  }
+  long requests(int rank) { return mpi_.communicator(rank).requests(); }
   std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
 
@@ -190,6 +201,21 @@ TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
       EXPECT_LE(job.sent_bytes(rank), most) << "rank " << rank;
     }
   }
+}
+
+// A request that is complete and not freed would keep the communicator alive for ever.
+TEST(CommunicatorState, HasNoRequestAfterItsEnd) {
+  constexpr int kRanks = 3;
+  Ranks job(kRanks);
+  fake::use_safeguard();
+  for (int i = 0; i < 60; ++i) {
+    for (int rank = 0; rank < kRanks; ++rank) job.start(rank, std::byte{1});
+    job.pass();
+  }
+  ASSERT_TRUE(job.state(0).has_groups());
+  job.free_all();
+  reap_communicators();
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.requests(rank), 0) << "rank " << rank;
 }
 
 // Started ones, which each rank's progress serves.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/group/clock.h"
+#include "collectives/group/messages.h"
 #include "collectives/group/transport.h"
 
 namespace cepheus::coll {
@@ -157,6 +158,7 @@ void add_in_flight(int communicators) {
 void add_called(int communicators) { called.fetch_add(communicators); }
 
 void reap_communicators() {
+  Messages::free_completed();
   if (closing.load(std::memory_order_relaxed) == 0) return;
   std::vector<CommunicatorState*> gone;
   {

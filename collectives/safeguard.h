@@ -41,6 +41,12 @@ class Safeguard {
   // ranks count it there; 0: no rank counts it.
   void recount(std::size_t bytes);
 
+  // No broadcast follows: what is posted on the communicator is taken back.
+  void forget() {
+    incoming_.forget();
+    outgoing_.forget();
+  }
+
   // What the leader has judged.
   struct Judgement {
     SizeClass sizes;

@@ -160,12 +160,14 @@ void abort_job(const Communicator& comm, const std::string& reason) {
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
   const fake::Counting uncounted(false);
   out = new Request{true, false, false, comm.rank, to, tag, const_cast<void*>(data), size};
+  out->communicator = comm.object;
   running_mpi->send(out);
   return Code::kDone;
 }
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
   const fake::Counting uncounted(false);
   out = new Request{false, false, false, comm.rank, from, tag, data, size};
+  out->communicator = comm.object;
   running_mpi->receive(out);
   return Code::kDone;
 }

@@ -20,6 +20,9 @@ struct Communicator {
   int rank = 0;
   int size = 0;
   int next_tag = -1000;
+  // As in Open MPI, requests hold it until they are freed and complete.
+  std::shared_ptr<void> object = std::make_shared<char>();
+  long requests() const { return object.use_count() - 1; }
 };
 
 struct Request {
@@ -33,6 +36,7 @@ struct Request {
   std::size_t size = 0;
   Received status = {};
   Notice* notice = nullptr;
+  std::shared_ptr<void> communicator = {};
   std::vector<std::byte> forged = {};  // of another length than the sender's memory
 };
 

@@ -2,32 +2,46 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
 namespace cepheus::coll {
 
-namespace {
-
 // Sends of communicators that have ended. Their copies stay until the host has taken them. Never
 // destroyed.
-template <typename Pending>
-struct Kept {
+struct Messages::Kept {
   std::mutex mutex;
   std::vector<Pending> sends;
 };
 
-}  // namespace
+Messages::Kept& Messages::kept() {
+  static auto& kept = *new Kept;
+  return kept;
+}
 
 void Messages::keep(Pending pending) {
-  static auto& kept = *new Kept<Pending>;
-  const std::lock_guard<std::mutex> guard(kept.mutex);
-  std::erase_if(kept.sends, [](Pending& each) {
-    const bool is_complete = host::is_complete(*each.request);
-    if (is_complete) host::free(each.request);
-    return is_complete;
-  });
-  kept.sends.push_back(std::move(pending));
+  {
+    const std::lock_guard<std::mutex> guard(kept().mutex);
+    kept().sends.push_back(std::move(pending));
+  }
+  free_completed();
+}
+
+// A request may be the last that holds its communicator: that one's messages are forgotten, and kept
+// here, as it is freed.
+void Messages::free_completed() {
+  std::vector<Pending> completed;
+  {
+    const std::lock_guard<std::mutex> guard(kept().mutex);
+    std::vector<Pending>& sends = kept().sends;
+    const auto end = std::partition(sends.begin(), sends.end(), [](const Pending& each) {
+      return !host::is_complete(*each.request);
+    });
+    completed.assign(std::make_move_iterator(end), std::make_move_iterator(sends.end()));
+    sends.erase(end, sends.end());
+  }
+  for (const Pending& each : completed) host::free(each.request);
 }
 
 void Messages::forget() {

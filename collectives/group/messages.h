@@ -31,6 +31,8 @@ class Messages {
   Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
   // Sends a copy of up to kCopied bytes, and forgets it.
   static Code post(const void* data, std::size_t size, int to, Tag tag, const Team& team);
+  // Gives those back that are complete. That may destroy communicators.
+  static void free_completed();
   // True once all are complete; `error` then holds the first failure, or Code::kDone.
   bool test(Code& error);
   // Takes receives back that nothing has come for. True once nothing uses the caller's memory.
@@ -53,6 +55,8 @@ class Messages {
   };
   static Code start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
                     Pending& out);
+  struct Kept;
+  static Kept& kept();
   static void keep(Pending pending);
   Pending& next();
 
