@@ -111,6 +111,13 @@ class Ranks {
       state(rank).detach();
     }
   }
+  // Rank `to` gets a control message, and can post no receive for the next one.
+  void send_control(int from, int to) {
+    mpi_.refuses_receives = true;
+    const ControlMessage message{};
+    const Team team = Team::all(mpi_.communicator(from), host::Communicator{}.next_tag);
+    ASSERT_EQ(Messages::post(&message, sizeof message, to, Tag::kControl, team), Code::kDone);
+  }
   long requests(int rank) { return mpi_.communicator(rank).requests(); }
   std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
@@ -201,6 +208,17 @@ TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
       EXPECT_LE(job.sent_bytes(rank), most) << "rank " << rank;
     }
   }
+}
+
+// All ranks tear the groups down together: none may leave it out.
+TEST(CommunicatorState, HasGroupsThoughItsReceiveIsNotPosted) {
+  Ranks job(2);
+  for (int rank = 0; rank < 2; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  ASSERT_TRUE(job.state(0).has_groups() && job.state(1).has_groups());
+  job.send_control(0, 1);
+  job.pass();
+  EXPECT_TRUE(job.state(1).has_groups());
 }
 
 // A request that is complete and not freed would keep the communicator alive for ever.

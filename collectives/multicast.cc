@@ -112,6 +112,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   }
   const Code rc = link_.open();
   if (rc != Code::kDone) return rc;
+  has_groups_ = true;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
   carrier_ = Transport::instance().carrier();
@@ -346,7 +347,6 @@ void Multicast::report(const TeamLane& lane, bool again) {
 // --- Tear-down.
 
 bool Multicast::tear_down() {
-  tear_down_started_ = true;
   look_after();
   Code error = Code::kDone;
   return tear_down_.progress(session_->is_drained()) && repairs_.test(error);

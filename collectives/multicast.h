@@ -4,6 +4,7 @@
 // Everything here runs under the communicator's guard and never blocks.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -70,8 +71,9 @@ class Multicast {
     const Agreement& agreement = session_->agreement();
     return agreement.is_broken() && !agreement.is_salvaged();
   }
-  // Groups were set up: all members agree on that, so they are torn down together.
-  bool has_groups() const { return link_.is_open() || tear_down_started_; }
+  // Groups were set up: all members agree on that, so they are torn down together. Any thread, also
+  // without the guard.
+  bool has_groups() const { return has_groups_.load(); }
   // True when all members have all data.
   bool tear_down();
   void destroy_groups();  // local only
@@ -117,7 +119,7 @@ class Multicast {
   uint64_t since_unit_ = 0;
   bool reported_ = false;
 
-  bool tear_down_started_ = false;
+  std::atomic<bool> has_groups_{false};  // once true, for ever
   TearDown tear_down_;
 };
 
