@@ -60,6 +60,32 @@ TEST_F(MistakenCount, ThatARankLearnsOfLateLeavesAllAtTheSameUnit) {
   expect_right_broadcasts(job, 3);
 }
 
+// Its error reaches rank 2 while the root sends it the data again, as the fabric has broken.
+TEST_F(MistakenCount, WaitsForARepairThatHasBegunToArrive) {
+  fake::Job job(3);
+  expect_right_broadcasts(job, 1);
+  job.begin_all(0, 10);
+  job.fabric.cut_off(2);
+  job.mpi.arrive_in_part = job.team(2).tag(Tag::kRepair);
+  job.pass(milliseconds(5));
+  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+  job.pass(milliseconds(100));
+  ASSERT_EQ(job.mpi.in_part(), 1u);
+
+  ControlMessage mistake{};
+  mistake.kind = ControlMessage::Kind::kMistake;
+  mistake.value = static_cast<std::uint64_t>(Code::kCountsDiffer);
+  for (mistake.unit = 0; mistake.unit < 20; ++mistake.unit) {
+    Messages messages;
+    ASSERT_EQ(messages.send(&mistake, sizeof mistake, 2, Tag::kControl, job.team(1)), Code::kDone);
+    job.pass(milliseconds(2));
+    ASSERT_EQ(job.result(2), Code::kPending) << "its memory is written to";
+  }
+  job.mpi.end_in_part();
+  ASSERT_TRUE(job.run());
+  EXPECT_EQ(job.result(2), Code::kCountsDiffer);
+}
+
 using LostUnit = Story;
 
 // Rank 2 of 4 loses the first of the broadcast's three units, which the fabric acknowledges for it.

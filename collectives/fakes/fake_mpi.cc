@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "collectives/fakes/allocations.h"
 
@@ -27,6 +28,10 @@ Mpi::~Mpi() {
   // A send that was forgotten is looked at again with the next one.
   for (Request* each : messages_) complete(*each, each->rank, each->size, Code::kDone);
   for (Request* each : receives_) delete each;
+  for (const InPart& each : in_part_) {
+    complete(*each.send, each.send->rank, each.send->size, Code::kDone);
+    delete each.receive;
+  }
   running_mpi = nullptr;
 }
 
@@ -102,8 +107,16 @@ void Mpi::deliver(std::size_t index) {
   }
   Request& receive = **at;
   receives_.erase(at);
+  if (send.tag == arrive_in_part) return in_part_.push_back({&send, &receive});
   hand_over(receive, from, bytes, send.size);
   complete(send, from, send.size, Code::kDone);
+}
+
+void Mpi::end_in_part() {
+  for (const auto& [send, receive] : std::exchange(in_part_, {})) {
+    hand_over(*receive, send->rank, send->memory, send->size);
+    complete(*send, send->rank, send->size, Code::kDone);
+  }
 }
 
 std::size_t Mpi::under_way(int tag) const {

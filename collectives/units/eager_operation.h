@@ -13,6 +13,7 @@ class EagerOperation final : public Operation {
   void begin(const Call& call, Session& session);
   Code progress(Actions& out) override;
   Code serve(int, uint64_t) override { return Code::kDone; }
+  bool end() override { return messages_.end(); }
   void finish() override;
 
  private:
