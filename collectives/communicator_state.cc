@@ -169,7 +169,8 @@ void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
   const Course* const course = broadcast.course;
   const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
   if (bytes_of_root) safeguard_.recount(*bytes_of_root);
-  safeguard_.end(is_right && course != nullptr ? std::optional(course->route()) : std::nullopt);
+  const bool is_timed = is_right && course != nullptr && course->is_comparable();
+  safeguard_.end(is_timed ? std::optional(course->route()) : std::nullopt);
   if (!is_right) return;
   count(course->route(), broadcast.attended(), course->reason(),
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});

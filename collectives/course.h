@@ -21,6 +21,8 @@ class Course {
   virtual std::chrono::nanoseconds spare_time() const = 0;
   virtual Route route() const = 0;
   virtual const std::string& reason() const = 0;  // for the route
+  // Its time is the route's. False: it has taken another one meanwhile, as this rank knows.
+  virtual bool is_comparable() const { return true; }
 };
 
 }  // namespace cepheus::coll

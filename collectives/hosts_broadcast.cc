@@ -27,7 +27,7 @@ void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
   done_ = length_ = 0;
   error_ = Code::kDone;
   finish_inside();
-  is_across_ = false;
+  is_across_ = is_point_to_point_ = false;
   window_.reset();
   verdict_.reset();
   reason_ = "multicast among one rank of each host";
@@ -102,8 +102,10 @@ Code HostsBroadcast::across() {
   Code rc = across_.progress();
   if (rc == Code::kPending) return rc;
   if (rc == Code::kDone) rc = window_->error();
-  if (across_.route() == Route::kTree)
+  if (across_.route() == Route::kTree) {
+    is_point_to_point_ = true;
     reason_.assign("point to point among one rank of each host: ").append(across_.reason());
+  }
   is_across_ = false;
   return rc;
 }

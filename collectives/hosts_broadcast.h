@@ -44,6 +44,7 @@ class HostsBroadcast final : public Course {
     return error_ == Code::kNotServed ? Route::kSaved : Route::kHosts;
   }
   const std::string& reason() const override { return reason_; }
+  bool is_comparable() const override { return !is_point_to_point_; }
 
  private:
   enum class Step : std::uint8_t { kOpen, kDecide, kCollect, kAcross, kSpread, kClose };
@@ -77,6 +78,7 @@ class HostsBroadcast final : public Course {
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
   Code error_ = Code::kDone;           // of this window; that of the whole is the payload's
   bool is_inside_ = false, is_across_ = false;  // the operation, or the course, has begun
+  bool is_point_to_point_ = false;              // a window among the leaders, as they know
   std::string reason_;
 };
 

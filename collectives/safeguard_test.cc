@@ -107,5 +107,15 @@ TEST_F(SafeguardStory, AFabricThatBreaksIsNotCalledSlow) {
   EXPECT_EQ(job.comparisons(), 0u);
 }
 
+TEST_F(SafeguardStory, AFabricThatBreaksBetweenHostsIsNotCalledSlow) {
+  fake::Job job(kRanks, 2);
+  set_up(job, 200, false);
+  EXPECT_EQ(job.route(0), Route::kHosts);
+  job.fabric.outcomes = {MCAST_ERR_INVALID};
+  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+  broadcast(job, 100, 200, milliseconds(1), false);
+  EXPECT_EQ(job.comparisons(), 0u);
+}
+
 }  // namespace
 }  // namespace cepheus::coll

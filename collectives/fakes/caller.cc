@@ -107,7 +107,8 @@ void Caller::finish(Code rc) {
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
   const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
   if (bytes_of_root) safeguard_.recount(*bytes_of_root);
-  safeguard_.end(is_right && course_ != nullptr ? std::optional(course_->route()) : std::nullopt);
+  const bool is_timed = is_right && course_ != nullptr && course_->is_comparable();
+  safeguard_.end(is_timed ? std::optional(course_->route()) : std::nullopt);
   payload_.reset();
 }
 
