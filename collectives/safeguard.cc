@@ -9,6 +9,13 @@ namespace cepheus::coll {
 
 namespace {
 
+// A rank whose call differs from the root's knows the root's size in whole small messages.
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t unit = parameters().eager_unit();
+  const bool is_exact = bytes <= unit || bytes > parameters().eager_bytes();
+  return is_exact ? bytes : (bytes + unit - 1) / unit * unit;
+}
+
 FanIn tree_of(const Team& team) { return {{team.self(), team.size(), Team::kLeader}}; }
 
 }  // namespace
@@ -24,7 +31,7 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
 Code Safeguard::choose(std::size_t bytes, bool attended, Way& way) {
   way = Way::kMulticast;
   if (!parameters().is_safeguarded()) return Code::kDone;
-  Class& sizes = of({bytes, attended});
+  Class& sizes = of({rounded(bytes), attended});
   Comparison& comparison = sizes.second.comparison;
   if (comparison.is_due()) {
     const Code rc = agree(sizes);
@@ -59,7 +66,7 @@ void Safeguard::end(std::optional<Route> route) {
 void Safeguard::recount(std::size_t bytes) {
   if (current_ == nullptr) return;
   current_->second.comparison.take_back();
-  if (bytes > 0) (void)of({bytes, current_->first.attended}).second.comparison.next();
+  if (bytes > 0) (void)of({rounded(bytes), current_->first.attended}).second.comparison.next();
 }
 
 // --- What the ranks say to each other.
