@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace cepheus::replica {
 
@@ -243,6 +244,18 @@ void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) 
   advance(now, out);
 }
 
+// This program was stopped, or its host slept: what replicas have said meanwhile is still to be read.
+void Writer::forgive_silence(Instant now) {
+  for (Peer& peer : peers_) {
+    if (peer.is_connected) peer.heard = peer.next_ping = now;
+  }
+  for (Round& round : rounds_) {
+    if (round.until != Instant::max()) {
+      round.until = std::max(round.until, now + settings_.silence);
+    }
+  }
+}
+
 void Writer::on_timer(Instant now, WriterActions& out) {
   if (has_ended()) return;
   if (now >= promise_at_) {
@@ -251,6 +264,7 @@ void Writer::on_timer(Instant now, WriterActions& out) {
       if (peers_[r].is_connected) on_connected(now, r, out);
     }
   }
+  if (now - std::exchange(looked_at_, now) > 2 * settings_.ping) forgive_silence(now);
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     Peer& peer = peers_[r];
     if (!peer.is_connected) continue;

@@ -149,6 +149,7 @@ class Writer {
   void flush_again(unsigned replica);
   bool may_be_late(const Round& round) const;
   void evict_hung(Instant now, WriterActions& out);
+  void forgive_silence(Instant now);
   void leave_rounds(Instant now, unsigned replica, WriterActions& out);
   void end_round(Instant now, const Round& round, WriterActions& out);
   void mark(Instant now, ChunkRange range, WriterActions& out);
@@ -216,6 +217,7 @@ class Writer {
   // reason. No write has completed since.
   Instant in_a_row_until_{};
   Members group_;
+  Instant looked_at_{};  // by on_timer(), which comes at least once a ping
   Instant form_at_{}, copy_at_{}, clean_at_{}, promise_at_ = Instant::max();
   Instant clean_before_{};  // what was last written until then is flushed by the round under way
   unsigned next_reader_ = 0;

@@ -22,6 +22,36 @@ TEST_F(Volume, ServesWhenAllOfTheLastConfigurationHavePromised) {
   }
 }
 
+// It was stopped, or its host slept. What the replicas said meanwhile is still to be read.
+TEST_F(Volume, CountsNoSilenceWhileItDidNotLook) {
+  connect_all();
+  const auto look_after = [&](Duration time) {
+    now += time;
+    writer->on_timer(now, todo);
+    run();
+  };
+  silent = Members::all(3);
+  look_after(250ms);
+  log.clear();
+  look_after(1200ms);
+  EXPECT_TRUE(all(Kind::kHangUp).empty());
+  EXPECT_EQ(all(Kind::kSend).size(), 3u) << "all are asked whether they live";
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  for (int i = 0; i < 4; ++i) look_after(250ms);
+  EXPECT_EQ(all(Kind::kHangUp).size(), 3u)
+      << "they have said nothing for a second in which it looked";
+}
+
+TEST_F(Volume, CountsNoHungDiskWhileItDidNotLook) {
+  connect_all();
+  silent = Members::only(2);
+  submit(IoKind::kFlush, 1);
+  now += 12s;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_TRUE(all(Kind::kHangUp).empty());
+}
+
 TEST_F(Volume, MarksBeforeItWrites) {
   connect_all();
   silent = Members::only(2);
