@@ -113,6 +113,20 @@ TEST_F(Return, OfTwoReplicasIsOneAfterTheOther) {
   EXPECT_FALSE(writer->is_in_sync(2));
 }
 
+// Its timer has nothing to do meanwhile.
+TEST_F(Return, OfTwoReplicasKeepsNoWriterBusyWhileTheFirstOnesGroupForms) {
+  writer->on_disconnected(now, 1, todo);
+  run();
+  forms = false;
+  pass(600ms);
+  ASSERT_EQ(writer->group(), Members{}) << "that with the first one is formed";
+  ASSERT_FALSE(writer->is_in_sync(1) || writer->is_in_sync(2));
+  now += 1ms;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_GT(writer->deadline(), now);
+}
+
 TEST_F(Return, WaitsNoLongerForConnectionsThatBreakMeanwhile) {
   refused = Members::only(2);
   EXPECT_EQ(pass(8s), 4u);

@@ -288,8 +288,9 @@ Instant Writer::deadline() const {
     const Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
     at = std::min({at, peer.next_ping, peer.heard + settings_.silence});
-    if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) &&
-        !is_asked(r, Round::Purpose::kTrial)) {
+    // It waits for one that returns before it, unless its disk is to be tried.
+    const bool is_next = peer.is_hung ? !is_asked(r, Round::Purpose::kTrial) : !is_one_returning();
+    if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) && is_next) {
       at = std::min(at, peer.rejoin_at);
     }
     // Otherwise it is copying, or waits for what is no matter of time.

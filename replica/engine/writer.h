@@ -178,6 +178,8 @@ class Writer {
   Members doubtful(Instant now) const;
   void drop_group(WriterActions& out);
   void take_back_posted();
+  // A replica returns, and the group with it is not formed yet.
+  bool is_one_returning() const;
   Members wanted() const;
   // Members of the configuration, without the one that is being added.
   Members in_sync() const;

@@ -34,6 +34,10 @@ Members Writer::wanted() const {
   return members;
 }
 
+bool Writer::is_one_returning() const {
+  return std::ranges::any_of(peers_, [](const Peer& p) { return p.is_syncing && !p.has_todo; });
+}
+
 Members Writer::in_sync() const {
   return growing_ ? config_.members.without(*growing_) : config_.members;
 }
@@ -324,9 +328,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         continue;
       }
       // One after the other: if the fabric refuses one of them, the group's failure names it.
-      if (std::ranges::any_of(peers_, [](const Peer& p) { return p.is_syncing && !p.has_todo; })) {
-        break;
-      }
+      if (is_one_returning()) break;
       peer.is_syncing = true;
       tell_marks(r, out);
     }
