@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace cepheus::replica {
 namespace {
@@ -82,7 +83,7 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
 }
 
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
-  complaint_ = "it is no replica";
+  const std::string before = std::exchange(complaint_, "it is no replica");
   if (state_ == State::kWelcomed) {
     auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
     if (!answer) return false;
@@ -102,6 +103,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       hello.nonce = nonce_ = random_nonce();
       hello.tag = key_.tag(covered(challenge->nonce, hello));
       encode(hello, socket_->out());
+      complaint_ = before;
       return true;
     }
     case MessageType::kWelcome: {
