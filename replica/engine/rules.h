@@ -17,6 +17,7 @@ struct Rules {
   bool admit_loss = true;            // a writer ends if acknowledged data is gone
   bool evict_hung_disk = true;       // a replica goes if its disk hangs while others' do not
   bool evict_refused = true;         // a returning replica goes if the group fails with it
+  bool forgive_silence = true;       // no silence counts while the writer itself was stopped
 };
 
 struct Rule {
@@ -34,6 +35,7 @@ inline constexpr Rule kRules[] = {{"mark_before_data", &Rules::mark_before_data}
                                   {"repeat_after_loss", &Rules::repeat_after_loss},
                                   {"admit_loss", &Rules::admit_loss},
                                   {"evict_hung_disk", &Rules::evict_hung_disk},
-                                  {"evict_refused", &Rules::evict_refused}};
+                                  {"evict_refused", &Rules::evict_refused},
+                                  {"forgive_silence", &Rules::forgive_silence}};
 
 }  // namespace cepheus::replica

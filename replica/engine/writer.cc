@@ -246,6 +246,7 @@ void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) 
 
 // This program was stopped, or its host slept: what replicas have said meanwhile is still to be read.
 void Writer::forgive_silence(Instant now) {
+  if (!settings_.rules.forgive_silence) return;
   for (Peer& peer : peers_) {
     if (peer.is_connected) peer.heard = peer.next_ping = now;
   }

@@ -95,6 +95,16 @@ void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
   plan.faults.push_back(fault);
 }
 
+void pause_writer(VolumePlan& plan, std::uint64_t seed) {
+  cepheus::sim::Random random(~seed * 3);
+  if (!random.chance(0.05)) return;
+  Fault fault;
+  fault.kind = Fault::Kind::kWriterPause;
+  fault.at = Instant{random.between(Duration{20ms}, Duration{150ms})};
+  fault.length = random.between(Duration{6ms}, Duration{40ms});
+  plan.faults.push_back(fault);
+}
+
 }  // namespace
 
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
@@ -154,6 +164,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   add_losses(plan, random);
   add_hangs(plan, seed);
   let_fabric_refuse_one(plan, seed);
+  pause_writer(plan, seed);
   std::sort(plan.faults.begin(), plan.faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return plan;
@@ -189,7 +200,8 @@ const char* to_string(Fault::Kind kind) {
                                     "no power anywhere",
                                     "new disk",
                                     "disk hangs",
-                                    "replica dies, and the fabric refuses it"};
+                                    "replica dies, and the fabric refuses it",
+                                    "writer stops"};
   return kNames[static_cast<unsigned>(kind)];
 }
 

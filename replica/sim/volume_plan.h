@@ -22,6 +22,7 @@ struct Fault {
     kNewDisk,       // a replica's disk fails, another one takes its place
     kHungDisk,      // it ends nothing for a while; `step`: 1 of data, 2 of the record, else of both
     kRefused,       // a replica's program dies, and the fabric takes no group with it any more
+    kWriterPause,   // it stops for a while, and goes on
   };
   Kind kind{};
   Instant at{};

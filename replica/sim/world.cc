@@ -202,10 +202,13 @@ void World::befall(const Fault& fault) {
       });
       break;
     case Fault::Kind::kWriterStall:
-      writer.paused_until = until;
+      writer.pause(until);
       events.in(fault.length / 4, [this] {
         if (!is_calm) add_writer();
       });
+      break;
+    case Fault::Kind::kWriterPause:
+      writer.pause(until);
       break;
     case Fault::Kind::kRival:
       add_writer();

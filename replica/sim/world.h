@@ -119,6 +119,7 @@ class WriterHost {
   bool has_ended() const { return has_ended_; }
   void read_all();  // every block, once
   void flush();
+  void pause(Instant until);
   Instant paused_until{};
 
  private:
@@ -160,6 +161,7 @@ class WriterHost {
   void submit_next();
   void submit(IoRequest request);
   void arm();
+  void on_timer();
   void say_config();
 
   World& world_;
@@ -174,6 +176,7 @@ class WriterHost {
   unsigned crash_in_ = 0;
   bool has_client_ = false, has_served_ = false, is_serving_ = false, has_ended_ = false;
   Instant armed_ = Instant::max();
+  Instant paused_from_{};
   Instant sure_since_;  // all that was acknowledged before is there: it came, or serves again
   Epoch held_;          // the last claim that it served by
   Config said_;         // in the trace

@@ -98,8 +98,30 @@ void WriterHost::arm() {
   after(wait, [this, at] {
     if (armed_ != at) return;
     armed_ = Instant::max();
-    handle(&Writer::on_timer);
+    on_timer();
   });
+}
+
+void WriterHost::pause(Instant until) {
+  paused_from_ = world_.events.now();
+  paused_until = until;
+}
+
+// Replicas that were there all the while that it was stopped have had no chance to be heard.
+void WriterHost::on_timer() {
+  const Instant now = world_.events.now();
+  const Duration ping = world_.plan.settings(world_.rules).ping;
+  bool may_give_up = now != paused_until || paused_until - paused_from_ <= 2 * ping ||
+                     engine_->phase() != Writer::Phase::kServing;
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (!engine_->config().members.has(r)) continue;
+    may_give_up |= links_[r] == nullptr || !links_[r]->replica_holds;
+    may_give_up |= world_.blocked(index_, r) > paused_from_;
+  }
+  handle(&Writer::on_timer);
+  if (!may_give_up && is_up() && engine_->phase() == Writer::Phase::kAcquiring) {
+    world_.fail("a writer that was stopped gives all replicas up");
+  }
 }
 
 void WriterHost::run(WriterActions& actions) {
