@@ -57,6 +57,20 @@ SizesUse use_of(const ChoiceRecord& record) {
   return use;
 }
 
+// Several communicators may have one name and size: their times' mean is shown.
+void merge(std::vector<SizesUse>& all, SizesUse use) {
+  const auto known = std::ranges::find_if(all, [&](const SizesUse& each) {
+    return each.sizes == use.sizes && each.way == use.way && each.other == use.other;
+  });
+  if (known == all.end()) return all.push_back(std::move(use));
+  const auto before = static_cast<double>(known->comparisons);
+  known->comparisons += use.comparisons;
+  if (known->comparisons == 0) return;
+  const double share = 1 - before / static_cast<double>(known->comparisons);
+  known->multicast_us += share * (use.multicast_us - known->multicast_us);
+  known->other_us += share * (use.other_us - known->other_us);
+}
+
 // Name and size; size 0 collects those that were freed.
 using CommunicatorKey = std::pair<std::string, std::uint32_t>;
 
@@ -85,8 +99,8 @@ struct JobTally {
       path.add(record);
     }
     for (const ChoiceRecord& record : found.report.choices)
-      communicators[{reports::get_text(record.communicator), record.ranks}].sizes.push_back(
-          use_of(record));
+      merge(communicators[{reports::get_text(record.communicator), record.ranks}].sizes,
+            use_of(record));
   }
   JobUse finish() {
     for (auto& [key, tally] : communicators) {

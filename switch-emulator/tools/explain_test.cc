@@ -87,6 +87,28 @@ TEST(Explain, ShowsWhichWayServesWhichSizesAndWhatEachTakes) {
   EXPECT_EQ(written[0]["multicast_us"], 410.25);
 }
 
+// MPI_Comm_split names the communicators of all its colours alike.
+TEST(Explain, ShowsCommunicatorsOfOneNameInOneRowForEachSizeAndWay) {
+  const auto choice = [](std::uint64_t by_multicast, std::uint64_t comparisons, std::uint64_t ns) {
+    reports::ChoiceRecord one;
+    one.ranks = 4;
+    one.choice = {by_multicast, comparisons, ns, 2 * ns};
+    reports::put_text(one.communicator, "split");
+    reports::put_text(one.sizes, "up to 64 KiB");
+    reports::put_text(one.other, "open mpi");
+    return one;
+  };
+  FoundReport one = report(10, "job", true, {}), other = report(11, "job", true, {});
+  one.report.choices = {choice(1, 1, 10'000)};
+  other.report.choices = {choice(1, 3, 30'000), choice(0, 2, 50'000)};
+  const auto written = to_json(explain({one, other}))["jobs"][0]["communicators"][0]["sizes"];
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0]["comparisons"], 4);
+  EXPECT_EQ(written[0]["multicast_us"], 25) << "the mean of all comparisons";
+  EXPECT_EQ(written[0]["other_us"], 50);
+  EXPECT_EQ(written[1]["way"], "open mpi");
+}
+
 TEST(Explain, ShowsRunningJobsFirstAndSaysWhy) {
   const auto jobs =
       explain({report(1, "a", false, {record("w", 0, "eager lane", "multicast", 1)}),
