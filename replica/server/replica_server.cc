@@ -101,17 +101,25 @@ void ReplicaServer::stop() {
 }
 
 wire::Result<void> ReplicaServer::run() {
+  int record_error = 0;
   while (!stop_asked_ && disk_error_ == 0) wait();
   data_path_.fence();  // the disk may hang
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (const int error = flush_worker_->finish()) {
     disk_error_ = error;
-    forget_memory();
+    const int saved = forget_memory();
+    // Memory that goes with the program is lost without a record.
+    record_error = file_.outlives_program() ? saved : 0;
   }
   if (disk_error_ == 0) return {};
-  return wire::fail(wire::ErrorCode::kFailed, std::string("the disk failed: ") +
-                                                  std::strerror(disk_error_) +
-                                                  "; the volume goes on without this replica");
+  std::string text = std::string("the disk failed: ") + std::strerror(disk_error_) +
+                     "; the volume goes on without this replica";
+  if (record_error != 0) {
+    // Otherwise it would serve again as if all of its memory would reach the disk.
+    text += std::string("; its record can't be saved either: ") + std::strerror(record_error) +
+            ": restart this host before the replica serves again";
+  }
+  return wire::fail(wire::ErrorCode::kFailed, text);
 }
 
 // Then it starts again as one whose memory is as it was.
@@ -127,11 +135,11 @@ int ReplicaServer::save_memory() {
 
 // After a flush that failed. The kernel marks the pages clean though they are in memory only, and
 // later flushes succeed. So the next program must report that this memory is lost.
-void ReplicaServer::forget_memory() {
+int ReplicaServer::forget_memory() {
   record_worker_->finish();
   stored_.boot.clear();
   // If it can't be synchronised, the page cache has it as long as the boot id stays the same.
-  record_file_.save(stored_);
+  return record_file_.save(stored_);
 }
 
 void ReplicaServer::wait() {

@@ -54,7 +54,7 @@ class ReplicaServer {
   ReplicaServer(Parts parts, wire::UniqueFd wake);
   void make_engine();
   int save_memory();
-  void forget_memory();
+  int forget_memory();
   void wait();
   void accept_all();
   bool make_room();

@@ -22,7 +22,7 @@
 namespace {
 
 std::mutex msync_may_go;
-std::atomic<int> msync_error{0};
+std::atomic<int> msync_error{0}, fdatasync_error{0};
 
 }  // namespace
 
@@ -31,6 +31,12 @@ extern "C" int msync(void* address, std::size_t length, int flags) {
   const std::lock_guard lock(msync_may_go);
   if (msync_error == 0) return static_cast<int>(syscall(SYS_msync, address, length, flags));
   errno = msync_error;
+  return -1;
+}
+
+extern "C" int fdatasync(int fd) {
+  if (fdatasync_error == 0) return static_cast<int>(syscall(SYS_fdatasync, fd));
+  errno = fdatasync_error;
   return -1;
 }
 
@@ -115,7 +121,7 @@ class ServerOverFake : public testing::Test {
     char pattern[] = "/tmp/cepheus-replica-XXXXXX";
     directory_ = mkdtemp(pattern);
     mcast::fake::Device::fresh();
-    msync_error = 0;
+    msync_error = fdatasync_error = 0;
   }
   ~ServerOverFake() override {
     if (server_) server_->stop();
@@ -143,7 +149,7 @@ class ServerOverFake : public testing::Test {
         {std::move(*listener), std::move(*record), std::move(*file), "", {}, idle, digest});
     ASSERT_TRUE(server) << server.error().text;
     server_ = std::move(*server);
-    thread_ = std::thread([this] { static_cast<void>(server_->run()); });
+    thread_ = std::thread([this] { ended_ = server_->run(); });
   }
 
   // The replica is in sync then.
@@ -168,6 +174,7 @@ class ServerOverFake : public testing::Test {
   std::string directory_;
   Endpoint at_;
   std::unique_ptr<ReplicaServer> server_;
+  wire::Result<void> ended_;
   std::thread thread_;
 };
 
@@ -214,6 +221,19 @@ TEST_F(ServerOverFake, HasLostItsMemoryOnceAFlushFailed) {
   writer.ask(Ask::kFlush);
   thread_.join();
   EXPECT_EQ(loss_after_restart(), Loss::kMemory);
+}
+
+// A file system that its host has made read-only after an error.
+TEST_F(ServerOverFake, SaysWhatToDoIfItCantRecordThatAFlushFailed) {
+  start(1min);
+  Client writer = writer_that_serves();
+  fdatasync_error = EROFS;
+  msync_error = EIO;
+  writer.ask(Ask::kFlush);
+  thread_.join();
+  ASSERT_FALSE(ended_);
+  EXPECT_NE(ended_.error().text.find("restart this host"), std::string::npos)
+      << ended_.error().text;
 }
 
 TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
