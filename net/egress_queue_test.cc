@@ -163,7 +163,7 @@ TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
   EXPECT_EQ(queue.pause().time(kNow + 20us), 10us);
 }
 
-// Whatever comes and goes, its books are those of two plain lists.
+// After any sequence of pushes and pops its byte counts are those of two plain lists.
 RC_GTEST_PROP(EgressQueue, KeepsItsBooks,
               (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
   EgressQueue<int> queue(link_with({}, 100'000));

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr wire::McstId kGroup(239, 0, 0, 1), kOtherGroup(239, 0, 0, 2);
 constexpr wire::PortId kIngress(0), kSecond(1);
 
-// What waits are numbers; a group's ports are all paused until a time.
+// The frames are numbers. All ports of a group are paused until one time.
 class Halts : public testing::Test {
  protected:
   static constexpr wire::Instant kNow{1ms};
@@ -50,8 +50,8 @@ TEST_F(Halts, ALaterFrameWaitsBehindThoseThatCameByItsPort) {
   EXPECT_FALSE(halt.must_wait(kGroup, kIngress, later, {}));
 }
 
-// On their way up a tree and down, they wait for different ports: one after the other they would wait for
-// each other, at two switches.
+// Frames up a tree and frames down it wait for different ports. In one line, each direction would
+// wait for the other, at two switches.
 TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
   halt.push(kGroup, kIngress, 1, kNow);
   EXPECT_FALSE(halt.must_wait(kGroup, kSecond, kNow, kNow));

@@ -52,7 +52,7 @@ TEST(Link, LosesNoTimeToRoundingWhereSizesAlternate) {
   EXPECT_EQ(last - kStart, 1'686'400ns);  // 350 of each, 1'475'600 bytes, at 7 Gb/s
 }
 
-// To the byte, at rates and sizes that leave remainders.
+// Exact to the byte, at rates and sizes that leave remainders.
 TEST(Link, HasRoomForWhatFillsItsQueueAndForNoByteMore) {
   wire::SplitMix random(1);
   const auto below = [&](std::uint64_t n) { return random.next() % n; };

@@ -1,4 +1,4 @@
-// What a topology file says of the queues before links.
+// A topology file's settings of the queues before links.
 #include "net/queue_settings.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// How a topology differs from the one that a fabric runs, in words, and what of it a running fabric
-// takes without losing its groups: users, and what SwitchConfig::take_settings() takes.
+// How a topology differs from the one that a fabric runs, in words. Also the part of the difference
+// that a running fabric can adopt without losing its groups: users, and all that
+// SwitchConfig::take_settings() takes.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ struct SettingsChange {
 };
 
 SettingsChange compare(const Topology& running, const Topology& next);
-// `running` with what it takes of `next`. Both have the same switches.
+// `running` with the settings of `next` that it can adopt. Both have the same switches.
 Topology with_settings(Topology running, const Topology& next);
 
 }  // namespace cepheus::net

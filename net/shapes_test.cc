@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Equal-cost ports towards a host, from a switch called so.
+// Number of equal-cost ports towards a host, from the switch of this name.
 std::size_t ways(const Topology::Plan& plan, const std::string& from, Ipv4 to) {
   for (const SwitchConfig& config : plan.configs) {
     if (config.name != from) continue;

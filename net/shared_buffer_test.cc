@@ -11,7 +11,7 @@ namespace cepheus::net {
 namespace {
 
 constexpr wire::PortId kOne{0}, kTwo{1}, kLossy{2};
-// Two lossless ports: 11,000 bytes are shared, of which a port may have half of what is free.
+// Two lossless ports: 11,000 bytes are shared, and a port may hold half of the free part.
 constexpr BufferConfig kSmall{.bytes = 20'000, .share = 0.5, .reserve = 500, .hysteresis = 1'000};
 const std::vector<wire::Bytes> kHeadroom{4'000, 4'000, 0};
 
@@ -68,7 +68,8 @@ TEST(SharedBuffer, OnePortCanNotTakeWhatAnotherNeeds) {
   buffer.check_consistent();
 }
 
-// Whatever comes and goes: no more than its memory, nothing refused that fits, and nothing left.
+// After any sequence of frames: no more than its memory, no refusal of a frame that fits, and
+// nothing left.
 RC_GTEST_PROP(SharedBuffer, KeepsItsBooks,
               (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
   SharedBuffer buffer(kSmall, kHeadroom);

@@ -9,7 +9,7 @@ namespace times = wire::times;
 using namespace std::chrono_literals;
 
 constexpr Duration kLeastHello = 100us;
-// Instants are sums of ages, in 64 bits of nanoseconds.
+// Instants are sums of ages, as 64-bit nanoseconds.
 constexpr Duration kMost = 365 * 24h;
 
 struct TimeLimit {
@@ -17,7 +17,7 @@ struct TimeLimit {
   Duration SwitchConfig::*value;
   enum { kAbove, kBelow } side;
   Duration limit;
-  const char* why;  // what the limit is, and what goes wrong beyond it
+  const char* why;  // the limit, and the failure beyond it
 };
 
 const TimeLimit kTimeLimits[] = {

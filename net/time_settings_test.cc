@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 struct Broken {
   Duration SwitchConfig::*setting;
-  Duration least_wrong;  // ... on this side of its limit
+  Duration least_wrong;  // ... just beyond its limit
   Duration last_right;
   const char* names;  // in the text, beside the setting
 };
@@ -65,7 +65,7 @@ TEST(TimeSettings, OfTrunksAreHeldAgainstSenders) {
   EXPECT_EQ(problem_of_hello(0s), "");
 }
 
-// Of code: a simulated fabric's hosts have times of their own.
+// Simulated topologies are made by code, and their hosts have their own times.
 TEST(TimeSettings, AreAskedOfFilesOnly) {
   Topology topology = Topology::star(2);
   topology.switches[0].config.gate_age = 1ms;

@@ -31,7 +31,7 @@ std::string joined(std::initializer_list<std::string_view> names) {
   return all;
 }
 
-// Follows quotes and comments. No quoted text is longer than its line.
+// Skips quotes and comments. Quoted text ends on its line.
 class Place {
  public:
   bool is_bare() const { return quote_ == 0 && !in_comment_; }
@@ -55,8 +55,8 @@ class Place {
   bool in_comment_ = false, is_escaped_ = false;
 };
 
-// Why toml++ 3.3 must not see the text from here on, or null: some of it leads the parser into
-// undefined behaviour instead of an error.
+// The reason why toml++ 3.3 must not parse the text from here on, or null: some texts lead the
+// parser into undefined behaviour instead of an error.
 const char* find_flaw(std::string_view text, const wire::Character& next, bool is_bare) {
   if (next.bytes == 0) return "a byte that is no UTF-8; save the file as text in UTF-8";
   const bool is_space = next.code == '\t' || next.code == '\n' || next.code == '\r';
@@ -99,7 +99,7 @@ std::optional<toml::table> parse_toml(const std::string& text, TomlErrors& error
 TomlTable::TomlTable(TomlErrors& errors, const toml::table& table, std::string label,
                      std::initializer_list<std::string_view> known)
     : errors_(errors), table_(table), label_(std::move(label)) {
-  // toml++ keeps keys sorted by name; the reader of an error wants the first in the file.
+  // toml++ sorts keys by name; an error should name the first one in the file.
   const toml::key* unknown = nullptr;
   for (const auto& [key, node] : table_) {
     bool is_known = false;

@@ -12,7 +12,7 @@ std::string error_of(const std::string& text) {
   return errors.first().value_or("");
 }
 
-// Each led toml++ into undefined behaviour, or is next to one that did.
+// Each of these led toml++ into undefined behaviour, or is next to one that did.
 TEST(TomlTable, RefusesBytesThatAreNoText) {
   const std::string control = "a control character; delete it";
   EXPECT_EQ(error_of("[fabric]\n# \x1b[2J\n"), "net.toml:2: " + control);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr wire::Ipv4Prefix kSwitchAddresses{Ipv4(10, 255, 0, 0), 16};
 
-// One address per switch, none of them a host's or a group's; fewer if the block does not suffice.
+// One address per switch that no host and no group has; fewer if the block is too small.
 std::vector<Ipv4> switch_addresses(const Topology& t) {
   std::unordered_set<Ipv4> taken;
   for (const HostSpec& host : t.hosts) taken.insert(host.address);
@@ -33,7 +33,7 @@ std::vector<Ipv4> switch_addresses(const Topology& t) {
 
 constexpr std::size_t kFar = std::numeric_limits<std::size_t>::max();
 
-// Trunks to cross from each switch to `target`.
+// Trunks on the shortest path from each switch to `target`.
 std::vector<std::size_t> hops_to(std::size_t target,
                                  const std::vector<std::vector<PortEnd>>& ends) {
   std::vector<std::size_t> hops(ends.size(), kFar);
@@ -218,7 +218,7 @@ void Topology::assign_link_seeds() {
 
 namespace {
 
-// Whoever can read the key can register groups: it must not lie open.
+// A user that can read the key can register groups.
 wire::Result<wire::MrpKey> read_key(const std::string& path) {
   struct stat there {};
   std::ifstream file(path);

@@ -20,11 +20,11 @@ using MaybeProblem = std::optional<TopologyProblem>;
 
 constexpr std::size_t kMaxNameLength = 63;
 constexpr wire::Duration kMostDelay =
-    std::chrono::minutes(60);                  // sums of a few stay far from 64 bits
-constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff says "none"
+    std::chrono::minutes(60);                  // sums of a few stay far below 2^63 ns
+constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff means "none"
 constexpr std::uint64_t kMaxSeed = INT64_MAX;  // TOML's integers are signed
 
-// Not quoted(): beside std::quoted a call could mean either.
+// Not named quoted(): beside std::quoted a call would be ambiguous.
 std::string in_quotes(const std::string& name) { return "'" + name + "'"; }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -45,7 +45,7 @@ bool is_unicast(Ipv4 a) {
 
 class Names {
  public:
-  // What is wrong with taking `name`, or nothing.
+  // Why `name` can't be used, or nothing.
   std::string take(const std::string& name) {
     if (!is_name(name)) {
       return "name " + in_quotes(name) +
@@ -71,7 +71,7 @@ class Interfaces {
   static bool is_name(const std::string& interface) {
     return interface.size() < IFNAMSIZ && interface.find_first_of("/ \t\n") == std::string::npos;
   }
-  // What is wrong with `host` being behind `interface`, or nothing.
+  // Why `host` can't be behind `interface`, or nothing.
   std::string take(const std::string& interface, const std::string& host) {
     if (interface.empty()) return {};
     if (!is_name(interface)) {

@@ -1,4 +1,4 @@
-// Topology <-> TOML. The reader names the first thing wrong; the writer leaves defaults out.
+// Topology <-> TOML. The reader reports the first error; the writer leaves defaults out.
 #include <charconv>
 #include <cstdio>
 #include <fstream>

@@ -112,7 +112,7 @@ TEST(TopologyFile, NeedsNoMoreThanHosts) {
   EXPECT_TRUE(t->hosts[0].up.is_ideal());
 }
 
-// toml++'s own assertion ended the program.
+// An assertion in toml++ ended the program.
 TEST(TopologyFile, RefusesTextThatIsNotToml) {
   for (const char* text : {"[:", "[[:", "a = [", "\"", "= 1"}) {
     EXPECT_FALSE(Topology::from_toml(text)) << text;
@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "in [[host]]"},
         Mistake{"[[switch]]\nmax_groups = 5\n",
                 "net.toml:1: no name; write name = \"s0\", in [[switch]]"},
-        Mistake{"[[switch]]\nname = \"a\"\nmax_paths = 65536\n",  // what no path index can name
+        Mistake{"[[switch]]\nname = \"a\"\nmax_paths = 65536\n",  // beyond the largest path index
                 "net.toml:3: max_paths = 65536 is out of range; write a whole number from 2 to "
                 "65535, in [[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\nregister_rate = 0\n",
@@ -325,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "net.toml:1: a queue of 1KiB holds no frame; write queue = \"4224B\" or more, in "
                 "[[host]]"}));
 
-// Round trip: any topology that a file can say reads back as itself.
+// Round trip: any topology that a file can express reads back as itself.
 
 rc::Gen<LinkConfig> any_link() {
   return rc::gen::exec([] {

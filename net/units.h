@@ -1,4 +1,4 @@
-// Quantities as people write them in a topology file: "10Gbps", "2.5us", "4MiB".
+// Quantities as in a topology file: "10Gbps", "2.5us", "4MiB".
 //
 // A number needs a unit: parse() refuses "10". to_text() picks the largest unit that keeps the value
 // whole, so parse(to_text(x)) is x. Fractions are read exactly or refused ("1.5ns"). Durations and

@@ -101,7 +101,7 @@ TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
     const bool whole = n + 1 == bytes.size();
     EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), whole) << n;
     if (n < MrpHeader::kSize) continue;
-    // Though the header says so.
+    // Although the header counts it.
     bytes[11] = static_cast<std::uint8_t>(n);
     const bool members = (n - MrpHeader::kSize) % MrpMember::kSize == 0;
     EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), members) << n;
@@ -133,7 +133,7 @@ TEST(MrpMessage, RefusesRecordsWithoutLengthOrBeyondTheEnd) {
       << "a member of another length";
 }
 
-// What a leader of version 1 asks, and the answer that it can read.
+// A leader's REGISTER of version 1, and the answer that it can read.
 TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   const std::vector<std::uint8_t> asked = {1,   1,  0, 0, 0, 7, 0, 2, 0, 3, 0, 0,  //
                                            198, 18, 0, 1, 1, 2, 3, 4,              //

@@ -42,7 +42,7 @@ RC_GTEST_PROP(Publication, SurvivesEmitAndParse, ()) {
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(parsed->header == p.header && parsed->member == p.member);
   RC_ASSERT(std::ranges::equal(parsed->list(), p.list()));
-  // Who takes it for a list of members reads nothing of its regions: they must be known.
+  // A parser of members refuses it, because its records must be known.
   RC_ASSERT(p.count == 0 || !MrpMessage::parse(bytes));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kAll = 300;
 
-// What a user gets of kAll beside what others hold.
+// The share that a user gets of kAll while others hold `others`.
 template <typename S>
 std::uint64_t fill(S& share, std::uint64_t others = 0) {
   while (share.has_room(kAll - others - share.held())) share.add();
