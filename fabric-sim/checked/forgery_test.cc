@@ -13,7 +13,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Three hosts are members of a group, the last one forges.
+// Three hosts are members of a group, the last one is the forger.
 class ForgeryTest : public testing::Test {
  protected:
   ForgeryTest() {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStep = 500us;  // between two looks at whether all is done
+constexpr Duration kStep = 500us;  // between two checks for the end
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
   }
 }
 
-// False if the run is over: a finding, or the event budget.
+// False if the run is over: a finding, or the event budget is used up.
 bool GroupScenario::run_until(Instant end) {
   const Simulator::End reason = simulator_.run(end);
   if (reason == Simulator::End::kBudget) {
@@ -83,7 +83,7 @@ bool GroupScenario::Group::is_waiting() const {
   return std::ranges::any_of(members, [](const auto& member) { return member->is_waiting(); });
 }
 
-// An operation of the group that is open, or a wait in vain; empty: there is none.
+// An open operation of the group, or a wait without end; empty: there is none.
 std::string GroupScenario::still_open(Group& group) const {
   if (!group.ledger.plan().in_turns) return {};
   const std::string id = group.ledger.plan().id.to_string();
@@ -101,8 +101,9 @@ bool GroupScenario::all_done() const {
   });
 }
 
-// A disaster lets operations fail, but none may stay open. It takes longer than a calm end: a leader
-// gives up one member after the other, and retries of those who still send begin after that.
+// After a disaster operations may fail, but none may stay open. This takes longer than an end
+// without faults: a leader gives up one member after the other, and only then the remaining
+// senders' retries begin.
 void GroupScenario::end_operations() {
   const Instant end = simulator_.now() + plan_.settle;
   for (const auto& group : groups_) {
@@ -114,10 +115,10 @@ void GroupScenario::end_operations() {
   }
 }
 
-// Everybody is where `packets` more of the source's would have brought him, or nobody is.
+// Moves every member on by `packets` of the source, or none of them.
 bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets) {
   const wire::McstId id = group.ledger.plan().id;
-  for (const std::uint64_t step : {std::uint64_t{0}, packets}) {  // first whether all can
+  for (const std::uint64_t step : {std::uint64_t{0}, packets}) {  // first checks that all can
     for (std::size_t i = 0; i < group.members.size(); ++i) {
       if (!group.ledger.is_dead(i) && !group.members[i]->jump(source, step)) return false;
     }
@@ -129,14 +130,14 @@ bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets
   return true;
 }
 
-// Where a turn is to go on for more packets than anybody would simulate, and none is under way.
+// A turn should go on for more packets than can be simulated, and none is under way.
 void GroupScenario::jump() {
   for (const auto& group : groups_) {
     GroupLedger& ledger = group->ledger;
     while (const auto message = ledger.due_jump()) {
       const std::size_t source = ledger.plan().messages[*message].source;
       std::uint64_t packets = ledger.jump_left();
-      // What a disaster may have ended has no turn that could go on.
+      // A disaster may have ended the turn that should jump.
       if (!ledger.may_fail() && !ledger.is_dead(source)) {
         packets = group->members[source]->room_to_jump(packets);
         if (packets == 0 || network_.carries_roce() || !jump(*group, source, packets)) break;
@@ -149,8 +150,7 @@ void GroupScenario::jump() {
   }
 }
 
-// Until all operations have ended, and the faults: an end that comes early is no reason to stop
-// failing.
+// Until all operations and all faults have ended: faults go on even if the operations end early.
 void GroupScenario::run_operations() {
   Instant last_begins{};
   for (const GroupPlan& group : plan_.groups) {
@@ -171,9 +171,9 @@ void GroupScenario::run_operations() {
   if (!findings_.first()) end_operations();
 }
 
-// From now on nothing is lost on the way from a leader to the switches that hold its group, and there
-// is a leader of each group. A switch that was restarted may not know behind which ports others do.
-// Sender groups have no tombstones: a copy of an INSTALL that is late leaves a record until it ages.
+// From now on every UNREGISTER arrives at the switches that hold the group, and each group has a
+// leader. A restarted switch may not know behind which ports others are. Sender groups have no
+// tombstones: a late copy of an INSTALL leaves a record until it ages.
 bool GroupScenario::all_is_calm() const {
   const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
   const bool is_whole = plan_.cut.trunks.empty() && last_restart(plan_).count() == 0;
@@ -205,9 +205,9 @@ void GroupScenario::dissolve() {
   const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
   run_until(std::max(simulator_.now(), Instant{calm}) + rest + 10ms);
   if (ends_in_calm && !findings_.first()) check_tables_are_empty(network_, findings_);
-  // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
-  // age, and leave tombstones that go with age. When a trunk comes back switches tell others of sender
-  // groups that they still hold, which are as young as that then.
+  // Every UNREGISTER may have been lost, or no leader was left to send it. Then tables age, and
+  // leave tombstones that age as well. When a trunk comes back, switches report sender groups that
+  // they still hold, and these reports restart the ages.
   Duration age{0};
   for (const net::SwitchSpec& s : plan_.topology.switches) {
     age = std::max({age, s.config.age, s.config.pending_age});
@@ -215,7 +215,8 @@ void GroupScenario::dissolve() {
   for (int i = 0; i < 2 && !findings_.first() && something_is_left(); ++i) {
     run_until(simulator_.now() + age + rest + 10ms);
   }
-  // Switches greet each other for ever, if at all, all at the same moments: between two of them.
+  // Switches may exchange HELLOs for ever, all at the same moments: this is a moment between two of
+  // them.
   const bool they_greet = plan_.topology.hello.count() > 0;
   if (findings_.first() || (!they_greet && network_.frames_in_flight() == 0)) return;
   const wire::Duration hello = they_greet ? plan_.topology.hello : 1ms;

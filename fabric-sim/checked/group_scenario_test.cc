@@ -56,7 +56,7 @@ TEST(GroupScenario, SeedsCoverWhatTheRulesAreAbout) {
   EXPECT_GT(sum.rnr_naks, 300u);
 }
 
-// One switch, four hosts, an epoch whose start PSN is so high that the messages cross 2^24.
+// One switch, four hosts, and an epoch with a first PSN so high that the messages cross 2^24.
 ScenarioPlan plan_across_the_wrap() {
   PlanOptions options;
   options.switches = 1;

@@ -1,4 +1,4 @@
-// Every invariant must see its violation: each is planted by hand here.
+// Each test plants one violation by hand; its invariant must detect it.
 
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST_F(Ledger, FindsACompletionThatComesTooEarly) {
   EXPECT_EQ(violated(), "completion");
 }
 
-// The NIC goes on while its program stands still.
+// The NIC goes on while its program stops.
 TEST_F(Ledger, CountsWhatANicHasTakenUnlessItIsAltered) {
   deliver(1, 0);
   auto bytes = content(0);
@@ -237,7 +237,7 @@ TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
   EXPECT_EQ(violated(), "residue");
 }
 
-// Age would heal it, but nobody may rely on that where no message is lost.
+// Ageing would heal it, but must not be needed where no message is lost.
 TEST_F(Residue, IsFoundInACalmScenarioBeforeTablesAge) {
   ScenarioPlan plan = make_plan(1);
   plan.faults = Faults{};
@@ -274,7 +274,7 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 
-// Its host stands still for longer than a sender waits; the cut leaves a way to it all the time.
+// Its host stops for longer than a sender waits; the cut leaves a path to it all the time.
 TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
   PlanOptions options;
   options.sender_groups = options.cuts = true;
@@ -293,8 +293,8 @@ TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
   EXPECT_GT(found, 0u);
 }
 
-// A leader's death lets sends fail, but not stay open: without `gate_age` newcomers of some seeds wait
-// for ever.
+// After a leader's death sends may fail, but not stay open: without `gate_age` newcomers of some
+// seeds wait for ever.
 TEST(Liveness, FindsASendThatStaysOpenAfterADisaster) {
   PlanOptions options;
   options.incidents = true;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSeeds = 12;
 struct Recorded {
   Json events;
   Outcome outcome;
-  std::uint64_t retransmitted = 0;  // packets, by all NICs
+  std::uint64_t retransmitted = 0;  // packets that all NICs repeated
 };
 
 Recorded record(std::uint64_t seed) {
@@ -36,7 +36,7 @@ Recorded record(std::uint64_t seed) {
   return recorded;
 }
 
-// Where an event stands: what arrows are tied to.
+// Time and place of an event, to which arrows are tied.
 using Spot = std::tuple<int, int, double>;
 Spot spot_of(const Json& event) {
   return {event["pid"].get<int>(), event["tid"].get<int>(), event["ts"].get<double>()};

@@ -29,7 +29,7 @@ const Name& name_of(PartKind kind) {
   return kNames[at];
 }
 
-// Takes a number off the front.
+// Removes a number from the front.
 std::optional<std::size_t> take_number(std::string_view& text) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -18,7 +18,7 @@ class RegionBooksTest : public testing::Test {
     plan_.messages = {{0, 10, MessageKind::kWrite, 0}, {0, 10, MessageKind::kWriteImm, 5}};
     books_.attach(1, memory_, kGuard);
   }
-  // As the message's content is: its number, everywhere.
+  // A message's content: its number in every byte.
   void write(std::size_t message) {
     const MessagePlan& m = plan_.messages[message];
     std::fill_n(memory_.begin() + static_cast<std::ptrdiff_t>(kGuard + m.offset), m.bytes,
@@ -61,7 +61,7 @@ TEST_F(RegionBooksTest, HoldTheLastBytesOfAllWrites) {
   EXPECT_EQ(books_.check(1, first_, true), "");
   write(1);
   EXPECT_EQ(books_.check(1, both_, true), "");
-  write(0);  // late, over what is newer
+  write(0);  // late, over newer data
   EXPECT_EQ(books_.check(1, both_, true),
             "byte 5 of the region of member 1 (20 bytes) is not what was written last");
   EXPECT_EQ(books_.check(1, both_, false), "") << "of an earlier time, which may be";

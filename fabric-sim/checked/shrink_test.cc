@@ -29,7 +29,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
     const Outcome whole = run_seed(seed, options);
     if (!whole.finding) continue;
     const auto shrunk = shrink(seed, options);
-    if (!shrunk) continue;  // it fails with the gate, too
+    if (!shrunk) continue;  // it fails with the gate as well
     ++shrunk_seeds;
     const ScenarioPlan plan = make_plan(seed, options);
     EXPECT_LT(shrunk->plan.topology.hosts.size(), plan.topology.hosts.size());

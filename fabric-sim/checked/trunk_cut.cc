@@ -48,7 +48,7 @@ void TrunkCut::set(Instant now, bool whole) {
   }
 }
 
-// Or may, as long as it is being set up.
+// A group may also, during its set-up.
 bool TrunkCut::goes_over_it(const Victim& group) const {
   if (group.ledger.plan().starts.count() > 0) return false;  // not yet
   if (!group.leader.is_active()) return true;

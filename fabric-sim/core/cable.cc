@@ -58,7 +58,7 @@ bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId ent
   return false;
 }
 
-// A frame that finds the link free and nobody before it does not wait.
+// A frame does not wait if the link is free and no frame is before it.
 bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   const net::TrafficClass of = net::class_of(frame);
   if (link_.free_at() <= now && !queue_->must_wait(of, now)) {
@@ -82,7 +82,7 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
   return true;
 }
 
-// Whoever came at this very moment may have found the link free.
+// A frame that arrived at this very moment may have found the link free.
 void Cable::transmit(Instant now) {
   if (transmit_at_ <= now) transmit_at_ = wire::kNever;
   Waiting next;
@@ -177,7 +177,7 @@ void Cable::grow() {
 void Cable::on_event(Instant now, std::uint64_t what) {
   if (what == kTransmit) return transmit(now);
   ++delivered_;
-  // Who gets it, while the next event is put in its place.
+  // Fetches the receiver into the cache while the next event is scheduled.
   const auto* const receiver = reinterpret_cast<const char*>(&to_);
   for (int line = 0; line < 4; ++line) __builtin_prefetch(receiver + 64 * line);
   if (what != kFirst) {
@@ -187,16 +187,16 @@ void Cable::on_event(Instant now, std::uint64_t what) {
   }
   const auto next = static_cast<std::uint32_t>((first_ + 1) & (line_.size() - 1));
   if (count_ > 1) simulator_.schedule(arrivals_[next], *this, kFirst);
-  // It stays where it is meanwhile: nobody sends by this cable from its far end.
+  // The frame stays in its slot during the call, because its receiver never sends by this cable.
   to_.receive(now, port_, line_[first_]);
   first_ = next;
   --count_;
 }
 
-// Turns one bit over in a copy: other paths share the payload. Memory trusts a deferred ICRC, a
-// damaged wire must not: it is made first. False if the result is no frame any more; its buffer is
-// given back then. What another cable has damaged stays so: the same bit turned back would be a packet
-// that no switch has seen.
+// Flips one bit in a copy, because other paths share the payload. Memory trusts a deferred ICRC,
+// but a damaged wire must not, so the ICRC is computed first. False if the result is no frame any
+// more; its buffer is then released. A frame that another cable has damaged stays unchanged:
+// flipping the same bit back would give a packet that no switch has seen.
 bool Cable::damage(Frame& frame, std::uint32_t bit) {
   wire::seal_icrc(frame);
   const bool was_whole = is_whole(frame);

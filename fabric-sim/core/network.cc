@@ -66,7 +66,7 @@ void Network::wire_host(const net::Topology& topology, std::size_t at, wire::Por
   connect(at, port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
 }
 
-// The cable out of this port; the other direction belongs to the peer's port.
+// The cable out of this port; the peer's port has the other direction.
 void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,
                          const net::PortEnd& end) {
   const net::TrunkSpec& trunk = topology.trunks[end.trunk];

@@ -44,8 +44,7 @@ TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.whats[i], i);
 }
 
-// Whatever the distances, and whatever actors ask for on the way: near events and far ones are one
-// order.
+// For any distances and any requests of actors during the run: near and far events have one order.
 TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
   struct Wanderer final : Actor {
     Simulator& simulator;

@@ -33,7 +33,7 @@ TEST(BestSetting, OfAChainIsTheFastestNumberOfSlices) {
   EXPECT_EQ(best.setting, "8 slices");
 }
 
-// A host that waits for each block to be acknowledged leaves its link idle meanwhile.
+// A host that waits for each block's acknowledgement leaves its link idle meanwhile.
 TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
   constexpr std::size_t kRanks = 4, kBlocks = 64;
   constexpr std::uint64_t kBytes = 64 << 20;
@@ -49,7 +49,7 @@ TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
   EXPECT_GT(time_of_one(rdmc) / bound_us, 1.3) << "one at once is not RDMC's best";
 }
 
-// The experiments show rivals by their best settings, and name them.
+// The experiments show rivals with their best settings, and name these.
 TEST(BestSetting, OfRdmcStandsInTheRowsOfFig9) {
   Report report("cepheus-fig9", {});
   find_experiment("cepheus-fig9")->run({.quick = true}, report);

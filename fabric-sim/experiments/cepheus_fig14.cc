@@ -14,7 +14,7 @@ struct Phases {
   wire::Duration f2_begins, f2_ends, f3_begins, f3_ends, end;
 };
 
-// How long after `from` both are within a tenth of half the link, over ten milliseconds.
+// Time after `from` until both are within a tenth of half the link, over ten milliseconds.
 double settles_after(const FlowRates& rates, std::size_t flow, wire::Duration from,
                      wire::Duration to) {
   for (wire::Duration at = from; at + 10ms <= to; at += 1ms) {

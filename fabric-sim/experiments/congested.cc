@@ -28,7 +28,7 @@ Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
 
 net::Topology two_racks_of_four() {
   net::Topology topology = net::leaf_spine(2, 1, 4, paper_link(100, 500ns));
-  // Four links of 100 Gb/s are one: which of them a flow takes is not what is measured.
+  // Four links of 100 Gb/s act as one, because the choice of one for a flow is not measured.
   for (net::TrunkSpec& trunk : topology.trunks) {
     trunk.ab.rate.bits_per_second *= 4;
     trunk.ba.rate.bits_per_second *= 4;

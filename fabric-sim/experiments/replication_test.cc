@@ -1,4 +1,4 @@
-// Sender groups and their rivals where links are the only limit.
+// Sender groups and their rivals, limited by links only.
 #include "fabric-sim/experiments/replication.h"
 
 #include <gtest/gtest.h>

@@ -30,8 +30,8 @@ Means reads_at(double load) {
           cluster.mean_read(kRequests / 2, kRequests)};
 }
 
-// A storing host receives 1.5 times the load. Beyond two thirds its queue grows as long as requests
-// come, and so do the times of reads: a mean is one of the run's length.
+// A storing host receives 1.5 times the load. Above two thirds its queue grows during the whole
+// run, and so do the times of reads: a mean would depend on the run's length.
 TEST(StorageCluster, InOverloadReadsTakeTheLongerTheLaterTheyAre) {
   const Means overload = reads_at(1.5);
   EXPECT_GT(overload.second_quarter, 1.2 * overload.first_quarter);

@@ -1,4 +1,4 @@
-// The storage experiments against the papers' numbers, by the tolerance of their fit.
+// The storage experiments against the papers' numbers, within the tolerance of their fit.
 #include <gtest/gtest.h>
 
 #include "fabric-sim/experiments/experiment.h"
@@ -12,7 +12,7 @@ Report quick_run(std::string_view name) {
   return report;
 }
 
-// Two constants fitted to two numbers: Cepheus's own, and no other paper's.
+// Two constants fitted to two numbers of Cepheus, and to no other paper's.
 TEST(Storage, OneRequestSavesWhatFig10SaysAndItsRowsSayThatTheyAreFitted) {
   std::vector<double> sizes;
   const Report report = quick_run("storage-latency");
