@@ -1,4 +1,4 @@
-// Multicast WRITEs that are announced one by one: where each goes at every member, kept by PSN.
+// Multicast WRITEs that are announced one by one: the target at every member is kept by PSN.
 #include "switch-emulator/engine/announcements.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Announcements, AreForgottenHoweverLateAfterThemTheNextOneComes) {
 
 void per_request(SwitchConfig& c) { c.rules.write_mode = net::WriteMode::kPerRequest; }
 
-// `host`'s part of announcement `number`: elsewhere on each, and for each WRITE.
+// The target of announcement `number` at `host`: different for each host and each WRITE.
 AnnouncedTarget target(std::size_t host, std::uint32_t number, std::uint64_t length = 64) {
   return {TestNetwork::ip(host), static_cast<std::uint32_t>(0x7000 + 0x10 * number + host),
           0x10000 * (host + 1) + 0x100 * number, length};
@@ -123,7 +123,7 @@ TEST(AnnouncedWrite, IsReadByTheMembersOwnSwitchAndGoesOnWholeToOthers) {
   EXPECT_EQ(reth_at(*net, 3), at_target(3, 1));
 }
 
-// Go-back-N: what a member lacks comes again behind what was announced since.
+// Go-back-N repeats an announcement after later ones.
 TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
   auto net = star(3);
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -140,7 +140,7 @@ TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
   EXPECT_EQ(reth_at(*net, 2), at_target(2, 2));
 }
 
-// Sent under whatever key, a copy that is held back would be taken once the announcement has come.
+// Under any key a delayed copy would be accepted after the announcement has arrived.
 TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   auto net = make_pair_of_switches(true, per_request);
   net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 0"; };
@@ -200,7 +200,7 @@ TEST(AnnouncedWrite, WithoutAnAnnouncementIsRefusedOnceItsMemberHasAllBeforeIt) 
             Texts({"reject e1 a write outside a member's regions 10.0.0.2", "fatal 1 c2"}));
 }
 
-// Whatever is announced beyond what is kept comes again when there is room.
+// An announcement beyond the queue's limit is requested again later.
 TEST(AnnouncedWrite, WaitsForRoom) {
   auto net = star(3);
   const auto most = static_cast<std::uint32_t>(Announcements::kMost);
@@ -268,7 +268,7 @@ TEST(Announcing, IsRefusedWhereItIsNoAnnouncement) {
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-// Damaged on its way it would be read, and then lost from sight.
+// A damaged announcement would be read, and then be invisible in the counters.
 TEST(Announcing, IsReadOnlyIfItsIcrcIsRight) {
   auto net = star(2, [](SwitchConfig& c) { c.check_icrc = false; });
   std::vector<std::uint8_t> list(Announcement::size_of(1));
@@ -298,7 +298,7 @@ TEST(Announcing, MustBeServedWhereMembersAskForIt) {
   EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader is told";
 }
 
-// What the rule keeps out.
+// Attacks that the rule prevents.
 TEST(AnnouncedByPsn, OffSendsWritesWhereAnotherWasAnnounced) {
   auto net = star(2, [](SwitchConfig& c) { c.rules.announced_by_psn = false; });
   net->announce(0, 0, targets(2, 1));

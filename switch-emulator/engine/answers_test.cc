@@ -1,4 +1,4 @@
-// What becomes of answers on their way to the leader, host 0.
+// Handling of answers on their way to the leader, host 0.
 #include "switch-emulator/engine/answers.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Confirm, OfASignedFabricIsVerifiedAndSignedAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
 }
 
-// The leader did not hear of host 2: the switch can tell it again.
+// The leader did not get the answer about host 2: the switch can send it again.
 TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
@@ -132,7 +132,8 @@ TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
-// Its leaf does not; a switch above it waits for another one, since it counts, but not for long.
+// Its leaf does not know it. A switch above waits for another one, because it is in the count, but
+// not for long.
 TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(3)});
@@ -219,7 +220,7 @@ TEST(Answers, ThatAHostCanNotGiveAreForged) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// Whoever asks whether the group stands would else wait for an answer that can't come.
+// A member that asks about the group would otherwise wait for an answer that can't come.
 TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   auto net = make_pair_of_switches();
   auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
@@ -241,7 +242,7 @@ TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// Its header is all that it can read, and say.
+// The switch can read only the header, and returns only that.
 TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
@@ -268,7 +269,7 @@ TEST(Answers, OfAStrangerGoNowhere) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// The last member there has gone: its switch may still say so.
+// The last member there has gone: its switch may still report it.
 TEST(Answers, OfASwitchThatIsLeftWithoutMembersReachTheLeader) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
@@ -331,7 +332,7 @@ TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.4 10.0.0.3"}));
 }
 
-// The core can't tell that it is the same one, and waits for nobody else. Nobody is lost by it.
+// The core can't tell that it is the same one, and waits for no other. No member is lost by that.
 TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
   auto net = make_core();
   Texts over;
@@ -353,7 +354,7 @@ TEST(Core, BelievesAConfirmOfATrunkWithMembersOnly) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// The core has no name to take off its count, and EVICT is repeated.
+// The core has no name to subtract from its count, and EVICT is repeated.
 TEST(Core, LosesNoOtherMemberByAnEvictionHoweverOftenItIsRepeated) {
   auto net = make_core();
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
@@ -370,8 +371,8 @@ TEST(Core, LosesNoOtherMemberByAnEvictionHoweverOftenItIsRepeated) {
   EXPECT_TRUE(net->view(3).active);
 }
 
-// Of the trunk to the evicted member's leaf the core names nobody: a leader believes nothing about
-// a member that it has evicted.
+// Of the trunk to the evicted member's leaf the core names no member: a leader ignores answers
+// about a member that it has evicted.
 TEST(Core, NamesAMemberBehindALostTrunkUnlessThatOneWasEvicted) {
   auto net = make_core();
   net->control(0, MrpType::kEvict, 1, {net->member(2)});

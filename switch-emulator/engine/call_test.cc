@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Both groups age by one call of the timer.
+// One timer call ages both groups.
 TEST(Call, CountsATableThatAgesForNoPort) {
   auto net = make_star(3, false);
   for (const std::uint8_t leader : {0, 1}) {

@@ -1,4 +1,4 @@
-// What a leader says to its members reaches the process that is the member.
+// A leader's messages to its members reach the members' processes.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/registration.h"
@@ -9,7 +9,7 @@ namespace {
 
 using wire::MrpType;
 
-// Every host of these networks checks that what comes is for its process's port (TestNetwork).
+// Every host of these networks checks that datagrams are for its process's port (TestNetwork).
 TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
@@ -77,7 +77,7 @@ TEST(ControlPort, TellsTheProcessesOfAHostApart) {
   EXPECT_EQ(net->sw(0).group_count(), 2u);
 }
 
-// What comes to a process from the registration port comes from its switch.
+// Datagrams from the registration port come from the process's switch.
 TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
   auto net = make_star(3);
   const auto report = TestNetwork::message_about(MrpType::kReport, {net->member(1)});

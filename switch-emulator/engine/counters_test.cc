@@ -74,7 +74,7 @@ TEST(Balance, HoldsForFramesThatTheGateLetsThrough) {
   EXPECT_EQ(net->count(Counter::kDataTaken), 2u);
 }
 
-// By a trunk without members, under any name: it came in once.
+// By a trunk without members, under any name: it was received once.
 TEST(Balance, HoldsForConfirmationsOfSeveralStrangers) {
   auto net = make_pair_of_switches();
   const std::vector<wire::MrpMember> strangers{{Ipv4(10, 9, 9, 8), Qpn(5)},

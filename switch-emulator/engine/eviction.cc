@@ -6,9 +6,9 @@
 namespace cepheus::fabric {
 namespace {
 
-// In which order a REPORT names hosts, as long as there is room: the next QUERY is for the rest. The
-// source comes first: a member that lags may only have missed something, and it is the source that
-// should send again. Then those that may be gone.
+// The order of hosts in a REPORT with limited room: the next QUERY gets the rest. The source comes
+// first: a lagging member may only have lost a packet, and the source should send it again. Then
+// hosts that may be gone.
 enum class Rank : std::uint8_t { kSource, kSilent, kLate };
 
 Rank rank_of(std::uint8_t flags) {

@@ -16,7 +16,7 @@ void evict_host(TestNetwork& net, std::size_t host, std::size_t leader = 0) {
   net.control(leader, MrpType::kEvict, 1, {net.member(host)});
 }
 
-// The members of the last REPORT that reached `host`; QPNs are how often each was heard.
+// The members of the last REPORT that reached `host`; their QPNs count feedback packets.
 std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   std::vector<wire::MrpMember> members;
   for (const auto& bytes : net.frames(host)) {
@@ -28,7 +28,8 @@ std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   return members;
 }
 
-// Whom the switches name when the leader, host 0, asks: those who answer, and the others.
+// The members that switches report when the leader, host 0, sends QUERY: the answering ones, and
+// the others.
 std::vector<wire::MrpMember> named(TestNetwork& net, bool late) {
   net.clear();
   net.control(0, MrpType::kQuery, 1);
@@ -200,7 +201,7 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
   EXPECT_EQ(list[1].qpn.value(), 1u);
 }
 
-// The source repeats what the slowest lack: the others have nothing to answer.
+// The source repeats the packets of the slowest: the others have nothing to answer.
 TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
   auto net = make_star(4);
   net->message(0, 0, 4);
@@ -221,7 +222,7 @@ TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
 
-// No receive is posted, since the program computes: it lags, but answers.
+// No receive is posted, because the program computes: it lags, but answers.
 TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
   auto net = make_star(4);
   net->message(1, 0, 1);
@@ -247,8 +248,8 @@ TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>());
 }
 
-// A source that is silent holds up everybody, whoever lags: it is the one that should send again.
-// Its packets are counted where all of them are seen.
+// A silent source blocks all, whichever member lags: it should send again. Its packets are counted
+// where all of them pass.
 TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
   auto net = make_pair_of_switches();
   net->message(2, 0, 4);
@@ -278,7 +279,7 @@ TEST(Query, IsNotAnsweredWhenNobodyLags) {
   EXPECT_EQ(net->count(Counter::kMrpQuery), 1u);
 }
 
-// A leader that waits for data hears nothing else of its switch.
+// A leader that waits for data gets no other message from its switch.
 void ask_for_presence(TestNetwork& net) {
   constexpr std::size_t kFlagsLow = wire::kBthOffset + 3;
   auto bytes = TestNetwork::control_bytes(0, MrpType::kQuery, 1, {});
@@ -330,7 +331,7 @@ TEST(PortDown, IsReportedToTheLeaderAtOnce) {
             wire::kMemberDown | wire::kMemberSource | wire::kMemberOwes);
 }
 
-// The REPORT may be lost, and a new program be there when the leader asks.
+// The REPORT may be lost, and the leader may ask when a new program runs there.
 TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
   auto net = make_star(4);
   net->message(0, 0, 1);
@@ -359,8 +360,8 @@ TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// A group without evictions: no switch acknowledges in the leader's place, because the leader may
-// lack the messages in flight.
+// A group without evictions: no switch acknowledges for the leader, because the leader may lack the
+// messages in flight.
 TEST(PortDown, OfTheLeaderEndsAGroupThatSurvivesNoLoss) {
   auto net = make_star(4);
   net->register_group(0, 2, {}, wire::MrpHeader::kLossEnds);

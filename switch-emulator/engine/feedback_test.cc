@@ -115,20 +115,20 @@ TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
   EXPECT_FALSE(net->view().nak_held);
 }
 
-// A receiver says once what it misses: left unsaid it would cost the source a time-out.
+// A receiver sends one NAK for a loss: without passing it on, the source would time out.
 TEST(Feedback, PassesANakThatCameBesideOneThatIsOvertaken) {
   auto net = make_star(4);
   net->message(0, 0, 9);
   net->clear();
   net->nak(1, 3);
   net->nak(2, 6);
-  net->data(0, 3);  // host 1 is asked for by somebody else, and gets it
+  net->data(0, 3);  // another receiver's request brings host 1's packet
   net->ack(1, 9);
   net->ack(3, 9);
   EXPECT_EQ(net->inbox(0), Texts({"nak 6"}));
 }
 
-// As the papers' switch, which leaves host 2 to a time-out.
+// As the papers' switch, which leaves host 2's loss to a time-out.
 TEST(Feedback, KeepsOneNakWithTheRuleOff) {
   auto net = make_star(4, true, with([](Rules& r) { r.several_naks = false; }));
   net->message(0, 0, 9);
@@ -152,7 +152,7 @@ TEST(Feedback, KeepsTheSmallestOfManyNaks) {
   EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
 }
 
-// Passed on after that, it would bring the packet a second time, and all behind it.
+// If it were passed on later, it would bring the packet and all later ones a second time.
 TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
   for (const bool is_rnr : {false, true}) {
     auto net = make_star(3);
@@ -179,7 +179,7 @@ TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
     net->ack(2, 0);
     net->data(0, 5);
     net->clear();
-    // All have 0; host 1 is the slowest, host 2 asks for 1 again.
+    // All have 0; host 1 is the slowest, and host 2 requests 1 again.
     net->nak(2, 1);
     EXPECT_EQ(net->inbox(0), on ? Texts({"nak 1"}) : Texts());
   }
@@ -248,7 +248,7 @@ TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 1", "nak 2"}));
 }
 
-// Seven hosts whose answers come one after another, each long after the repeat has passed: each
+// Seven hosts whose answers come one after another, each long after the repeat has passed. Each
 // would spend one of the source's seven retries.
 TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
   for (const bool once : {true, false}) {
@@ -259,7 +259,7 @@ TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
     net->clear();
     for (std::size_t host = 1; host < 8; ++host) {
       net->nak(host, 1);
-      net->nak(host, 1);  // doubled on its way
+      net->nak(host, 1);  // duplicated on its way
       net->message(0, 1, 2);
     }
     EXPECT_EQ(net->inbox(0), once ? Texts({"nak 1"}) : Texts(7, "nak 1"));
@@ -340,11 +340,11 @@ TEST(Feedback, CountsTheMessagesThatAllHave) {
 }
 
 TEST(Feedback, ComparesPsnsOnTheirCircle) {
-  // An epoch whose start PSN lies close below the wrap.
+  // An epoch with a start PSN close below the wrap.
   auto net = make_star(2, false);
   const auto turns = Psn::kMask + 1 - wire::group_start_psn(TestNetwork::kGroup, 1).value();
   net->set_up_group();
-  // Walk up to the wrap in steps of the window.
+  // Moves up to the wrap in steps of the window.
   std::int64_t psn = 0;
   net->data(0, 0);
   net->ack(1, 0);

@@ -1,4 +1,4 @@
-// A switch that hears nothing of a packet that must be acknowledged requests it again
+// A switch that gets no feedback on a packet that must be acknowledged requests it again
 // (docs/protocol.md, "Overdue feedback").
 #include "switch-emulator/engine/feedback_timer.h"
 
@@ -119,7 +119,7 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
   EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
 }
 
-// As rdma_rxe may: a NAK follows the RNR NAK, and raises nothing.
+// As rdma_rxe may: a NAK follows the RNR NAK, and acknowledges nothing.
 TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
   net->data(0, 1);
   net->data(0, 2);
@@ -166,7 +166,7 @@ TEST_F(OverdueFeedback, WaitsForTheFarthestOfThoseThatLagAlike) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
-  net->advance(5ms);  // host 3 takes longer than ever, and no longer than it may
+  net->advance(5ms);  // host 3 takes longer than ever, but not longer than allowed
   net->ack(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
   EXPECT_EQ(net->count(Counter::kAskedAgain), 0u);
@@ -180,7 +180,7 @@ TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   net->clear();
   net->ack(3, 1);
   EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
-  net->data(0, 2);  // now it is known that host 3 may take so long
+  net->data(0, 2);  // now the switch knows that host 3 may take so long
   net->ack(1, 2);
   net->ack(2, 2);
   net->advance(9ms);

@@ -1,4 +1,4 @@
-// What a switch keeps of a group goes by its ports and paths, not by the number of members (paper
+// A switch's memory for a group depends on its ports and paths, not on the number of members (paper
 // III-D): a core switch with trunks only. The leader is behind the first one.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class Core {
     for (std::size_t h = 0; h < members; ++h) {
       const std::size_t trunk = h == 0 ? 0 : 1 + (h - 1) % (kTrunks - 1);
       homes->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
-      if (h == 0) continue;  // the leader's own switch names only those behind this one
+      if (h == 0) continue;  // the leader's own switch lists only those behind this one
       list_.push_back({TestNetwork::ip(h), TestNetwork::qpn(h)});
       behind_[trunk].push_back(list_.back());
     }
@@ -47,7 +47,7 @@ class Core {
       say(trunk, MrpType::kConfirm, behind_[trunk], static_cast<std::uint16_t>(step));
     }
   }
-  // Members that the leader was told of.
+  // Members that CONFIRMs to the leader named.
   std::size_t told() { return std::exchange(told_, 0); }
   Switch& engine() { return *switch_; }
   std::size_t bytes() const {
@@ -83,7 +83,7 @@ class Core {
   std::size_t told_ = 0;
 };
 
-// Bytes of a group when all its members have confirmed all that is asked.
+// Bytes of a group when all its members have confirmed every step.
 std::size_t registered_bytes(Core& core, std::size_t members) {
   core.name_all();
   core.confirm(MrpType::kRegister);

@@ -47,7 +47,7 @@ TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
   EXPECT_EQ(group.find(PortId(60'000)), kNoPath);
 }
 
-// What the paper gives a table of 64 paths is 704 bytes.
+// In the paper a table of 64 paths has 704 bytes.
 TEST(Mft, FitsAHardwareTable) {
   const auto bytes = [](std::size_t paths) {
     return TableBytes::sum(Switch::table_bytes({.ports = 64, .paths = paths}).table);

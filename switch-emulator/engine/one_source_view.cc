@@ -1,11 +1,11 @@
-// What an administrator sees of a group that has one source at a time, and what its table costs.
+// For administrators: the view of a group with one source at a time, and the size of its table.
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/one_source.h"
 
 namespace cepheus::fabric {
 namespace {
 
-// The newcomer whose first packets the gate holds or has answered RNR.
+// The newcomer with first packets in the gate, or with an RNR answer.
 Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
   const Gate& gate = group.turn.gate();
   const PathNo waiting = gate.holds() ? gate.path() : gate.answered();

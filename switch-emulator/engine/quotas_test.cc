@@ -1,4 +1,4 @@
-// What one host may take of registration: tables, requests by the second, time without activation.
+// Limits of one host's registrations: tables, requests per second, time without activation.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/register_rate.h"
@@ -40,7 +40,7 @@ TEST(TableQuota, CountsOnlyTablesThatAreThere) {
     ASSERT_EQ(net->sw(0).group_count(), 1u) << epoch;
     net->control(0, MrpType::kUnregister, epoch);
     ASSERT_EQ(net->sw(0).group_count(), 0u) << epoch;
-    net->advance(seconds(6));  // the id rests
+    net->advance(seconds(6));  // the id is a tombstone
   }
 }
 
@@ -110,7 +110,7 @@ TEST(RegistersRate, IsNotSpentByRepeatsAndPartsOfOneRegistration) {
   EXPECT_EQ(net->view().paths.size(), 200u);
 }
 
-// A switch in the middle can't tell one host's from another's: all come by the same trunk.
+// A switch in the middle can't distinguish hosts: all come by the same trunk.
 TEST(RegistersRate, IsForHostsPortsOnly) {
   SwitchConfig config;
   config.register_rate = 1;
@@ -135,7 +135,7 @@ TEST(PendingAge, ForgetsWhatIsNeverActivated) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// Repeats of REGISTER do not reach a switch whose members have all confirmed: a leader refreshes it.
+// Repeats of REGISTER do not reach a switch with all members confirmed: a leader refreshes it.
 TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);

@@ -7,8 +7,7 @@
 namespace cepheus::fabric {
 namespace {
 
-// Before the NAK: where leader and source are one, it knows whose region it was when its WRITE
-// fails.
+// Before the NAK: if leader and source are one, it knows the member when its WRITE fails.
 void tell_leader(Call& call, const Group& group, const Path& path, wire::MrpReject reason) {
   if (call.leader == nullptr || group.leader == kNoPath) return;
   wire::MrpMessage message;

@@ -45,7 +45,7 @@ TEST(Regions, AreThoseOfTheNewestPublication) {
   EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "a late repeat brings nothing back";
 }
 
-// Twenty bytes a path are the table's; a region is beside it.
+// A path has twenty bytes in the table; a region is outside it.
 TEST(Regions, TakeAFewBytesBesideTheTable) {
   Regions regions;
   const std::size_t none = regions.bytes();

@@ -26,7 +26,7 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
 
 bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
 
-// ACTIVATE says how many members are behind the port that it is sent by.
+// ACTIVATE contains the number of members behind the port that it is sent by.
 void count_behind(const Call& call, const Roster& roster, PortId port, wire::MrpHeader& header) {
   if (header.type != wire::MrpType::kActivate) return;
   const std::size_t count = is_host(call, port) ? 1 : roster.count_behind(port);
@@ -42,13 +42,13 @@ wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Lead
   return datagram;
 }
 
-// ... to whoever sent `asked`.
+// ... to the sender of `asked`.
 wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
   return to_leader(call, call.ingress(), asked.ip.destination,
                    {asked.ip.source, 0, asked.udp.source_port});
 }
 
-// The same to everybody: without a list, with the records that this switch does not know.
+// The same to all: without a list, with the records that this switch does not know.
 wire::MrpMessage without_members(const wire::MrpMessage& message) {
   wire::MrpMessage bare;
   bare.header = message.header;
@@ -185,7 +185,7 @@ void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
   message.header = request.message.header;
   message.header.type = wire::MrpType::kReject;
   message.header.flags = static_cast<std::uint16_t>(reason);
-  // Strangers may address a REJECT about the leader to the leader, who believes none of that kind.
+  // A stranger may send a REJECT about the leader to the leader, which believes none of that kind.
   const bool names = !member.host.is_unset() && member.host != datagram.ip.destination;
   if (names) message.add(member);
   send_signed(call, call.ingress(), datagram, message);

@@ -92,7 +92,7 @@ TEST(Register, OfAnotherVersionIsRefusedInThatVersion) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// What a switch sends to many is cut so that its signature fits.
+// A switch splits long messages so that the signature fits.
 TEST(Register, OfManyMembersIsSplitReportedAndEvictedUnderAKey) {
   const auto key = std::make_shared<const wire::MrpKey>(
       *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
@@ -193,8 +193,8 @@ TEST(Epochs, AnOlderOneIsDropped) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 3u);
 }
 
-// Epochs lie on a circle of 16 bits: behind 65535 comes 0. The tombstone of the last one, too, lets
-// the next one pass and no older one.
+// Epochs are on a circle of 16 bits: 0 follows 65535. The tombstone of the last one also lets the
+// next one pass and no older one.
 TEST(Epochs, GoOnWhereTheyWrap) {
   auto net = make_star(3, false);
   net->set_up_group(0, 65534);
@@ -261,8 +261,8 @@ TEST(Activate, IsPassedOnAgainWhenRepeated) {
   EXPECT_EQ(net->inbox(2), Texts({"activate e1"}));
 }
 
-// It was restarted, say, after it had confirmed for a member: the leader does not name that one
-// again. Without its path messages would complete that it lacks.
+// For example, it restarted after it had confirmed for a member: the leader does not name that
+// member again. Without its path messages would complete that it lacks.
 TEST(Activate, IsRefusedByASwitchThatDoesNotKnowAllMembersBehindIt) {
   auto net = make_pair_of_switches(false);
   net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };

@@ -121,7 +121,7 @@ TEST(Replication, DropsDataFarBeyondWhatWasSent) {
   EXPECT_EQ(net->inbox(1), Texts({"data 100"}));
 }
 
-// Whatever its NIC thinks of windows: PSNs that are compared stay within half the circle.
+// Whatever the NIC's window: PSNs that are compared stay within half the circle.
 TEST(Replication, StopsASourceThatDoesNotWaitForAcknowledgements) {
   constexpr std::int64_t kStep = 1 << 21;
   auto net = make_star(3, true, [](SwitchConfig& c) { c.data_window = kStep; });
@@ -140,7 +140,7 @@ TEST(Replication, RefusesOperationsThatHaveOneTargetOnly) {
   auto net = make_star(3);
   net->data(0, 0);
   net->clear();
-  // The NAK acknowledges what lies below it: PSN 0 is not acknowledged yet.
+  // The NAK acknowledges all PSNs below it: PSN 0 is not acknowledged yet.
   for (const Opcode opcode :
        {Opcode::kRcReadRequest, Opcode::kRcFetchAdd, Opcode::kRcSendOnlyInvalidate}) {
     net->inject(0, net->make_frame(0, net->headers_from(0, opcode, 1)));

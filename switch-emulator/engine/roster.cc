@@ -11,7 +11,7 @@ bool by_host(const Roster::Member& a, const Roster::Member& b) { return a.host <
 
 }  // namespace
 
-// Where `host` is or would be among the first members.
+// Position of `host`, present or not, among the first members.
 std::size_t Roster::place_of(Ipv4 host, std::size_t among) const {
   const auto end = members_.begin() + static_cast<std::ptrdiff_t>(among);
   const auto at = std::lower_bound(members_.begin(), end, host,

@@ -10,14 +10,14 @@ namespace {
 
 using wire::MrpType;
 
-constexpr std::uint16_t kTrunk = 5;  // the first port that is one
+constexpr std::uint16_t kTrunk = 5;  // the first port that is a trunk
 
 Roster::Member at(std::uint32_t host) {
   const auto port = static_cast<std::uint16_t>(host % 7);
   return {Ipv4(host), Qpn(host), PortId(port), 0, port >= kTrunk};
 }
 
-// Against a list that is searched from the front, in the step that keeps all names.
+// Against a list with linear search, in the step that keeps all names.
 TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
   EXPECT_TRUE(rc::check([] {
     Roster roster;
@@ -140,7 +140,7 @@ TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
   EXPECT_FALSE(confirm(roster, 3)) << "no member, and no trunk leads to it";
 }
 
-// The leader has not heard of host 12, which the trunk's switch says again.
+// The leader did not get host 12's confirmation, which the trunk's switch repeats.
 TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);

@@ -80,7 +80,7 @@ std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, Por
   const auto is_choice = [&](PortId port) { return serves(port, *c) && port != ingress; };
   const PortId usual = choices[flow % choices.size()];
   if (is_choice(usual)) return usual;
-  // What its flows share out among the others, not to the next one alone.
+  // So its flows spread over all others, not only over the next one.
   const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, is_choice));
   if (others == 0) return std::nullopt;
   auto skip = (flow / choices.size()) % others;

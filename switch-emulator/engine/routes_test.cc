@@ -104,7 +104,7 @@ TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
 
 constexpr std::size_t kFlows = 1024;
 
-// Flows whose addresses differ by `step`, as `ways` they are sent by in this switch.
+// The ports that this switch chooses for flows with addresses that differ by `step`.
 std::vector<std::size_t> flows_by_way(const wire::Mac& self, std::uint32_t step, std::size_t ways) {
   std::vector<std::size_t> flows(ways);
   for (std::uint32_t n = 0; n < kFlows; ++n) {
@@ -129,7 +129,7 @@ TEST(FlowHash, SpreadsFlowsWhateverBitOfTheirAddressesDiffers) {
   }
 }
 
-// What the first stage sends one way is shared out again by the next one.
+// The next stage spreads the flows on one port of the first stage again.
 TEST(FlowHash, IsAnotherOneInEachSwitch) {
   const wire::Mac first = wire::mac_for(Ipv4(10, 255, 0, 1));
   const wire::Mac second = wire::mac_for(Ipv4(10, 255, 0, 2));

@@ -26,7 +26,7 @@ constexpr wire::McstId kGroup(198, 18, 0, 7);
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
 constexpr wire::Psn kSenderStart(0xFFFFF0);
-// Receivers of sender groups; 9 is behind the trunk, nobody knows 8.
+// Receivers of sender groups; 9 is behind the trunk, 8 is unknown.
 constexpr std::uint8_t kReceivers[] = {2, 3, 9, 8, 1};
 
 wire::Ipv4 host(std::uint8_t last) { return {10, 0, 0, last}; }
@@ -73,7 +73,7 @@ std::vector<std::uint8_t> with_payload(const wire::RoceHeaders& headers) {
   return bytes;
 }
 
-// The input's bytes, as many as are asked for.
+// The input's next bytes, as many as requested.
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -108,7 +108,7 @@ class Harness {
     settle(out);
     fabric::must(switch_.deadline() > now_, "a deadline that on_timer does not move");
   }
-  // What the input meets: a fuzzer whose frames are all dropped at once finds nothing.
+  // The state that the input meets: a fuzzer whose frames are all dropped at once finds nothing.
   void check_set_up() const {
     const auto senders = switch_.sender_groups();
     fabric::must(switch_.group_count() == 2, "a running group and a pending one");
@@ -141,7 +141,7 @@ class Harness {
     }
     send(1, message);
   }
-  // Two regions, the second smaller than what a WRITE may ask for.
+  // Two regions, the second smaller than the largest WRITE.
   void publish(std::uint8_t last) {
     wire::Publication publication;
     publication.header.type = wire::MrpType::kPublish;
@@ -163,7 +163,7 @@ class Harness {
   wire::Instant now_{std::chrono::seconds(1)};
 };
 
-// A group frame whose fields that matter come from the input: opcode, PSN, tag, AETH, source.
+// A group frame with the important fields from the input: opcode, PSN, tag, AETH, source.
 std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_t> in) {
   const Choices byte(in);
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
@@ -188,13 +188,13 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
   return with_payload(h);
 }
 
-// Who may send what comes by a port: its host, and by the trunk a host behind it.
+// A source address that the port allows: its host's, and on the trunk a host's behind it.
 wire::Ipv4 speaker(std::uint16_t port) {
   return host(static_cast<std::uint8_t>(port == 3 ? 9 : port + 1));
 }
 
-// Registration of a sender group: type, flags, epoch, instance, share, receivers and their regions, whom
-// it is addressed to. Byte 0: from whom, mostly the port's own host.
+// Registration of a sender group: type, flags, epoch, instance, share, receivers and their regions,
+// destination. Byte 0: the source, mostly the port's own host.
 std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices& byte) {
   constexpr wire::MrpType kTypes[] = {wire::MrpType::kInstall,   wire::MrpType::kInstall,
                                       wire::MrpType::kInstalled, wire::MrpType::kReject,
@@ -225,8 +225,8 @@ std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices&
   return datagram(source, is_answer ? m.sender() : destination, m);
 }
 
-// Data to a sender group's virtual queue pair, or feedback to it: opcode, PSN, AETH, RETH, whom it is
-// for.
+// Data to a sender group's virtual queue pair, or feedback to it: opcode, PSN, AETH, RETH,
+// destination.
 std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte) {
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
                                        wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,

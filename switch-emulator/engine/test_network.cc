@@ -9,7 +9,7 @@ namespace cepheus::fabric {
 namespace {
 
 constexpr std::size_t kFarAway = 1000;
-constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it they go in circles
+constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it there is a loop
 
 std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   std::vector<std::uint8_t> bytes(frame.size());
@@ -17,7 +17,7 @@ std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   return bytes;
 }
 
-// From the process that listens at its control port, to the registration port.
+// From the process at its control port, to the registration port.
 template <typename Message>
 std::vector<std::uint8_t> datagram_bytes(std::size_t from, const Message& message,
                                          const wire::MrpKey* key) {
@@ -367,7 +367,7 @@ void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
     if (peer.host != kNone) {
       hosts_[peer.host].inbox.push_back(text(emit.frame));
       const auto datagram = wire::UdpDatagram::parse(emit.frame);
-      if (datagram && listens) {  // a process there does, not just the host
+      if (datagram && listens) {  // the process there gets it, not just the host
         EXPECT_EQ(datagram->udp.source_port, wire::kDefaultMrpUdpPort) << text(emit.frame);
         EXPECT_EQ(datagram->udp.destination_port, control_port(peer.host)) << text(emit.frame);
       }

@@ -10,8 +10,8 @@ std::int64_t microseconds(Duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
 
-// How much older the stamp is of a list that another one overtook. Beyond that, the other end began
-// again with another clock.
+// Largest difference of stamps after which an older list counts as overtaken. Beyond it, the far
+// end has restarted with another clock.
 std::int32_t late_by(const Call& call) {
   return static_cast<std::int32_t>(microseconds(wire::times::kHellosMissed * call.config.hello));
 }
@@ -48,7 +48,7 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
   trunk.hears_us = hello->hears;
   if (!trunk.is_up) ++trunk.in_a_row;
   judge(call, trunk);
-  if (hello->seq != trunk.next_part) return;  // a part was lost, or comes twice
+  if (hello->seq != trunk.next_part) return;  // a part was lost, or is duplicated
   ++trunk.next_part;
   trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
@@ -73,7 +73,7 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
   }
 }
 
-// Takes what is known of both directions together.
+// Combines the states of both directions.
 void Trunks::judge(Call& call, Trunk& trunk) {
   constexpr unsigned kMost = wire::times::kHellosMissed;
   if (trunk.missed >= 2) trunk.in_a_row = 0;
@@ -91,7 +91,7 @@ void Trunks::judge(Call& call, Trunk& trunk) {
 
 void Trunks::on_timer(Call& call) {
   if (call.now < next_ || next_ == wire::kNever) return;
-  // At the same moments in all switches: who sleeps between them is woken once for all.
+  // At the same moments in all switches, so that a sleeping machine wakes once for all of them.
   const auto since = call.now.time_since_epoch();
   next_ = Instant(since - since % call.config.hello + call.config.hello);
   for (Trunk& trunk : trunks_) {
@@ -102,7 +102,7 @@ void Trunks::on_timer(Call& call) {
   announce(call, false);
 }
 
-// To all neighbours; `changed_only`: only if it is something else than before.
+// To all neighbours; `changed_only`: only if the list has changed.
 void Trunks::announce(Call& call, bool changed_only) {
   if (next_ == wire::kNever) return;
   std::swap(before_, unreachable_);

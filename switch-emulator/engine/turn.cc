@@ -7,7 +7,7 @@
 namespace cepheus::fabric {
 namespace {
 
-// RNR timer codes, each two of which double the time: from 10.24 ms to 81.92 ms.
+// RNR timer codes, each with twice the time of the one before: from 10.24 ms to 81.92 ms.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
 
 }  // namespace
@@ -44,7 +44,7 @@ void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   settle("another source has begun");
 }
 
-// Past the gate, all of the turn's messages have arrived everywhere.
+// The gate is open, so all of the turn's messages have arrived everywhere.
 void Turn::finish(Psn end, bool counts_turns) {
   PathTurns& source = paths_[source_];
   if (is_source_host_) {
@@ -146,9 +146,9 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
   settle("a path has left");
 }
 
-// The slowest path is the first of several that are as slow. So the paths before it need no second
-// look, and find_slowest() runs only when all have acknowledged one packet more: at most once for each
-// packet, which cost as many copies as there are paths.
+// The slowest path is the first of several equally slow ones. So the paths before it need no second
+// check, and find_slowest() runs only when all have acknowledged one more packet: at most once for
+// each packet, which needed as many copies as there are paths.
 bool Turn::find_as_slow_behind(PathNo path) {
   for (std::size_t i = path + std::size_t{1}; i < paths_.size(); ++i) {
     if (i == source_ || acked(static_cast<PathNo>(i)) != min_) continue;

@@ -13,7 +13,7 @@ namespace {
 
 using State = Turn::State;
 
-// Four paths, all of them hosts; nobody has sent.
+// Four paths, all of them hosts; none has sent.
 class TurnTest : public testing::Test {
  protected:
   TurnTest() {
@@ -114,7 +114,7 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
   EXPECT_EQ(turn_.messages(), 0u);
 }
 
-// What the simulator takes for it.
+// The simulator's jumps.
 TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   constexpr std::int64_t kPackets = 300;
   for (const bool jumps : {false, true}) {
@@ -189,7 +189,7 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
   for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
 }
 
-// Times lie on a circle of 2^32 ms: these pass its end, after 49 days.
+// Times are on a circle of 2^32 ms: these pass its end, after 49 days.
 TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   using std::chrono::milliseconds;
   constexpr milliseconds kWrap{std::int64_t{1} << 32};
@@ -202,7 +202,7 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
     EXPECT_TRUE(
         turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge + milliseconds(1), kGateAge));
     turn.await_handover(start);
-    // A source that repeats every 50 ms, each time within half of the patience.
+    // A source that repeats every 50 ms, which is within half of the patience.
     for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
       EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
     }
@@ -212,7 +212,7 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   }
 }
 
-// What nobody may do past set_acked().
+// Errors that set_acked() would prevent.
 TEST_F(TurnTest, AnAcknowledgementOfWhatWasNotSentIsInconsistent) {
   begin(0);
   data(0);
@@ -224,7 +224,7 @@ TEST_F(TurnTest, OtherPathsThanTheTreesAreInconsistent) {
   EXPECT_THROW(turn_.check_consistent(paths_ + 1, 0), Inconsistent);
 }
 
-// CPU time of a round of acknowledgements: each path has a packet, in the order in which copies leave.
+// CPU time of a round of acknowledgements: each path has a packet, in the order of its copies.
 std::chrono::nanoseconds best_round(std::size_t paths) {
   Turn turn(Psn(0));
   for (std::size_t i = 0; i < paths; ++i) turn.on_path_added();
@@ -248,11 +248,11 @@ std::chrono::nanoseconds best_round(std::size_t paths) {
 }
 
 TEST(TurnCost, OfARoundOfAcknowledgementsGrowsAsThePathsDo) {
-  // Sixteen times the paths: 16 times the time, 256 times if each looks at all.
+  // Sixteen times the paths take 16 times the time; 256 times if each acknowledgement checks all.
   EXPECT_LT(best_round(4096), 64 * best_round(256));
 }
 
-// Any order: the slowest path is always the first of those that are as slow.
+// In any order: the slowest path is always the first of the equally slow ones.
 TEST_F(TurnTest, KnowsWhatAllHaveInAnyOrder) {
   for (int i = 4; i < 20; ++i) add();
   begin(5);

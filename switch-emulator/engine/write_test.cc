@@ -1,4 +1,5 @@
-// Multicast WRITEs through switches: addressed at each member's own, checked there, refused there.
+// Multicast WRITEs through switches: addressed for each member, and checked and refused at its
+// switch.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"
@@ -13,7 +14,7 @@ using wire::Reth;
 
 constexpr std::uint32_t kSize = 4096;
 
-// Region 7 of a host lies elsewhere on each, under another key.
+// Region 7 of each host has its own address and key.
 MrpRegion region_of(std::size_t host, std::uint64_t length = kSize) {
   return {7, static_cast<std::uint32_t>(0x7000 + host), 0x10000 * (host + 1), length};
 }
@@ -201,7 +202,7 @@ TEST(Write, ThatWasRefusedLosesTheRestOfItsPackets) {
   net->request(0, Opcode::kRcWriteLast, 1);
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->count(Counter::kDropWriteRefused), 2u);
-  net->write(0, 0, 7, 0, 128, false);  // as after a RESET: another one there
+  net->write(0, 0, 7, 0, 128, false);  // after a RESET another one has that PSN
   net->request(0, Opcode::kRcWriteLast, 1);
   EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1"}));
 }
@@ -263,7 +264,7 @@ TEST(WriteMode, SameKeyRewritesAndChecksNothing) {
   EXPECT_EQ(net->view().write_mode, "same-key");
 }
 
-// Else a WRITE to its region would go to whoever has that key.
+// Otherwise a WRITE to its region would go to the member with that key.
 TEST(WriteMode, OtherThanRegionsRefusesPublications) {
   for (const auto mode : {net::WriteMode::kSameKey, net::WriteMode::kNone}) {
     auto net = make_star(3, true, [&](SwitchConfig& c) { c.rules.write_mode = mode; });
@@ -284,7 +285,7 @@ TEST(WriteMode, NoneRefusesAsForReads) {
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-// What each safety rule keeps out.
+// Attacks that each safety rule prevents.
 TEST(WriteRules, OffLetWritesPassARegionsEndAndRegionsComeBack) {
   auto net = star_with_regions(2, [](SwitchConfig& c) {
     c.rules.write_bounds = false;

@@ -6,8 +6,9 @@ namespace cepheus::fabric {
 
 using wire::AckKind;
 
-// All PSNs that are compared here lie within 2^23 of each other: the sender has at most so many packets
-// unacknowledged, feedback beyond `sent_` is dropped, and forget_what_all_have() drops older PSNs.
+// All PSNs that are compared here are within 2^23 of each other: the sender has at most this number
+// of unacknowledged packets, feedback beyond `sent_` is dropped, and forget_what_all_have() drops
+// older PSNs.
 
 namespace {
 
@@ -34,7 +35,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
       next.back().is_known = true;
     }
   }
-  // What was counted of whom says nothing under other numbers.
+  // Counts by path are wrong under new path numbers.
   for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
     cnps_->on_path_removed(last, last);
   }
@@ -60,7 +61,7 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
   timer_.on_packet(now);
   sample(now, psn, ack_request);
   for (Receiver& one : receivers_) {
-    // What a switch sees first after its restart was sent before that, for all it knows.
+    // The first packet after a restart of this switch may be a repeat of one before it.
     const bool is_repeat = !sent_ || !after(psn, *sent_);
     const bool may_lag = !sent_ || lags(one);
     if (is_repeat && may_lag && (!one.is_known || !after(psn, one.acked + 1))) {
@@ -75,8 +76,8 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
   if (ack_request) owed_ = psn;
 }
 
-// A round trip is that of a packet that went by once, or once again: which of several an answer is to
-// nobody knows (Karn's algorithm).
+// A round trip is that of a packet that passed once, or was repeated once. Otherwise an answer's
+// packet is unknown (Karn's algorithm).
 void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (sample_ && !after(psn, sample_->psn)) sample_.reset();
   const bool is_repeat = sent_ && !after(psn, *sent_);
@@ -84,15 +85,16 @@ void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (is_asked_for || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
 }
 
-// Of a repeat, of each who said that it lacked that: others may speak of the first.
+// For a repeat, only feedback from a receiver that lacked it counts: others may answer the first
+// copy.
 void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
   if (!sample_ || !sample_->is_repeat || from.said != sample_->psn) return;
   if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
   timer_.add_round_trip(now - sample_->at);
 }
 
-// Feedback that overtook another says less than what is known: it is no reason to know less. False:
-// it is such.
+// Feedback that later feedback has overtaken acknowledges less, and changes nothing. Then it
+// returns false.
 bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint32_t msn) {
   if (from.is_known && before(cumulative, from.acked)) return false;
   add_round_trip(now, from, cumulative);
@@ -103,7 +105,7 @@ bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint
   return true;
 }
 
-// Requests that all receivers have answered: 2^23 packets later their PSNs would look new.
+// Deletes requests that all receivers have answered: 2^23 packets later their PSNs would look new.
 void AckMerge::forget_what_all_have(Psn acked) {
   if (owed_ && !before(acked, *owed_)) owed_.reset();
   if (!asked_ || before(acked, asked_to_)) return;
@@ -125,12 +127,13 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   const bool is_ack = aeth.kind == AckKind::kAck;
   if (!aeth.is_fatal_nak() && (!sent_ || after(is_ack ? psn : psn - 1, *sent_))) {
     if (has_seen_all_ || !sent_ || !is_ack) return Taken::kUnsent;
-    // This switch was restarted. The sender repeats what it sent before that, one packet alone
-    // perhaps, and the receiver answers that it has more.
+    // This switch has restarted. The sender repeats packets from before that, perhaps only one, and
+    // the receiver acknowledges later ones.
     psn = *sent_;
   }
   const Psn cumulative = is_ack ? psn : psn - 1;
-  // An error may be a switch's word for this receiver, which does not know what that has.
+  // An error may come from a switch in this receiver's name, which does not know the receiver's
+  // PSN.
   const bool is_news = !aeth.is_fatal_nak() && note_acked(now, *from, cumulative, aeth.msn);
   const Receiver* least = slowest();
   if (least == nullptr) {
@@ -156,7 +159,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   }
   if (const auto lacking = due(first)) return ask(now, *lacking, *least, answer);
   if (!is_ack) return Taken::kAbsorbed;
-  // A repeat of what the sender has been told is passed: that may have been lost.
+  // Passes a repeat of the last acknowledgement, because that may have been lost.
   answer = {psn, aeth};
   answer.aeth.value = wire::Aeth::kNoCreditLimit;
   if (!rules.sender_ack_minimum || !after(psn, least->acked)) return tell(answer);
@@ -172,10 +175,10 @@ AckMerge::Taken AckMerge::tell(const Answer& answer) {
   return Taken::kPassed;
 }
 
-// Each NAK makes the sender go back and spends one of its retries. So it is asked for a packet once: the
-// NAKs of those who are farther away come when it has long been sent again. What comes again with it is
-// not asked for; what does not is noted, and asked for when all have what is before it, as a receiver
-// says so once only. True: the sender is to be asked at once.
+// Each NAK makes the sender go back and spends one of its retries. So it gets one request for a
+// packet: NAKs of distant receivers arrive long after the repeat. Packets that the repeat includes
+// are not requested. Others are noted, and requested when all have the packets before them, because
+// a receiver sends one NAK only. True: send the request at once.
 bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first) {
   const bool is_on_its_way = comes(from, aeth.kind);
   from.said = from.acked + 1;
@@ -184,9 +187,10 @@ bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& ae
   return false;
 }
 
-// Is what follows all that it has acknowledged still to reach it, since the sender was asked for that?
-// Who has said that it lacks a packet takes nothing behind it until that comes again: what it lacks
-// next was lost when it came again. Others speak of what has been lost before.
+// Whether the repeat that was requested from the sender will bring this receiver its next packet. A
+// receiver that has sent a NAK ignores later packets until the repeat: if its next packet is
+// missing after it, the repeat of that packet was lost. Other receivers' NAKs are about earlier
+// losses.
 bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
   const Psn lacking = receiver.acked + 1;
   if (!is_asked(lacking)) return false;
@@ -196,8 +200,8 @@ bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
          after(*receiver.said, lacking);
 }
 
-// What the sender is to be asked for `first` with, if somebody lacks it who gets it no other way: of
-// several, with the longest wait.
+// The NAK or RNR NAK to send for `first`, if a receiver lacks it and no repeat will bring it. Of
+// several RNR NAKs the one with the longest wait.
 std::optional<wire::Aeth> AckMerge::due(Psn first) const {
   std::optional<wire::Aeth> longest;
   for (const Receiver& one : receivers_) {
@@ -221,7 +225,7 @@ AckMerge::Taken AckMerge::ask(Instant now, const wire::Aeth& aeth, const Receive
   for (Receiver& one : receivers_) {
     if (is_asked(one.acked + 1)) one.lacks.reset();
   }
-  // Until then nothing is overdue.
+  // No feedback is overdue before that.
   if (aeth.kind == AckKind::kRnrNak) timer_.on_packet(now + wire::rnr_timer_duration(aeth.value));
   return tell(answer);
 }
@@ -233,8 +237,8 @@ Instant AckMerge::deadline() const {
   return timer_.deadline(least->acked + 1);
 }
 
-// An RNR NAK with the shortest wait: it spends no retry, and NICs that take no second NAK for one
-// packet take it.
+// An RNR NAK with the shortest wait: it spends no retry, and NICs that ignore a second NAK for one
+// packet accept it.
 AckMerge::Answer AckMerge::ask_again(Instant now) {
   constexpr wire::Aeth kSoon{AckKind::kRnrNak, 1};
   const Receiver& least = *slowest();

@@ -1,4 +1,4 @@
-// Sender groups on switches that are connected: who is installed, refused, taken out and removed
+// Sender groups on connected switches: receivers that are installed, refused, evicted and removed
 // (docs/protocol.md, "Sender groups").
 #include "switch-emulator/engine/mcrdma/installer.h"
 
@@ -19,7 +19,7 @@ TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
   group.ack(2, 0);
   group.ack(3, 0);
   EXPECT_EQ(group.at_sender(), Texts());
-  group.addressed_to = group.alias();  // the queue pair goes on speaking to host 1
+  group.addressed_to = group.alias();  // the queue pair stays connected to host 1
   group.set_receivers({2, 3});
   group.epoch = 2;
   group.install(false);
@@ -58,13 +58,13 @@ TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   TestSender group(*net, 0, {3});
   group.install();
   auto told = group.told_to(3);
-  ASSERT_EQ(told.size(), 2u);  // by way of either spine, each with its share
+  ASSERT_EQ(told.size(), 2u);  // over both spines, each with its share
   net->clear();
   told[0].header.type = wire::MrpType::kInstalled;
   group.speak(3, told[0], TestNetwork::ip(0));
-  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks
+  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks them
   EXPECT_EQ(group.told_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
-  // Nobody answers for another.
+  // No receiver answers for another.
   group.speak(4, told[0], TestNetwork::ip(0));
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
 }
@@ -101,7 +101,7 @@ TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
   EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
 }
 
-// Feedback could not be told apart: one's acknowledgements would count for the other.
+// Feedback would be ambiguous: acknowledgements of one would count for the other.
 TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
   auto net = make_star(4, false);
   TestSender first(*net, 0, {1, 3}), second(*net, 0, {2, 3});
@@ -131,7 +131,7 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
             wire::MrpReject::kIdInUse);
   EXPECT_EQ(second.told_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
   net->clear();
-  second.remove();  // as a sender does whose registration was refused
+  second.remove();  // as a sender does after a refused registration
   EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
   first.data(0);
   first.ack(1, 0);
@@ -164,7 +164,7 @@ TEST(SenderGroups, ARemovedGroupLeavesNothing) {
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
   net->clear();
-  group.remove();  // a repeat: those behind may have missed the first
+  group.remove();  // a repeat: nodes behind this one may have missed the first
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
 }
 
@@ -182,8 +182,8 @@ TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
-// Two receivers at leaf 1 make it branch. When one is taken out, the spine speaks to the other one by
-// itself, and leaf 1 hears nothing of the group any more.
+// Two receivers at leaf 1 make it branch. When one is evicted, the spine sends to the other
+// directly, and leaf 1 gets no more messages of the group.
 TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     for (const std::size_t out : {3, 4}) {
@@ -240,7 +240,8 @@ TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   group.ack(3, 0);
   net->clear();
   group.query();
-  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberLate);  // was it ever asked?
+  // Whether it ever got a request.
+  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberLate);
   for (int repeat = 0; repeat < 3; ++repeat) {
     net->advance(1ms);
     group.data(0);
@@ -255,7 +256,7 @@ TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   net->clear();
   net->set_port(2, net->port_of(6), false);
   EXPECT_EQ(group.told_to(0).size(),
-            0u);  // its number was put in at the spines: the leaf knows nothing
+            0u);  // the spines have rewritten its number: the leaf knows nothing
   group.query();
   EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
@@ -268,7 +269,8 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   apart.set_up();
   net->set_port(0, net->port_between(0, 3), false);
   EXPECT_EQ(net->count(Counter::kSenderRebuilt, 0), 1u);  // of two groups
-  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);  // told anew, the one spine that is left
+  // A new message to the one spine that is left.
+  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);
   net->clear();
   touched.data(0);
   for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
@@ -276,8 +278,8 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
 }
 
-// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs by it. Host 3
-// is reached by spine 4.
+// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs over it.
+// Host 3 is reached by spine 4.
 TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
   auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
                              [](SwitchConfig& c) { c.hello = Duration(0); });
@@ -291,12 +293,13 @@ TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
   EXPECT_TRUE(group.told_to(0).empty());
   net->clear();
   group.attempt = 1;
-  group.install();  // in a set-up it must be known
+  group.install();  // during set-up the receiver must be known
   ASSERT_EQ(group.told_to(0).size(), 1u);
   EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
 }
 
-// Spine 3 has heard nothing since its trunk to the sender's leaf went dark, and tells those behind it.
+// Spine 3 has got no message since its trunk to the sender's leaf went dark, and sends REMOVE to
+// those behind it.
 TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
   for (const bool alias_leaves : {false, true}) {
     auto net =

@@ -1,5 +1,5 @@
-// What a sender group's sender is asked to send again, and when (docs/protocol.md, "Sender groups"):
-// receivers say once that they lack a packet, and are silent until it comes.
+// Requests to a sender group's sender (docs/protocol.md, "Sender groups"): receivers send one NAK
+// for a missing packet, and are silent until it comes.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/mcrdma/test_sender.h"
@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 class SenderRepeats : public testing::Test {
  protected:
-  // All receivers answer packets after `round_trip`, one after the other; the sender has heard that.
+  // All receivers answer packets after `round_trip`, one after the other; the sender has got the
+  // acknowledgement.
   void measure(Duration round_trip, int first = 0, int last = 0) {
     for (int psn = first; psn <= last; ++psn) {
       group.data_to_acknowledge(psn);
@@ -25,7 +26,7 @@ class SenderRepeats : public testing::Test {
     group.data_to_acknowledge(last);
   }
 
-  // Ten packets, of which receiver 1 lacks 2; they come again.
+  // Ten packets, of which receiver 1 lacks 2; they are repeated.
   void send_and_repeat() {
     send(0, 9);
     group.nak(1, 2);
@@ -44,7 +45,7 @@ TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
   group.ack(2, 9);
   group.ack(3, 9);
   EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
-  group.nak(1, 5);  // 5 was lost when it came again: it had taken nothing behind 2 before
+  group.nak(1, 5);  // the repeat of 5 was lost: it ignored all behind 2 before
   EXPECT_EQ(group.at_sender(), Texts({"nak 5"}));
   send(5, 9);
   group.ack(1, 9);
@@ -55,7 +56,7 @@ TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
   send_and_repeat();
   group.ack(1, 9);
   group.ack(3, 9);
-  group.nak(2, 5);  // from far away, said before any of that came
+  group.nak(2, 5);  // from far away, sent before any repeat
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
@@ -96,7 +97,7 @@ TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
   group.ack(2, 4);
   group.ack(3, 4);
   net->clear();
-  net->advance(33ms);  // 2 was lost again, which receiver 1 never says
+  net->advance(33ms);  // 2 was lost again, for which receiver 1 sends no second NAK
   EXPECT_EQ(group.at_sender(), Texts());
   net->advance(2ms);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 2 t1"}));

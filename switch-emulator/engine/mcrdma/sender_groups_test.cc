@@ -1,5 +1,5 @@
-// Sender groups on switches that are connected: data and feedback by the packet
-// (docs/protocol.md, "Sender groups").
+// Sender groups on connected switches: data and feedback by the packet (docs/protocol.md, "Sender
+// groups").
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
   group.ack(2, 2);
   EXPECT_EQ(group.at_sender(), Texts());
   group.ack(3, 5);
-  EXPECT_EQ(group.at_sender(), Texts({"ack 2"}));  // no more, whoever says so last
+  EXPECT_EQ(group.at_sender(), Texts({"ack 2"}));  // no more, whichever receiver is last
   group.ack(2, 4);                                 // the paper's example: 4, 2, 5, then 4
   const auto h = group.received(0);
   EXPECT_EQ(h.ip.source, TestNetwork::ip(1));
@@ -61,11 +61,11 @@ TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
   group.nak(2, 4);  // the paper's example: 1, 2, 5, then NAK 4
   EXPECT_EQ(group.received(0).aeth.msn, 1u);
   EXPECT_EQ(group.at_sender(), Texts({"nak 2"}));
-  // It has been asked for it; another one would spend a retry.
+  // The sender has got a request for it; another one would spend a retry.
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts());
   group.data(2);
-  group.nak(1, 2);  // said before that came
+  group.nak(1, 2);  // sent before that arrived
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
@@ -78,7 +78,7 @@ TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
   group.nak(2, 5);
   group.nak(3, 4);
-  EXPECT_EQ(group.at_sender(), Texts());  // all from 0 on comes again
+  EXPECT_EQ(group.at_sender(), Texts());  // all from 0 on are repeated
   for (int psn = 0; psn < 7; ++psn) group.data(psn);
   group.nak(3, 4);  // lost again, while another has answered nothing yet
   EXPECT_EQ(group.at_sender(), Texts());
@@ -98,13 +98,13 @@ TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
   group.ack(1, 0);
   group.rnr(2, 3, 12);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t12"}));
-  group.rnr(1, 1, 12);  // said before it has come again
+  group.rnr(1, 1, 12);  // sent before the repeat
   EXPECT_EQ(group.at_sender(), Texts());
   group.data(1);
   group.rnr(1, 1, 12);  // still no receive is posted
   EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t12"}));
   group.feedback(1, 3, wire::AckKind::kNak, 2);
-  EXPECT_EQ(group.at_sender(), Texts({"fatal 1 c2"}));  // no word about what 1 has
+  EXPECT_EQ(group.at_sender(), Texts({"fatal 1 c2"}));  // it acknowledges nothing of host 1's
 }
 
 TEST(SenderGroups, FeedbackThatIsLateTakesNothingBack) {
@@ -153,7 +153,7 @@ TEST(SenderGroups, ReservedSyndromesAndNakCodesReachNoSender) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
 }
 
-// More than 2^24 packets: what was asked for and owed long ago looks new again.
+// More than 2^24 packets: old requests and owed acknowledgements would look new again.
 TEST(SenderGroups, MayBeOfAnyLength) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
@@ -180,7 +180,7 @@ TEST(SenderGroups, MayBeOfAnyLength) {
   EXPECT_EQ(group.at_sender(), Texts());  // nothing is overdue
   for (int psn = 0; psn < 4; ++psn) group.data(kWrap + psn);
   group.nak(1, kWrap + 2);
-  EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that nobody has asked for in this round
+  EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that was not requested in this round
 }
 
 TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
@@ -220,7 +220,7 @@ TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
   EXPECT_TRUE(has_rule(3));
   EXPECT_TRUE(has_rule(4));
   EXPECT_TRUE(has_rule(1));
-  EXPECT_TRUE(net->sw(2).sender_groups().empty());  // the spine has put host 6's number in
+  EXPECT_TRUE(net->sw(2).sender_groups().empty());  // the spine has set host 6's number
   group.data(0);
   for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
   EXPECT_EQ(net->count(Counter::kDataCopies, 0), 0u);
@@ -261,7 +261,7 @@ TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
 TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
-  group.install(false);  // as it is repeated to a switch that knows nothing
+  group.install(false);  // as in a repeat to a switch that knows nothing
   net->clear();
   for (int psn = 100; psn < 104; ++psn) group.data(psn);
   group.ack(1, 103);
@@ -285,11 +285,11 @@ TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
     group.ack(2, 9);
   }
   EXPECT_EQ(group.at_sender(), Texts({"ack 5", "ack 5", "ack 5"}));
-  group.nak(1, 9);  // says that it lacks what this switch has not seen
+  group.nak(1, 9);  // requests a packet that this switch has not seen
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-// The switch can't install the group with that receiver, and is to be asked for no list without it.
+// The switch can't install the group with that receiver, and needs no list without it.
 TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
   auto net = make_star(3, false);
   net->set_port(0, net->port_of(2), false);
@@ -303,7 +303,7 @@ TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberDown);
 }
 
-// Its sender waits longer and longer between two repeats: there may not be three of them.
+// Its sender waits longer and longer between two repeats: three may never come.
 TEST(SenderGroups, ARestartedSwitchTakesWhatItMissedForSentBefore) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
@@ -368,7 +368,7 @@ TEST(SenderGroups, AWriteBeyondARegionReachesNobodyItIsNotFor) {
     EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
     EXPECT_EQ(net->inbox(4), Texts());
     EXPECT_EQ(group.at_sender(), Texts({"fatal 0 c2"}));
-    group.write(1, 9, 0, 64);  // nobody has a region 9
+    group.write(1, 9, 0, 64);  // no receiver has a region 9
     EXPECT_EQ(net->inbox(6).back(), "data 0");
   }
 }
