@@ -53,7 +53,7 @@ TEST(Access, ClosesBothSocketsToOthers) {
   EXPECT_EQ(mode_of(control_path(fabric.socket())), 0600u);
 }
 
-// Runs `body` as another user, in a process of its own; its exit code.
+// Runs `body` as another user, in its own process; returns its exit code.
 template <typename Body>
 int as_user(uid_t user, Body&& body) {
   const pid_t child = fork();

@@ -26,7 +26,7 @@ bool is_ready(int fd, short events) {
   return fd >= 0 && poll(&asked, 1, 0) > 0;
 }
 
-// Not to be guessed by others; 0: the kernel has no randomness yet.
+// Unguessable; 0: the kernel has no randomness yet.
 fabric::ReservationId random_id() {
   fabric::ReservationId id = 0;
   return getrandom(&id, sizeof id, GRND_NONBLOCK) == sizeof id ? id : 0;
@@ -107,10 +107,10 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   }
   visitors_.insert_or_assign(fd,
                              Visitor{std::move(socket), peer, wire::monotonic_now() + patience_});
-  hear(fd);  // most have said hello by now
+  hear(fd);  // most have sent their Hello by now
 }
 
-// The longest silent one of the user who has most of them here.
+// The longest silent one of the user with most connections here.
 void AttachServer::make_room() {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, visitor] : visitors_) ++by_user[visitor.peer.uid];
@@ -228,7 +228,7 @@ void AttachServer::hear_doorbell(std::size_t host) {
   if (!datapath_.wake(host)) doorbells_.forget(datapath_.shared_port(host)->doorbell());
 }
 
-// On the datapath's thread: whether the port is the client's, and not closed meanwhile.
+// On the datapath's thread: whether the port is still this client's, and open.
 bool AttachServer::is_still(std::size_t host) const {
   const fabric::SwitchPort& port = *datapath_.shared_port(host);
   return port.is_open() && port.attachment() == clients_[host].attachment;
@@ -251,7 +251,7 @@ void AttachServer::detach_all() {
   for (std::size_t host = 0; host < clients_.size(); ++host) detach(host);
 }
 
-// By the descriptor, which names no other process once that one has ended.
+// By the descriptor, because the pid may belong to another process once this one has ended.
 wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const {
   for (std::size_t at = 0; at < clients_.size(); ++at) {
     const Client& client = clients_[at];
@@ -269,7 +269,7 @@ void AttachServer::on_closed(std::size_t host, std::uint64_t attachment) {
   if (clients_[host].attachment == attachment) detach(host);
 }
 
-// A port whose client has just died is free, even if the news are still in the queue.
+// The port of a client that has just died is free, even if its event is still in the queue.
 bool AttachServer::is_free(std::size_t host) {
   if (datapath_.shared_port(host) == nullptr) return false;
   const Client& client = clients_[host];

@@ -1,9 +1,9 @@
 // Gives hosts' ports to clients, and takes them back when a client closes its socket or its process
-// ends; keeps hosts for the jobs of launchers as long as those keep their sockets.
+// ends. Reserves hosts for the jobs of launchers while these keep their sockets open.
 //
-// Who may not attach is told so when he connects; who may, and then says nothing, is sent away
-// after a while, or when others need the place, and may connect again. Runs on the reception's
-// thread; ports are opened and closed on the datapath's.
+// A user without permission is refused when it connects. A peer that then sends nothing is
+// disconnected after a while, or when others need the place; it may connect again. Runs on the
+// control thread; ports are opened and closed on the datapath's.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ class AttachServer final : private HostAssignment::Ports {
  public:
   static constexpr std::size_t kMaxVisitors = 256;
 
-  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run
-  // there. `patience` is from connecting to the hello.
+  // All outlive the server. `doorbells` is the poller of the datapath's thread; `errands` run
+  // there. `patience` is the time limit from connecting to the Hello.
   AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
                ListeningSocket& socket, const Access& access, wire::Duration patience);
   ~AttachServer();
@@ -34,22 +34,22 @@ class AttachServer final : private HostAssignment::Ports {
 
   // False if the kernel refuses to watch the socket.
   bool start();
-  // Sends those away who have said nothing for too long.
+  // Disconnects peers that have sent nothing for too long.
   void expire(wire::Instant now);
-  // When expire() has something to do.
+  // When expire() has to run next.
   wire::Instant deadline() const;
-  // The datapath has closed the port, whose `attachment` it was (SwitchPort::attachment).
+  // The datapath has closed the port of this `attachment` (SwitchPort::attachment).
   void on_closed(std::size_t host, std::uint64_t attachment);
   void detach_all();
-  // Kills the host's client with the fabric's own rights. Errors: it is none of `pid`, or the kernel
-  // refuses.
+  // Kills the host's client with the fabric's own rights. Errors: `pid` is not its client, or the
+  // kernel refuses.
   wire::Result<void> kill(const std::string& host, pid_t pid) const;
   std::uint64_t refused_users() const { return refused_users_; }
-  // Says at the hosts' ports who has reserved them.
+  // Stores at the hosts' ports who has reserved them.
   void tell_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:
-  struct Visitor {  // has not said hello
+  struct Visitor {  // has not sent its Hello
     fabric::UniqueFd socket;
     fabric::PeerCredentials peer;
     wire::Instant leaves;
@@ -57,8 +57,8 @@ class AttachServer final : private HostAssignment::Ports {
   struct Client {
     fabric::UniqueFd socket;
     fabric::UniqueFd
-        process;  // readable once the client's process has ended; forked children may keep the
-                  // socket open
+        // Readable once the client's process has ended; forked children may keep the socket open.
+        process;
     pid_t pid = 0;
     std::uint64_t attachment = 0;
   };
@@ -80,8 +80,8 @@ class AttachServer final : private HostAssignment::Ports {
   void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
                const fabric::HostsWanted& wanted);
   void end_reservation(int socket);
-  // A launcher that has just ended keeps no host, even if the news are still in the queue. Nor does
-  // one of a user whom a reload has revoked.
+  // Ignores reservations of a launcher that has just ended, even if its event is still in the
+  // queue, and of a user that a reload has revoked.
   void forget_ended_launchers();
   bool is_free(std::size_t host) override;
   std::string why_not_free(std::size_t host) const override;

@@ -24,7 +24,7 @@ class ControlConnectionTest : public testing::Test {
   void say(const std::string& text) {
     ASSERT_EQ(send(peer.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
-  // More than a socket takes at once.
+  // More than a socket accepts at once.
   static ControlConnection::Answer long_answer() {
     return std::make_shared<const std::string>(std::size_t{4} << 20, 'x');
   }
@@ -68,7 +68,7 @@ TEST_F(ControlConnectionTest, GivesUpWhoDoesNotRead) {
   now += std::chrono::seconds(1);
   ASSERT_TRUE(connection.write(now));
   EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
-  ASSERT_TRUE(connection.write(now + std::chrono::seconds(1)));  // there is no room for more
+  ASSERT_TRUE(connection.write(now + std::chrono::seconds(1)));  // the socket is full
   EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
 }
 

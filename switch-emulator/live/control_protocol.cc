@@ -47,7 +47,7 @@ class Connection {
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd_ < 0) return fail(ErrorCode::kUnavailable, "can't make a socket" + because_of_errno());
-    // Bounds connect() and send() too: both wait for a fabric that does not read.
+    // Also limits connect() and send(), which both wait for a fabric that does not read.
     timeval patience{};
     patience.tv_sec = kPatience.count() / 1000;
     patience.tv_usec = kPatience.count() % 1000 * 1000;

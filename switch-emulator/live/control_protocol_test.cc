@@ -18,8 +18,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 using wire::ErrorCode;
 
-// A socket at control_path() that accepts one client, takes its line and answers with fixed text,
-// then hangs up.
+// A socket at control_path() that accepts one client, reads its line, answers with fixed text, then
+// closes.
 class Answerer {
  public:
   Answerer() {

@@ -16,7 +16,7 @@ tl::unexpected<wire::Error> wrong(std::string text) {
   return wire::fail(wire::ErrorCode::kInvalid, std::move(text));
 }
 
-// A key's value, or null. Never a copy, which takes stack for each level of a nested value.
+// A key's value, or null. A pointer, because a copy takes stack for each level of a nested value.
 const json* find(const json& request, const char* key) {
   const auto found = request.find(key);
   return found == request.end() ? nullptr : &*found;

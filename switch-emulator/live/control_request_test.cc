@@ -35,7 +35,7 @@ TEST(ControlRequest, BoundsTheRateOfARecording) {
   EXPECT_EQ(rate_of("\"many\""), 20'000u);
 }
 
-// Cut to 32 bits, the second number is the first one.
+// Truncated to 32 bits, the second number equals the first.
 TEST(ControlRequest, KillsNoOtherProcessThanTheOneNamed) {
   const auto kill = [](const std::string& pid) {
     return parse_control_request(R"({"ask": "kill", "host": "h1", "pid": )" + pid + "}");

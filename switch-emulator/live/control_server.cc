@@ -69,8 +69,8 @@ void ControlServer::accept_some() {
   }
 }
 
-// A user's own connections give way to his new ones; where there are too many of all, those of who
-// has most.
+// A user's new connections replace the user's old ones. If there are too many of all users, those
+// of the user with most are closed.
 void ControlServer::make_room(uid_t user) {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, connection] : connections_) ++by_user[connection.user()];
@@ -136,7 +136,7 @@ void ControlServer::serve(Instant now) {
   drop_who_does_not_read();
 }
 
-// One question of a connection and its repeats, then the others have their turn.
+// One request of a connection and its repeats, then the others have their turn.
 void ControlServer::answer_requests(ControlConnection& connection) {
   const std::string first(connection.request());
   const auto answer = answer_line(connection, first);

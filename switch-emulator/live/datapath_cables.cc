@@ -1,4 +1,4 @@
-// A datapath's cables: their names, their faults, and captures of what passes.
+// A datapath's cables: their names, their faults, and captures of their frames.
 #include <filesystem>
 #include <system_error>
 

@@ -1,4 +1,4 @@
-// What hosts that send too much leave to others.
+// Limits of hosts that send too much, for the benefit of others.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,11 +18,11 @@ using wire::Instant;
 using wire::Ipv4;
 using wire::Qpn;
 
-// Host 0 floods for 10 ms; 1 is whom it floods, 2 sends to 3 now and then, if it does.
+// Host 0 floods host 1 for 10 ms; meanwhile host 2 may send to host 3 now and then.
 class FloodTest : public DatapathTest {
  protected:
   static constexpr std::uint32_t kRounds = 2000, kEvery = 10;
-  // What nobody answers: the first of a stream, the burst, and 10 ms of the rate.
+  // Unanswered frames: the first of a stream, the burst, and 10 ms of the rate.
   static constexpr std::uint32_t kAllowed = static_cast<std::uint32_t>(
       AnsweredFrames::kPerAnswer + StrayBudget::kBurst + StrayBudget::kPerSecond / 100 + 256);
 
@@ -63,7 +63,7 @@ class FloodTest : public DatapathTest {
     build(net::Topology::star(4));
     for (std::size_t host = 0; host < 4; ++host) clients.push_back(attach(host));
   }
-  // How many of `flood` reach host 1. Meanwhile `answer` is called each round.
+  // The number of frames of `flood` that reach host 1. Meanwhile `answer` is called each round.
   template <typename Answer>
   std::uint32_t flood_with(const Frame& flood, Answer&& answer) {
     std::uint32_t passed = 0;
@@ -155,7 +155,7 @@ TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
   EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
 }
 
-// The switch drops them; nobody has told it that it may.
+// The switch drops them, because it has no permission for them.
 TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
   Frame stray = roce(0, address(1));
   wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
@@ -190,8 +190,8 @@ TEST_F(FloodTest, CountsEachCopy) {
   EXPECT_LE(passed, AnsweredFrames::kPerAnswer + (kAllowed - AnsweredFrames::kPerAnswer) / 3 + 8);
 }
 
-// What the switch says to a flood, for instance that a group can't be written to, does not pay for
-// more of it.
+// The switch's own answers to a flood, for instance that WRITEs are refused, do not pay for more of
+// it.
 TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   wire::MrpMessage message = about_group(MrpType::kRegister);
   for (std::size_t host = 0; host < 2; ++host) message.add({address(host), Qpn(7)});
@@ -215,8 +215,8 @@ TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   EXPECT_LE(count, kAllowed);
 }
 
-// Registration is read, here and where it goes, which takes longer than to pass it on; nobody pays
-// for that, wherever it goes.
+// Registration is parsed, here and at its destination, which takes longer than forwarding. No
+// answer pays for it, whatever its destination.
 TEST_F(FloodTest, CountsWhatHasToBeRead) {
   const std::vector<std::uint8_t> payload(1400);
   std::uint32_t passed = 0;
@@ -254,7 +254,7 @@ TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
 
 using TurnTest = DatapathTest;
 
-// Frames of any size have the same turn: of small ones as many as half as many bytes.
+// Frames of any size have the same turn: twice as many frames of half the size.
 TEST_F(TurnTest, IsByBytes) {
   build(net::Topology::star(4));
   BareClient large = attach(0), first = attach(1), small = attach(2), second = attach(3);
@@ -268,7 +268,7 @@ TEST_F(TurnTest, IsByBytes) {
   EXPECT_NEAR(take_all(second), 66, 1);
 }
 
-// Frames under way of one host do not use up the room of all.
+// Frames under way of one host do not use up all memory.
 TEST_F(TurnTest, LeavesRoomUnderWay) {
   net::LinkConfig link;
   link.delay = std::chrono::seconds(1);
@@ -287,7 +287,7 @@ TEST_F(TurnTest, LeavesRoomUnderWay) {
   EXPECT_TRUE(receiver.take());
 }
 
-// Who fills the queue before a slow link leaves room for others.
+// A host that fills the queue before a slow link leaves space for others.
 TEST_F(TurnTest, LeavesRoomBeforeASlowLink) {
   net::Topology topology = net::Topology::star(3);
   topology.hosts[2].down.rate.bits_per_second = 10'000'000;

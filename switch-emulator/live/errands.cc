@@ -32,7 +32,7 @@ void Errands::serve() {
     const std::unique_lock guard(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return;
     eventfd_t count = 0;
-    eventfd_read(notice_.get(), &count);  // under the lock: who posts later nudges later
+    eventfd_read(notice_.get(), &count);  // under the lock, because a later post notifies later
     tasks.swap(posted_);
   }
   for (const auto& task : tasks) task();

@@ -1,7 +1,7 @@
-// Work that other threads want done on the datapath's thread, between two of its rounds.
+// Tasks of other threads for the datapath's thread, between two of its rounds.
 //
-// The datapath never waits for whoever posts: where the list is being written at that moment, it
-// looks again a round later.
+// The datapath never waits for the posting thread: if that is writing the list at the moment, the
+// datapath reads it a round later.
 #pragma once
 
 #include <functional>
@@ -17,23 +17,23 @@ namespace cepheus::live {
 
 class Errands {
  public:
-  // kUnavailable: no descriptor to be had.
+  // kUnavailable: no descriptor is left.
   static wire::Result<std::unique_ptr<Errands>> create();
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  // Readable while there may be work.
+  // Readable while there may be tasks.
   int fd() const { return notice_.get(); }
   // Makes it readable; from any thread or a signal handler.
   void nudge() const;
 
-  // From any thread: has `task` run soon.
+  // From any thread: runs `task` on the datapath's thread soon.
   void post(std::function<void()> task);
-  // From any thread but the datapath's: has `task` run, and waits for its end.
+  // From any thread but the datapath's: runs `task` there, and waits for its end.
   template <typename Task>
   void run(Task&& task);
 
-  // On the datapath's thread: runs what was posted.
+  // On the datapath's thread: runs the posted tasks.
   void serve();
 
  private:
@@ -46,7 +46,8 @@ class Errands {
 
 template <typename Task>
 void Errands::run(Task&& task) {
-  // Shared: who fulfils a promise may still be in it when who waits for it goes on.
+  // Shared, because the fulfilling thread may still be inside the promise when the waiting thread
+  // goes on.
   const auto done = std::make_shared<std::promise<void>>();
   post([&task, done] {
     task();

@@ -1,4 +1,4 @@
-// What a picture of a fabric shows, of two snapshots.
+// The picture of a fabric, from two snapshots.
 #include "switch-emulator/live/fabric_view.h"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
   EXPECT_EQ(view.at("groups")[0].at("bps"), 2000.0);
 }
 
-// A restart, or counters set to 0 meanwhile: no rate is negative or huge.
+// A restart, or counters that were reset: no rate is negative or huge.
 TEST(FabricView, SaysNoRateWhereThereIsNone) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 1;

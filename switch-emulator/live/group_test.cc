@@ -73,7 +73,7 @@ TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
   }
 }
 
-// 40 members: a REGISTER that no longer fits into a frame, which the switch writes anew for every
+// 40 members: a REGISTER that does not fit into a frame, which the switch writes anew for every
 // host.
 TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
   constexpr std::size_t kHosts = 40;
@@ -106,7 +106,7 @@ TEST(LiveGroup, CrossesTrunks) {
   EXPECT_EQ(status.switches[0].ports[1].tx.payload_bytes, 2048u);  // once over the trunk
 }
 
-// c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
+// c's link is slow, so leaf1 pauses the trunk, and leaf0 makes the group wait at a's port.
 TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
   TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",
                               "link = { rate = '10Mbps' }"));
@@ -141,7 +141,7 @@ TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
   }
 }
 
-// A switch sees a cut cable, as it sees one between switches.
+// A switch sees a cut host cable as it sees a cut trunk.
 TEST(LiveGroup, LearnsThatAMembersCableIsCut) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);

@@ -15,7 +15,7 @@ class HeldPayloadsTest : public testing::Test {
   static constexpr std::uint32_t kPool = 0;
 
   void SetUp() override { ASSERT_TRUE(pools_.pool_for(getuid())); }
-  // A payload that `sender` put into the slots that hosts have in common.
+  // A payload of `sender` in the shared slots.
   wire::BufferRef payload_of(fabric::SenderNo sender) {
     wire::Frame frame;
     frame.set_inline_payload(std::array<std::uint8_t, 4>{});
@@ -23,7 +23,7 @@ class HeldPayloadsTest : public testing::Test {
     pools_.note_sender(frame.ref, sender);
     return frame.ref;
   }
-  // Payloads of `sender` come until one is not held.
+  // Payloads of `sender` arrive until one is not held.
   std::vector<wire::BufferRef> fill(fabric::SenderNo sender) {
     std::vector<wire::BufferRef> held;
     for (;;) {

@@ -13,7 +13,7 @@ constexpr fabric::ReservationId kJob = 0x1234, kOtherJob = 0x5678;
 constexpr pid_t kLauncher = 42;
 constexpr uid_t kUser = 1000, kOtherUser = 1001;
 
-// Four hosts h0 to h3; a test takes their ports.
+// Four hosts h0 to h3; tests mark their ports as taken.
 class Assignment : public testing::Test, private HostAssignment::Ports {
  protected:
   static fabric::HostsWanted free_ones(std::uint32_t number) {
@@ -26,13 +26,13 @@ class Assignment : public testing::Test, private HostAssignment::Ports {
   static fabric::Hello or_any(std::string host) {
     return {.host = std::move(host), .or_any = true};
   }
-  // The name of the host that this client becomes, or why it becomes none.
+  // The name of the host that this client gets, or the reason why it gets none.
   std::string becomes(const fabric::Hello& client, uid_t user = kUser) {
     const auto choice = assignment_.choose(client, user);
     return choice.status == fabric::WelcomeStatus::kGranted ? "h" + std::to_string(choice.host)
                                                             : choice.text;
   }
-  // What a launcher gets, or why it gets nothing.
+  // The hosts of a launcher, or the reason why it gets none.
   std::string gets(const fabric::HostsWanted& wanted, fabric::ReservationId id) {
     const auto reserved = assignment_.reserve(wanted, id, {kLauncher, kUser});
     return reserved.status == fabric::WelcomeStatus::kGranted ? reserved.names : reserved.text;
@@ -85,10 +85,11 @@ TEST_F(Assignment, KeepsReservedHostsForTheirJob) {
   taken_ = {1};
   EXPECT_EQ(becomes(hello("h1", kJob)), "host h1 is held by pid 7");
   taken_ = {2, 3};
-  EXPECT_THAT(becomes(hello("", kJob)), HasSubstr("all 4 hosts"));  // they are for who names them
+  // They are for clients with the reservation.
+  EXPECT_THAT(becomes(hello("", kJob)), HasSubstr("all 4 hosts"));
 }
 
-// The number may have leaked: it stands in the environment of the job's processes.
+// The number may have leaked: it is in the environment of the job's processes.
 TEST_F(Assignment, KeepsReservedHostsFromAnotherUserThatKnowsTheNumber) {
   ASSERT_EQ(gets(free_ones(2), kJob), "h0,h1");
   EXPECT_THAT(becomes(hello("h1", kJob), kOtherUser), HasSubstr("is reserved by pid 42"));
@@ -100,7 +101,7 @@ TEST_F(Assignment, GivesTwoJobsDifferentHostsOrOneOfThemNothing) {
   EXPECT_EQ(gets(free_ones(3), kJob), "h0,h1,h2");
   EXPECT_THAT(gets(free_ones(2), kOtherJob),
               HasSubstr("2 free hosts are wanted, and the fabric has 1 of 4"));
-  EXPECT_EQ(becomes(hello("h3")), "h3");  // nothing was kept
+  EXPECT_EQ(becomes(hello("h3")), "h3");  // no host was reserved
   EXPECT_EQ(gets(free_ones(1), kOtherJob), "h3");
 }
 

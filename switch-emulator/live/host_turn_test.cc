@@ -11,7 +11,7 @@ using wire::Instant;
 
 constexpr Instant kNow{std::chrono::hours(1)};
 
-// No RoCE: nobody answers it.
+// Not RoCE, so no receiver answers it.
 wire::Frame datagram(std::size_t bytes) {
   static constexpr std::array<std::uint8_t, 4096> kPayload{};
   wire::Frame frame;
@@ -69,7 +69,7 @@ TEST(HostTurn, DoesNotRestWhileItsLinkIsBusy) {
   for (std::uint32_t look = 0; look < 2 * HostTurn::kLooksUntilRest; ++look) {
     ASSERT_FALSE(turn.may_rest(kNow));
   }
-  turn.wait_for_link(kNow);  // a pause was taken back
+  turn.wait_for_link(kNow);  // the link was resumed early
   EXPECT_EQ(turn.resume(), kNow);
 }
 

@@ -12,13 +12,13 @@
 namespace cepheus::live {
 namespace {
 
-// What a host that is no member may try, and the counter that says so.
+// Attacks of a host that is no member, with their counters.
 struct Attack {
   const char* counter;
   void (*strike)(fabric::HostPort& attacker, fabric::HostPort& victim);
 };
 
-// A frame as it is, from whoever its headers say.
+// A frame without any correction, from the source in its headers.
 void send_raw(fabric::HostPort& port, const wire::Frame& original) {
   wire::Frame frame = original;
   ASSERT_TRUE(await_room(port, 0));
@@ -44,7 +44,7 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to,
   return frame;
 }
 
-// MRP of `type` about host 1, from and to whom it says.
+// MRP of `type` about host 1, with any source and destination.
 wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, MrpType type,
                       std::uint16_t epoch) {
   auto message = message_of(type);
@@ -55,7 +55,7 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, Mr
   return mrp_frame(port, from, to, bytes);
 }
 
-// The same bytes, but said to be headers up to elsewhere.
+// The same bytes with a false length of the headers.
 wire::Frame shifted(const wire::Frame& original, int bytes) {
   wire::Frame frame = original;
   frame.header_len = static_cast<std::uint16_t>(frame.header_len + bytes);
@@ -79,7 +79,7 @@ wire::Frame feedback_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::
 
 wire::Ipv4 address_of(const fabric::HostPort& port) { return port.identity().address; }
 
-// What the switch has counted at the attacker's port.
+// The switch's counters of the attacker's port.
 std::uint64_t counter_of(const FabricStatus& status, std::string_view name) {
   return counter(status.switches[0].ports[3], name);
 }
@@ -168,7 +168,7 @@ TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
   }
 }
 
-// Datagrams and packets of a group with a few bytes changed, wherever they are.
+// Datagrams and packets of a group with a few bytes changed, at any place.
 TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
   TestFabric fabric(net::Topology::star(4));
   LiveGroup group(fabric, 3);
@@ -243,7 +243,7 @@ TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   ASSERT_NO_FATAL_FAILURE(group.carry(packets));
 }
 
-// Two members of one group stop reading: far more than their rings and slots hold goes to them.
+// Two members of one group stop reading: they get far more than their rings and slots hold.
 TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   TestFabric fabric(net::Topology::star(6));
   LiveGroup blocked(fabric, 3), other(fabric, 3, 3, wire::McstId(198, 18, 0, 8));
@@ -267,7 +267,7 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   }
 }
 
-// A member may break its own group only, and not by claims about what was never sent.
+// A member may break its own group only, and not by acknowledging unsent packets.
 TEST(HostileMember, IsNotBelievedWhenItAcknowledgesWhatWasNotSent) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);

@@ -38,7 +38,7 @@ class InterfacesTest : public DatapathTest {
     topology.mtu = 1024;
     return topology;
   }
-  // What the kernel's interface has to have again, too.
+  // Settings that the kernel's interface needs again as well.
   static void configure() {
     TestVeth::ip("address add 10.0.0.254/24 dev port");
     TestVeth::ip("neigh replace 10.0.0.1 lladdr " + kHostMac.to_string() +
@@ -52,7 +52,7 @@ class InterfacesTest : public DatapathTest {
   bool is_attached() const {
     return datapath->reporting().status([](const auto& slice) { slice(); })[0].ports[0].attached;
   }
-  // A datagram of the host's reaches its switch.
+  // A datagram of the host reaches its switch.
   bool is_heard() {
     wire::UdpDatagram datagram;
     datagram.ethernet.source = kHostMac;
@@ -117,7 +117,7 @@ TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfI
   expect_life_after_death();
 }
 
-// While it lives, this process gets no new descriptor.
+// During its lifetime this process gets no new descriptor.
 class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {

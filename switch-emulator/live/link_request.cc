@@ -16,7 +16,7 @@ tl::unexpected<wire::Error> invalid(std::string text) {
   return wire::fail(ErrorCode::kInvalid, std::move(text));
 }
 
-// Why no cable is called so, and how it may be meant.
+// The error for an unknown cable, with a suggestion.
 std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
   std::vector<std::string> of_switch;
   std::vector<std::string_view> known;
@@ -49,7 +49,7 @@ LinkState changed(LinkState state, const LinkRequest& request) {
   return state;
 }
 
-// The links of the cable that lead in the direction asked for.
+// The links of the cable in the requested direction.
 wire::Result<std::vector<std::uint32_t>> chosen(const Cable& cable, const std::string& direction) {
   const bool is_host = cable.name == cable.near;
   if (direction == "both") return std::vector{cable.to_far, cable.to_near};

@@ -27,7 +27,7 @@ namespace {
 using nlohmann::json;
 using wire::Instant;
 
-constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
+constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before the descriptors' turn
 
 json done_or_refused(const wire::Result<void>& done) {
   return done ? json{{"ok", true}} : refusal(done.error().text);
@@ -66,20 +66,20 @@ struct LiveFabric::State {
   wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
-  Access access;  // on the reception's thread, as `running`
+  Access access;  // on the control thread, as `running`
   const LiveOptions options;
   net::Topology running;
   const wire::Instant started = wire::monotonic_now();
-  // A sleep that ends earlier would be over before it began.
+  // A sleep shorter than this would be over before it began.
   const wire::Duration wake_up = fabric::cost_of_sleeping();
   PathLock lock;
-  Poller poller;  // of the thread that serves, as all below
+  Poller poller;  // of the serving thread, as all below
   const std::unique_ptr<Errands> errands;
   Datapath datapath;
   Interfaces interfaces;
   std::atomic<bool> stopping{false};
-  FabricStatus baseline;                 // on the reception's thread
-  RecordDesk record_desk;                // ... too
+  FabricStatus baseline;                 // on the control thread
+  RecordDesk record_desk;                // likewise
   std::unique_ptr<Reception> reception;  // ends first
 };
 
@@ -93,7 +93,7 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   }
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
-  // Promised and not kept would be worse: such a host's kernel hears no pauses.
+  // Refused, because a promise would be broken: such a host's kernel ignores pauses.
   for (const net::HostSpec& host : topology.hosts) {
     const bool is_emulated = host.interface.empty() && topology.one_armed.empty();
     if (!host.up.pfc.on || is_emulated) continue;
@@ -149,7 +149,7 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
                                       [this](const auto& asked) { return answer(asked); }, request);
                                 });
   if (!opened) return tl::unexpected(opened.error());
-  reception = std::move(*opened);  // there before anybody is answered
+  reception = std::move(*opened);  // exists before any request is answered
   return reception->start();
 }
 
@@ -190,7 +190,7 @@ void LiveFabric::State::wait(fabric::WaitPolicy& policy, wire::Instant now) {
   poller.wait(wire::Duration{0});
   const bool saw_computing = policy.sees_computing();
   fabric::offer_core(policy);
-  // Beside programs that poll, preempting them at every wake-up costs more than it saves.
+  // Preempting polling programs at every wake-up would cost more than it saves.
   if (policy.sees_computing() != saw_computing) fabric::ask_for_short_slices(!saw_computing);
 }
 
@@ -203,7 +203,7 @@ void LiveFabric::State::close_offenders(wire::Instant now) {
   }
 }
 
-// The next frame leaves its link before a sleeper would have woken up.
+// The next frame leaves its link before a sleeping thread would have woken up.
 bool LiveFabric::State::is_due(wire::Instant now) const {
   const wire::Instant deadline = datapath.deadline();
   return deadline != wire::kNever && deadline - now < wake_up;
@@ -253,7 +253,7 @@ json LiveFabric::State::answer(const StopRequest&) {
   return {{"ok", true}};
 }
 
-// All of it or nothing: what runs is always what one file said.
+// All or nothing: the running configuration always comes from one file.
 wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
   if (!options.reread) {
     return wire::fail(wire::ErrorCode::kInvalid,

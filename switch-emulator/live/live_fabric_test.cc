@@ -127,7 +127,7 @@ TEST(LiveFabric, RefusesUnknownAndTakenHostsWithTheReason) {
   EXPECT_THAT(full.error().text, HasSubstr("all 2 hosts"));
 }
 
-// What a launcher is told: the hosts it got, or why it got none.
+// Answer to a launcher: its hosts, or the reason why it got none.
 struct Answer {
   std::optional<fabric::HostsReserved> reserved;
   std::optional<fabric::Welcome> refusal;
@@ -171,7 +171,7 @@ TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
   EXPECT_EQ(fabric.attach("")->identity().name, "h0");
 }
 
-// Two jobs that start at the same moment: different hosts, whoever comes first.
+// Two jobs that start at the same moment get different hosts in any order.
 TEST(LiveFabric, GivesLaunchersThatAskAtOnceDifferentHosts) {
   constexpr int kLaunchers = 8, kEach = 4;
   TestFabric fabric(net::Topology::star(kLaunchers * kEach));
@@ -334,7 +334,7 @@ TEST(LiveFabric, KeepsServingOthersWhenAReceiverStopsReading) {
   TestFabric fabric(net::Topology::star(4));
   const auto sender = fabric.attach("h0"), stopped = fabric.attach("h1"),
              also_stopped = fabric.attach("h2"), healthy = fabric.attach("h3");
-  // Far more than rings and slots hold.
+  // More than rings and slots hold.
   for (std::uint32_t n = 0; n < 3 * 1024; ++n) {
     send_packet(*sender, {.to = stopped->identity().address, .payload_bytes = 4096});
     send_packet(*sender, {.to = also_stopped->identity().address, .payload_bytes = 4096});

@@ -1,5 +1,4 @@
-// Links with rate, delay and faults in a live fabric: what is lost is counted, what arrives is
-// whole.
+// Links with rate, delay and faults in a live fabric: lost frames are counted, others arrive whole.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -16,14 +15,14 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Packets ahead of the receiver, fewer than a NIC keeps: nothing is dropped for lack of room.
+// Packets ahead of the receiver, fewer than a NIC keeps: no buffer overflows.
 constexpr std::uint32_t kWindow = 128;
 
 // Sends `count` packets of 4 KiB from h0 to h1 on one thread while this one receives until
-// `expected` have come.
+// `expected` have arrived.
 struct Arrivals {
   std::vector<std::uint32_t> psns;
-  std::uint32_t bad = 0;  // ICRC present and wrong, as a NIC finds out
+  std::uint32_t bad = 0;  // ICRC present and wrong, as a NIC would find
   wire::Duration took{};
 };
 Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t count,
@@ -37,7 +36,7 @@ Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t coun
         std::this_thread::yield();
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(n), .payload_bytes = 4096});
     }
-    // Said again and again, so that some of them get through whatever the link does.
+    // Repeated again and again, so that some get through whatever the link does.
     for (std::uint32_t n = 0; n < last_words; ++n) {
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(count), .payload_bytes = 0});
     }
@@ -83,7 +82,8 @@ TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   constexpr std::uint32_t kCount = 2000, kLastWords = 50;
   const Arrivals arrivals = stream(*h0, *h1, kCount, kLastWords);
-  // What is late may still be under way: all is told when as many have come out as counted.
+  // Late frames may still be under way: the counts are final when as many have arrived as were
+  // counted.
   std::uint64_t received = arrivals.psns.size();
   wire::Frame frame;
   const auto status = fabric.status_when([&](const FabricStatus& s) {
@@ -108,8 +108,8 @@ TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
   EXPECT_FALSE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
 }
 
-// A turned bit is found by the ICRC, even where nobody had made one before: it is made of what was
-// meant.
+// The ICRC detects a flipped bit, even if none had been computed: it is then computed over the
+// intact bytes.
 TEST(LiveLink, DeliversNoDamagedFrameAsAGoodOne) {
   net::LinkConfig link;
   link.corrupt = 0.3;

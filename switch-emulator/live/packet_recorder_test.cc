@@ -118,7 +118,7 @@ TEST_F(Recorder, IsOverUnlessSomebodyExtendsIt) {
   EXPECT_TRUE(recorder.end_if_over(now));
 }
 
-// Else its owner would be answered, and never see a packet again.
+// Otherwise its owner would get answers, but no packets.
 TEST_F(Recorder, IsNotExtendedOnceTheDatapathHasLetGoOfIt) {
   now += std::chrono::seconds(3);
   ASSERT_TRUE(recorder.end_if_over(now));

@@ -68,7 +68,7 @@ TEST_F(CaptureTest, HoldsBothDirectionsOfEveryPortWithRightIcrcs) {
         {.to = h1->identity().address, .psn = wire::Psn(11), .payload_bytes = 1024, .fill = 1});
     ASSERT_TRUE(await_frame(*h1, frame));
     EXPECT_EQ(frame.icrc_state,
-              wire::Icrc::kDeferred);  // the capture does not make it for the receiver
+              wire::Icrc::kDeferred);  // the capture does not compute it for the receiver
     send_packet(
         *h1, {.to = h0->identity().address, .psn = wire::Psn(22), .payload_bytes = 4, .fill = 2});
     ASSERT_TRUE(await_frame(*h0, frame));
@@ -127,7 +127,7 @@ TEST(PcapTap, SaysWhyItCantWrite) {
   EXPECT_THAT(tap.error().text, testing::HasSubstr("/no/such/directory/h0.pcap"));
 }
 
-// A file that may not grow stands in for a full disk: the kernel writes what there is room for.
+// A file with a size limit stands in for a full disk: the kernel writes as much as fits.
 TEST_F(CaptureTest, EndsBehindAWholeFrameAndSaysSoWhereTheDiskIsFull) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/h0.pcap";

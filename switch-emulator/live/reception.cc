@@ -18,16 +18,16 @@ namespace {
 
 using wire::ErrorCode;
 
-// For what a peer has in hand (reception.h).
+// Time limit for calls that depend on a peer (reception.h).
 constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
-// Packets go first where cores are wanted: who asks without end takes a tenth of what a program
-// does, and who asks now and then is hardly kept waiting (sched(7), "The nice value").
+// Packets go first when cores are scarce. A peer that sends requests without end gets a tenth of a
+// program's time; occasional requests hardly wait (sched(7), "The nice value").
 constexpr int kNice = 10;
-// ... and rests after its work so many times as long, since whoever has a core for a moment has
-// taken it from somebody. Nobody who asks now and then meets it at rest.
+// ... and rests for this multiple of its working time, because every moment on a core is taken from
+// another thread. Occasional requests never meet it at rest.
 constexpr int kRest = 9;
 constexpr wire::Duration kLongestRest = std::chrono::milliseconds(20);
-// At the end: for answers to be read.
+// At the end: time for peers to read their answers.
 constexpr wire::Duration kFarewell = std::chrono::seconds(1);
 
 }  // namespace
@@ -65,7 +65,7 @@ wire::Result<void> Reception::start() {
     return wire::fail(ErrorCode::kUnavailable,
                       std::string("can't watch the fabric's sockets: ") + std::strerror(errno));
   }
-  // Signals are for the thread that serves: the new one inherits this mask.
+  // Signals are for the serving thread: the new one inherits this mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -80,8 +80,8 @@ wire::Result<void> Reception::start() {
   return {};
 }
 
-// Runs on the datapath's thread, or on that which made the fabric if it never served: what the
-// reception still wants done there is done here.
+// Runs on the datapath's thread, or on the fabric's creator if it never served: the control
+// thread's remaining tasks run there.
 Reception::~Reception() {
   if (!thread_.joinable()) return;
   stopping_.store(true);
@@ -132,7 +132,7 @@ std::optional<Patience> Reception::be_patient() const {
   return std::optional<Patience>(std::in_place, kLongestClose);
 }
 
-// Until there is something to do though nobody says anything.
+// Time until the next work without any request.
 wire::Duration Reception::time_left() const {
   const wire::Instant next = std::min(attachments_.deadline(), control_.deadline());
   if (next == wire::kNever) return wire::Duration{-1};
@@ -155,7 +155,7 @@ namespace {
 int signal_number() {
   static const int number = [] {
     struct sigaction action {};
-    action.sa_handler = [](int) {};  // it interrupts, no more: calls are not to be restarted
+    action.sa_handler = [](int) {};  // it only interrupts calls, which must not restart
     sigaction(SIGRTMIN, &action, nullptr);
     return SIGRTMIN;
   }();

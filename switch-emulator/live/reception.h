@@ -1,9 +1,8 @@
-// Whoever comes to a fabric's sockets is received here, on a thread of its own: those who attach,
-// and those who ask.
+// Serves a fabric's sockets on its own thread: peers that attach, and peers that send requests.
 //
-// What they say is read, checked and answered here, however much it is; only what concerns ports,
-// links and counters themselves is done on the datapath's thread (errands.h), a little at a time.
-// This thread waits for that one, never the other way round.
+// It reads, checks and answers their messages, however many. Only changes to ports, links and
+// counters run on the datapath's thread (errands.h), a little at a time. This thread waits for that
+// one, never the reverse.
 #pragma once
 
 #include <atomic>
@@ -18,13 +17,14 @@
 
 namespace cepheus::live {
 
-// Bounds how long a call may sleep over something that a peer has in hand.
+// Limits how long a call may sleep because of a peer.
 //
-// Closing a peer's socket, or taking a message from it, also lets go of descriptors that the peer
-// sent along: a TCP socket among them that lingers (SO_LINGER) keeps whoever closes it last for as
-// long as it was told to. Listening sockets refuse descriptors where the kernel can (since Linux
-// 6.16, SO_PASSRIGHTS); elsewhere a signal wakes the sleeper.
-// While it lives, sleeps of the constructing thread are interrupted every `longest`.
+// Closing a peer's socket, or receiving a message from it, also closes descriptors that the peer
+// sent along. A TCP socket among them that lingers (SO_LINGER) blocks the last process that closes
+// it for the time that the peer chose. Listening sockets refuse descriptors if the kernel can
+// (since Linux 6.16, SO_PASSRIGHTS); otherwise a signal wakes the thread.
+//
+// During this object's lifetime, sleeps of the constructing thread are interrupted every `longest`.
 class Patience {
  public:
   explicit Patience(wire::Duration longest);
@@ -41,10 +41,10 @@ class Reception {
  public:
   struct Sockets {
     ListeningSocket attach, control;
-    wire::Duration patience;  // with who connects to attach, and says nothing
+    wire::Duration patience;  // limit for peers that connect to attach, and send nothing
   };
-  // The datapath, its thread's poller and errands, and `access` outlive the reception. `answer`
-  // runs on the reception's thread.
+  // The datapath, its thread's poller and errands, and `access` outlive this object. `answer` runs
+  // on the control thread.
   static wire::Result<std::unique_ptr<Reception>> open(Sockets sockets, Datapath& datapath,
                                                        Poller& doorbells, Errands& errands,
                                                        const Access& access,
@@ -53,17 +53,17 @@ class Reception {
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
 
-  // Once: receives from here on.
+  // Call it once: it serves from here on.
   wire::Result<void> start();
-  // From another thread: has `task` run on this one, and waits for its end.
+  // From another thread: runs `task` on this one, and waits for its end.
   template <typename Task>
   void run(Task&& task) {
     own_errands_->run(std::forward<Task>(task));
   }
-  // From the datapath's thread, which has closed a port (AttachServer::on_closed).
+  // From the datapath's thread, after it has closed a port (AttachServer::on_closed).
   void on_closed(std::size_t host, std::uint64_t attachment);
-  // On the reception's thread, as all below: sockets open to whom `access`, which is about to be in
-  // force, lets in.
+  // On the control thread, as all below: opens the sockets to the users that `access` permits,
+  // which is about to take effect.
   wire::Result<void> take_access(const Access& access);
   std::uint64_t refused_users() const {
     return attachments_.refused_users() + control_.refused_users();
@@ -87,8 +87,8 @@ class Reception {
 
   Sockets sockets_;
   Poller poller_;
-  std::unique_ptr<Errands> own_errands_;  // of the reception's thread
-  Errands& errands_;                      // of the datapath's
+  std::unique_ptr<Errands> own_errands_;  // for the control thread
+  Errands& errands_;                      // for the datapath's
   AttachServer attachments_;
   ControlServer control_;
   std::atomic<bool> stopping_{false}, has_ended_{false};

@@ -1,4 +1,4 @@
-// Strangers, silent visitors and greedy askers at a live fabric's sockets: packets and honest
+// Strangers, silent peers and excessive requests at a live fabric's sockets: packets and honest
 // clients go on.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ std::optional<Welcome> await_welcome(int fd) {
   return answer ? fabric::decode_welcome(answer->data) : std::nullopt;
 }
 
-// Runs `body` in a process of its own; its exit code.
+// Runs `body` in its own process; returns its exit code.
 template <typename Body>
 int in_child(Body&& body) {
   const pid_t child = fork();
@@ -56,7 +56,7 @@ UniqueFd connect_control(const TestFabric& fabric) {
   return fd;
 }
 
-// Many questions, no two that follow each other alike.
+// Many requests, no two consecutive ones equal.
 std::string questions(int count) {
   std::string all;
   for (int n = 0; n < count; ++n) {
@@ -69,7 +69,7 @@ bool ask_all(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-// Lines that have come.
+// Number of lines that have arrived.
 class Answers {
  public:
   explicit Answers(int fd) : fd_(fd) {}
@@ -109,11 +109,11 @@ TEST(Reception, AnswersWhilePacketsPass) {
   std::uint32_t packets = 0;
   ASSERT_TRUE(ask_all(asker.get(), questions(kQuestions)));
   while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
-  // Answered between two packets they would leave time for none.
+  // If they were answered between packets, they would leave time for none.
   EXPECT_GT(packets, 20 * kQuestions);
 }
 
-// Whoever asks without end takes less of a core than packets do.
+// A peer that sends requests without end gets less of a core than packets do.
 TEST(Reception, GivesWayToPackets) {
   TestFabric fabric(net::Topology::star(1));
   fabric.status();  // its thread runs
@@ -134,7 +134,7 @@ constexpr int kMostOfACore = 2;  // its rests are as long, its work takes severa
 constexpr int kMostOfACore = 4;
 #endif
 
-// Whoever asks without end takes a small part of a core.
+// A peer that sends requests without end gets a small part of a core.
 TEST(Reception, RestsAfterItsWork) {
   TestFabric fabric(net::Topology::star(64));
   fabric.status();
@@ -167,7 +167,7 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
     ASSERT_TRUE(ask_all(deaf.back().get(), questions(100)));
   }
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  bool is_answered = false;  // each attempt has its own, shorter patience
+  bool is_answered = false;  // each attempt has its own, shorter time limit
   while (!is_answered && std::chrono::steady_clock::now() < until) {
     is_answered = ask(fabric.socket(), {{"ask", "status"}}).has_value();
   }
@@ -207,7 +207,7 @@ TEST(Reception, TellsAStrangerWhenHeConnects) {
   EXPECT_EQ(fabric.status().refused_users, 1u);
 }
 
-// Runs `body` with another user id for this thread alone, which is what peers of new connections see.
+// Runs `body` with another user id for this thread alone, which peers of new connections see.
 template <typename Body>
 auto as_stranger(Body&& body) {
   syscall(SYS_setresuid, -1, kStranger, -1);
@@ -241,7 +241,7 @@ TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
   EXPECT_THAT(welcome->text, HasSubstr("may not attach"));
 }
 
-// Strangers hold as many connections as they can, and make new ones all the time.
+// Strangers hold as many connections as possible, and make new ones all the time.
 TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(2);
@@ -295,7 +295,7 @@ TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
   EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h0"}));
 }
 
-// In a process of its own, since it takes all descriptors away.
+// In its own process, because it uses up all descriptors.
 TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
   EXPECT_EQ(
       in_child([] {
@@ -305,7 +305,7 @@ TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
         for (int n = 0; n < 3; ++n) {
           mine.emplace_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
         }
-        fabric.status();  // the fabric is done with what it granted
+        fabric.status();  // the fabric has finished its grants
         rlimit none_left{};
         getrlimit(RLIMIT_NOFILE, &none_left);
         none_left.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(0)).get());
@@ -338,8 +338,8 @@ TEST(DescriptorLimit, IsRaisedAsFarAsItMayBe) {
             0);
 }
 
-// What a peer sends along is let go of by whoever closes it last: a TCP connection that lingers
-// would keep him.
+// The last process to close a descriptor from a peer waits for it, if it is a TCP connection that
+// lingers.
 TEST(Reception, IsNotKeptByDescriptorsThatLinger) {
   TestFabric fabric(net::Topology::star(1));
   Lingering connection;

@@ -27,7 +27,7 @@ json RecordDesk::answer(const RecordRequest& request, wire::Instant now) {
   if (is_running && request.recorder != recorder_) {
     return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");
   }
-  // The datapath may have ended it since.
+  // The datapath may have ended it meanwhile.
   is_running = is_running && packets_->extend(now + kLease);
   if (!is_running && request.end) return refusal("that recording has ended");
   if (!is_running) begin(request.recorder, request.packets_per_second, now);

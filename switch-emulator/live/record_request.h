@@ -1,4 +1,4 @@
-// Who records what a fabric's packets do: one at a time, and only as long as he asks.
+// Records a fabric's packets: one recorder at a time, and only while it sends requests.
 //
 //   {"ask": "record", "recorder": 17, "packets_per_second": 20000}
 //       -> {"ok": true, "counters": [names], "events": [four numbers each (recording::Sighting)],
@@ -21,7 +21,7 @@ namespace cepheus::live {
 
 class RecordDesk {
  public:
-  // Without another question within this time a recording has ended.
+  // A recording ends without another request within this time.
   static constexpr wire::Duration kLease = std::chrono::seconds(2);
 
   RecordDesk(Datapath& datapath, Errands& errands) : datapath_(datapath), errands_(errands) {}
@@ -35,7 +35,7 @@ class RecordDesk {
 
   Datapath& datapath_;
   Errands& errands_;
-  std::uint64_t recorder_ = 0;  // whose it is
+  std::uint64_t recorder_ = 0;  // the present recorder; 0: none
   std::shared_ptr<PacketRecorder> packets_;
 };
 

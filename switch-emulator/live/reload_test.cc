@@ -1,4 +1,4 @@
-// The topology file read again while a fabric runs: what is taken, what is refused.
+// The topology file read again while a fabric runs: accepted and refused changes.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

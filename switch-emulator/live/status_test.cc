@@ -92,7 +92,7 @@ FabricStatus one_switch() {
   return status;
 }
 
-// h0 on s0 sends; h1 and h2 are behind s1, to which the trunk from s0 leads.
+// h0 on s0 sends; h1 and h2 are behind s1, the other end of s0's trunk.
 FabricStatus two_switches(std::uint32_t trunk_lag, std::uint32_t h2_lag) {
   FabricStatus status;
   SwitchStatus s0, s1;

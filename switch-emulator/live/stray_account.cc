@@ -9,8 +9,8 @@ namespace cepheus::live {
 namespace {
 
 constexpr std::uint32_t kSmallestMtu = 256;
-// Bytes that cost as much as a frame which only passes. Switches read and check datagrams; of a RoCE
-// frame only its receiver reads the payload.
+// Bytes that cost as much as a frame that is only forwarded. Switches read and check datagrams;
+// only its receiver reads a RoCE frame's payload.
 constexpr std::int64_t kDatagramBytesAtCost = 64, kRoceBytesAtCost = 2048;
 
 wire::Ipv4 source_of(const wire::Frame& frame) {
@@ -26,7 +26,7 @@ std::int64_t cost_of(const wire::Frame& frame) {
   return 1 + frame.payload_len / (is_roce(frame) ? kRoceBytesAtCost : kDatagramBytesAtCost);
 }
 
-// Response packets that a RoCE frame asks for at most.
+// Largest number of response packets that a RoCE frame requests.
 std::uint32_t responses_asked(const wire::Frame& frame) {
   const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
   constexpr std::size_t kDmaLength = wire::kExtensionOffset + 12;
@@ -36,7 +36,7 @@ std::uint32_t responses_asked(const wire::Frame& frame) {
 
 }  // namespace
 
-// What is not RoCE has no stream that could be answered.
+// Frames that are not RoCE belong to no stream with answers.
 bool StrayAccount::take(const wire::Frame& frame) {
   if (is_roce(frame) && answered_.take(destination_of(frame))) return false;
   unpaid_ += cost_of(frame);

@@ -34,7 +34,7 @@ wire::Frame datagram(const std::vector<std::uint8_t>& payload) {
   return frame;
 }
 
-// How many frames it takes until the host has to wait beside others.
+// The number of frames after which the host has to wait beside others.
 int frames_until_held(StrayAccount& account, const wire::Frame& frame) {
   for (int sent = 1; sent < 100'000; ++sent) {
     account.take(frame);

@@ -11,7 +11,7 @@
 namespace cepheus::live {
 namespace {
 
-// Payload where it belongs: inline if it fits, else in the port's next slot.
+// Puts the payload into the frame if it fits, else into the port's next slot.
 void set_payload(fabric::HostPort& port, std::span<const std::uint8_t> payload,
                  wire::Frame& frame) {
   if (frame.payload_fits_inline(payload.size())) return frame.set_inline_payload(payload);

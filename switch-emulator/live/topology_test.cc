@@ -1,4 +1,4 @@
-// What a fabric looks like, as a graph, as text and drawn.
+// The shape of a fabric, as a graph, as text and as a drawing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ std::string in_short(const std::vector<std::string>& names) {
     while (last + 1 < names.size() && Numbered(names[last + 1]).follows(Numbered(names[last]))) {
       ++last;
     }
-    if (last < i + 2) last = i;  // two are no run
+    if (last < i + 2) last = i;  // two are not a run
     if (!text.empty()) text += " ";
     text += last == i ? names[i] : names[i] + ".." + names[last];
     i = last + 1;

@@ -28,7 +28,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
   std::uint32_t add(const net::LinkConfig& config, Transit::Kind kind = Transit::Kind::kUplink) {
     return transit_.add(config, kind, drops_);
   }
-  // A frame whose payload, zeroes, is in the host's own area.
+  // A frame with a payload of zeroes in the host's own area.
   void send(std::uint32_t link, fabric::SenderNo host = 0) {
     wire::RoceHeaders headers;
     headers.bth.opcode = wire::Opcode::kRcSendOnly;
