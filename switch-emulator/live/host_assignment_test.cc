@@ -85,7 +85,7 @@ TEST_F(Assignment, KeepsReservedHostsForTheirJob) {
   taken_ = {1};
   EXPECT_EQ(becomes(hello("h1", kJob)), "host h1 is held by pid 7");
   taken_ = {2, 3};
-  // They are for clients with the reservation.
+  // A reserved host goes only to clients that name it.
   EXPECT_THAT(becomes(hello("", kJob)), HasSubstr("all 4 hosts"));
 }
 

@@ -35,7 +35,7 @@ class RecordDesk {
 
   Datapath& datapath_;
   Errands& errands_;
-  std::uint64_t recorder_ = 0;  // the present recorder; 0: none
+  std::uint64_t recorder_ = 0;  // of the last recording
   std::shared_ptr<PacketRecorder> packets_;
 };
 

@@ -28,7 +28,7 @@ TEST(CompleteChecksum, MakesWhatASenderOfUdpWouldHave) {
   for (const std::size_t n : {0u, 1u, 20u, 1001u}) {
     const auto whole = datagram(n);
     auto missing = whole;
-    missing[kUdpChecksumAt] = 0x12;  // the kernel leaves the sum over the addresses there
+    missing[kUdpChecksumAt] = 0x12;  // the kernel stores the sum over the addresses there
     missing[kUdpChecksumAt + 1] = 0x34;
     complete_checksum(missing);
     EXPECT_EQ(missing, whole) << n << " bytes";

@@ -131,7 +131,7 @@ TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
   EXPECT_FALSE(decode_welcome(welcome));
 }
 
-// Whatever a later version appends, its version can be told.
+// Whatever a later version appends, its version can be parsed.
 TEST(Handshake, TellsTheVersionOfALongerHello) {
   auto datagram = encode(Hello{.version = 9, .host = ""});
   datagram.resize(datagram.size() + 100);
@@ -171,7 +171,7 @@ TEST(Handshake, KnowsThePeer) {
   EXPECT_EQ(peer->uid, getuid());
 }
 
-// A process that does nothing, of this number; -1: this user may not choose one.
+// An idle process with this pid; -1: this user may not choose one.
 pid_t make_process(pid_t pid) {
   std::array<std::uint64_t, 11> arguments{};  // struct clone_args
   arguments[4] = SIGCHLD;

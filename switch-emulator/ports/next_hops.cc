@@ -22,7 +22,7 @@ using wire::fail;
 using wire::Ipv4;
 
 constexpr std::uint64_t kAddressesAsked = 16;  // of a block, evenly spaced
-constexpr std::uint16_t kDiscardPort = 9;      // RFC 863: nobody minds what comes there
+constexpr std::uint16_t kDiscardPort = 9;      // RFC 863: discards any datagram
 constexpr std::uint16_t kUsable =
     NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
@@ -37,7 +37,7 @@ tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error
 
 }  // namespace
 
-// One question and its answer.
+// One request and its answer.
 class NextHops::Query {
  public:
   template <typename Body>
@@ -75,7 +75,7 @@ class NextHops::Query {
     std::memcpy(&body, bytes_.data() + NLMSG_HDRLEN, std::min(sizeof body, length_));
     return body;
   }
-  // An attribute's value, of an answer whose body is so long. False if it has none.
+  // An attribute's value, in an answer with a body of this size. False if it has none.
   template <typename Body, typename Value>
   bool read(std::uint16_t attribute, Value& value) const {
     std::size_t at = NLMSG_ALIGN(sizeof(Body));
@@ -120,7 +120,7 @@ wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interf
   return hops;
 }
 
-// On a socket that is open: if_nametoindex() opens one, and says that there is no interface where
+// Uses an open socket, because if_nametoindex() opens one, and reports a missing interface if
 // descriptors have run out.
 unsigned NextHops::index_now() const {
   ifreq request{};
@@ -187,7 +187,7 @@ void NextHops::ask_for(Ipv4 hop) {
   to.sin_family = AF_INET;
   to.sin_port = htons(kDiscardPort);
   to.sin_addr.s_addr = htonl(hop.value());
-  // What comes of it, the neighbour table says.
+  // The neighbour table shows the result.
   sendto(datagrams_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
          reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }

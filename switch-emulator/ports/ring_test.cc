@@ -24,7 +24,7 @@ constexpr int kPatienceMs = 20'000;
 
 struct Entry {
   std::uint64_t number;
-  std::uint64_t check;  // torn or stale entries don't have it right
+  std::uint64_t check;  // wrong in torn or stale entries
 };
 Entry entry_of(std::uint64_t n) { return {n, ~n * 0x9E3779B97F4A7C15ull}; }
 bool is_whole(const Entry& e) { return e.check == entry_of(e.number).check; }
@@ -39,7 +39,7 @@ struct Shared {
   RingView<Entry> view() { return {&produced, &consumed, entries.data(), kCapacity}; }
 };
 
-// Counts of entries so far: none, or so many that steps of a test pass 2^31 or 2^32.
+// Counts of entries so far: none, or so many that a test's steps pass 2^31 or 2^32.
 rc::Gen<std::uint32_t> starts() {
   return rc::gen::map(rc::gen::pair(rc::gen::element<std::uint32_t>(0, 1u << 31),
                                     rc::gen::inRange<std::uint32_t>(0, 2 * kCapacity)),
@@ -69,7 +69,7 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
 }
 
 // Random batches of every operation against a queue. Its indices pass 2^31 or 2^32 on the way: 500
-// steps move them on by about 50.
+// steps add about 50.
 RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
@@ -119,7 +119,7 @@ RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
   RC_ASSERT(producer.produced() == static_cast<std::uint32_t>(start + next));
 }
 
-// Every step of a queue that is full again and again, once around each edge.
+// Every step of a ring that is full again and again, once around each edge.
 TEST(Ring, GoesOnWhereItsIndicesWrap) {
   for (const std::uint32_t edge : {0u, 1u << 31}) {
     const std::uint32_t start = edge - 2 * kCapacity;
@@ -172,7 +172,7 @@ RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
   const bool possible = lie <= kCapacity;
   RC_ASSERT(consumer.available() == (possible ? lie : 0));
   RC_ASSERT(consumer.is_corrupt() == !possible);
-  shared->produced = start + 1;  // once a liar
+  shared->produced = start + 1;  // invalid once
   if (!possible) RC_ASSERT(consumer.available() == 0u);
 }
 
@@ -188,8 +188,8 @@ TEST(Ring, BelievesNoIndexThatRunsBackwards) {
   EXPECT_TRUE(producer.is_corrupt());
 }
 
-// What both sides do: work while there is some, else ask to be woken, look once more and sleep. A
-// lost wake-up ends in a time-out.
+// Code of both sides: work while there is some, else request to be woken, check once more and
+// sleep. A lost wake-up ends in a time-out.
 template <typename Ready>
 bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
   while (!ready()) {

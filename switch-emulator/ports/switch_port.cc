@@ -17,7 +17,7 @@ using wire::BufferRef;
 using wire::Frame;
 using wire::kNoBuffer;
 
-// Descriptors that can't be, before other ports have their turn.
+// Invalid descriptors, before other ports have their turn.
 constexpr std::uint32_t kBadDescriptorsAtOnce = 64;
 constexpr std::size_t kPrefetch = 2;  // descriptors ahead: one is copied while the next two travel
 
@@ -131,7 +131,7 @@ void SwitchPort::reclaim() {
   }
 }
 
-// A client that waits for more has to read what is there before more can come.
+// A client that waits for more has to read the present frames before more can come.
 void SwitchPort::drop(PortCounter why) {
   counters_.add(why);
   has_batch_ = true;
@@ -147,7 +147,7 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   }
   bool admitted = share_.try_add(frame.ref);
   if (!admitted) {
-    reclaim();  // perhaps the client has read by now
+    reclaim();  // perhaps the client has read meanwhile
     admitted = share_.try_add(frame.ref);
   }
   if (!admitted) {

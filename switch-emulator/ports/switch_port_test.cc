@@ -149,8 +149,8 @@ TEST_F(SwitchPortTest, AClosedPortGivesAndTakesNothing) {
   port.close();
 }
 
-// A client has the same descriptors as the switch: what it does to their flags is done to the
-// switch's, too.
+// A client has the same descriptors as the switch: a change of their flags changes the switch's as
+// well.
 TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   const GrantedFds fds = *port.open({getpid(), 1000});
   BareClient client(fds, kGeometry, 0);
@@ -304,7 +304,7 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
   EXPECT_EQ(other.counters()[PortCounter::kCopiedPayloads], 1u);
 }
 
-// Whatever one sender does, there is room for the window of another's NIC.
+// Whatever one sender does, the window of another's NIC fits.
 TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
   BareClient client = open(port, 0), sender = open(other, 1);
   const auto from = [&](SenderNo host) { return port.deliver(frame, host, wire::Instant{}); };
@@ -415,7 +415,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
         ports[i]->reclaim();
         break;
       }
-      case 4:  // the engine holds one back, or lets one go
+      case 4:  // the engine holds a frame, or releases one
         if (!held.empty()) {
           pools.drop(held.back().ref);
           held.pop_back();

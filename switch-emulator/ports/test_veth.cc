@@ -56,7 +56,7 @@ bool TestVeth::make_pair() {
   const std::string bytes = std::to_string(mtu_);
   const bool made =
       ip("link add name host mtu " + bytes + " type veth peer name port mtu " + bytes);
-  // Without IPv6, where there is any: its neighbour discovery sends frames of its own.
+  // Without IPv6, if there is any: its neighbour discovery sends frames of its own.
   for (const char* end : {"host", "port"}) {
     ip(std::string("link set dev ") + end + " addrgenmode none");
     ip(std::string("link set dev ") + end + " up");

@@ -10,7 +10,7 @@ using Step = WaitPolicy::Step;
 
 constexpr wire::Instant kStart{1h};
 
-// Looks at `now` until it is time for something else; how many that took.
+// Looks at `now` until the policy returns something else; returns the number of looks.
 int looks_until(WaitPolicy& policy, wire::Instant now, Step wanted) {
   for (int looks = 1; looks < 1000; ++looks) {
     const Step step = policy.found_nothing(now, false);

@@ -71,7 +71,7 @@ class WirePortTest : public testing::Test {
     for (AccessPort* each : flush_list) each->flush();
     flush_list.clear();
   }
-  // The host says who it is.
+  // The host announces itself.
   void introduce() {
     Arp arp;
     arp.operation = Arp::Operation::kReply;
@@ -252,7 +252,7 @@ TEST_F(WirePortTest, ReceivesMoreFramesThanItsRingHolds) {
   }
 }
 
-// However many questions come, the other ports have their turn.
+// However many requests come, the other ports have their turn.
 TEST_F(WirePortTest, AnswersSoManyQuestionsAtOnceAndNoMore) {
   Arp question;
   question.operation = Arp::Operation::kRequest;
@@ -273,7 +273,7 @@ TEST_F(WirePortTest, CountsWhatItCantUse) {
   tagged[13] = 0x00;
   network->send(tagged);
   Bytes cut = data_frame(64);
-  cut.resize(50);  // IPv4's total length says more
+  cut.resize(50);  // IPv4's total length is larger
   network->send(cut);
   Bytes arp(60);
   arp[12] = 0x08;
