@@ -1,4 +1,4 @@
-// cepheusctl as a user runs it, against a socket that answers like a fabric.
+// cepheusctl as a user runs it, against a socket with a fabric's answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// Answers one line for one line, on one connection after the other, until it goes out of scope.
+// Answers one line for one line, on one connection after the other, during its lifetime.
 class AnsweringFabric {
  public:
   explicit AnsweringFabric(const json& answer) : answer_(answer.dump() + "\n") {
@@ -113,7 +113,7 @@ class Invocation {
     ::close(out_);
   }
 
-  // Output so far, once it contains `text`; all of it if it ends without.
+  // Output so far, once it contains `text`; all of it if the run ends without it.
   const std::string& output_until(const std::string& text) {
     while (output_.find(text) == std::string::npos) {
       pollfd wait{out_, POLLIN, 0};
@@ -172,7 +172,7 @@ live::FabricStatus some_status(std::uint32_t lag) {
   return status;
 }
 
-// Characters in UTF-8 that a terminal may obey.
+// UTF-8 characters that could control a terminal.
 std::string commands_in(const std::string& text) {
   std::string found;
   for (std::size_t i = 0; i < text.size(); ++i) {

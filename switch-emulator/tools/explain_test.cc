@@ -209,7 +209,7 @@ TEST_F(ReportFiles, ThatHoldAnythingAreReadOrSkipped) {
   for (int i = 0; i < 200; ++i) {
     auto bytes = valid.bytes();
     bytes.resize(random() % (2 * reports::kReportStep));
-    // From the pid on: a report by its first bytes, and none by any other.
+    // From the pid on: a report by its first bytes, and none by any others.
     for (std::size_t at = i % 2 == 0 ? 0 : 8; at < bytes.size(); ++at) {
       bytes[at] = static_cast<std::uint8_t>(random());
     }

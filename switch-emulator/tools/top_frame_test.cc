@@ -81,7 +81,7 @@ TEST(Top, NamesWhomEverybodyWaitsForWhenNothingMoves) {
       HasSubstr("group 198.18.0.1 stands still: everybody waits for h3, which lacks 3 packets"));
 }
 
-// Whatever the size and however much there is, it fits, and the keys are at the bottom.
+// For any size and any content it fits, and the keys are at the bottom.
 TEST(Top, FitsTheScreen) {
   std::vector<json> cables, groups;
   for (int i = 0; i < 100; ++i) {

@@ -1,7 +1,7 @@
-// Any request to the fabric's picture: refused with a reason, or one that the fabric's control socket
-// takes for what the page may ask.
+// Any request to the fabric's web page: refused with a reason, or accepted by the fabric's control
+// socket as one that the page may send.
 //
-// Input: a byte of flags, then Host, content type, token and body, which zeros part.
+// Input: a byte of flags, then Host, content type, token and body, separated by zeros.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
