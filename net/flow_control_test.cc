@@ -144,7 +144,7 @@ TEST_F(Flow, PausesANeighbourThatFillsTheBufferAndLetsItGoOn) {
   EXPECT_TRUE(control->books().is_empty());
 }
 
-TEST_F(Flow, PausesNobodyForAFrameThatOnlyPasses) {
+TEST_F(Flow, PausesNoNeighbourForAFrameThatIsForwardedAtOnce) {
   build(false);
   for (int n = 0; n < 100; ++n) {
     ASSERT_EQ(control->on_frame(now, groups, kOne, data_for()), kForward);
@@ -165,14 +165,14 @@ TEST_F(Flow, CountsNothingOfALossyPortAndOfOtherClasses) {
   EXPECT_TRUE(control->books().is_empty());
 }
 
-TEST_F(Flow, AnAnswerToWhereAFrameCameFromHoldsNothing) {
+TEST_F(Flow, AnAnswerToTheIngressHoldsNothing) {
   build(false);
   ASSERT_EQ(control->on_frame(now, groups, kOne, data_for()), kForward);
   EXPECT_EQ(control->entry_for(kOne), IngressBooks::kNone);
   EXPECT_NE(control->entry_for(kTwo), IngressBooks::kNone);
 }
 
-TEST_F(Flow, RepeatsAPauseAsLongAsItHolds) {
+TEST_F(Flow, RepeatsAPauseWhileItHolds) {
   build(false);
   for (int n = 0; n < 4; ++n) put(kOne, n);
   EXPECT_EQ(take_done(), Done{"pause 0"});

@@ -15,13 +15,13 @@ wire::Result<Topology> read_link(const std::string& link) {
   return Topology::from_toml(kHost + ("link = { " + link + " }\n"), "net.toml");
 }
 
-TEST(QueueSettings, AreOffUnlessAskedFor) {
+TEST(QueueSettings, AreOffByDefault) {
   EXPECT_FALSE(read_link("rate = \"10Gbps\"")->hosts[0].down.ecn.on);
   EXPECT_FALSE(read_link("rate = \"10Gbps\", ecn = false")->hosts[0].down.ecn.on);
   EXPECT_TRUE(read_link("rate = \"10Gbps\", ecn = true")->hosts[0].down.ecn.on);
 }
 
-TEST(QueueSettings, ALinkSaysOtherThanTheDefault) {
+TEST(QueueSettings, ALinkOverridesTheDefault) {
   const auto t = Topology::from_toml(std::string("[link]\nrate = \"10Gbps\"\necn = true\n") +
                                      kHost + "link = { ecn = { kmax = \"1MB\" } }\n" +
                                      "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\n" +
@@ -38,7 +38,7 @@ struct QueueMistake {
 
 class QueueMistakes : public testing::TestWithParam<QueueMistake> {};
 
-TEST_P(QueueMistakes, AreNamedWithWhatToWrite) {
+TEST_P(QueueMistakes, AreReportedWithTheirRemedy) {
   const auto t = read_link(GetParam().link);
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().text, GetParam().error);
@@ -103,7 +103,7 @@ TEST(QueueSettings, ABufferIsTheSwitchsOwnOrByItsFastestLink) {
   EXPECT_EQ(own.headroom, (std::vector<wire::Bytes>{37'773}));  // as in pfc_test.cc
 }
 
-TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
+TEST(QueueSettings, ABufferHoldsItsHeadroom) {
   const auto t = Topology::from_toml(switch_with("buffer = \"100KB\"\n"), "net.toml");
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().text,
@@ -116,7 +116,7 @@ TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
             "net.toml:3: buffer_share must be above 0; write buffer_share = 0.125, in [[switch]]");
 }
 
-TEST(QueueSettings, GroupsAreHaltedIfASwitchSaysSo) {
+TEST(QueueSettings, GroupsAreHaltedIfTheSwitchIsConfiguredSo) {
   const auto t = Topology::from_toml(switch_with("group_halt = true\n"), "net.toml");
   ASSERT_TRUE(t) << t.error().text;
   EXPECT_TRUE(t->switches.at(0).config.buffer.group_halt);

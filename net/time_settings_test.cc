@@ -26,7 +26,7 @@ TEST(TimeSettings, OfADefaultSwitchHold) {
   EXPECT_EQ(problem_of_hello(SwitchConfig().hello), "");
 }
 
-TEST_P(TimeSettings, AreHeldAgainstWhatHostsWaitFor) {
+TEST_P(TimeSettings, AreCheckedAgainstTimesOfHosts) {
   SwitchConfig config;
   config.*GetParam().setting = GetParam().least_wrong;
   const auto problem = find_time_problem(config);
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{&SwitchConfig::age, Duration::max(), 364 * 24h, "a year"},
         Broken{&SwitchConfig::cnp_window, 0s, times::kCnpGap + 1ns, "notifications"}));
 
-TEST(TimeSettings, OfTrunksAreHeldAgainstSenders) {
+TEST(TimeSettings, OfTrunksAreCheckedAgainstSenders) {
   EXPECT_NE(problem_of_hello(1s), "");
   EXPECT_EQ(problem_of_hello(1s - 1ns), "");
   EXPECT_NE(problem_of_hello(99us), "");
@@ -66,7 +66,7 @@ TEST(TimeSettings, OfTrunksAreHeldAgainstSenders) {
 }
 
 // Simulated topologies are made by code, and their hosts have their own times.
-TEST(TimeSettings, AreAskedOfFilesOnly) {
+TEST(TimeSettings, AreCheckedInFilesOnly) {
   Topology topology = Topology::star(2);
   topology.switches[0].config.gate_age = 1ms;
   EXPECT_TRUE(topology.plan());

@@ -143,7 +143,7 @@ struct Mistake {
 
 class Mistakes : public testing::TestWithParam<Mistake> {};
 
-TEST_P(Mistakes, AreNamedWithTheirLineAndWhatToWrite) {
+TEST_P(Mistakes, AreReportedWithTheirLineAndRemedy) {
   const auto t = Topology::from_toml(GetParam().toml, "net.toml");
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().code, wire::ErrorCode::kInvalid);

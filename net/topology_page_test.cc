@@ -61,7 +61,7 @@ TEST(TopologyPage, ItsExampleIsATopology) {
   EXPECT_EQ(topology->hosts.size(), 2u);
 }
 
-TEST(TopologyPage, ItsTablesHaveAllWordsOfAFile) {
+TEST(TopologyPage, ItsTablesHaveAllKeysOfAFile) {
   const Page page = read_page();
   ASSERT_EQ(page.tables.size(), 5u);
   for (const auto& [section, rows] : page.tables) {

@@ -47,7 +47,7 @@ TEST(Hello, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(hello), expected);
 }
 
-TEST(Hello, IsRefusedIfItIsAnythingElse) {
+TEST(Hello, RefusesOtherMessages) {
   Hello hello;
   hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
   const auto good = bytes_of(hello);

@@ -129,7 +129,7 @@ TEST(Icrc, CoversEveryPayloadByteInlineOrNot) {
   }
 }
 
-TEST(Icrc, IsMadeOnceWhenItWasDeferred) {
+TEST(Icrc, IsComputedOnceWhenItWasDeferred) {
   const auto payload = payload_of(256);
   Frame frame = frame_of(Opcode::kRcSendOnly, payload);
   EXPECT_EQ(frame.icrc_state, Icrc::kDeferred);

@@ -73,7 +73,7 @@ TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(m), expected);
 }
 
-TEST(MrpMessage, FillsADatagramThatHasRoomForASignatureAndNoMore) {
+TEST(MrpMessage, FillsADatagramExceptForASignature) {
   MrpMessage m;
   for (std::size_t i = 0; i < MrpMessage::kMaxMembers; ++i) {
     ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
@@ -109,7 +109,7 @@ TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
   }
 }
 
-TEST(MrpMessage, SkipsRecordsThatAreOptionalAndNoOthers) {
+TEST(MrpMessage, SkipsOnlyOptionalRecords) {
   const std::vector<std::uint8_t> optional = {0x82, 2, 7, 7, 7, 7, 7, 7};
   const auto message = MrpMessage::parse(with_record(optional));
   ASSERT_TRUE(message);
@@ -153,7 +153,7 @@ TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   }
 }
 
-TEST(MrpRefusal, AnswersARegisterWithARecordThatMustBeKnown) {
+TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
   const auto asked = with_record({0x02, 2, 0, 0, 0, 0, 0, 0});
   const auto answer = refuse_version(asked);
   ASSERT_TRUE(answer);

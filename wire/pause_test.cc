@@ -26,7 +26,7 @@ PauseFrame example() {
   return pause;
 }
 
-TEST(PauseFrame, IsEmittedAsTheStandardWritesItOverWhateverWasThere) {
+TEST(PauseFrame, IsEmittedAsInTheStandardOverAnyBytes) {
   Frame frame;
   frame.bytes.fill(0xA5);
   example().emit(frame, kSource);
@@ -43,7 +43,7 @@ TEST(PauseFrame, IsReadFromAnyFrameThatHoldsIt) {
   EXPECT_EQ(PauseFrame::parse(*frame), example());
 }
 
-TEST(PauseFrame, RefusesWhatIsTooShortOrSomethingElse) {
+TEST(PauseFrame, RefusesShortAndOtherFrames) {
   for (std::size_t size = Ethernet::kSize; size < 60; ++size) {
     auto bytes = by_the_book();
     bytes.resize(size);

@@ -81,7 +81,7 @@ TEST(SenderGroupMessage, TheLargestFitsIntoADatagram) {
   EXPECT_TRUE(SenderGroupMessage::parse(bytes));
 }
 
-TEST(SenderGroupMessage, IsRefusedIfItIsAnythingElse) {
+TEST(SenderGroupMessage, RefusesOtherMessages) {
   const auto good = bytes_of(install(2, 2));
   ASSERT_TRUE(SenderGroupMessage::parse(good));
   const auto with = [&](std::size_t at, std::uint8_t value) {

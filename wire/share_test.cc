@@ -20,12 +20,12 @@ TEST(Share, OfOneUserLeavesAThirdToOthers) {
   EXPECT_EQ(fill(late, 200), 67u);
 }
 
-TEST(Share, OfOnceAsMuchAsIsFreeLeavesHalf) {
+TEST(Share, OfMultipleOneLeavesHalf) {
   Share<std::uint32_t, 1> share;
   EXPECT_EQ(fill(share), 150u);
 }
 
-TEST(Share, HasRoomAgainWhenSomethingIsGivenBack) {
+TEST(Share, GrowsAgainAfterARelease) {
   Share<std::uint64_t> bytes;
   bytes.add(1'500);
   EXPECT_FALSE(bytes.has_room(750));

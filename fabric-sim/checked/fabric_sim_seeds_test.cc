@@ -70,7 +70,7 @@ TEST(SeedsOfPsnSynchronisation, HoldEveryInvariant) {
 }
 
 // A newcomer that must wait for a last source need not time out.
-TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenWhereNewcomersAreToldToWait) {
+TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenIfNewcomersAreMadeToWait) {
   PlanOptions options{.host_sync = true};
   const Outcome with = expect_no_failure(200, "--host-sync", options);
   options.rules.handover_rnr = false;

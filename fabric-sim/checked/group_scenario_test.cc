@@ -29,7 +29,7 @@ TEST(GroupScenario, PrintingTheTraceDoesNotChangeIt) {
   EXPECT_NE(text.str().find("ack psn"), std::string::npos);
 }
 
-TEST(GroupScenario, SeedsCoverWhatTheRulesAreAbout) {
+TEST(GroupScenario, SeedsCoverTheRules) {
   Outcome sum;
   std::set<std::size_t> switches;
   std::size_t outsiders = 0;

@@ -101,7 +101,7 @@ TEST_F(Ledger, FindsACompletionThatComesTooEarly) {
 }
 
 // The NIC goes on while its program stops.
-TEST_F(Ledger, CountsWhatANicHasTakenUnlessItIsAltered) {
+TEST_F(Ledger, CountsTheMessagesOfANicUnlessTheyAreAltered) {
   deliver(1, 0);
   auto bytes = content(0);
   ledger_.on_arrived(2, 0, bytes);
@@ -124,7 +124,7 @@ TEST_F(Ledger, FindsACompletionThatComesTwice) {
   EXPECT_EQ(violated(), "completion");
 }
 
-TEST_F(Ledger, FindsWhatNeverEnded) {
+TEST_F(Ledger, FindsOperationsThatNeverEnded) {
   deliver(1, 0);
   deliver(2, 0);
   ledger_.check_ended();
@@ -136,13 +136,13 @@ TEST_F(Ledger, FindsAFailedOperation) {
   EXPECT_EQ(violated(), "liveness");
 }
 
-TEST_F(Ledger, FindsAMemberThatGivesUpAGroupThatStands) {
+TEST_F(Ledger, FindsAMemberThatGivesUpALivingGroup) {
   ledger_.on_death(1);
   ledger_.on_gave_up(2, "nobody answered");
   EXPECT_EQ(violated(), "liveness");
 }
 
-TEST_F(Ledger, LetsMembersGiveUpAGroupWhoseLeaderMayBeGone) {
+TEST_F(Ledger, LetsMembersGiveUpAGroupIfItsLeaderMayBeGone) {
   ledger_.on_disaster();
   ledger_.on_gave_up(2, "nobody answered");
   EXPECT_EQ(violated(), "none");
@@ -225,7 +225,7 @@ TEST_F(Residue, FindsAFrameOnItsWay) {
   EXPECT_EQ(violated(), "residue");
 }
 
-TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
+TEST_F(Residue, FindsAnUnregisteredGroupThatIsLeft) {
   wire::MrpMessage message;
   message.header.mcst_id = wire::McstId(198, 18, 0, 1);
   message.header.epoch = 1;
@@ -238,7 +238,7 @@ TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
 }
 
 // Ageing would heal it, but must not be needed where no message is lost.
-TEST_F(Residue, IsFoundInACalmScenarioBeforeTablesAge) {
+TEST_F(Residue, IsFoundWithoutFaultsBeforeTablesAge) {
   ScenarioPlan plan = make_plan(1);
   plan.faults = Faults{};
   plan.late_packets_meet_tombstone = false;
@@ -275,7 +275,7 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
 }
 
 // Its host stops for longer than a sender waits; the cut leaves a path to it all the time.
-TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
+TEST(Liveness, FindsALivingReceiverThatIsEvictedBesideACut) {
   PlanOptions options;
   options.sender_groups = options.cuts = true;
   std::size_t found = 0;

@@ -91,7 +91,7 @@ TEST(Recorder, ShowsAMessageAtItsSourceAndAtEachReceiver) {
   EXPECT_EQ(shown, expected);
 }
 
-TEST(Recorder, EndsWhateverItBegins) {
+TEST(Recorder, EndsEverySpanItBegins) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     std::map<std::uint64_t, int> open;
     std::set<Spot> slices;

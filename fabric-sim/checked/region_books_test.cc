@@ -34,7 +34,7 @@ class RegionBooksTest : public testing::Test {
   const std::vector<bool> none_{false, false}, first_{true, false}, both_{true, true};
 };
 
-TEST_F(RegionBooksTest, ShowWhatWasWrittenOrWentOverIt) {
+TEST_F(RegionBooksTest, ShowAWriteOrALaterOneOverIt) {
   EXPECT_FALSE(books_.shows(1, 0, first_));
   write(0);
   EXPECT_TRUE(books_.shows(1, 0, first_));
@@ -44,7 +44,7 @@ TEST_F(RegionBooksTest, ShowWhatWasWrittenOrWentOverIt) {
   EXPECT_TRUE(books_.shows(1, 0, both_));
 }
 
-TEST_F(RegionBooksTest, ShowNoWriteOfWhichAByteIsMissing) {
+TEST_F(RegionBooksTest, ShowNoWriteWithAMissingByte) {
   EXPECT_FALSE(books_.shows(1, 0, both_)) << "the later WRITE has not come, either";
   write(1);
   EXPECT_FALSE(books_.shows(1, 0, both_)) << "bytes 0 to 4 are nobody's";
@@ -67,7 +67,7 @@ TEST_F(RegionBooksTest, HoldTheLastBytesOfAllWrites) {
   EXPECT_EQ(books_.check(1, both_, false), "") << "of an earlier time, which may be";
 }
 
-TEST_F(RegionBooksTest, FindWhatWasWrittenBesideTheRegion) {
+TEST_F(RegionBooksTest, FindBytesWrittenBesideTheRegion) {
   for (const std::size_t at : {std::size_t{0}, kGuard - 1, kGuard + 20, kGuard + 15}) {
     memory_[at] ^= 1;
     EXPECT_NE(books_.check(1, none_, true), "") << at;
@@ -76,7 +76,7 @@ TEST_F(RegionBooksTest, FindWhatWasWrittenBesideTheRegion) {
   }
 }
 
-TEST_F(RegionBooksTest, TakeNothingOfAWriteThatIsRefused) {
+TEST_F(RegionBooksTest, ContainNothingOfARefusedWrite) {
   plan_.messages[0].outside = true;
   write(0);
   EXPECT_NE(books_.check(1, first_, false), "");

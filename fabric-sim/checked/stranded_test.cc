@@ -75,7 +75,7 @@ TEST(StrandedMember, FindsOutThatASwitchHasForgottenTheGroup) {
 }
 
 // Members behind that switch end. They can't inform the others, which ask a living leader.
-TEST(StrandedMember, WaitsForEverIfTheSwitchDoesNotSayThatItHasForgotten) {
+TEST(StrandedMember, WaitsForEverIfTheSwitchDoesNotReportAForgottenGroup) {
   ScenarioPlan plan = group_without_work();
   restart_switch(plan, 1 - plan.topology.hosts[leaders_host(plan)].switch_index);
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rules.presence_answer = false;
@@ -94,7 +94,7 @@ TEST(StrandedMember, OfASenderGroupFindsOutThatItsSenderHasDied) {
   EXPECT_TRUE(GroupScenario(plan).run().finding);
 }
 
-TEST(GroupWithoutWork, StandsForLongerThanItsMembersWaitForAnAnswer) {
+TEST(GroupWithoutWork, LivesLongerThanItsMembersWaitForAnAnswer) {
   for (const bool has_one_sender : {false, true}) {
     ScenarioPlan plan = group_without_work(has_one_sender);
     plan.faults.loss = 0.05;

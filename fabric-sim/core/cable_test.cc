@@ -82,7 +82,7 @@ TEST_F(CableTest, DeliversAfterTheLinksDelayAndGivesTheBufferBack) {
 }
 
 // Long turns jump while no packet of a queue pair is under way.
-TEST_F(CableTest, TellsPacketsOfQueuePairsFromOtherFrames) {
+TEST_F(CableTest, DistinguishesPacketsOfQueuePairsFromOtherFrames) {
   net::LinkConfig link;
   link.reorder = 1;  // each frame is delayed outside the ring
   Cable cable = make(link);
@@ -119,7 +119,7 @@ TEST_F(CableTest, DeliversBothCopiesOfADuplicate) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
+TEST_F(CableTest, DamageFailsTheIcrcAndLeavesTheOriginalAlone) {
   net::LinkConfig link;
   link.corrupt = 1;
   Cable cable = make(link);
@@ -176,7 +176,7 @@ net::LinkConfig slow_marking_link() {
   return link;
 }
 
-TEST_F(CableTest, QueueMarksWhatFindsItLongAndWhoListens) {
+TEST_F(CableTest, QueueMarksCapableFramesWhileItIsLong) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);
   // The first is sent at once, the second waits behind an empty queue.
@@ -221,7 +221,7 @@ TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, WhatWaitsForACutCableIsDroppedAndCounted) {
+TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet());
@@ -234,7 +234,7 @@ TEST_F(CableTest, WhatWaitsForACutCableIsDroppedAndCounted) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, CopiesAPayloadThatIsNobodysBuffer) {
+TEST_F(CableTest, CopiesAPayloadOutsideThePool) {
   Cable cable = make({});
   std::vector<std::uint8_t> own(256, 7);
   wire::Frame frame = packet();

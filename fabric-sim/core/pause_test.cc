@@ -88,7 +88,7 @@ net::Topology incast(wire::Bytes buffer) {
   return topology;
 }
 
-TEST(Pause, KeepsEveryFrameOfAnIncastThatNoQueueHasRoomFor) {
+TEST(Pause, KeepsEveryFrameOfAnIncastThatFitsNoQueue) {
   Fabric fabric(incast(100'000));
   fabric.send(0, 2, 500, 1024);
   fabric.send(1, 2, 500, 1024);
@@ -133,7 +133,7 @@ TEST(Pause, NeedsItsHeadroom) {
   EXPECT_EQ(fabric.arrived(2) + fabric.sums().no_headroom, 1000u);
 }
 
-TEST(Pause, SpeaksAgainBeforeItsTimeIsUp) {
+TEST(Pause, IsRepeatedBeforeItsTimeIsUp) {
   // 65,535 quanta at 10 Gb/s are 3.4 ms. The receiver's link takes 0.9 ms for a frame, and a sender
   // waits until four of its own have left, alternating with the other's.
   net::Topology topology = incast(2'500'000);
@@ -147,7 +147,7 @@ TEST(Pause, SpeaksAgainBeforeItsTimeIsUp) {
   EXPECT_EQ(fabric.sums().no_headroom, 0u);
 }
 
-TEST(Pause, GoesUpTheTreeToWhoeverSends) {
+TEST(Pause, GoesUpTheTreeToTheSender) {
   // h0, h1 - s0 - s1 - h2, h3: s1 pauses s0 when the queue of h2's slow link is full, and s0 the
   // sender.
   net::Topology topology = net::Topology::star(4, lossless(10, 1us));
@@ -171,7 +171,7 @@ TEST(Pause, GoesUpTheTreeToWhoeverSends) {
 
 // h0 - s0 - s1 - h1: only the trunk from s0 to s1 is lossless. s0 has no lossless port itself, and
 // waits when s1 pauses it.
-TEST(Pause, IsHeededByASwitchWithoutLosslessPorts) {
+TEST(Pause, IsObeyedByASwitchWithoutLosslessPorts) {
   net::LinkConfig link = lossless(10, 1us);
   link.pfc.on = false;
   net::Topology topology = net::Topology::star(2, link);

@@ -36,7 +36,7 @@ TEST(Simulator, CallsActorsInTheOrderOfTime) {
   EXPECT_THAT(recorder.times, ElementsAre(10us, 20us, 30us));
 }
 
-TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
+TEST(Simulator, KeepsTheOrderOfRequestsAmongEqualInstants) {
   Simulator simulator(1000);
   Recorder recorder;
   for (std::uint64_t i = 0; i < 100; ++i) simulator.schedule(at(5us), recorder, i);
@@ -80,7 +80,7 @@ TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
   }
 }
 
-TEST(Simulator, TakesThePastAsNow) {
+TEST(Simulator, TreatsThePastAsNow) {
   Simulator simulator(100);
   Recorder recorder;
   simulator.schedule(at(50us), recorder, 1);
@@ -90,7 +90,7 @@ TEST(Simulator, TakesThePastAsNow) {
   EXPECT_THAT(recorder.times, ElementsAre(50us, 50us));
 }
 
-TEST(Simulator, StopsTheClockWhereItWasTold) {
+TEST(Simulator, StopsTheClockAtTheLimit) {
   Simulator simulator(100);
   Recorder recorder;
   simulator.schedule(at(50us), recorder, 1);

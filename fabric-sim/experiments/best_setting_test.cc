@@ -19,7 +19,7 @@ TEST(BestSetting, IsTheFastestNumberOfSendsAtOnceAndIsNamed) {
   EXPECT_EQ(best.setting, "4 at once");
 }
 
-TEST(BestSetting, OfSettingsThatTakeAsLongIsTheSmallest) {
+TEST(BestSetting, IsTheSmallestOfEquallyFastOnes) {
   const BestSetting best = best_at_once(fan_out(3, 1 << 20), [](const Schedule&) { return 7.0; });
   EXPECT_EQ(best.setting, "1 at once");
 }
@@ -34,7 +34,7 @@ TEST(BestSetting, OfAChainIsTheFastestNumberOfSlices) {
 }
 
 // A host that waits for each block's acknowledgement leaves its link idle meanwhile.
-TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
+TEST(BestSetting, LetsRdmcFillTheLinksOfSlowHosts) {
   constexpr std::size_t kRanks = 4, kBlocks = 64;
   constexpr std::uint64_t kBytes = 64 << 20;
   const HostCost cost{.post = 2us, .receive = 15us, .relay = 16us};

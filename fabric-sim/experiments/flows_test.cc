@@ -46,7 +46,7 @@ TEST(Congested, SendersShareALinkWithoutLoss) {
   EXPECT_EQ(totals.no_room + totals.retransmitted + totals.timeouts, 0u);
 }
 
-TEST(Congested, WithoutControlNobodySlowsDown) {
+TEST(Congested, WithoutControlNoSenderSlowsDown) {
   ExperimentOptions off;
   off.congestion = "off";
   Testbed testbed = congested_testbed(star_of_four(), kAllCnps, off);

@@ -17,7 +17,7 @@ Report run_one(std::string_view name) {
 
 bool relays(const Point& p) { return p.series.find("relay") != std::string::npos; }
 
-TEST(FourHosts, EveryRowWithACostFittedToFig8SaysSo) {
+TEST(FourHosts, EveryRowWithACostFittedToFig8IsMarked) {
   for (const std::string_view name : {"cepheus-fig8", "gleam-fig9"}) {
     int fitted = 0;
     const Report report = run_one(name);

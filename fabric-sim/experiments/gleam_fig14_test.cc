@@ -15,7 +15,7 @@ Report measured(std::uint64_t simulated) {
   return report;
 }
 
-TEST(GleamGrid, SaysOfEachRowThatItIsExtrapolated) {
+TEST(GleamGrid, MarksEachRowAsExtrapolated) {
   const Report report = measured(kWhole / 4);
   ASSERT_FALSE(report.points().empty());
   for (const Point& p : report.points()) {
@@ -23,7 +23,7 @@ TEST(GleamGrid, SaysOfEachRowThatItIsExtrapolated) {
   }
 }
 
-TEST(GleamGrid, SaysNothingOfRowsThatAreSimulatedWhole) {
+TEST(GleamGrid, AddsNoNoteToRowsThatAreSimulatedWhole) {
   const Report report = measured(kWhole);
   ASSERT_FALSE(report.points().empty());
   for (const Point& p : report.points()) EXPECT_EQ(p.beside.note, "") << p.series;

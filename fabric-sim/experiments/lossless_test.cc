@@ -64,7 +64,7 @@ void expect_all_ended(Testbed& testbed, const FlowRates& rates) {
   }
 }
 
-TEST(Lossless, APausedGroupCostsNoOtherAFrame) {
+TEST(Lossless, APausedGroupLosesNoFrameOfAnother) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
     // A paused sender waits longer for an answer than the time-outs of other measurements.
@@ -96,7 +96,7 @@ std::uint64_t halts_of(Testbed& testbed) {
 
 // The frames of a halted group wait at their ingress port, on that port's account: no other group
 // loses frames.
-TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
+TEST(Lossless, AHaltedGroupLosesNoFrameOfAnother) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
     Testbed testbed(lossless_racks(delay, true), {.ack_timeout = 20ms});

@@ -19,7 +19,7 @@ constexpr double kHeaders = (4096.0 + 58) / 4096;
 
 double wire_us(std::uint64_t bytes) { return static_cast<double>(bytes) * kHeaders * 8 / 100e3; }
 
-TEST(Multicast, TakesTheTimeOfOneCopyHoweverManyReceive) {
+TEST(Multicast, TakesTheTimeOfOneCopyForAnyNumberOfReceivers) {
   for (const std::size_t n : {2, 8, 16}) {
     Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), {.memory = 16 * kMiB});
     const MulticastTime time = time_of_multicast(testbed, first_hosts(n), 16 * kMiB);
@@ -42,7 +42,7 @@ TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
   EXPECT_EQ(totals.retransmitted, 0u);
 }
 
-TEST(Multicast, OneMemberOfEachColumnSendsAllAtOnce) {
+TEST(Multicast, OneMemberOfEachColumnCanSendAllAtOnce) {
   const Grid grid = grid_of(4);
   Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), {.memory = 8 * kMiB});
   const wire::Duration time = time_of_swap_from_one(testbed, grid.columns, 8 * kMiB);

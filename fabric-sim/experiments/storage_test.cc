@@ -13,7 +13,7 @@ Report quick_run(std::string_view name) {
 }
 
 // Two constants fitted to two numbers of Cepheus, and to no other paper's.
-TEST(Storage, OneRequestSavesWhatFig10SaysAndItsRowsSayThatTheyAreFitted) {
+TEST(Storage, OneRequestSavesAsMuchAsInFig10AndItsRowsAreMarkedAsFitted) {
   std::vector<double> sizes;
   const Report report = quick_run("storage-latency");
   for (const Point& point : report.points()) {
@@ -25,7 +25,7 @@ TEST(Storage, OneRequestSavesWhatFig10SaysAndItsRowsSayThatTheyAreFitted) {
   EXPECT_EQ(sizes, (std::vector<double>{8 << 10, 512 << 10}));
 }
 
-TEST(Storage, AnnouncedWritesSaveWhatGleamSays) {
+TEST(Storage, AnnouncedWritesSaveAsMuchAsInGleam) {
   int compared = 0;
   double announced = 0, silent = 0;
   const Report report = quick_run("gleam-fig13");

@@ -35,7 +35,7 @@ TEST(Announcements, AreFoundByMemberAndPlace) {
   EXPECT_EQ(all.find(kB, 10), nullptr);
 }
 
-TEST(Announcements, AreKeptUntilTheirMemberHasAcknowledgedThemAndNoMoreThanThereIsRoomFor) {
+TEST(Announcements, AreKeptUpToTheLimitUntilTheirMemberHasAcknowledgedThem) {
   Announcements all;
   const std::uint32_t last = Announcements::kMost - 1;
   for (std::uint32_t i = 0; i <= last; ++i) EXPECT_TRUE(all.note(kA, at(2 * i, i), -1));
@@ -86,7 +86,7 @@ Reth at_target(std::size_t host, std::uint32_t number, std::uint64_t offset = 0)
   return {t.virtual_address + offset, t.rkey, 64};
 }
 
-TEST(AnnouncedWrite, GoesWhereItWasAnnouncedAtEachMember) {
+TEST(AnnouncedWrite, ReachesTheAnnouncedTargetOfEachMember) {
   auto net = star(3);
   net->announce(0, 0, targets(3, 1));
   EXPECT_EQ(reth_at(*net, 1), Reth());
@@ -124,7 +124,7 @@ TEST(AnnouncedWrite, IsReadByTheMembersOwnSwitchAndGoesOnWholeToOthers) {
 }
 
 // Go-back-N repeats an announcement after later ones.
-TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
+TEST(AnnouncedWrite, ThatIsRepeatedUsesItsOwnAnnouncement) {
   auto net = star(3);
   for (std::uint32_t i = 0; i < 3; ++i) {
     net->announce(0, 2 * i, targets(3, i));
@@ -160,7 +160,7 @@ TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   EXPECT_EQ(reth_at(*net, 3), at_target(3, 1));
 }
 
-TEST(AnnouncedWrite, LongerThanAnnouncedIsRefusedForwardedToNobodyThereAndNamed) {
+TEST(AnnouncedWrite, LongerThanAnnouncedIsRefusedAndReportedAndNotForwardedThere) {
   auto net = star(3);
   auto some = targets(3, 1);
   some[2].length = 63;
@@ -201,7 +201,7 @@ TEST(AnnouncedWrite, WithoutAnAnnouncementIsRefusedOnceItsMemberHasAllBeforeIt) 
 }
 
 // An announcement beyond the queue's limit is requested again later.
-TEST(AnnouncedWrite, WaitsForRoom) {
+TEST(AnnouncedWrite, WaitsForAFreeEntry) {
   auto net = star(3);
   const auto most = static_cast<std::uint32_t>(Announcements::kMost);
   for (std::uint32_t i = 0; i < most; ++i) {
@@ -243,7 +243,7 @@ TEST(AnnouncedWrite, IsHeldByTheGateWithItsAnnouncement) {
   EXPECT_EQ(reth_at(*net, 0), at_target(0, 4));
 }
 
-TEST(AnnouncedWrite, NeedsNothingOfMembersThatWereEvicted) {
+TEST(AnnouncedWrite, NeedsNoTargetsOfEvictedMembers) {
   auto net = star(3);
   net->announce(0, 0, targets(3, 1));
   net->control(0, wire::MrpType::kEvict, 1, {net->member(2)});
@@ -259,7 +259,7 @@ TEST(AnnouncedWrite, WithoutDataNeedsNone) {
   EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
 }
 
-TEST(Announcing, IsRefusedWhereItIsNoAnnouncement) {
+TEST(Announcing, IsRefusedIfItIsInvalid) {
   auto net = star(2);
   auto h = net->headers_from(0, Opcode::kRcWriteOnly, 0);
   h.reth = {0, Announcement::kKey, 64};
@@ -286,7 +286,7 @@ TEST(Announcing, IsReadOnlyIfItsIcrcIsRight) {
   EXPECT_EQ(net->count(Counter::kDropCorrupt), 1u);
 }
 
-TEST(Announcing, MustBeServedWhereMembersAskForIt) {
+TEST(Announcing, MustBeServedIfMembersNeedIt) {
   auto net = star(3);
   net->publish(2, 1, {}, wire::Publication::kAnnounced);
   EXPECT_EQ(net->inbox(2), Texts({"confirm e1 10.0.0.3"}));
@@ -299,7 +299,7 @@ TEST(Announcing, MustBeServedWhereMembersAskForIt) {
 }
 
 // Attacks that the rule prevents.
-TEST(AnnouncedByPsn, OffSendsWritesWhereAnotherWasAnnounced) {
+TEST(AnnouncedByPsn, OffSendsWritesToAnotherAnnouncement) {
   auto net = star(2, [](SwitchConfig& c) { c.rules.announced_by_psn = false; });
   net->announce(0, 0, targets(2, 1));
   net->announce(0, 2, targets(2, 2));

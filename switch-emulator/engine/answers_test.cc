@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using wire::MrpType;
 
-TEST(Confirm, OfManyBecomesOneOnceAllHaveConfirmed) {
+TEST(Confirm, IsMergedOnceAllHaveConfirmed) {
   auto net = make_star(4, false);
   net->register_group(0, 1);
   net->confirm(3, MrpType::kRegister);
@@ -77,7 +77,7 @@ TEST(Confirm, OfASignedFabricIsVerifiedAndSignedAgain) {
 }
 
 // The leader did not get the answer about host 2: the switch can send it again.
-TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
+TEST(Confirm, ThatWasLostIsRepeatedWithoutTheMember) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->confirm(1, MrpType::kRegister);
@@ -94,7 +94,7 @@ TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Confirm, IsAskedForAgainOnlyWhereItIsMissing) {
+TEST(Confirm, IsRequestedAgainOnlyWhereItIsMissing) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kRegister);
@@ -134,7 +134,7 @@ TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
 
 // Its leaf does not know it. A switch above waits for another one, because it is in the count, but
 // not for long.
-TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
+TEST(Confirm, OfUnregisteringDoesNotWaitForEvictedMembers) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(3)});
   net->control(0, MrpType::kUnregister, 1);
@@ -148,7 +148,7 @@ TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(Confirm, OfATableThatAgedIsForNobody) {
+TEST(Confirm, OfAnAgedTableHasNoRecipient) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.age = 2s; });
   net->advance(3s);
   EXPECT_EQ(net->sw(0).tombstone_count(), 1u);
@@ -172,7 +172,7 @@ TEST(Confirm, CountsForItsStepAndEpochOnly) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(Confirm, IsBelievedFromTheMembersOwnPortOnly) {
+TEST(Confirm, IsAcceptedFromTheMembersOwnPortOnly) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1, {0, 1, 2});
   net->confirm(3, MrpType::kRegister);  // no member
@@ -204,7 +204,7 @@ TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
   EXPECT_EQ(net->count(Counter::kMrpReject, 0), 1u) << "counted where it passes";
 }
 
-TEST(Answers, ThatAHostCanNotGiveAreForged) {
+TEST(Answers, OfSwitchesOnlyAreForgedIfAHostSendsThem) {
   auto net = make_star(4);
   net->speak(2, TestNetwork::message_about(MrpType::kReport, {net->member(2)}));
   net->speak(2, TestNetwork::message_about(MrpType::kReject, {net->member(1)}));
@@ -221,7 +221,7 @@ TEST(Answers, ThatAHostCanNotGiveAreForged) {
 }
 
 // A member that asks about the group would otherwise wait for an answer that can't come.
-TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
+TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   auto net = make_pair_of_switches();
   auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   question.header.flags = wire::MrpHeader::kPresence;
@@ -252,7 +252,7 @@ TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 another version of the registration protocol"}));
 }
 
-TEST(Answers, OfAStrangerGoNowhere) {
+TEST(Answers, OfAStrangerAreDropped) {
   auto net = make_star(4, false);
   net->set_up_group();  // of all
   net->control(0, MrpType::kUnregister, 1);
@@ -276,7 +276,7 @@ TEST(Answers, OfASwitchThatIsLeftWithoutMembersReachTheLeader) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Confirm, TellsApartWhoseSwitchesLeaveThePsnsToHosts) {
+TEST(Confirm, SeparatesMembersWithHostSync) {
   auto net = make_star(4, false);
   net->register_group(0, 1);
   net->confirm(1, MrpType::kRegister, true);
@@ -307,7 +307,7 @@ void confirm_by_trunk(TestNetwork& net, std::size_t from) {
                 TestNetwork::control_bytes(2, MrpType::kConfirm, 1, named, 1, 0, 1, nullptr, step));
 }
 
-TEST(Core, PassesARepeatOnByTheTrunksOfThoseItNamesAlone) {
+TEST(Core, PassesARepeatOnByTheTrunksOfItsMembersOnly) {
   auto net = make_core();
   for (const std::size_t h : {1, 2}) net->confirm(h, MrpType::kActivate);
   Texts over;
@@ -323,7 +323,7 @@ TEST(Core, PassesARepeatOnByTheTrunksOfThoseItNamesAlone) {
   EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
 }
 
-TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
+TEST(Core, ConfirmsForAllAtOnceWithoutTheirNames) {
   auto net = make_core();
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
@@ -333,7 +333,7 @@ TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
 }
 
 // The core can't tell that it is the same one, and waits for no other. No member is lost by that.
-TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
+TEST(Core, TreatsADuplicatedConfirmAsAnotherMembers) {
   auto net = make_core();
   Texts over;
   net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
@@ -346,7 +346,7 @@ TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Core, BelievesAConfirmOfATrunkWithMembersOnly) {
+TEST(Core, AcceptsAConfirmOnlyOverATrunkWithMembers) {
   auto net = make_core();
   confirm_by_trunk(*net, 0);
   EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);

@@ -56,7 +56,7 @@ TEST(Call, ChargesAFrameThatAGateLetsThroughToItsOwnPort) {
   EXPECT_EQ(out.emits[2].origin, net->port_of(1));
 }
 
-TEST(Call, ChargesTheSwitchsOwnFramesToNobody) {
+TEST(Call, ChargesTheSwitchsOwnFramesToNoHost) {
   auto net = make_star(3);
   SwitchOutput out;
   net->sw(0).on_port_down(net->now(), net->port_of(2), out);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto host_sync = [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; };
 
-TEST(Turns, RebaseEachHostsNumbersOnTheGroups) {
+TEST(Turns, RebaseEachHostsNumbersToTheGroups) {
   auto net = make_star(3);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -129,7 +129,7 @@ TEST(HostSync, AdmitsANewSourceAtTheNextPsnOnly) {
 }
 
 // No other node would: receivers never get the packets behind it.
-TEST(HostSync, AsksANewSourceOnceForItsLostFirstPacket) {
+TEST(HostSync, SendsANewSourceOneNakForItsLostFirstPacket) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -148,7 +148,7 @@ TEST(HostSync, AsksANewSourceOnceForItsLostFirstPacket) {
 // The newcomer spends one of its retries on a NAK from its switch, and none on receivers' NAKs for
 // the same packet. With two retries gone, its time-outs would end before a silent member is
 // evicted.
-TEST(HostSync, AsksANewSourceForItsFirstPacketOnceThoughReceiversMissItToo) {
+TEST(HostSync, SendsANewSourceOneNakThoughReceiversLackTheFirstPacketToo) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -166,7 +166,7 @@ TEST(HostSync, AsksANewSourceForItsFirstPacketOnceThoughReceiversMissItToo) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
 }
 
-TEST(HostSync, AsksNobodyForAFirstPacketFarAhead) {
+TEST(HostSync, SendsNoNakForAFirstPacketFarAhead) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -217,7 +217,7 @@ TEST(HostSync, HoldsANewcomerAtTheGate) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
-TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndSomebodyLacksItsData) {
+TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndAMemberLacksItsData) {
   auto net = make_star(4, true, host_sync);
   net->data(1, 0);
   for (const std::size_t host : {0, 3}) net->ack(host, 0);
@@ -244,7 +244,7 @@ TEST(HostSync, HoldsANewcomerThatLackedDataOfASourceThatHasLeft) {
   EXPECT_EQ(net->inbox(3), Texts({"data 2"}));
 }
 
-TEST(HostSync, AdmitsTheLastOneThatLackedDataOfASourceThatHasLeft) {
+TEST(HostSync, AdmitsTheOnlyMemberThatLackedDataOfASourceThatHasLeft) {
   auto net = make_star(4, true, host_sync);
   net->data(1, 0);
   for (const std::size_t host : {2, 3}) net->ack(host, 0);
@@ -267,7 +267,7 @@ TEST(HostSync, AnswersOldDuplicatesWithTheirOwnPsnThoughTheLastSourceHasLeft) {
 }
 
 // The last source has not set its queue pair's PSN yet, so it sends NAKs for its own packets.
-TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
+TEST(HostSync, MakesTheNewSourceWaitForTheLastOne) {
   auto net = next_source_has_begun();
   net->nak(0, 0);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 3 t20"}));
@@ -287,7 +287,7 @@ TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
 
 // It sends only one NAK. A RESET that takes longer than the first wait must not cost the new source
 // a time-out.
-TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
+TEST(HostSync, RepeatsTheWaitWhileTheLastSourceIsSilent) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -309,7 +309,7 @@ TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
 }
 
 // The last source is dead, and no leader evicts it.
-TEST(HostSync, TellsTheNewSourceThatTheLastOneNeverSynchronises) {
+TEST(HostSync, RefusesTheNewSourceIfTheLastOneNeverSynchronises) {
   auto net = next_source_has_begun();
   const wire::Duration age = net->config(0).gate_age;
   net->nak(0, 0);
@@ -344,13 +344,13 @@ TEST(HostSync, WaitsForTheLastOneAgainAfterTheNewSourceWasSilentItself) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
 }
 
-TEST(HostSync, LeavesRepeatsAloneWhereNobodyHasToWait) {
+TEST(HostSync, LeavesRepeatsAloneWithoutAWaitingNewcomer) {
   auto net = next_source_has_begun();
   net->data(1, 3);
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-TEST(HostSync, KeepsWhatFollowsAHeldPacket) {
+TEST(HostSync, KeepsPacketsBehindAHeldOne) {
   auto net = make_star(3, true, host_sync);
   net->data(0, 0);
   net->ack(1, 0);

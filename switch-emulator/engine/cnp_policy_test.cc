@@ -32,7 +32,7 @@ class CnpPolicyTest : public testing::Test {
   std::unique_ptr<fabric::CnpPolicy> policy_;
 };
 
-TEST_F(CnpPolicyTest, AllPassesEveryPaths) {
+TEST_F(CnpPolicyTest, AllPassesThoseOfEveryPath) {
   use(net::CnpPolicy::kAll);
   for (const PathNo path : {1, 2, 3, 1}) EXPECT_TRUE(passes(0, path));
   EXPECT_EQ(policy_->table_bytes(), 0u);
@@ -49,7 +49,7 @@ TEST_F(CnpPolicyTest, WorstPathPassesThoseOfThePathThatHadMostInTheLastWindow) {
   EXPECT_TRUE(passes(520, 2));
 }
 
-TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasHadEnough) {
+TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasEnough) {
   use(net::CnpPolicy::kWorstPath);
   constexpr int kEnough = WorstPathCnps::kEnough;
   EXPECT_TRUE(passes(0, 1));
@@ -63,7 +63,7 @@ TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasHadEnough) {
 
 // CNPs come at random, so equal paths alternate as the worst. The source gets the CNPs of one path,
 // and few more.
-TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
+TEST_F(CnpPolicyTest, OfEquallyCongestedPathsThoseOfOnePass) {
   use(net::CnpPolicy::kWorstPath);
   std::minstd_rand random(1);
   constexpr int kOfEach = 10'000;
@@ -72,7 +72,7 @@ TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
   EXPECT_NEAR(all, kOfEach, kOfEach / 10);
 }
 
-TEST_F(CnpPolicyTest, OfAPathThatIsMoreCongestedThanOthersNearlyAllPass) {
+TEST_F(CnpPolicyTest, OfTheMostCongestedPathNearlyAllPass) {
   use(net::CnpPolicy::kWorstPath);
   std::minstd_rand random(1);
   constexpr int kOfEach = 10'000;
@@ -84,7 +84,7 @@ TEST_F(CnpPolicyTest, OfAPathThatIsMoreCongestedThanOthersNearlyAllPass) {
 }
 
 // A fixed window would contain one of each path, or none, if they are rare.
-TEST_F(CnpPolicyTest, WorstPathPassesOnesOnFastAndSlowLinks) {
+TEST_F(CnpPolicyTest, WorstPathPassesThoseOfOnePathOnFastAndSlowLinks) {
   for (const std::int64_t gap : {50, 5'000, 500'000}) {
     use(net::CnpPolicy::kWorstPath, 20ms);
     std::minstd_rand random(1);
@@ -138,7 +138,7 @@ TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
 
 // Otherwise the first slot of a queue that grows elsewhere counts for a path that has long been
 // free. A slot is much of the time in which a source should slow down.
-TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceOnceNobodyWasCongestedForAWhile) {
+TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceAfterATimeWithoutCongestion) {
   use(net::CnpPolicy::kTmcf);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_FALSE(passes(9'999, 2)) << "not that long";
@@ -189,7 +189,7 @@ TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
 
 // In a switch and over several.
 
-TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
+TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndDropped) {
   auto net = make_star(4);
   net->data(0, 0);
   net->clear();
@@ -200,7 +200,7 @@ TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
   EXPECT_EQ(net->count(Counter::kCnpToSource), 3u);
 }
 
-TEST(Cnps, OfATurnThatHasEndedSayNothingOfTheNext) {
+TEST(Cnps, OfATurnThatHasEndedDoNotCountForTheNext) {
   auto net = make_star(4);
   net->data(0, 0);
   for (int i = 0; i < 9; ++i) net->cnp(1);
@@ -211,7 +211,7 @@ TEST(Cnps, OfATurnThatHasEndedSayNothingOfTheNext) {
   EXPECT_EQ(net->inbox(3), Texts({"cnp"}));
 }
 
-TEST(Cnps, EachSwitchPassesOnesSubtreeOnes) {
+TEST(Cnps, EachSwitchPassesThoseOfOneSubtree) {
   auto net = make_pair_of_switches();
   net->data(0, 0);
   net->clear();

@@ -10,7 +10,7 @@ namespace {
 using wire::MrpType;
 
 // Every host of these networks checks that datagrams are for its process's port (TestNetwork).
-TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
+TEST(ControlPort, OfTheMemberGetsItsDatagrams) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->control(0, MrpType::kActivate, 1);
@@ -25,7 +25,7 @@ TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
   EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
 }
 
-TEST(GiveUp, ReachesMembersWhoseSwitchesKnowNoGroup) {
+TEST(GiveUp, ReachesMembersBehindSwitchesWithoutTheGroup) {
   auto net = make_pair_of_switches(false);
   net->control(0, MrpType::kGiveUp, 1, {net->member(3), net->member(1), net->member(2)});
   EXPECT_EQ(net->inbox(1), Texts({"give up e1 10.0.0.2"}));
@@ -51,7 +51,7 @@ TEST(Alive, ByAnotherThanTheLeaderIsForeign) {
 }
 
 // Two processes of host 1 are members of two groups.
-TEST(ControlPort, TellsTheProcessesOfAHostApart) {
+TEST(ControlPort, DistinguishesTheProcessesOfAHost) {
   auto net = make_star(3, false);
   net->listens = false;
   const auto port_of_arrival = [&] {

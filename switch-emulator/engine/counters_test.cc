@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using wire::MrpType;
 
-TEST(Counters, HaveNamesOfTheirOwn) {
+TEST(Counters, HaveUniqueNames) {
   std::set<std::string_view> names;
   for (std::size_t c = 0; c < static_cast<std::size_t>(Counter::kCount); ++c) {
     EXPECT_TRUE(names.insert(name(static_cast<Counter>(c))).second) << c;
@@ -21,7 +21,7 @@ TEST(Counters, HaveNamesOfTheirOwn) {
 }
 
 // TestNetwork holds every switch's balance after every call.
-TEST(Balance, IsLostByAFrameOfWhichNobodySaysAnything) {
+TEST(Balance, IsLostByAFrameWithoutAFate) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.every_drop_counted = false; });
   net->data(0, 0);
   EXPECT_EQ(net->sw(0).imbalance(), "");

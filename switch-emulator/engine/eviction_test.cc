@@ -55,7 +55,7 @@ TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   EXPECT_EQ(net->view().paths.size(), 3u);
 }
 
-TEST(Eviction, TakesNoFurtherPacketsOfTheMember) {
+TEST(Eviction, DropsFurtherPacketsOfTheMember) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->clear();
@@ -94,7 +94,7 @@ TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
   EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
-TEST(Eviction, GivesBackWhatTheGateHeldOfTheMember) {
+TEST(Eviction, ReleasesTheMembersFramesAtTheGate) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -123,7 +123,7 @@ TEST(Eviction, RenumbersThePathsThatStay) {
   EXPECT_EQ(net->inbox(2), Texts({"data 4"}));
 }
 
-TEST(Eviction, OfASourceThatOwesNothingLetsOthersSend) {
+TEST(Eviction, OfAFinishedSourceLetsOthersSend) {
   auto net = make_star(3);
   net->message(1, 0, 1);
   net->ack(0, 1);
@@ -153,7 +153,7 @@ TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
 }
 
-TEST(Eviction, IsDoneOnceHoweverOftenItIsAsked) {
+TEST(Eviction, IsDoneOnceForRepeatedRequests) {
   auto net = make_star(3);
   evict_host(*net, 2);
   net->clear();
@@ -181,7 +181,7 @@ TEST(Eviction, FreesTheTableInTheEnd) {
   EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
 }
 
-TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
+TEST(Query, ReportsLaggingHostsWithTheirFeedbackCounts) {
   auto net = make_pair_of_switches();
   net->message(1, 0, 4);
   net->ack(0, 4);
@@ -202,7 +202,7 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
 }
 
 // The source repeats the packets of the slowest: the others have nothing to answer.
-TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
+TEST(Query, ReportsNoHostWithoutUnansweredRepeats) {
   auto net = make_star(4);
   net->message(0, 0, 4);
   net->ack(1, 1);
@@ -223,7 +223,7 @@ TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
 }
 
 // No receive is posted, because the program computes: it lags, but answers.
-TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
+TEST(Query, ReportsLateHostsAndCountsTheirAnswers) {
   auto net = make_star(4);
   net->message(1, 0, 1);
   net->ack(2, 1);
@@ -250,7 +250,7 @@ TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
 
 // A silent source blocks all, whichever member lags: it should send again. Its packets are counted
 // where all of them pass.
-TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
+TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
   auto net = make_pair_of_switches();
   net->message(2, 0, 4);
   net->ack(0, 4);
@@ -268,7 +268,7 @@ TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
 
-TEST(Query, IsNotAnsweredWhenNobodyLags) {
+TEST(Query, IsNotAnsweredWhenNoHostLags) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -288,7 +288,7 @@ void ask_for_presence(TestNetwork& net) {
   net.inject_bytes(0, bytes);
 }
 
-TEST(Query, ForPresenceIsAnsweredThoughThereIsNothingToSay) {
+TEST(Query, ForPresenceIsAnsweredEvenIfNoHostLags) {
   auto net = make_star(3);
   net->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net->count(Counter::kMrpReport), 0u);
@@ -332,7 +332,7 @@ TEST(PortDown, IsReportedToTheLeaderAtOnce) {
 }
 
 // The REPORT may be lost, and the leader may ask when a new program runs there.
-TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
+TEST(PortDown, IsRememberedUntilTheMemberAnswers) {
   auto net = make_star(4);
   net->message(0, 0, 1);
   net->set_port(0, net->port_of(2), false);
@@ -345,7 +345,7 @@ TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
 
-TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
+TEST(PortDown, OfTheLeaderCompletesMessagesInFlightAndThenEndsTheGroup) {
   auto net = make_star(4);
   net->message(1, 0, 1);
   net->ack(2, 1);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto with = [](auto change) { return [=](SwitchConfig& c) { change(c.rules); }; };
 
-TEST(Feedback, AcknowledgesWhatAllHave) {
+TEST(Feedback, AcknowledgesTheMinimum) {
   auto net = make_star(4);
   net->message(0, 0, 4);
   net->clear();
@@ -41,7 +41,7 @@ TEST(Feedback, ReachesTheSourceAsFeedbackOfItsOwnConnection) {
   EXPECT_EQ(h->aeth.msn, 1u);
 }
 
-TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
+TEST(Feedback, HasTheIcrcStateOfItsCause) {
   auto net = make_star(2);
   net->data(0, 0);
   for (const auto state : {wire::Icrc::kDeferred, wire::Icrc::kPresent}) {
@@ -61,7 +61,7 @@ TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
   }
 }
 
-TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
+TEST(Feedback, IgnoresPsnsOutsideTheWindow) {
   auto net = make_star(2);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -78,7 +78,7 @@ TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
 }
 
-TEST(Feedback, HoldsANakUntilAllHaveWhatItAcknowledges) {
+TEST(Feedback, HoldsANakUntilAllHaveThePacketsBeforeIt) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->clear();
@@ -153,7 +153,7 @@ TEST(Feedback, KeepsTheSmallestOfManyNaks) {
 }
 
 // If it were passed on later, it would bring the packet and all later ones a second time.
-TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
+TEST(Feedback, ForgetsAHeldNakWhenItsPacketIsRepeated) {
   for (const bool is_rnr : {false, true}) {
     auto net = make_star(3);
     net->message(0, 0, 4);
@@ -171,7 +171,7 @@ TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
   }
 }
 
-TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
+TEST(Feedback, ChecksAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
   for (const bool on : {true, false}) {
     auto net = make_star(3, true, with([=](Rules& r) { r.recheck_held_nak = on; }));
     net->message(0, 0, 4);
@@ -218,7 +218,7 @@ TEST(Feedback, PrefersRnrOfTwoNaksForOnePacketWithTheLongestTimer) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t0"}));
 }
 
-TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
+TEST(Feedback, DropsTheSequenceNakAfterAnRnrUntilItsPacketIsRepeated) {
   auto net = make_star(2);
   net->message(0, 0, 3);
   net->clear();
@@ -230,7 +230,7 @@ TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
 }
 
-TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
+TEST(Feedback, SendsOneNakForAPacketThatSeveralLack) {
   auto net = make_star(4);
   net->message(0, 0, 3);
   net->clear();
@@ -250,7 +250,7 @@ TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
 
 // Seven hosts whose answers come one after another, each long after the repeat has passed. Each
 // would spend one of the source's seven retries.
-TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
+TEST(Feedback, SendsOneNakHoweverLateTheOthersCome) {
   for (const bool once : {true, false}) {
     auto net = make_star(8, true, with([=](Rules& r) { r.nak_once = once; }));
     net->data(0, 0);
@@ -268,7 +268,7 @@ TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
   }
 }
 
-TEST(Feedback, AsksASourceForTheSamePsnAgainInAnotherTurn) {
+TEST(Feedback, SendsANakForTheSamePsnAgainInAnotherTurn) {
   auto net = make_star(3);
   net->data(0, 1);
   net->nak(1, 0);
@@ -284,7 +284,7 @@ TEST(Feedback, AsksASourceForTheSamePsnAgainInAnotherTurn) {
   EXPECT_EQ(net->inbox(1), Texts({"nak 0"}));
 }
 
-TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {
+TEST(Feedback, PassesFatalNaksAtOnceAtTheMinimum) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->clear();
@@ -303,7 +303,7 @@ TEST(Feedback, DropsReservedSyndromes) {
   EXPECT_EQ(net->count(Counter::kDropMalformed), 2u);
 }
 
-TEST(Feedback, IsDroppedWhileNobodyHasSent) {
+TEST(Feedback, IsDroppedBeforeAnyHostHasSent) {
   auto net = make_star(2);
   net->ack(1, 0);
   EXPECT_EQ(net->count(Counter::kDropFeedbackNoSource), 1u);
@@ -321,7 +321,7 @@ TEST(Feedback, PassesCongestionNotificationsToTheSource) {
   EXPECT_EQ(net->count(Counter::kCnpToSource), 2u);
 }
 
-TEST(Feedback, CountsTheMessagesThatAllHave) {
+TEST(Feedback, CountsCompletelyAcknowledgedMessages) {
   auto net = make_star(2);
   const auto msn = [&] {
     const auto frame = Frame::from_bytes(net->frames(0).back());

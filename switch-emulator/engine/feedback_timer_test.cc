@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RoundTrip, IsWaitedForTwiceAndAFloorMore) {
+TEST(RoundTrip, TakesTwiceAsLongPlusAFloor) {
   RoundTrip trip;
   EXPECT_FALSE(trip.is_known());
   for (int i = 0; i < 100; ++i) trip.add(1ms);
@@ -20,7 +20,7 @@ TEST(RoundTrip, IsWaitedForTwiceAndAFloorMore) {
   EXPECT_NEAR(static_cast<double>(trip.wait(0ms) / 1us), 2000, 10);
 }
 
-TEST(RoundTrip, ThatVariesIsWaitedForLonger) {
+TEST(RoundTrip, ThatVariesGetsALongerWait) {
   RoundTrip trip;
   for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? 1ms : 9ms);
   EXPECT_GT(trip.wait(0ms), 2 * 5ms + 12ms);
@@ -61,7 +61,7 @@ class OverdueFeedback : public testing::Test {
   std::unique_ptr<TestNetwork> net = make_star(4);
 };
 
-TEST_F(OverdueFeedback, IsAskedForWhenTheLastPacketWasLost) {
+TEST_F(OverdueFeedback, IsRequestedWhenTheLastPacketWasLost) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -78,7 +78,7 @@ TEST_F(OverdueFeedback, IsAskedForWhenTheLastPacketWasLost) {
   EXPECT_EQ(net->count(Counter::kAskedInVain), 0u);
 }
 
-TEST_F(OverdueFeedback, AcknowledgesWhatAllHaveAndNoMore) {
+TEST_F(OverdueFeedback, AcknowledgesTheMinimumAndNoMore) {
   net->message(0, 1, 4);
   net->ack(1, 4);
   net->ack(2, 4);
@@ -88,7 +88,7 @@ TEST_F(OverdueFeedback, AcknowledgesWhatAllHaveAndNoMore) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
-TEST_F(OverdueFeedback, IsAskedForLessAndLessOftenAndFourTimesAtMost) {
+TEST_F(OverdueFeedback, IsRequestedLessAndLessOftenAndFourTimesAtMost) {
   net->data(0, 1);
   for (const int times : {1, 2, 4, 8}) {
     net->advance(times * kWait - 1us);
@@ -100,7 +100,7 @@ TEST_F(OverdueFeedback, IsAskedForLessAndLessOftenAndFourTimesAtMost) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
+TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -120,7 +120,7 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
 }
 
 // As rdma_rxe may: a NAK follows the RNR NAK, and acknowledges nothing.
-TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
+TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatSendsANakAfterItsRnr) {
   net->data(0, 1);
   net->data(0, 2);
   net->ack(1, 2);
@@ -132,7 +132,7 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST_F(OverdueFeedback, IsAskedForSoonAgainOnceARoundTripIsMeasured) {
+TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -150,7 +150,7 @@ TEST_F(OverdueFeedback, IsAskedForSoonAgainOnceARoundTripIsMeasured) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
-TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff) {
+TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {
   net = make_star(4, true, [](SwitchConfig& c) { c.rules.ask_patience = false; });
   SetUp();
   net->data(0, 1);
@@ -161,7 +161,7 @@ TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff)
   EXPECT_EQ(net->count(Counter::kAskedUnready), 10u);
 }
 
-TEST_F(OverdueFeedback, WaitsForTheFarthestOfThoseThatLagAlike) {
+TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
   net->advance(1s);
   net->data(0, 1);
   net->ack(1, 1);
@@ -187,7 +187,7 @@ TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
 }
 
-TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotAskedFor) {
+TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotRequested) {
   for (int psn = 1; psn < 4; ++psn) net->data(0, psn, false);
   net->advance(1s);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -214,7 +214,7 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(OverdueFeedbackOf, AGroupIsNeverAskedForIfTheSwitchIsToldSo) {
+TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {
   const auto by_rule = [](SwitchConfig& c) { c.rules.ask_again = false; };
   const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
   for (const std::function<void(SwitchConfig&)>& off :
@@ -243,7 +243,7 @@ class OverdueFeedbackOverATrunk : public testing::Test {
   std::unique_ptr<TestNetwork> net = make_pair_of_switches();
 };
 
-TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheSwitchBeforeALostPacket) {
+TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheSwitchBeforeALostPacket) {
   net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 1"; };
   net->data(0, 1);
   net->lose = nullptr;
@@ -270,7 +270,7 @@ TEST_F(OverdueFeedbackOverATrunk, IsRepeatedByTheSwitchThatHasIt) {
 }
 
 // The trunk's round trips are longer than those of the hosts behind it.
-TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheLowerSwitchFirst) {
+TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheLowerSwitchFirst) {
   net->data(0, 1);
   net->advance(100us);
   net->ack(2, 1);

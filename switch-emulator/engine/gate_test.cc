@@ -75,7 +75,7 @@ TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2", "data 3"}));
 }
 
-TEST(Gate, AnswersRnrOnceWhenItMayHoldNothing) {
+TEST(Gate, AnswersRnrOnceIfItsLimitIsZero) {
   auto net = make_star(3, true, [](SwitchConfig& c) {
     c.max_held = 0;
     c.gate_rnr_timer = 7;
@@ -109,7 +109,7 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
 }
 
 // The store has no room for the buffer; frames that are held already stay, and are let through.
-TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
+TEST(Gate, AnswersRnrIfTheBufferCantBeHeld) {
   auto net = make_star(3);
   net->data(0, 0);
   net->ack(1, 0);
@@ -125,7 +125,7 @@ TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
 }
 
 // The old source is dead, host 2 lacks its packets, and no leader is left to evict host 2.
-TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
+TEST(Gate, RefusesANewcomerIfTheLastTurnNeverEnds) {
   auto net = make_star(3);
   const Duration age = net->config(0).gate_age;
   net->data(0, 0);
@@ -146,7 +146,7 @@ TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
   EXPECT_EQ(net->inbox(2), Texts());
 }
 
-TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
+TEST(Gate, WaitsWhileTheOldSourceSends) {
   auto net = make_star(3);
   const Duration age = net->config(0).gate_age;
   net->data(0, 0);
@@ -167,7 +167,7 @@ TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
 
 // Host 1 computes and lacks packet 0, host 3 lacks packet 1. The old source repeats packet 0, which
 // the newcomer's switch does not lack, again and again.
-TEST(Gate, HearsAnOldSourceThatRepeatsForOtherBranches) {
+TEST(Gate, NoticesAnOldSourceThatRepeatsForOtherBranches) {
   auto net = make_pair_of_switches();
   const Duration age = net->config(1).gate_age;
   net->data(0, 0);
@@ -198,7 +198,7 @@ TEST(Gate, HearsAnOldSourceThatRepeatsForOtherBranches) {
   EXPECT_EQ(net->inbox(3), Texts({"data 1", "data 2"}));
 }
 
-TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
+TEST(Gate, ReleasesItsFramesWhenTheGroupEnds) {
   auto net = make_star(3);
   net->data(0, 0);
   net->data(1, 0);

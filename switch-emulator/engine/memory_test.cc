@@ -103,14 +103,14 @@ TEST(Memory, OfACoreSwitchIsTheSameForAnyNumberOfMembers) {
   EXPECT_LT(bytes, 3000u);
 }
 
-TEST(Memory, IsWhatTheShapeOfAGroupSays) {
+TEST(Memory, FollowsFromTheShapeOfAGroup) {
   Core core(64);
   const std::size_t bytes = registered_bytes(core, 64);
   const TableBytes said = Switch::table_bytes({.ports = kTrunks, .paths = kTrunks, .members = 64});
   EXPECT_EQ(TableBytes::sum(said.table) + TableBytes::sum(said.beside), bytes);
 }
 
-TEST(Memory, IsNotNeededToTellTheLeaderOfAllAtOnceInTheEnd) {
+TEST(Memory, IsNotNeededToConfirmForAllAtOnceInTheEnd) {
   Core core(65535);
   registered_bytes(core, 65535);
   core.ask(MrpType::kUnregister);

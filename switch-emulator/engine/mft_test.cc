@@ -61,7 +61,7 @@ TEST(Mft, FitsAHardwareTable) {
             sizeof(Group) + sizeof(OneSource) + 64 * sizeof(PathNo) + 2 * kPath + kFilter);
 }
 
-TEST(Mft, CountsApartWhatIsBesideTheTable) {
+TEST(Mft, CountsStateOutsideTheTableSeparately) {
   auto net = make_star(3);
   const GroupView idle = net->view();
   const TableBytes bytes = Switch::table_bytes({.ports = 3, .paths = 3});
@@ -74,7 +74,7 @@ TEST(Mft, CountsApartWhatIsBesideTheTable) {
   EXPECT_GE(net->view().beside_bytes, idle.beside_bytes + sizeof(Frame)) << "the gate holds one";
 }
 
-TEST(Views, ShowWhoLags) {
+TEST(Views, ShowLaggingMembers) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->ack(1, 4);

@@ -46,7 +46,7 @@ TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   group_.check_consistent(0);
 }
 
-TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsTold) {
+TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsConfigured) {
   EXPECT_STREQ(served().numbering.name(), "rebase");
   EXPECT_EQ(served().cnps->to_text(), "worst-path, windows of 25ms or more");
   config_.rules.source_change = net::SourceChange::kHostSync;
@@ -66,7 +66,7 @@ TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
       << "only the packet that comes next is certain there";
 }
 
-TEST(Numbering, IsWhatRegisterTellsTheMembers) {
+TEST(Numbering, IsAnnouncedInRegister) {
   EXPECT_EQ(Rebasing().register_flags(), 0);
   EXPECT_EQ(HostSync().register_flags(), wire::MrpHeader::kHostSync);
 }

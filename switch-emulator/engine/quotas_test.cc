@@ -32,7 +32,7 @@ TEST(TableQuota, LeavesTablesForOtherHosts) {
   EXPECT_EQ(net->count(Counter::kRefusedQuota), 2u);
 }
 
-TEST(TableQuota, CountsOnlyTablesThatAreThere) {
+TEST(TableQuota, CountsOnlyExistingTables) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups_per_host = 1; });
   for (std::uint16_t epoch = 1; epoch <= 3; ++epoch) {
     net->register_group(0, epoch);
@@ -44,7 +44,7 @@ TEST(TableQuota, CountsOnlyTablesThatAreThere) {
   }
 }
 
-TEST(ChangedSettings, HoldForWhatComesFromThenOn) {
+TEST(ChangedSettings, ApplyToLaterPackets) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 8; });
   for (std::uint32_t n = 0; n < 4; ++n) register_one(*net, 0, n);
   ASSERT_EQ(net->sw(0).group_count(), 4u);
@@ -83,7 +83,7 @@ TEST(ChangedSettings, SlowRegistrationDown) {
   EXPECT_GE(net->count(Counter::kDropMrpRate), 8u);
 }
 
-TEST(RegistersRate, BoundsHowManyGroupsAHostAsksFor) {
+TEST(RegistersRate, BoundsTheGroupsOfAHost) {
   auto net = make_star(3, false, [](SwitchConfig& c) {
     c.register_rate = 100;
     c.max_groups_per_host = 1024;
@@ -124,7 +124,7 @@ TEST(RegistersRate, IsForHostsPortsOnly) {
   EXPECT_TRUE(rate.admit(PortId(0), now + seconds(1)));
 }
 
-TEST(PendingAge, ForgetsWhatIsNeverActivated) {
+TEST(PendingAge, FreesTablesThatAreNeverActivated) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
   net->advance(seconds(4));
@@ -136,7 +136,7 @@ TEST(PendingAge, ForgetsWhatIsNeverActivated) {
 }
 
 // Repeats of REGISTER do not reach a switch with all members confirmed: a leader refreshes it.
-TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
+TEST(PendingAge, CountsFromTheLeadersLastMessageAtEverySwitch) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->confirm(2, MrpType::kRegister);
@@ -151,13 +151,13 @@ TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
   EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
 }
 
-TEST(PendingAge, DoesNotTouchWhatIs) {
+TEST(PendingAge, DoesNotTouchActiveTables) {
   auto net = make_star(3);
   net->advance(seconds(60));
   EXPECT_EQ(net->sw(0).group_count(), 1u);
 }
 
-TEST(PendingAge, ForgetsATableThatOutlivesTheOneBeforeItWithoutBeingActivated) {
+TEST(PendingAge, FreesAPendingTableThatOutlivesTheOneBeforeIt) {
   auto net = make_star(3);
   net->register_group(0, 2);
   net->control(0, MrpType::kUnregister, 1);

@@ -11,7 +11,7 @@ using wire::MrpRegion;
 
 constexpr PortId kPortA(3), kPortB(5);
 
-TEST(Region, HoldsWhatEndsWithinIt) {
+TEST(Region, ContainsRangesThatEndWithinIt) {
   const Region region{~std::uint64_t{0} - 100, 100, 1, 1, kPortA};
   EXPECT_TRUE(region.holds(0, 100));
   EXPECT_TRUE(region.holds(100, 0));

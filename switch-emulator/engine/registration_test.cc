@@ -11,7 +11,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using wire::MrpType;
 
-TEST(Register, TellsEachHostOfItselfAndNotTheLeader) {
+TEST(Register, NamesEachHostToItselfAndNotTheLeader) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -66,7 +66,7 @@ TEST(Register, IsRefusedWithoutTableSpace) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-TEST(Register, IsRefusedBeyondTheMostPathsAndNamesWho) {
+TEST(Register, IsRefusedBeyondTheMostPathsAndNamesTheMember) {
   auto net = make_star(4, false, [](SwitchConfig& c) { c.max_paths = 3; });
   net->register_group(0, 1);
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 too many members behind one switch 10.0.0.4"}));
@@ -114,7 +114,7 @@ TEST(Register, OfManyMembersIsSplitReportedAndEvictedUnderAKey) {
   EXPECT_EQ(net->view().paths.size(), 200u - wire::MrpMessage::kMaxMembers);
 }
 
-TEST(Register, IsRefusedWithoutARouteAndNamesWho) {
+TEST(Register, IsRefusedWithoutARouteAndNamesTheMember) {
   auto net = make_pair_of_switches(false);
   net->control(0, MrpType::kRegister, 1,
                {net->member(0), net->member(2), {Ipv4(10, 9, 9, 9), Qpn(5), 0}});
@@ -285,7 +285,7 @@ TEST(Activate, IsRefusedIfTheLeaderIsNoMember) {
   EXPECT_FALSE(net->view().active);
 }
 
-TEST(Control, ByAnyoneButTheLeaderIsForeign) {
+TEST(Control, FromOthersThanTheLeaderIsForeign) {
   auto net = make_star(3);
   for (const MrpType type : {MrpType::kActivate, MrpType::kUnregister, MrpType::kRefresh}) {
     net->control(1, type, 1);
@@ -316,7 +316,7 @@ TEST(Control, UnderAnotherAddressThanThePortsIsSpoofed) {
   EXPECT_EQ(net->sw(0).group_count(), 1u);
 }
 
-TEST(Unregister, FreesTheTableAndRestsTheId) {
+TEST(Unregister, FreesTheTableAndLeavesATombstone) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kUnregister, 1);
   for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"unregister e1"}));
@@ -356,7 +356,7 @@ TEST(Unregister, OfManyGroupsKeepsABoundedNumberOfTombstones) {
   EXPECT_EQ(net->sw(0).deadline(), wire::kNever);
 }
 
-TEST(Ageing, ForgetsAGroupThatNobodyUses) {
+TEST(Ageing, FreesAnUnusedGroup) {
   auto net = make_pair_of_switches();
   net->advance(minutes(9));
   net->data(0, 0);

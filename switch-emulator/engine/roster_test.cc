@@ -124,7 +124,7 @@ TEST(Roster, NamesMembersBehindTrunksDuringRegisterAndCountsThemAfterIt) {
   roster.check_consistent();
 }
 
-TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
+TEST(Roster, KeepsANameFromItsConfirmUntilTheSwitchs) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   const std::size_t idle = roster.allocated_bytes();
@@ -141,7 +141,7 @@ TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
 }
 
 // The leader did not get host 12's confirmation, which the trunk's switch repeats.
-TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
+TEST(Roster, AwaitsMembersWithoutNamesAfterARepeatedRequest) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   roster.ask_all();
@@ -158,7 +158,7 @@ TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
   EXPECT_EQ(roster.awaited(), 6u);
 }
 
-TEST(Roster, TakesNobodyOffATrunksCount) {
+TEST(Roster, SubtractsNoMemberFromATrunksCount) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   EXPECT_EQ(roster.one_behind(PortId(5))->host, Ipv4(5)) << "the first by address";

@@ -18,7 +18,7 @@ wire::RoceHeaders unicast(const TestNetwork& net, std::size_t from, std::size_t 
   return h;
 }
 
-TEST(Forwarding, CarriesUnicastOverSwitchesUnalteredButForItsHop) {
+TEST(Forwarding, ForwardsUnicastUnchangedExceptForItsHop) {
   auto net = make_pair_of_switches(false);
   net->inject(0, net->make_frame(0, unicast(*net, 0, 3), 200));
   ASSERT_EQ(net->frames(3).size(), 1u);
@@ -79,7 +79,7 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
 
 constexpr Ipv4 kHome(10, 255, 0, 2);
 
-TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
+TEST(Routes, PutTheHostsOfOneSwitchIntoOneClass) {
   SwitchConfig config;
   config.ports.resize(3);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
@@ -130,7 +130,7 @@ TEST(FlowHash, SpreadsFlowsWhateverBitOfTheirAddressesDiffers) {
 }
 
 // The next stage spreads the flows on one port of the first stage again.
-TEST(FlowHash, IsAnotherOneInEachSwitch) {
+TEST(FlowHash, DiffersBetweenSwitches) {
   const wire::Mac first = wire::mac_for(Ipv4(10, 255, 0, 1));
   const wire::Mac second = wire::mac_for(Ipv4(10, 255, 0, 2));
   std::array<std::size_t, 2> second_way{};

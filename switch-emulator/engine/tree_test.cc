@@ -148,7 +148,7 @@ TEST(Tree, IgnoresFeedbackOfAnotherTurn) {
   EXPECT_EQ(net->view(0).paths[net->view(0).paths.size() - 1].lag, 0u);
 }
 
-TEST(Tree, TakesNoNoticeOfTagsWithTheRuleOff) {
+TEST(Tree, IgnoresTagsWithTheRuleOff) {
   auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.named_turns = false; });
   net->data(0, 0);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
@@ -157,7 +157,7 @@ TEST(Tree, TakesNoNoticeOfTagsWithTheRuleOff) {
   EXPECT_EQ(net->count(Counter::kTurns, 1), 1u);
 }
 
-TEST(Tree, DropsATurnThatDoesNotFollowWhatWasSent) {
+TEST(Tree, DropsATurnThatDoesNotFollowTheLast) {
   auto net = make_pair_of_switches();
   net->data(0, 0);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
@@ -213,7 +213,7 @@ struct Clos : ::testing::Test {
   TestNetwork net;
 };
 
-TEST_F(Clos, OneGroupTakesOneOfTheEqualWays) {
+TEST_F(Clos, OneGroupTakesOneOfTheEqualPaths) {
   net.set_up_group();
   EXPECT_EQ(net.sw(2).group_count() + net.sw(3).group_count(), 1u);
   EXPECT_EQ(net.sw(1).group_count(), 1u);
@@ -232,7 +232,7 @@ TEST_F(Clos, AvoidsAPortThatIsDown) {
   EXPECT_EQ(net.sw(3).group_count(), 1u);
 }
 
-TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
+TEST_F(Clos, TakesThePathThatFewerGroupsUse) {
   net.set_up_group();
   net.register_group(0, 2);  // beside the first table
   EXPECT_EQ(net.sw(2).group_count(), 1u);
@@ -240,7 +240,7 @@ TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
 }
 
 // The hash is the same for both: it is of the group, not of other traffic over the port.
-TEST(ClosByHash, TakesAWayThatGroupAndSwitchDetermine) {
+TEST(ClosByHash, TakesAPathThatGroupAndSwitchDetermine) {
   TestNetwork net;
   for (int s = 0; s < 4; ++s) net.add_switch();
   for (const std::size_t leaf : {0, 1}) {
@@ -273,7 +273,7 @@ TEST(WideClos, LeavesWithoutGroupsBeginWithDifferentSpines) {
   EXPECT_EQ(taken.size(), 2u);
 }
 
-TEST_F(Clos, SaysNoRouteOnceTheWayItChoseIsDown) {
+TEST_F(Clos, RefusesWithNoRouteOnceTheChosenPathIsDown) {
   net.register_group(0, 1);
   net.clear();
   const bool by_first = net.sw(2).group_count() > 0;

@@ -65,7 +65,7 @@ class LeafSpine : public testing::Test {
   std::set<std::pair<std::size_t, std::size_t>> silent_;
 };
 
-TEST_F(LeafSpine, IsUpWhileSwitchesHearEachOther) {
+TEST_F(LeafSpine, IsUpWhileHellosArriveBothWays) {
   net_.advance(1s);
   for (std::size_t leaf = 0; leaf < 3; ++leaf) {
     for (const std::size_t spine : {kSpine, kOtherSpine}) {
@@ -103,7 +103,7 @@ TEST_F(LeafSpine, TrunksThatAreSilentOneWayGoDarkAtBothEnds) {
 }
 
 // HELLOs are small and may be lost where data gets through.
-TEST_F(LeafSpine, WhateverComesShowsThatTheOtherEndIsThere) {
+TEST_F(LeafSpine, AnyFrameShowsThatTheFarEndIsAlive) {
   net_.lose = [](std::size_t from, std::size_t to, const std::string& text) {
     return from == kSpine && to == 0 && text == "hello e0";
   };
@@ -139,7 +139,7 @@ TEST(Trunks, AreNotDarkBecauseTheSwitchItselfDidNotRun) {
 }
 
 // Spine 3 has no path to leaf 2: leaf 0 does not see the cut itself.
-TEST_F(LeafSpine, FlowsAvoidASpineThatLacksTheWay) {
+TEST_F(LeafSpine, FlowsAvoidASpineWithoutARoute) {
   cut(kSpine, 2);
   EXPECT_TRUE(is_up(0, kSpine));
   EXPECT_EQ(arrive(0, 4), kFlows);
@@ -157,7 +157,7 @@ TEST_F(LeafSpine, FlowsAvoidASpineThatLacksTheWay) {
 }
 
 // The list of unreachable switches has any length.
-TEST(Trunks, TellOfMoreSwitchesThanOneDatagramHolds) {
+TEST(Trunks, ListMoreSwitchesThanOneDatagramHolds) {
   TestNetwork net;
   constexpr std::size_t kLeaves = wire::Hello::kMaxSwitches + 20;
   for (std::size_t s = 0; s < 3 + kLeaves; ++s) net.config(net.add_switch()).hello = kHello;
@@ -189,7 +189,7 @@ class GroupOverSpines : public LeafSpine {
   std::size_t spine() { return net_.sw(kSpine).group_count() > 0 ? kSpine : kOtherSpine; }
 };
 
-TEST_F(GroupOverSpines, EndsAtTheWordOfWhoeverLosesThePathAndComesBackByAnother) {
+TEST_F(GroupOverSpines, EndsWhenASwitchLosesItsPathAndComesBackByAnother) {
   set_up(1);
   const std::size_t first = spine();
   net_.data(0, 0);
@@ -261,7 +261,7 @@ std::vector<std::uint8_t> hello_bytes(TestNetwork& net, wire::Ipv4 from, const w
   return raw;
 }
 
-TEST_F(LeafSpine, HellosAreBelievedFromTheOtherEndOnly) {
+TEST_F(LeafSpine, HellosAreAcceptedFromTheFarEndOnly) {
   // A host sends a HELLO that claims that its switch receives none.
   net_.inject_at(0, net_.port_of(0), hello_bytes(net_, TestNetwork::ip(0), {}));
   EXPECT_EQ(net_.count(Counter::kDropMrpForged), 1u);
@@ -274,7 +274,7 @@ TEST_F(LeafSpine, HellosAreBelievedFromTheOtherEndOnly) {
 
 // An overtaken list would make two switches disagree: a new group's branches to one leaf then come
 // over two spines, and it is refused.
-TEST_F(LeafSpine, AListThatAnotherOneOvertookIsNotTaken) {
+TEST_F(LeafSpine, AnOvertakenListIsIgnored) {
   cut(kSpine, 2);
   const auto say_all_is_reached = [this](std::uint32_t stamp) {
     wire::Hello hello;

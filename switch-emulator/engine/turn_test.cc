@@ -45,7 +45,7 @@ class TurnTest : public testing::Test {
   Turn turn_{kStart};
 };
 
-TEST_F(TurnTest, IsSettledUntilSomebodySends) {
+TEST_F(TurnTest, IsFinishedUntilAHostSends) {
   EXPECT_EQ(turn_.state(), State::kSettled);
   EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
@@ -56,7 +56,7 @@ TEST_F(TurnTest, IsSettledUntilSomebodySends) {
   EXPECT_STREQ(turn_.reason(), "new data");
 }
 
-TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
+TEST_F(TurnTest, IsFinishedWhenAllHaveAMessagesEnd) {
   begin(0);
   data(0, false);
   for (PathNo path : {1, 2, 3}) ack(path, 0);
@@ -74,7 +74,7 @@ TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
   EXPECT_EQ(turn_.state(), State::kSettled);
 }
 
-TEST_F(TurnTest, IsSettledByTheDepartureOfWhoeverLacksAPart) {
+TEST_F(TurnTest, IsFinishedWhenTheLastLaggingPathLeaves) {
   begin(0);
   data(0);
   ack(1, 0);
@@ -115,7 +115,7 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
 }
 
 // The simulator's jumps.
-TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+TEST_F(TurnTest, JumpsToTheStateAfterAsManyPackets) {
   constexpr std::int64_t kPackets = 300;
   for (const bool jumps : {false, true}) {
     turn_ = Turn(kStart);
@@ -164,7 +164,7 @@ TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
   EXPECT_EQ(turn_.state(), State::kSettled);
 }
 
-TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
+TEST_F(TurnTest, PassesANakWithItsAcknowledgement) {
   begin(0);
   for (int psn = 0; psn < 4; ++psn) data(psn);
   ack(1, 3);
@@ -213,7 +213,7 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
 }
 
 // Errors that set_acked() would prevent.
-TEST_F(TurnTest, AnAcknowledgementOfWhatWasNotSentIsInconsistent) {
+TEST_F(TurnTest, AnAcknowledgementOfUnsentPacketsIsInconsistent) {
   begin(0);
   data(0);
   turn_.set_acked(1, kStart + 1);
@@ -253,7 +253,7 @@ TEST(TurnCost, OfARoundOfAcknowledgementsGrowsAsThePathsDo) {
 }
 
 // In any order: the slowest path is always the first of the equally slow ones.
-TEST_F(TurnTest, KnowsWhatAllHaveInAnyOrder) {
+TEST_F(TurnTest, KnowsTheMinimumInAnyOrder) {
   for (int i = 4; i < 20; ++i) add();
   begin(5);
   std::uint32_t random = 1;

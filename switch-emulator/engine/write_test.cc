@@ -37,7 +37,7 @@ std::unique_ptr<TestNetwork> pair_with_regions() {
   return net;
 }
 
-TEST(Publish, IsConfirmedByTheOwnSwitchAndGoesNoFurther) {
+TEST(Publish, IsConfirmedByTheOwnSwitchAndNotPassedOn) {
   auto net = make_pair_of_switches();
   net->publish(3, 1, {region_of(3)});
   EXPECT_EQ(net->inbox(3), Texts({"confirm e1 10.0.0.4"}));
@@ -47,7 +47,7 @@ TEST(Publish, IsConfirmedByTheOwnSwitchAndGoesNoFurther) {
   EXPECT_EQ(net->path_view(3).regions[0].length, kSize);
 }
 
-TEST(Publish, IsConfirmedAgainIfItComesAgain) {
+TEST(Publish, IsConfirmedAgainIfItIsRepeated) {
   auto net = make_star(2);
   net->publish(1, 1, {region_of(1)});
   net->publish(1, 1, {region_of(1)});
@@ -118,7 +118,7 @@ TEST(Write, AlternatesWithSendsAndHasPacketsOfItsOwn) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 3"}));
 }
 
-TEST(Write, IsAddressedAgainWhenItIsRepeatedToWhoeverLacksIt) {
+TEST(Write, IsAddressedAgainWhenItIsRepeated) {
   auto net = star_with_regions(3);
   net->write(0, 0, 7, 100, 64);
   net->ack(1, 0);
@@ -150,7 +150,7 @@ TEST(Write, IsHeldByTheGateAndAddressedThen) {
   EXPECT_EQ(reth_at(*net, 2), (Reth{0x30000 + 16, 0x7002, 64}));
 }
 
-TEST(Write, BeyondARegionIsRefusedForwardedToNobodyThereAndNamed) {
+TEST(Write, BeyondARegionIsRefusedAndReportedAndNotForwardedThere) {
   auto net = star_with_regions(3);
   net->publish(2, 2, {region_of(2, 100)});
   net->clear();
@@ -196,7 +196,7 @@ TEST(Write, WithoutAnyRegionInTheGroupIsRefused) {
             Texts({"reject e1 a write outside a member's regions 10.0.0.2", "fatal 0 c2"}));
 }
 
-TEST(Write, ThatWasRefusedLosesTheRestOfItsPackets) {
+TEST(Write, ThatWasRefusedDropsTheRestOfItsPackets) {
   auto net = star_with_regions(2);
   net->write(0, 0, 8, 0, 128, false);
   net->request(0, Opcode::kRcWriteLast, 1);
@@ -219,7 +219,7 @@ TEST(Write, RefusedFarAwayIsAnsweredAcrossTheTree) {
             Texts({"data 0", "reject e1 a write outside a member's regions 10.0.0.4"}));
 }
 
-TEST(Write, AcknowledgesNoMoreThanAllHaveWhenItIsRefused) {
+TEST(Write, AcknowledgesNoMoreThanTheMinimumWhenItIsRefused) {
   auto net = star_with_regions(3);
   net->data(0, 0);
   net->data(0, 1);

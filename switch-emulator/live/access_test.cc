@@ -63,7 +63,7 @@ int as_user(uid_t user, Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Access, TellsUsersApartByWhatTheKernelSays) {
+TEST(Access, DistinguishesUsersByTheirKernelCredentials) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(2);
   topology.users = {std::to_string(kStranger)};

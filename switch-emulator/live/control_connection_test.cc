@@ -47,7 +47,7 @@ TEST_F(ControlConnectionTest, ReadsLineByLine) {
   EXPECT_EQ(connection.request(), "three\n");
 }
 
-TEST_F(ControlConnectionTest, GivesUpALineWithoutEnd) {
+TEST_F(ControlConnectionTest, DisconnectsAfterALineWithoutEnd) {
   const std::string part(ControlConnection::kMaxRequests / 2 + 1, 'x');
   say(part);
   EXPECT_TRUE(connection.read(now));
@@ -62,7 +62,7 @@ TEST_F(ControlConnectionTest, KeepsOneTextForManyAnswers) {
   EXPECT_EQ(connection.newest_unsent(), text);
 }
 
-TEST_F(ControlConnectionTest, GivesUpWhoDoesNotRead) {
+TEST_F(ControlConnectionTest, DisconnectsAPeerThatDoesNotRead) {
   connection.answer(long_answer());
   EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
   now += std::chrono::seconds(1);
@@ -78,7 +78,7 @@ TEST_F(ControlConnectionTest, WaitsForRequestsForEver) {
   EXPECT_EQ(connection.deadline(), wire::kNever);
 }
 
-TEST_F(ControlConnectionTest, AnswersWhoHasSaidThatHeAsksNoMore) {
+TEST_F(ControlConnectionTest, AnswersAPeerThatHasClosedItsSendingEnd) {
   say("one\n");
   shutdown(peer.get(), SHUT_WR);
   ASSERT_TRUE(connection.read(now));

@@ -68,7 +68,7 @@ class Answerer {
   std::thread thread_;
 };
 
-TEST(ControlProtocol, AsksInOneLineAndReadsTheAnswer) {
+TEST(ControlProtocol, SendsOneLineAndReadsTheAnswer) {
   Answerer fabric;
   fabric.answer_with("{\"ok\": true, \"status\": {\"pid\": 5}}\n");
   const auto answer = ask(fabric.fabric(), {{"ask", "status"}});
@@ -95,7 +95,7 @@ TEST(ControlProtocol, PassesARefusalOn) {
   EXPECT_EQ(answer.error().text, "there is no host h9");
 }
 
-TEST(ControlProtocol, SaysIfNoFabricIsThere) {
+TEST(ControlProtocol, ReportsAMissingFabric) {
   const auto answer = ask("/nonexistent/fabric", {{"ask", "status"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
@@ -111,7 +111,7 @@ TEST(ControlProtocol, GivesUpOnAFabricThatDoesNotAnswer) {
   EXPECT_THAT(answer.error().text, HasSubstr("did not answer within 2 s"));
 }
 
-TEST(ControlProtocol, RefusesAnswersThatAreNone) {
+TEST(ControlProtocol, RefusesInvalidAnswers) {
   for (const char* text : {"hello\n", "[]\n", "{\"ok\": 1}\n", "{}\n"}) {
     Answerer fabric;
     fabric.answer_with(text);
@@ -121,7 +121,7 @@ TEST(ControlProtocol, RefusesAnswersThatAreNone) {
   }
 }
 
-TEST(ControlProtocol, SaysIfTheFabricHangsUpInTheMiddle) {
+TEST(ControlProtocol, ReportsAFabricThatClosesInTheMiddle) {
   Answerer fabric;
   fabric.answer_with("{\"ok\": tr");
   const auto answer = ask(fabric.fabric(), {{"ask", "stop"}});

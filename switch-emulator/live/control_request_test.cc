@@ -12,7 +12,7 @@ std::string error_of(std::string_view line) {
   return request ? "" : request.error().text;
 }
 
-TEST(ControlRequest, TakesWhatALinkMayBecome) {
+TEST(ControlRequest, AcceptsValidLinkSettings) {
   const auto request = parse_control_request(
       R"({"ask": "link", "link": "h1", "direction": "up", "loss": 0.5, "up": false})");
   ASSERT_TRUE(request) << request.error().text;

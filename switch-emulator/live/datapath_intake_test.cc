@@ -104,7 +104,7 @@ TEST_F(FloodTest, ManyPacketsOfLongMessagesInARowAreBulk) {
   EXPECT_FALSE(datapath->is_amid_bulk(now)) << "a few";
 }
 
-TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
+TEST_F(FloodTest, WaitsWhileOthersSend) {
   const std::uint32_t passed = flood_with(roce(0, address(1)));
   EXPECT_LE(passed, kAllowed);
   EXPECT_GE(passed, StrayBudget::kBurst);
@@ -112,13 +112,13 @@ TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, PassesWhileNobodyElseSends) {
+TEST_F(FloodTest, PassesWhileNoOtherHostSends) {
   others_send = false;
   EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
   EXPECT_EQ(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, IsNoneIfItIsAnswered) {
+TEST_F(FloodTest, DoesNotCountIfItIsAnswered) {
   std::uint32_t answered = 0;
   const std::uint32_t passed = flood_with(roce(0, address(1)), [&](std::uint32_t so_far) {
     if (so_far / 128 == answered / 128) return;
@@ -128,7 +128,7 @@ TEST_F(FloodTest, IsNoneIfItIsAnswered) {
   EXPECT_GT(passed, 10 * kAllowed);
 }
 
-TEST_F(FloodTest, IsOneThoughAnAccompliceAnswers) {
+TEST_F(FloodTest, CountsThoughAnAccompliceAnswers) {
   EXPECT_LE(flood_with(roce(0, address(1)),
                        [&](std::uint32_t) {
                          if (clients[3].tx.room() > 0) clients[3].put(roce(3, address(0)), 0);
@@ -136,7 +136,7 @@ TEST_F(FloodTest, IsOneThoughAnAccompliceAnswers) {
             kAllowed);
 }
 
-TEST_F(FloodTest, IsOneThoughAnsweredIfItsReceiverHasNoRoom) {
+TEST_F(FloodTest, CountsThoughAnsweredIfItsReceiverIsFull) {
   std::uint32_t sent = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     for (; clients[0].tx.room() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
@@ -149,14 +149,14 @@ TEST_F(FloodTest, IsOneThoughAnsweredIfItsReceiverHasNoRoom) {
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
+TEST_F(FloodTest, DoesNotCountIfItAnswersAReadRequest) {
   clients[1].put(roce(1, address(0), wire::Opcode::kRcReadRequest, 1 << 30), 0);
   datapath->poll(now);
   EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
 }
 
 // The switch drops them, because it has no permission for them.
-TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
+TEST_F(FloodTest, OfDroppedFramesWaitsToo) {
   Frame stray = roce(0, address(1));
   wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
   flood_with(stray);
@@ -165,7 +165,7 @@ TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
   EXPECT_LE(counter(port, "drop_malformed") + counter(port, "drop_spoofed_source"), kAllowed);
 }
 
-TEST_F(FloodTest, OfDescriptorsThatCantBeIsHeldBackToo) {
+TEST_F(FloodTest, OfImpossibleDescriptorsWaitsToo) {
   Frame bad = roce(0, address(1));
   bad.icrc_state = wire::Icrc::kNone;  // RoCE has one
   flood_with(bad);
@@ -217,7 +217,7 @@ TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
 
 // Registration is parsed, here and at its destination, which takes longer than forwarding. No
 // answer pays for it, whatever its destination.
-TEST_F(FloodTest, CountsWhatHasToBeRead) {
+TEST_F(FloodTest, CountsFramesThatMustBeParsed) {
   const std::vector<std::uint8_t> payload(1400);
   std::uint32_t passed = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round, now += std::chrono::microseconds(5)) {
@@ -237,7 +237,7 @@ TEST_F(FloodTest, CountsWhatHasToBeRead) {
   EXPECT_LE(passed, (kAllowed - AnsweredFrames::kPerAnswer) / 22 + 40);
 }
 
-TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
+TEST_F(FloodTest, DoesNotEvadeItsBudgetByAttachingAgain) {
   const Frame stray = roce(0, address(1));
   std::uint32_t passed = 0;
   for (int round = 0; round < 100; ++round, now += std::chrono::microseconds(100)) {
@@ -269,7 +269,7 @@ TEST_F(TurnTest, IsByBytes) {
 }
 
 // Frames under way of one host do not use up all memory.
-TEST_F(TurnTest, LeavesRoomUnderWay) {
+TEST_F(TurnTest, LeavesSpaceUnderWay) {
   net::LinkConfig link;
   link.delay = std::chrono::seconds(1);
   net::Topology topology = net::Topology::star(4);
@@ -288,7 +288,7 @@ TEST_F(TurnTest, LeavesRoomUnderWay) {
 }
 
 // A host that fills the queue before a slow link leaves space for others.
-TEST_F(TurnTest, LeavesRoomBeforeASlowLink) {
+TEST_F(TurnTest, LeavesSpaceBeforeASlowLink) {
   net::Topology topology = net::Topology::star(3);
   topology.hosts[2].down.rate.bits_per_second = 10'000'000;
   topology.hosts[2].down.queue_bytes = 64 << 10;
@@ -316,7 +316,7 @@ TEST_F(TurnTest, LeavesRoomBeforeASlowLink) {
   }
 }
 
-TEST_F(TurnTest, GivesRoomUnderWayBack) {
+TEST_F(TurnTest, ReturnsSpaceUnderWay) {
   net::LinkConfig link;
   link.delay = std::chrono::milliseconds(1);
   build(net::Topology::star(2, link));
@@ -333,7 +333,7 @@ TEST_F(TurnTest, GivesRoomUnderWayBack) {
 
 using DoorbellTest = DatapathTest;
 
-TEST_F(DoorbellTest, IsNotListenedToIfItRingsForNothing) {
+TEST_F(DoorbellTest, IsIgnoredIfItRingsWithoutFrames) {
   build(net::Topology::star(2));
   BareClient ringing = attach(0), other = attach(1);
   int heard = 0;
@@ -347,7 +347,7 @@ TEST_F(DoorbellTest, IsNotListenedToIfItRingsForNothing) {
   EXPECT_TRUE(other.take());
 }
 
-TEST_F(DoorbellTest, IsListenedToOnceAnotherClientHasIt) {
+TEST_F(DoorbellTest, IsNoLongerIgnoredOnceAnotherClientHasIt) {
   build(net::Topology::star(2));
   attach(0);
   while (datapath->wake(0)) datapath->poll(now);
@@ -358,7 +358,7 @@ TEST_F(DoorbellTest, IsListenedToOnceAnotherClientHasIt) {
   EXPECT_EQ(datapath->deadline(), wire::kNever) << "it is not looked at without being rung";
 }
 
-TEST_F(DoorbellTest, IsListenedToIfItRingsForEachFrame) {
+TEST_F(DoorbellTest, IsNotIgnoredIfItRingsForEachFrame) {
   build(net::Topology::star(2));
   BareClient ringing = attach(0), other = attach(1);
   for (int n = 0; n < 1000; ++n) {

@@ -116,7 +116,7 @@ class HostsBehindAnInterface : public DatapathTest {
 
 // Two hosts cooperate: one begins a turn that the other never acknowledges, and the other's packets
 // wait at the gate, in enough groups to fill the slots of hosts behind interfaces.
-TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) {
+TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates) {
   const fabric::PoolGeometry& geometry = datapath->pools().geometry();
   const std::uint32_t most_held = net::SwitchConfig().max_held;
   const std::uint32_t groups = geometry.slots_per_area / most_held;

@@ -103,7 +103,7 @@ class Queues : public DatapathTest {
   std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kPayload, 0x33);
 };
 
-TEST_F(Queues, DropWhatALossyLinkHasNoRoomFor) {
+TEST_F(Queues, DropFramesBeyondALossyLinksLimit) {
   net::Topology topology = narrowing(false);
   topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};
   build(topology);
@@ -123,7 +123,7 @@ TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
 }
 
 // The switch at the narrow link pauses its neighbour, and the neighbour pauses the host.
-TEST_F(Queues, PausesGoFromSwitchToSwitch) {
+TEST_F(Queues, PausesPropagateFromSwitchToSwitch) {
   build(narrowing(true, 2));
   EXPECT_EQ(stream(20us), all());
   EXPECT_GT(counted("spine0")["pauses_received"] + counted("leaf0")["pauses_received"], 0u);
@@ -133,7 +133,7 @@ TEST_F(Queues, PausesGoFromSwitchToSwitch) {
 }
 
 // A process that lost its core polls late: the events meanwhile happen at their own times.
-TEST_F(Queues, HoldThoughTheFabricLooksSeldom) {
+TEST_F(Queues, HoldThoughTheFabricPollsSeldom) {
   build(narrowing(true, 2));
   EXPECT_EQ(stream(7ms), all());
   EXPECT_EQ(counted()["drop_headroom"], 0u);
@@ -148,7 +148,7 @@ TEST_F(Queues, NeedTheirHeadroom) {
 }
 
 // A link without a rate has no queue, and a pause's quanta have no duration on it.
-TEST_F(Queues, IgnoreAPauseOfAHostWhoseLinkHasNoRate) {
+TEST_F(Queues, IgnoreAPauseOfAHostOnALinkWithoutARate) {
   net::Topology topology = narrowing(false);
   topology.hosts[0].up.rate = topology.hosts[0].down.rate = {};
   topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};

@@ -215,7 +215,7 @@ TEST_F(TwoUsersTest, NothingCrossesBehindTheLengthsOfAFrame) {
 
 // Feedback that the switch merges and generates, of groups and of sender groups, and its own
 // refusals.
-TEST_F(TwoUsersTest, NothingCrossesInWhatTheSwitchMakes) {
+TEST_F(TwoUsersTest, NothingCrossesInTheSwitchsOwnFrames) {
   const std::vector<std::uint8_t> secret(40, kSecret), payload(600, 2);
   take_everything();
   const wire::Psn first = wire::group_start_psn(kGroup, kEpoch);
@@ -270,7 +270,7 @@ wire::Frame data_packet(wire::Ecn ecn) {
   return frame;
 }
 
-TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
+TEST_F(DatapathTest, MarksCapableFramesWhileTheQueueIsLong) {
   net::Topology topology = net::Topology::star(2);
   topology.hosts[1].down.rate = wire::BitRate{1'000'000};
   const wire::Bytes size = data_packet(wire::Ecn::kEct0).size();
@@ -296,7 +296,7 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
 }
 
 // Beside programs that compute, the switch sleeps for some hundred microseconds at a time.
-TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchLooksSeldom) {
+TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchPollsSeldom) {
   net::Topology topology = net::Topology::star(2);
   const wire::BitRate rate{1'000'000'000};
   topology.hosts[0].up.rate = rate;

@@ -49,7 +49,7 @@ TEST(FabricView, HasSwitchesByFloorAndCablesByTheNameThatCutsThem) {
   EXPECT_TRUE(cable(view, "leaf0-spine0").at("host").is_null());
 }
 
-TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
+TEST(FabricView, ShowsRatesBetweenTwoSnapshots) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   before.seconds = 10;
   now.seconds = 12;
@@ -67,7 +67,7 @@ TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
 }
 
 // A restart, or counters that were reset: no rate is negative or huge.
-TEST(FabricView, SaysNoRateWhereThereIsNone) {
+TEST(FabricView, ShowsNoRateWithoutTraffic) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 1;
   port_to(before.status, "leaf0", "h0").rx.payload_bytes = 1000;
@@ -80,7 +80,7 @@ TEST(FabricView, SaysNoRateWhereThereIsNone) {
   EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 32000.0) << "of what is still there";
 }
 
-TEST(FabricView, NamesWhomAGroupWaitsFor) {
+TEST(FabricView, NamesLaggingMembers) {
   Snapshot now = leaf_spine();
   fabric::PathView& late = switch_called(now.status, "leaf1").groups[0].paths[1];
   late.lag = 12;
@@ -94,7 +94,7 @@ TEST(FabricView, NamesWhomAGroupWaitsFor) {
   EXPECT_THAT(group.at("behind").at("names"), ElementsAre("h1"));
 }
 
-TEST(FabricView, SumsCountersOverSwitchesAndSaysWhichAreDrops) {
+TEST(FabricView, SumsCountersOverSwitchesAndMarksDrops) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 2;
   for (SwitchStatus& one : now.status.switches) {

@@ -107,7 +107,7 @@ TEST(LiveGroup, CrossesTrunks) {
 }
 
 // c's link is slow, so leaf1 pauses the trunk, and leaf0 makes the group wait at a's port.
-TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
+TEST(LiveGroup, WaitsAtItsIngressWhileOneOfItsPortsIsPaused) {
   TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",
                               "link = { rate = '10Mbps' }"));
   LiveGroup group(fabric, 3);
@@ -142,7 +142,7 @@ TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
 }
 
 // A switch sees a cut host cable as it sees a cut trunk.
-TEST(LiveGroup, LearnsThatAMembersCableIsCut) {
+TEST(LiveGroup, NoticesACutMemberCable) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());

@@ -42,7 +42,7 @@ class HeldPayloadsTest : public testing::Test {
   const std::uint32_t slots_ = pools_.geometry().slots_per_area;
 };
 
-TEST_F(HeldPayloadsTest, LeaveHalfOfTheCommonSlotsWhicheverHostsAgree) {
+TEST_F(HeldPayloadsTest, LeaveHalfOfTheCommonSlotsWhicheverHostsCooperate) {
   EXPECT_NEAR(fill(0).size(), slots_ / 3, 1) << "two thirds of the half";
   const std::uint32_t left = slots_ / 2 - in_use();
   EXPECT_NEAR(fill(1).size(), left * 2 / 3, 1) << "two thirds of the rest";
@@ -57,7 +57,7 @@ TEST_F(HeldPayloadsTest, CountNothingThatWasReleased) {
   EXPECT_EQ(fill(0).size(), first.size());
 }
 
-TEST_F(HeldPayloadsTest, IncludeAnythingOfAHostsOwnArea) {
+TEST_F(HeldPayloadsTest, IncludeAllSlotsOfAHostsOwnArea) {
   fill(0);
   wire::Frame frame;
   frame.payload_len = 4;

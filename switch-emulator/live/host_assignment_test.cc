@@ -58,7 +58,7 @@ TEST_F(Assignment, FindsAHostByNameAddressAndIndexAndTheFirstFreeOne) {
   EXPECT_EQ(becomes(hello("")), "h1");
 }
 
-TEST_F(Assignment, SaysWhoHasAHostAndWhichThereAre) {
+TEST_F(Assignment, NamesAHostsHolderAndTheKnownHosts) {
   taken_ = {0};
   EXPECT_EQ(becomes(hello("h0")), "host h0 is held by pid 7");
   for (const char* stranger : {"h9", "#4", "#", "#1x", "10.0.0.9"}) {
@@ -66,7 +66,7 @@ TEST_F(Assignment, SaysWhoHasAHostAndWhichThereAre) {
   }
 }
 
-TEST_F(Assignment, GivesWhoWouldTakeAnyHostAnotherOneThanATakenOne) {
+TEST_F(Assignment, GivesAClientOfAnyHostAFreeOne) {
   taken_ = {0, 1};
   EXPECT_EQ(becomes(or_any("#0")), "h2");
   EXPECT_EQ(becomes(or_any("h3")), "h3");
@@ -90,14 +90,14 @@ TEST_F(Assignment, KeepsReservedHostsForTheirJob) {
 }
 
 // The number may have leaked: it is in the environment of the job's processes.
-TEST_F(Assignment, KeepsReservedHostsFromAnotherUserThatKnowsTheNumber) {
+TEST_F(Assignment, DeniesReservedHostsToAnotherUserThatKnowsTheNumber) {
   ASSERT_EQ(gets(free_ones(2), kJob), "h0,h1");
   EXPECT_THAT(becomes(hello("h1", kJob), kOtherUser), HasSubstr("is reserved by pid 42"));
   EXPECT_EQ(becomes(hello("h2", kJob), kOtherUser), "h2");
   EXPECT_EQ(becomes(hello("h1", kJob)), "h1");
 }
 
-TEST_F(Assignment, GivesTwoJobsDifferentHostsOrOneOfThemNothing) {
+TEST_F(Assignment, GivesTwoJobsDifferentHostsOrRefusesOne) {
   EXPECT_EQ(gets(free_ones(3), kJob), "h0,h1,h2");
   EXPECT_THAT(gets(free_ones(2), kOtherJob),
               HasSubstr("2 free hosts are wanted, and the fabric has 1 of 4"));
@@ -105,14 +105,14 @@ TEST_F(Assignment, GivesTwoJobsDifferentHostsOrOneOfThemNothing) {
   EXPECT_EQ(gets(free_ones(1), kOtherJob), "h3");
 }
 
-TEST_F(Assignment, ReservesAllThatIsFreeIfNoNumberIsSaid) {
+TEST_F(Assignment, ReservesAllFreeHostsWithoutANumber) {
   taken_ = {1};
   EXPECT_EQ(gets(free_ones(0), kJob), "h0,h2,h3");
   EXPECT_THAT(gets(free_ones(0), kOtherJob),
               HasSubstr("1 free host is wanted, and the fabric has 0 of 4"));
 }
 
-TEST_F(Assignment, ReservesHostsByNameInTheOrderAskedForOrNone) {
+TEST_F(Assignment, ReservesHostsByNameInTheRequestedOrderOrNone) {
   EXPECT_EQ(gets(named("h3,10.0.0.1"), kJob), "h3,h0");
   EXPECT_THAT(gets(named("h1,h3"), kOtherJob), HasSubstr("host h3 is reserved by pid 42"));
   EXPECT_THAT(gets(named("h1,h1"), kOtherJob), HasSubstr("host h1 is named twice"));
@@ -120,7 +120,7 @@ TEST_F(Assignment, ReservesHostsByNameInTheOrderAskedForOrNone) {
   EXPECT_EQ(assignment_.reserved_by(1), std::nullopt);
 }
 
-TEST_F(Assignment, LetsGoOfAReservationAtItsEnd) {
+TEST_F(Assignment, ReleasesAReservationAtItsEnd) {
   ASSERT_EQ(gets(free_ones(2), kJob), "h0,h1");
   ASSERT_EQ(gets(free_ones(1), kOtherJob), "h2");
   EXPECT_EQ(assignment_.reserved_by(0), kLauncher);

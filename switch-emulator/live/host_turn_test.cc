@@ -49,7 +49,7 @@ TEST(HostTurn, SavesNoCreditWhileTheHostIsQuiet) {
   EXPECT_EQ(take_all(turn, 64), HostTurn::kQuantum / HostTurn::kLeastCost);
 }
 
-TEST(HostTurn, LeavesARingThatWasEmptyForLongToItsDoorbell) {
+TEST(HostTurn, LeavesALongEmptyRingToItsDoorbell) {
   HostTurn turn;
   const auto looks_until_rest = [&] {
     std::uint32_t looks = 1;
@@ -73,7 +73,7 @@ TEST(HostTurn, DoesNotRestWhileItsLinkIsBusy) {
   EXPECT_EQ(turn.resume(), kNow);
 }
 
-TEST(HostTurn, IgnoresADoorbellThatRingsForNothing) {
+TEST(HostTurn, IgnoresADoorbellThatRingsWithoutFrames) {
   HostTurn turn;
   for (std::uint32_t ring = 0; ring < HostTurn::kMostIdleRings; ++ring) {
     ASSERT_TRUE(turn.on_ring(kNow));
@@ -96,7 +96,7 @@ TEST(HostTurn, ListensToADoorbellThatRingsForEachFrame) {
   }
 }
 
-TEST(HostTurn, WaitsAfterTooMuchThatNobodyAnswers) {
+TEST(HostTurn, WaitsAfterTooManyUnansweredFrames) {
   HostTurn turn;
   int taken = 0;
   while (taken < StrayBudget::kBurst) taken += take_all(turn, 64);

@@ -268,7 +268,7 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
 }
 
 // A member may break its own group only, and not by acknowledging unsent packets.
-TEST(HostileMember, IsNotBelievedWhenItAcknowledgesWhatWasNotSent) {
+TEST(HostileMember, IsIgnoredWhenItAcknowledgesUnsentPackets) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());

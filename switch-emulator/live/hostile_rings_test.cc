@@ -70,7 +70,7 @@ class HostileRings : public DatapathTest {
   }
 };
 
-TEST_F(HostileRings, EveryWordBesideEveryLegalActionHarmsNobodyElse) {
+TEST_F(HostileRings, EveryWordBesideEveryLegalActionHarmsNoOtherHost) {
   build(net::Topology::star(3));
   BareClient victim = attach(kVictim), bystander = attach(kBystander);
   std::mt19937 random(7);

@@ -102,7 +102,7 @@ class InterfacesTest : public DatapathTest {
   std::vector<std::string> warnings;
 };
 
-TEST_F(InterfacesTest, AttachAHostAgainWhoseInterfaceWasDeletedAndMadeAgain) {
+TEST_F(InterfacesTest, AttachAHostAgainWhenItsDeletedInterfaceIsBack) {
   net::Topology topology = one_host();
   topology.hosts[0].interface = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
@@ -132,7 +132,7 @@ class NoDescriptorsLeft {
   rlimit before_{};
 };
 
-TEST_F(InterfacesTest, AreNotGoneBecauseDescriptorsRanOut) {
+TEST_F(InterfacesTest, StayWhenDescriptorsRunOut) {
   configure();
   net::Topology topology = one_host();
   topology.one_armed = "port";
@@ -143,7 +143,7 @@ TEST_F(InterfacesTest, AreNotGoneBecauseDescriptorsRanOut) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST_F(InterfacesTest, SayWhyTheyAreNotOpenedAgainWhenDescriptorsRanOut) {
+TEST_F(InterfacesTest, ReportWhyTheyAreNotOpenedAgainWhenDescriptorsRunOut) {
   net::Topology topology = one_host();
   topology.hosts[0].interface = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
@@ -171,7 +171,7 @@ TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST_F(InterfacesTest, AreNothingToLookAtWhereThereAreNone) {
+TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
   ASSERT_NO_FATAL_FAILURE(open(one_host()));
   EXPECT_EQ(interfaces->deadline(), wire::kNever);
 }

@@ -41,7 +41,7 @@ net::LinkConfig link_at(wire::BitRate rate) {
   return link;
 }
 
-TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
+TEST(LiveFabric, RefusesLosslessLinksThatItCantGuarantee) {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};
   link.pfc.on = true;
@@ -53,7 +53,7 @@ TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
   EXPECT_THAT(refused.error().text, HasSubstr("host h1 is behind a network interface"));
 }
 
-TEST(LiveFabric, HasAsManyHostsAsItSays) {
+TEST(LiveFabric, HasTheAdvertisedNumberOfHosts) {
   TestFabric fabric(net::Topology::star(fabric::PoolGeometry::kMaxHosts));
   const auto first = fabric.attach("h0"), last = fabric.attach("h4095");
   send_packet(*first, {.to = last->identity().address, .payload_bytes = 4096, .fill = 7});
@@ -88,7 +88,7 @@ TEST(LiveFabric, CarriesFramesOfEverySizeBetweenTwoHosts) {
   }
 }
 
-TEST(LiveFabric, TellsAHostWhoItIs) {
+TEST(LiveFabric, TellsAHostItsIdentity) {
   TestFabric fabric(net::Topology::star(3, link_at({25'000'000'000})));
   const auto host = fabric.attach("h1");
   const fabric::HostIdentity& identity = host->identity();
@@ -172,7 +172,7 @@ TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
 }
 
 // Two jobs that start at the same moment get different hosts in any order.
-TEST(LiveFabric, GivesLaunchersThatAskAtOnceDifferentHosts) {
+TEST(LiveFabric, GivesSimultaneousLaunchersDifferentHosts) {
   constexpr int kLaunchers = 8, kEach = 4;
   TestFabric fabric(net::Topology::star(kLaunchers * kEach));
   std::vector<std::string> names(kLaunchers);
@@ -271,7 +271,7 @@ TEST(LiveFabric, FreesThePortOfAProcessThatDiedEvenIfItsChildKeepsTheSocket) {
   close(gone[0]);
 }
 
-TEST(LiveFabric, KillsAClientOfItsOwnAndNobodyElse) {
+TEST(LiveFabric, KillsOnlyItsOwnClient) {
   TestFabric fabric(net::Topology::star(2));
   const auto kill_at = [&](const char* host, pid_t pid) {
     const auto answer = ask(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
@@ -298,7 +298,7 @@ TEST(LiveFabric, KillsAClientOfItsOwnAndNobodyElse) {
   close(attached[1]);
 }
 
-TEST(LiveFabric, DeliversWhatAClientSentBeforeItEndedAndGivesTheNextACleanPort) {
+TEST(LiveFabric, DeliversTheFramesOfAClientThatHasEndedAndGivesTheNextACleanPort) {
   TestFabric fabric(net::Topology::star(2));
   const auto h1 = fabric.attach("h1");
   for (int generation = 0; generation < 5; ++generation) {
@@ -374,7 +374,7 @@ TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
   EXPECT_NO_THROW(fabric.attach("h0"));
 }
 
-TEST(LiveFabric, TellsAnotherProtocolVersionWhatItSpeaks) {
+TEST(LiveFabric, TellsAnotherProtocolVersionItsOwn) {
   TestFabric fabric(net::Topology::star(1));
   const fabric::UniqueFd socket = connect_to(fabric.socket());
   ASSERT_TRUE(fabric::send_message(socket.get(), encode(fabric::Hello{.version = 7, .host = ""})));
@@ -384,7 +384,7 @@ TEST(LiveFabric, TellsAnotherProtocolVersionWhatItSpeaks) {
   EXPECT_EQ(welcome->version, fabric::kHandshakeVersion);
 }
 
-TEST(LiveFabric, SurvivesClientsThatSayNothingOrNonsense) {
+TEST(LiveFabric, SurvivesClientsThatSendNothingOrNonsense) {
   TestFabric fabric(net::Topology::star(1));
   std::vector<fabric::UniqueFd> silent;
   for (int n = 0; n < 200; ++n) silent.push_back(connect_to(fabric.socket()));
@@ -414,7 +414,7 @@ TEST(LiveFabric, CountsWhatEachPortCarried) {
   EXPECT_EQ(port_of(status, 1).client_pid, getpid());
 }
 
-TEST(LiveFabric, ChecksTheIcrcOfWhatItActsOnAndLeavesPayloadsToTheReceiver) {
+TEST(LiveFabric, ChecksTheIcrcOfPacketsItActsOnAndLeavesPayloadsToTheReceiver) {
   net::Topology topology = net::Topology::star(2);
   topology.icrc_always = true;
   TestFabric fabric(topology);

@@ -73,7 +73,7 @@ TEST(LiveLink, KeepsToItsRateAndLosesNothingWithoutFaults) {
   EXPECT_EQ(port_of(fabric.status(), 0).in.dropped_queue_full, 0u);
 }
 
-TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
+TEST(LiveLink, CountsEveryFrameThatItLosesOrDuplicates) {
   net::LinkConfig link;
   link.loss = 0.2;
   link.duplicate = 0.1;
@@ -110,7 +110,7 @@ TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
 
 // The ICRC detects a flipped bit, even if none had been computed: it is then computed over the
 // intact bytes.
-TEST(LiveLink, DeliversNoDamagedFrameAsAGoodOne) {
+TEST(LiveLink, NeverDeliversADamagedFrameAsIntact) {
   net::LinkConfig link;
   link.corrupt = 0.3;
   TestFabric fabric(net::Topology::star(2, link));
@@ -125,7 +125,7 @@ TEST(LiveLink, DeliversNoDamagedFrameAsAGoodOne) {
   EXPECT_TRUE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
 }
 
-TEST(LiveLink, IsCutMendedAndMadeWorseAtRunTime) {
+TEST(LiveLink, IsCutRepairedAndImpairedAtRunTime) {
   TestFabric fabric(net::Topology::star(2));
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   const auto send_one = [&] {
@@ -152,7 +152,7 @@ TEST(LiveLink, IsCutMendedAndMadeWorseAtRunTime) {
   EXPECT_EQ(port_of(status, 1).out.dropped_loss, 1u);
 }
 
-TEST(Control, AnswersStatusAndForgetsCountersOnRequest) {
+TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
   TestFabric fabric(net::Topology::star(2));
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   wire::Frame frame;
@@ -172,7 +172,7 @@ TEST(Control, AnswersStatusAndForgetsCountersOnRequest) {
   EXPECT_EQ(port_of(status(), 0).rx.frames, 1u);
 }
 
-TEST(Control, RefusesWhatItDoesNotKnowAndSaysWhatItDoes) {
+TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
   TestFabric fabric(net::Topology::star(2));
   const auto error = [&](const nlohmann::json& request) {
     const auto answer = ask(fabric.socket(), request);

@@ -155,7 +155,7 @@ TEST_F(Trunks, ThatAreCutOneWayAreDownForBothEnds) {
   EXPECT_GT(trunk(1, "s0").tx.frames, 0u);
 }
 
-TEST_F(Trunks, LoseFramesInTheDirectionAskedFor) {
+TEST_F(Trunks, LoseFramesInTheRequestedDirection) {
   ASSERT_EQ(set({{"link", "s1-s0#2"}, {"direction", "to-s1"}, {"loss", 1}}), "");
   EXPECT_LT(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
@@ -169,7 +169,7 @@ class TrunksWithHellos : public Trunks {
   TrunksWithHellos() : Trunks(std::chrono::milliseconds(5)) {}
 };
 
-TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
+TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilHellosArriveAgain) {
   ASSERT_EQ(set({{"link", "s0-s1"}, {"direction", "to-s1"}, {"loss", 1}}), "");
   const auto are_dark = [](bool dark) {
     return [dark](const FabricStatus& status) {
@@ -188,7 +188,7 @@ TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
   EXPECT_TRUE(are_dark(false)(fabric_.status_when(are_dark(false))));
 }
 
-TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheNamesThereAre) {
+TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheKnownNames) {
   EXPECT_THAT(set({{"link", "s0"}, {"up", false}}),
               HasSubstr("'s0' is a switch: its trunks are s0-s1, s0-s1#2"));
   EXPECT_THAT(set({{"link", "s0-s1#3"}, {"up", false}}),
@@ -200,7 +200,7 @@ TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheNamesThereAre) {
 }
 
 // A name made of two names can be ambiguous.
-TEST(TrunkNames, ThatFitTwoTrunksAreAskedForFromTheOtherEnd) {
+TEST(TrunkNames, ThatFitTwoTrunksMustComeFromTheOtherEnd) {
   TestFabric fabric(*net::Topology::from_toml(R"(
     [[switch]]
     name = "a"

@@ -121,14 +121,14 @@ TEST_F(CaptureTest, IsRoceToWireshark) {
   EXPECT_EQ(fields, "4\t4711\t10.0.0.1\t10.0.0.2\t\n");
 }
 
-TEST(PcapTap, SaysWhyItCantWrite) {
+TEST(PcapTap, ReportsWhyItCantWrite) {
   const auto tap = PcapTap::create("/no/such/directory/h0.pcap");
   ASSERT_FALSE(tap);
   EXPECT_THAT(tap.error().text, testing::HasSubstr("/no/such/directory/h0.pcap"));
 }
 
 // A file with a size limit stands in for a full disk: the kernel writes as much as fits.
-TEST_F(CaptureTest, EndsBehindAWholeFrameAndSaysSoWhereTheDiskIsFull) {
+TEST_F(CaptureTest, EndsBehindAWholeFrameWithAWarningWhenTheDiskIsFull) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/h0.pcap";
   const auto before = std::signal(SIGXFSZ, SIG_IGN);

@@ -64,7 +64,7 @@ std::multimap<std::string, std::uint64_t> values_of(const FabricStatus& status) 
   return values;
 }
 
-TEST(Readings, HaveNamesOfTheirOwnAndAHelp) {
+TEST(Readings, HaveUniqueNamesAndHelpTexts) {
   std::set<std::string_view> names;
   for (const ReadingInfo* reading : all_readings()) {
     EXPECT_TRUE(names.insert(reading->full_name).second) << reading->full_name;
@@ -126,7 +126,7 @@ TEST(Readings, OfCountersCountSinceTheBaselineAndGaugesStay) {
 }
 
 // A group that was registered again under the same epoch counts from 0.
-TEST(Readings, ThatBeganAgainAreNotNegative) {
+TEST(Readings, ThatRestartedAreNotNegative) {
   FabricStatus now = with_all_readings(1);
   subtract(now, with_all_readings(3));
   EXPECT_EQ(values_of(now), values_of(with_all_readings(1)));

@@ -158,7 +158,7 @@ TEST(Reception, RestsAfterItsWork) {
   EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
 
-TEST(Reception, KeepsLittleForWhoDoesNotRead) {
+TEST(Reception, KeepsFewAnswersForPeersThatDoNotRead) {
   TestFabric fabric(net::Topology::star(256));
   const long before = resident_kib();
   std::vector<UniqueFd> deaf;
@@ -178,7 +178,7 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
   EXPECT_GE(gone, 40 - static_cast<long>(ControlServer::kMaxOfOneUser));
 }
 
-TEST(Reception, AnswersTheSameQuestionAsOftenAsItIsAsked) {
+TEST(Reception, AnswersEachRepeatedRequest) {
   TestFabric fabric(net::Topology::star(2));
   const UniqueFd asker = connect_control(fabric);
   Answers answers(asker.get());
@@ -191,7 +191,7 @@ TEST(Reception, AnswersTheSameQuestionAsOftenAsItIsAsked) {
   EXPECT_EQ(answers.count(), 1000u);
 }
 
-TEST(Reception, TellsAStrangerWhenHeConnects) {
+TEST(Reception, RefusesAStrangerWhenItConnects) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {"root"};
@@ -216,7 +216,7 @@ auto as_stranger(Body&& body) {
   return result;
 }
 
-TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
+TEST(Reception, DisconnectsUsersThatAReloadRevokes) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {std::to_string(kStranger)};
@@ -272,7 +272,7 @@ TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
   }
 }
 
-TEST(Reception, SendsTheSilentAway) {
+TEST(Reception, DisconnectsSilentPeers) {
   LiveOptions options;
   options.patience = std::chrono::milliseconds(50);
   TestFabric fabric(net::Topology::star(1), options);
@@ -282,7 +282,7 @@ TEST(Reception, SendsTheSilentAway) {
   EXPECT_EQ(welcome->status, WelcomeStatus::kAgain);
 }
 
-TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
+TEST(Reception, DisconnectsTheLongestSilentPeerWhenOthersNeedThePlace) {
   TestFabric fabric(net::Topology::star(1));
   std::vector<UniqueFd> silent;
   for (std::size_t n = 0; n < AttachServer::kMaxVisitors + 1; ++n) {
@@ -296,7 +296,7 @@ TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
 }
 
 // In its own process, because it uses up all descriptors.
-TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
+TEST(Reception, TellsAPeerThatDescriptorsHaveRunOut) {
   EXPECT_EQ(
       in_child([] {
         TestFabric fabric(net::Topology::star(4));
@@ -340,7 +340,7 @@ TEST(DescriptorLimit, IsRaisedAsFarAsItMayBe) {
 
 // The last process to close a descriptor from a peer waits for it, if it is a TCP connection that
 // lingers.
-TEST(Reception, IsNotKeptByDescriptorsThatLinger) {
+TEST(Reception, IsNotBlockedByLingeringDescriptors) {
   TestFabric fabric(net::Topology::star(1));
   Lingering connection;
   const UniqueFd hostile = connect_to(fabric.socket());

@@ -62,7 +62,7 @@ class ReportingTest : public testing::Test {
   Reporting::SwitchSource source;
 };
 
-TEST_F(ReportingTest, CopiesWhatEachObjectOfAPortHasCounted) {
+TEST_F(ReportingTest, CopiesTheCountersOfEachObjectOfAPort) {
   build(net::Topology::star(2));
   fabric::FlushList list;
   HeldPort held(list);

@@ -112,7 +112,7 @@ TEST(WaitedFor, IsTheHostFurthestBehind) {
   EXPECT_EQ(late.packets, 12u);
 }
 
-TEST(WaitedFor, IsNobodyOnceAllHaveAcknowledged) {
+TEST(WaitedFor, IsNoHostOnceAllHaveAcknowledged) {
   FabricStatus status = one_switch();
   status.switches[0].groups[0].paths[2].lag = 0;
   EXPECT_THAT(waited_for(status, kGroup).names, IsEmpty());
@@ -131,7 +131,7 @@ TEST(WaitedFor, FollowsATrunkToTheHostBehindIt) {
   EXPECT_EQ(late.packets, 20u);
 }
 
-TEST(WaitedFor, IsTheTrunkIfNobodyBehindItIsLate) {
+TEST(WaitedFor, IsTheTrunkIfNoHostBehindItIsLate) {
   EXPECT_THAT(waited_for(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
 }
 
@@ -173,7 +173,7 @@ TEST(StatusText, ShowsWhichNotificationsTheSourceHears) {
   EXPECT_THAT(text, HasSubstr("12  receiver, worst path\n"));
 }
 
-TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
+TEST(StatusText, ShowsTheTreeOfAGroupAndLaggingMembers) {
   EXPECT_EQ(
       to_text(one_switch(), View::kGroups, false),
       "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
@@ -187,7 +187,7 @@ TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
       "  └─ h2  0x000013  0x000058   12  receiver\n");
 }
 
-TEST(StatusText, SaysInALineWhoWaitsForWhom) {
+TEST(StatusText, ShowsSourceLaggingMembersAndNextSourceInALine) {
   FabricStatus status = two_switches(20, 12);
   const std::string line = "198.18.0.1  source h0; waiting for h2 (20 packets)";
   EXPECT_EQ(waiting_lines(status), line + "\n");
@@ -206,7 +206,7 @@ TEST(StatusText, NestsTheSwitchesOfATreeUnderTheSource) {
                               "     └─ h2  0x000013  0x000058   12  receiver\n"));
 }
 
-TEST(StatusText, SaysSoIfThereAreNoGroups) {
+TEST(StatusText, ReportsThatThereAreNoGroups) {
   FabricStatus status = one_switch();
   status.switches[0].groups.clear();
   EXPECT_EQ(to_text(status, View::kGroups, false), "no groups\n");
@@ -226,7 +226,7 @@ TEST(StatusText, ShowsPorts) {
             "        0           0     4\n");
 }
 
-TEST(StatusText, ShowsForWhomAFreeHostIsKept) {
+TEST(StatusText, ShowsTheHolderOfAReservation) {
   FabricStatus status = one_switch();
   std::vector<PortStatus>& ports = status.switches[0].ports;
   for (PortStatus& each : ports) each.reserved = true;
@@ -253,7 +253,7 @@ TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
   EXPECT_THAT(text, HasSubstr("10.0.0.3  cut  "));
 }
 
-TEST(StatusText, SaysSoIfNothingWasCounted) {
+TEST(StatusText, ReportsThatAllCountersAreZero) {
   FabricStatus status;
   status.switches.resize(1);
   status.switches[0].name = "s0";
@@ -301,7 +301,7 @@ TEST(StatusJson, ReadsBackWhatItWrites) {
   }
 }
 
-TEST(StatusJson, SaysWhoIsWaitedFor) {
+TEST(StatusJson, NamesLaggingMembersOfEachGroup) {
   const nlohmann::json written = to_json(one_switch());
   EXPECT_EQ(written["switches"][0]["groups"][0]["waiting_for"],
             nlohmann::json({{"names", {"h2"}}, {"packets", 12}}));

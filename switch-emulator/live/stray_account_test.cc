@@ -43,14 +43,14 @@ int frames_until_held(StrayAccount& account, const wire::Frame& frame) {
   return 0;
 }
 
-TEST(StrayAccount, HoldsAHostThatNobodyAnswersBesideOthers) {
+TEST(StrayAccount, MakesAHostWithoutAnswersWaitBesideOthers) {
   StrayAccount account;
   const int sent = frames_until_held(account, roce(kHost, kPeer));
   EXPECT_GT(sent, StrayBudget::kBurst);
   EXPECT_LE(sent, StrayBudget::kBurst + static_cast<int>(AnsweredFrames::kPerAnswer) + 1);
 }
 
-TEST(StrayAccount, ForgivesAHostThatIsAlone) {
+TEST(StrayAccount, ForgetsTheExcessOfAHostThatIsAlone) {
   StrayAccount account;
   for (int sent = 0; sent < 100'000; ++sent) account.take(roce(kHost, kPeer));
   EXPECT_EQ(account.settle(kNow, 0, false), std::nullopt);
@@ -58,7 +58,7 @@ TEST(StrayAccount, ForgivesAHostThatIsAlone) {
   EXPECT_LT(account.settle(kNow, 0, true).value(), kNow + 10ms) << "not the second for all those";
 }
 
-TEST(StrayAccount, AnAnswerPaysForFramesToWhomItCameFrom) {
+TEST(StrayAccount, AnAnswerPaysForFramesToItsSender) {
   StrayAccount account;
   const auto exhaust = [&](wire::Ipv4 peer) {
     while (!account.take(roce(kHost, peer))) {

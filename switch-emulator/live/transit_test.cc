@@ -61,7 +61,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
   std::vector<std::vector<std::uint8_t>> payloads_;
 };
 
-TEST_F(TransitTest, BringsAFrameAtOnceWhereNothingDelaysIt) {
+TEST_F(TransitTest, DeliversAFrameAtOnceWithoutADelay) {
   send(add({}));
   EXPECT_EQ(arrived_, std::vector{kStart});
   EXPECT_EQ(in_use(), 0u);
@@ -83,7 +83,7 @@ TEST_F(TransitTest, KeepsAPayloadUntilItsFrameHasArrived) {
   EXPECT_EQ(in_use(), 0u);
 }
 
-TEST_F(TransitTest, CopiesWhatIsDamagedAndLeavesTheOriginalAlone) {
+TEST_F(TransitTest, CopiesDamagedFramesAndLeavesTheOriginalAlone) {
   net::LinkConfig damaging;
   damaging.corrupt = 1;
   const std::uint32_t link = add(damaging);
@@ -97,7 +97,7 @@ TEST_F(TransitTest, CopiesWhatIsDamagedAndLeavesTheOriginalAlone) {
   EXPECT_EQ(in_use(), 0u);
 }
 
-TEST_F(TransitTest, LeavesOthersRoomUnderWay) {
+TEST_F(TransitTest, LeavesOthersSpaceUnderWay) {
   net::LinkConfig far;
   far.delay = 1s;
   const std::uint32_t link = add(far);

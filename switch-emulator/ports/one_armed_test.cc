@@ -180,7 +180,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
   wire::Instant now{std::chrono::hours(1)};
 };
 
-TEST_P(OneArmedTest, TellsHostsApartBySourceAddress) {
+TEST_P(OneArmedTest, DistinguishesHostsBySourceAddress) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -208,7 +208,7 @@ TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
   EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
 }
 
-TEST_P(OneArmedTest, BindsAHostToNoMacAddressWhereAnyWillDo) {
+TEST_P(OneArmedTest, BindsAHostToNoMacAddressIfAnyIsAllowed) {
   OneArmedPort& first = add(kFirst, {}, true);
   open();
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
@@ -228,7 +228,7 @@ TEST_P(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
   EXPECT_EQ(far.counters()[PortCounter::kDropWrongMac], 2u);
 }
 
-TEST_P(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
+TEST_P(OneArmedTest, IgnoresFramesForNoGroupOrForAnotherMachine) {
   OneArmedPort& first = add(kFirst);
   open();
   bring({data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness),
@@ -258,7 +258,7 @@ TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
 }
 
 // A payload stays in place until every copy has left, even if its other references are gone.
-TEST_P(OneArmedTest, SendsCopiesOfAPayloadThatNobodyElseHoldsAnyMore) {
+TEST_P(OneArmedTest, SendsCopiesOfAPayloadWithoutOtherReferences) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -295,7 +295,7 @@ TEST_P(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
   EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(kSpareMac.octets));
 }
 
-TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
+TEST_P(OneArmedTest, MakesTheKernelResolveAnUnknownHost) {
   OneArmedPort& silent = add(kSilent);
   open();
   const auto bytes = data_frame({}, {}, kGroup, kSilent);
@@ -312,7 +312,7 @@ TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
   EXPECT_TRUE(known);
 }
 
-TEST_P(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
+TEST_P(OneArmedTest, LeavesSpaceToOthersWhenOneHostFloods) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();

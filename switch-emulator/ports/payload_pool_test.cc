@@ -144,7 +144,7 @@ std::size_t mapped_pools() {
   return count;
 }
 
-TEST(PayloadPools, FreeAPoolWhenItsClientsHaveLeftAndNothingOfItIsHeld) {
+TEST(PayloadPools, FreeAPoolWithoutClientsAndHeldPayloads) {
   PayloadPools pools(kGeometry);
   const std::uint32_t pool = *pools.pool_for(1000);
   ASSERT_EQ(*pools.pool_for(1000), pool);
@@ -214,7 +214,7 @@ TEST(PoolGeometry, HasRoomForEveryNumberOfHostsThatAFabricMayHave) {
   }
 }
 
-TEST(PayloadPools, KeepWhatIsNobodysFromAllUsers) {
+TEST(PayloadPools, HidePayloadsOfNoUserFromAllUsers) {
   PayloadPools pools(kGeometry);
   const std::uint32_t user = *pools.pool_for(1000);
   const std::vector<std::uint8_t> payload(1000, 0x5A);

@@ -148,7 +148,7 @@ TEST(Ring, GoesOnWhereItsIndicesWrap) {
   }
 }
 
-RC_GTEST_PROP(Ring, BelievesNoImpossibleConsumer, (std::uint32_t lie)) {
+RC_GTEST_PROP(Ring, RefusesAnImpossibleConsumer, (std::uint32_t lie)) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
   RingProducer<Entry> producer(shared->view(), start);
@@ -164,7 +164,7 @@ RC_GTEST_PROP(Ring, BelievesNoImpossibleConsumer, (std::uint32_t lie)) {
   if (lie > 3) RC_ASSERT(producer.room() == 0u);
 }
 
-RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
+RC_GTEST_PROP(Ring, RefusesAnImpossibleProducer, (std::uint32_t lie)) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
   RingConsumer<Entry> consumer(shared->view(), start);
@@ -176,7 +176,7 @@ RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
   if (!possible) RC_ASSERT(consumer.available() == 0u);
 }
 
-TEST(Ring, BelievesNoIndexThatRunsBackwards) {
+TEST(Ring, RefusesAnIndexThatRunsBackwards) {
   auto shared = std::make_unique<Shared>();
   RingProducer<Entry> producer(shared->view());
   for (int n = 0; n < 4; ++n) producer.advance();
@@ -268,7 +268,7 @@ TEST(Ring, LosesNothingAndNoWakeUpBetweenTwoProcesses) {
   munmap(memory, sizeof(Shared));
 }
 
-TEST(WakeFlag, TellsEachRequestOnceAndKeepsOtherReasons) {
+TEST(WakeFlag, ReportsEachRequestOnceAndKeepsOtherReasons) {
   struct {
     WakeFlag flag;
   } shared{};

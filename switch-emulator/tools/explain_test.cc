@@ -68,7 +68,7 @@ TEST(Explain, GathersTheRanksOfAJobByCommunicatorAndPath) {
   EXPECT_EQ(world.paths[1].reporting, 2u);
 }
 
-TEST(Explain, ShowsWhichWayServesWhichSizesAndWhatEachTakes) {
+TEST(Explain, ShowsTheWayAndTheTimeOfEachSize) {
   reports::ChoiceRecord choice;
   choice.ranks = 4;
   choice.choice = {0, 3, 410'250, 62'000};
@@ -87,7 +87,7 @@ TEST(Explain, ShowsWhichWayServesWhichSizesAndWhatEachTakes) {
   EXPECT_EQ(written[0]["multicast_us"], 410.25);
 }
 
-TEST(Explain, ShowsRunningJobsFirstAndSaysWhy) {
+TEST(Explain, ShowsRunningJobsFirstWithReasons) {
   const auto jobs =
       explain({report(1, "a", false, {record("w", 0, "eager lane", "multicast", 1)}),
                report(2, "", true, {record("w", 0, "open mpi", "one node only", 7)})});
@@ -120,7 +120,7 @@ TEST(Explain, ShowsTheJobThatEndedLastBeforeEarlierOnes) {
   EXPECT_EQ(jobs[1].job, "b");
 }
 
-TEST(Explain, TakesTwoProcessesOfOneNumberForTwoJobs) {
+TEST(Explain, TreatsTwoProcessesWithOnePidAsTwoJobs) {
   FoundReport before = report(7, "", false, {}), now = report(7, "", true, {});
   before.name = "7-0.calls";
   now.name = "7-1.calls";
@@ -131,7 +131,7 @@ TEST(Explain, TakesTwoProcessesOfOneNumberForTwoJobs) {
   EXPECT_EQ(jobs[1].job, "pid 7");
 }
 
-TEST(Explain, SaysHowManyCallsAreInNoRow) {
+TEST(Explain, CountsCallsWithoutARow) {
   FoundReport full = report(1, "a", true, {record("w", 0, "open mpi", "one node only", 7)});
   EXPECT_THAT(to_text(explain({full}), false), Not(HasSubstr("in no row")));
   full.report.header.uncounted = 12;
@@ -140,7 +140,7 @@ TEST(Explain, SaysHowManyCallsAreInNoRow) {
   EXPECT_EQ(to_json(jobs)["jobs"][0]["uncounted"], 24);
 }
 
-TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
+TEST(Explain, ShowsDevicesWithReasons) {
   FoundReport other = report(3, "a", true, {}), none = report(4, "a", true, {});
   reports::put_text(other.report.header.device, "mlx5_1, nearest: at NUMA node 1");
   reports::put_text(none.report.header.device, "");
@@ -154,7 +154,7 @@ TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
   EXPECT_EQ(written[0]["device"], "mlx5_0, the only one");
 }
 
-TEST(Explain, NoTextOfAReportCommandsTheTerminal) {
+TEST(Explain, NoTextOfAReportControlsTheTerminal) {
   FoundReport hostile = report(1, "j\x1b[2J", true, {record("c\x1b]0;", 0, "p\n", "\xC2\x9B", 7)});
   reports::put_text(hostile.report.header.program, "\x1b[31mprog");
   reports::put_text(hostile.report.header.device, "\x1b[5m");
@@ -224,7 +224,7 @@ TEST_F(ReportFiles, ThatHoldAnythingAreReadOrSkipped) {
   EXPECT_NO_THROW(live::json_text(to_json(jobs)));
 }
 
-TEST(Explain, SaysWhatToDoWhereThereIsNoDirectory) {
+TEST(Explain, NamesTheRemedyForAMissingDirectory) {
   const auto none = read_reports("/nonexistent/reports");
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));

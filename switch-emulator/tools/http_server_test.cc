@@ -73,7 +73,7 @@ std::string receive_all(int fd) {
   return all;
 }
 
-TEST(HttpServer, GivesUpAReaderThatDoesNotRead) {
+TEST(HttpServer, DisconnectsAReaderThatDoesNotRead) {
   std::promise<void> given_up;
   const Served server([&](httplib::Server& http) {
     http.Get("/endless", [&](const httplib::Request&, httplib::Response& response) {
@@ -90,7 +90,7 @@ TEST(HttpServer, GivesUpAReaderThatDoesNotRead) {
 }
 
 // The library accepts a body in chunks of any length.
-TEST(HttpServer, TakesNoBodyWithoutEnd) {
+TEST(HttpServer, RefusesABodyWithoutEnd) {
   std::atomic<int> taken{0};
   const Served server(
       [&](httplib::Server& http) {

@@ -60,7 +60,7 @@ std::size_t row_with(const std::vector<std::string>& frame, const std::string& t
   return frame.size();
 }
 
-TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
+TEST(Top, ShowsRatesLaggingMembersAndDrops) {
   const auto frame = top_frame(
       view_of({cable("h0", 1e9, 0), cable("h1", 0, 1e9)}, {group("198.18.0.1", 1e9, 3)}), {});
   EXPECT_THAT(frame[0], AllOf(HasSubstr("1:02:05"), HasSubstr("2 of 2 hosts"),
@@ -74,7 +74,7 @@ TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
   EXPECT_EQ(frame[1], "") << "data flows: nobody is waited for in vain";
 }
 
-TEST(Top, NamesWhomEverybodyWaitsForWhenNothingMoves) {
+TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
   const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {group("198.18.0.1", 0, 3)}), {});
   EXPECT_THAT(
       frame[1],
@@ -105,7 +105,7 @@ TEST(Top, FitsTheScreen) {
   EXPECT_THAT(frame[row_with(frame, "more")], HasSubstr("and "));
 }
 
-TEST(Top, ShowsEveryReadingWhereThereIsRoom) {
+TEST(Top, ShowsEveryReadingThatFits) {
   json view = view_of({cable("h0", 1e9, 0)}, {});
   json& readings = view.at("counters") = json::array();
   for (const live::ReadingInfo* each : live::all_readings()) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
+TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -36,7 +36,7 @@ TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
 }
 
-TEST(SenderGroups, TheAliasMayBeTakenOutBehindAnySwitch) {
+TEST(SenderGroups, TheAliasMayBeEvictedBehindAnySwitch) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
@@ -69,7 +69,7 @@ TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
 }
 
-TEST(SenderGroups, NobodyInstallsInAnothersName) {
+TEST(SenderGroups, NoHostInstallsInAnothersName) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
   group.speak(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
@@ -77,7 +77,7 @@ TEST(SenderGroups, NobodyInstallsInAnothersName) {
   EXPECT_TRUE(net->sw(0).sender_groups().empty());
 }
 
-TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
+TEST(SenderGroups, InvalidInstallsAreRefusedWithAReason) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 1; });
   TestSender group(*net, 0, {1, 2});
   const auto refused = [&](const TestSender& sender) {
@@ -102,7 +102,7 @@ TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
 }
 
 // Feedback would be ambiguous: acknowledgements of one would count for the other.
-TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
+TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWithAnyAliases) {
   auto net = make_star(4, false);
   TestSender first(*net, 0, {1, 3}), second(*net, 0, {2, 3});
   second.instance = 8;
@@ -139,7 +139,7 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
   EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
 }
 
-TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
+TEST(SenderGroups, SwitchesWithoutSenderGroupsRefuseThem) {
   auto net = make_leaf_spine(net::SenderGroups::kOff);
   TestSender group(*net, 0, {3});
   group.install();
@@ -148,7 +148,7 @@ TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
             wire::MrpReject::kNoSenderGroups);
 }
 
-TEST(SenderGroups, WhereThereAreNoneEveryNumberIsAQueuePairs) {
+TEST(SenderGroups, WithSenderGroupsOffEveryNumberIsAQueuePairs) {
   auto net =
       make_star(2, false, [](SwitchConfig& c) { c.sender_groups = net::SenderGroups::kOff; });
   TestSender unicast(*net, 0, {1});
@@ -168,7 +168,7 @@ TEST(SenderGroups, ARemovedGroupLeavesNothing) {
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
 }
 
-TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd) {
+TEST(SenderGroups, AnUnreachableReceiverKeepsNoRemoveFromTheOthers) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {1, 3, 4, 6});
   group.set_up();
@@ -184,7 +184,7 @@ TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd
 
 // Two receivers at leaf 1 make it branch. When one is evicted, the spine sends to the other
 // directly, and leaf 1 gets no more messages of the group.
-TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
+TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereEvicted) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     for (const std::size_t out : {3, 4}) {
       auto net = make_leaf_spine(how);
@@ -203,7 +203,7 @@ TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
   }
 }
 
-TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
+TEST(SenderGroups, ARemoveInTheSendersNameTakesNoFormerPath) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {6, 3, 4});
   group.set_up();
@@ -221,7 +221,7 @@ TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
   }
 }
 
-TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
+TEST(SenderGroups, AGroupWithoutASenderIsRemovedAtItsReceivers) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
   group.set_up();
@@ -232,7 +232,7 @@ TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
-TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
+TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
   group.set_up();
@@ -261,7 +261,7 @@ TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
 
-TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
+TEST(SenderGroups, AChangedRouteRebuildsItsGroups) {
   auto net = make_leaf_spine();
   TestSender touched(*net, 0, {3, 4, 6}), apart(*net, 1, {2});
   apart.virtual_qpn = Qpn(0xC00077);
@@ -280,7 +280,7 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
 
 // The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs over it.
 // Host 3 is reached by spine 4.
-TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
+TEST(SenderGroups, WithoutHellosADeadPathEvictsNoReceiver) {
   auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
                              [](SwitchConfig& c) { c.hello = Duration(0); });
   TestSender group(*net, 0, {3, 6});
@@ -300,7 +300,7 @@ TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
 
 // Spine 3 has got no message since its trunk to the sender's leaf went dark, and sends REMOVE to
 // those behind it.
-TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
+TEST(SenderGroups, ARemoveOfAnOldPathEndsNothingWhereTheSenderUsesANewOne) {
   for (const bool alias_leaves : {false, true}) {
     auto net =
         make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });

@@ -40,7 +40,7 @@ class SenderRepeats : public testing::Test {
   void SetUp() override { group.set_up(); }
 };
 
-TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
+TEST_F(SenderRepeats, AreRequestedAgainForTheSlowestToo) {
   send_and_repeat();
   group.ack(2, 9);
   group.ack(3, 9);
@@ -52,7 +52,7 @@ TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 9"}));
 }
 
-TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
+TEST_F(SenderRepeats, AreRequestedOnceForOneLoss) {
   send_and_repeat();
   group.ack(1, 9);
   group.ack(3, 9);
@@ -60,7 +60,7 @@ TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST_F(SenderRepeats, AreAskedForOfNewPacketsWhenTheirTurnComes) {
+TEST_F(SenderRepeats, AreRequestedForLaterPacketsInOrder) {
   send(0, 4);
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
@@ -72,7 +72,7 @@ TEST_F(SenderRepeats, AreAskedForOfNewPacketsWhenTheirTurnComes) {
   EXPECT_EQ(group.at_sender(), Texts({"nak 7"}));
 }
 
-TEST_F(SenderRepeats, AreForALaterOneOfSeveralThatLackNewPackets) {
+TEST_F(SenderRepeats, AreRequestedForEachOfSeveralReceiversInOrder) {
   send(0, 4);
   group.nak(1, 2);
   send(0, 19);
@@ -88,7 +88,7 @@ TEST_F(SenderRepeats, AreForALaterOneOfSeveralThatLackNewPackets) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 19"}));
 }
 
-TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
+TEST_F(SenderRepeats, AreRequestedAgainAfterSilence) {
   measure(1ms);
   send(1, 4);
   group.nak(1, 2);
@@ -109,7 +109,7 @@ TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
   EXPECT_EQ(group.at_sender(), Texts());  // all have all
 }
 
-TEST_F(SenderRepeats, AreAskedForFourTimesAndLeftToTheSendersTimer) {
+TEST_F(SenderRepeats, AreRequestedFourTimesAndThenLeftToTheSendersTimer) {
   measure(1ms);
   send(1, 4);
   group.ack(1, 4);
@@ -122,7 +122,7 @@ TEST_F(SenderRepeats, AreAskedForFourTimesAndLeftToTheSendersTimer) {
   EXPECT_EQ(group.at_sender().size(), 4u);
 }
 
-TEST_F(SenderRepeats, AreNotAskedForWhileNobodyOwesAnAnswer) {
+TEST_F(SenderRepeats, AreNotRequestedWithoutAnOwedAnswer) {
   measure(1ms);
   for (int psn = 1; psn < 4; ++psn) group.data(psn);  // of a message that goes on later
   net->advance(1s);
@@ -135,7 +135,7 @@ TEST_F(SenderRepeats, AreNotAskedForWhileNobodyOwesAnAnswer) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST_F(SenderRepeats, AreNotAskedForWhileAReceiverHasAskedToWait) {
+TEST_F(SenderRepeats, AreNotRequestedDuringAReceiversRnrWait) {
   measure(1ms);
   send(1, 1);
   group.rnr(1, 1, 24);  // 40.96 ms
@@ -156,7 +156,7 @@ TEST_F(SenderRepeats, WaitLessWhenMoreRoundTripsAreKnown) {
   EXPECT_EQ(group.at_sender(), Texts({"rnr 32 t1"}));
 }
 
-TEST_F(SenderRepeats, WaitAsLongAsTheLongestOfLateHasTaken) {
+TEST_F(SenderRepeats, WaitForTheLongestRecentRoundTrip) {
   measure(10ms);
   measure(1ms, 1, 32);
   send(33, 34);
@@ -185,7 +185,7 @@ TEST_F(SenderRepeats, WaitAsLongAsTheFarthestReceiverTakes) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
 }
 
-TEST_F(SenderRepeats, AreNotAskedForAgainWithTheRuleOff) {
+TEST_F(SenderRepeats, AreNotRequestedAgainWithTheRuleOff) {
   net = make_star(4, false, [](SwitchConfig& c) { c.rules.sender_ask_again = false; });
   TestSender plain(*net, 0, {1, 2, 3});
   plain.set_up();

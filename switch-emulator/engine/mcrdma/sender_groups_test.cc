@@ -28,7 +28,7 @@ TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
+TEST(SenderGroups, TheSenderGetsTheMinimumFromItsAlias) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -49,7 +49,7 @@ TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
 }
 
-TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
+TEST(SenderGroups, ANakNamesTheFirstPacketThatAReceiverLacks) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -69,7 +69,7 @@ TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
+TEST(SenderGroups, RepeatedPacketsGetNoNakAndLostRepeatsGetOneLater) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -90,7 +90,7 @@ TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 6"}));
 }
 
-TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
+TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanTheMinimum) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -107,7 +107,7 @@ TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
   EXPECT_EQ(group.at_sender(), Texts({"fatal 1 c2"}));  // it acknowledges nothing of host 1's
 }
 
-TEST(SenderGroups, FeedbackThatIsLateTakesNothingBack) {
+TEST(SenderGroups, LateFeedbackTakesNothingBack) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -183,7 +183,7 @@ TEST(SenderGroups, MayBeOfAnyLength) {
   EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that was not requested in this round
 }
 
-TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
+TEST(SenderGroups, FeedbackOfStrangersIsDropped) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -193,7 +193,7 @@ TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
 }
 
-TEST(SenderGroups, CongestionIsToldInTheAliasesNameAndEchoesBecomeNotifications) {
+TEST(SenderGroups, NotificationsComeInTheAliasesNameAlsoForEchoes) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -226,7 +226,7 @@ TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
   EXPECT_EQ(net->count(Counter::kDataCopies, 0), 0u);
 }
 
-TEST(SenderGroups, RacksAreAllThatBranchesWhereSpinesAreOrdinary) {
+TEST(SenderGroups, OnlyRacksBranchUnderOrdinarySpines) {
   auto net = make_leaf_spine(net::SenderGroups::kRacks);
   TestSender group(*net, 0, {3, 4, 6, 1});
   group.set_up();
@@ -250,7 +250,7 @@ TEST(SenderGroups, OneReceiverFarAwayGetsItsNumberAtItsSwitch) {
   }
 }
 
-TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
+TEST(SenderGroups, DataWithoutARuleReachesNoQueuePair) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.data(0);
@@ -258,7 +258,7 @@ TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
   EXPECT_EQ(net->count(Counter::kDropUnrewritten), 1u);
 }
 
-TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
+TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilAllHaveAnswered) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);  // as in a repeat to a switch that knows nothing
@@ -272,7 +272,7 @@ TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 102"}));
 }
 
-TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
+TEST(SenderGroups, ARestartedSwitchAcceptsAcknowledgementsOfPacketsItMissed) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
@@ -290,7 +290,7 @@ TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
 }
 
 // The switch can't install the group with that receiver, and needs no list without it.
-TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
+TEST(SenderGroups, ARestartedSwitchReportsAReceiverWithItsPortDown) {
   auto net = make_star(3, false);
   net->set_port(0, net->port_of(2), false);
   TestSender group(*net, 0, {1, 2});
@@ -304,7 +304,7 @@ TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
 }
 
 // Its sender waits longer and longer between two repeats: three may never come.
-TEST(SenderGroups, ARestartedSwitchTakesWhatItMissedForSentBefore) {
+TEST(SenderGroups, ARestartedSwitchTreatsMissedPacketsAsSentBefore) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
@@ -357,7 +357,7 @@ TEST(SenderGroups, AWriteHasEachReceiversOwnAddressAndKey) {
   EXPECT_EQ(group.received(6).reth, (wire::Reth{0x20040, 0x2222, 64}));
 }
 
-TEST(SenderGroups, AWriteBeyondARegionReachesNobodyItIsNotFor) {
+TEST(SenderGroups, AWriteBeyondARegionReachesNoOtherReceiver) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
