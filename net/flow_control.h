@@ -5,7 +5,7 @@
 //   a frame comes in   on_frame(): kForward   to the engine; a copy out of `port` that has to wait
 //                                             before its link belongs to entry_for(port)
 //                                  kHalt      it waits here: halt(), or the driver drops it
-//                                  kNoRoom    the driver drops it
+//                                  kBufferFull    the driver drops it
 //                                  kPause     to EgressQueue::on_pause() of that port
 //   a copy waits       add_copy()
 //   a copy leaves      on_copy_left()
@@ -47,7 +47,7 @@ class FlowControl {
   // Data out of `port` may be paused. `state` outlives this object.
   void watch(wire::PortId port, const PauseState& state) { egress_[port.value()] = &state; }
 
-  enum class Arrival : std::uint8_t { kForward, kHalt, kNoRoom, kPause };
+  enum class Arrival : std::uint8_t { kForward, kHalt, kBufferFull, kPause };
   template <typename Engine>
   Arrival on_frame(wire::Instant now, const Engine& engine, wire::PortId port,
                    const wire::Frame& frame) {
@@ -57,7 +57,7 @@ class FlowControl {
       return Arrival::kPause;
     }
     if (of != TrafficClass::kData || !books_.buffer().is_lossless(port)) return Arrival::kForward;
-    if (!books_.admit(port, frame.size())) return Arrival::kNoRoom;
+    if (!books_.admit(port, frame.size())) return Arrival::kBufferFull;
     entry_ = books_.open(port, frame.size());
     if (!halts_groups_) return Arrival::kForward;
     const std::optional<wire::McstId> group = engine.group_of_data(frame);
@@ -104,8 +104,9 @@ class FlowControl {
   template <typename Engine>
   Step next(wire::Instant now, const Engine& engine) {
     if (entry_ != IngressBooks::kNone) books_.leave(std::exchange(entry_, IngressBooks::kNone));
-    if (const auto change = books_.take_change()) return tell(now, change->port, change->pause);
-    if (const auto port = take_repeat(now)) return tell(now, *port, true);
+    if (const auto change = books_.take_change())
+      return pause_step(now, change->port, change->pause);
+    if (const auto port = take_repeat(now)) return pause_step(now, *port, true);
     if (!looks_again_) return {};
     const auto when = [&](wire::McstId group, wire::PortId port) {
       return free_at(engine, group, port);
@@ -143,7 +144,7 @@ class FlowControl {
   }
   // A pause expires by itself, so the switch repeats it while it holds. A resume keeps the repeat's
   // time: a port that is paused again before then repeats its pause early.
-  Step tell(wire::Instant now, wire::PortId port, bool pause) {
+  Step pause_step(wire::Instant now, wire::PortId port, bool pause) {
     if (!pause) return {Step::What::kResume, port};
     wire::Instant& at = repeat_at_[port.value()];
     at = std::min(at, now + repeat_after_[port.value()]);

@@ -135,7 +135,7 @@ TEST_F(Flow, PausesANeighbourThatFillsTheBufferAndLetsItGoOn) {
   put(kOne, 3);
   EXPECT_EQ(take_done(), Done{"pause 0"}) << "four of four";
   for (int n = 4; n < 8; ++n) EXPECT_EQ(put(kOne, n), kForward) << "the headroom has room for it";
-  EXPECT_EQ(put(kOne, 8), kNoRoom);
+  EXPECT_EQ(put(kOne, 8), kBufferFull);
   EXPECT_EQ(put(kTwo, 9), kForward) << "another port has its own share";
   while (!waiting.empty()) send_first();
   EXPECT_EQ(take_done(), Done{"resume 0"});

@@ -36,11 +36,11 @@ enum class SenderGroups : std::uint8_t { kEverywhere, kRacks, kOff };
 
 // Route to the hosts at another switch, their attachment switch.
 struct Route {
-  Ipv4 home;                  // its address
+  Ipv4 attachment;            // its address
   std::vector<PortId> ports;  // of equal cost
 };
 // The attachment switch of each host of a fabric: one table for all its switches.
-using Homes = std::unordered_map<Ipv4, Ipv4>;
+using Attachments = std::unordered_map<Ipv4, Ipv4>;
 
 struct SwitchConfig {
   std::string name = "s0";
@@ -48,7 +48,7 @@ struct SwitchConfig {
   wire::Mac mac;
   std::vector<PortConfig> ports;                        // PortId = index
   std::vector<Route> routes;                            // none for hosts on its own ports
-  std::shared_ptr<const Homes> homes;                   // null: all hosts are on its own ports
+  std::shared_ptr<const Attachments> attachments;       // null: all hosts are on its own ports
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated

@@ -46,10 +46,10 @@ Topology leaves_and_spines() {
 }
 
 std::vector<PortId> route(const SwitchConfig& config, Ipv4 host) {
-  const auto home = config.homes->find(host);
-  if (home == config.homes->end()) return {};
+  const auto attachment = config.attachments->find(host);
+  if (attachment == config.attachments->end()) return {};
   for (const Route& r : config.routes) {
-    if (r.home == home->second) return r.ports;
+    if (r.attachment == attachment->second) return r.ports;
   }
   return {};
 }

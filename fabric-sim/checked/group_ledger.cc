@@ -92,8 +92,9 @@ bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
 }
 
 // A WRITE without immediate shows by a later message, or by its completion.
-bool GroupLedger::take_untold(std::size_t member, std::size_t message) {
-  if (plan_.messages[message].is_told() || !regions_.shows(member, message, posted_)) return false;
+bool GroupLedger::take_silent(std::size_t member, std::size_t message) {
+  if (plan_.messages[message].has_completion() || !regions_.shows(member, message, posted_))
+    return false;
   note_delivered(member, message);
   return true;
 }
@@ -112,7 +113,7 @@ bool GroupLedger::is_next(std::size_t member, std::uint32_t message) {
     return false;
   }
   std::size_t& next = next_[member];
-  while (has(next, member) || (next < message && (skipped_[next] || take_untold(member, next))))
+  while (has(next, member) || (next < message && (skipped_[next] || take_silent(member, next))))
     ++next;  // ends at `message` at the latest
   if (plan_.in_turns && message != next) {
     findings_.report(Invariant::kDelivery,
@@ -184,7 +185,7 @@ void GroupLedger::on_completed(std::size_t message) {
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
     const bool is_excused = dead_[member] && !plan_.loss_ends;
     const bool has_it = has(message, member) || has_arrived(message, member);
-    if (has_it || is_excused || take_untold(member, message)) continue;
+    if (has_it || is_excused || take_silent(member, message)) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;

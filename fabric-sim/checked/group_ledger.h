@@ -83,7 +83,7 @@ class GroupLedger {
     return !dead_[member] && !skipped_[message] && !plan_.messages[message].outside;
   }
   bool is_next(std::size_t member, std::uint32_t message);
-  bool take_untold(std::size_t member, std::size_t message);
+  bool take_silent(std::size_t member, std::size_t message);
   void note_delivered(std::size_t member, std::size_t message) {
     delivered_[message * plan_.members.size() + member] = true;
   }

@@ -193,7 +193,7 @@ bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
   return true;
 }
 
-std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
+std::uint64_t GroupMember::possible_jump(std::uint64_t wanted) {
   // Leaves some PSNs for the messages around the jump.
   constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
   const std::uint64_t packets = engine().moves_psns() ? std::min(wanted, kAtOnce) : wanted;
@@ -258,7 +258,7 @@ void GroupMember::post_turns() {
 }
 
 rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
-  wr.op = message.is_told() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
+  wr.op = message.has_completion() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
   const bool is_announced = ledger_.plan().is_announced;
   wr.remote_address = is_announced ? 0 : message.offset;
   wr.rkey = is_announced ? wire::Announcement::kNoKey : MemberMemory::kRegion;
@@ -328,7 +328,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     synchronise();
   } else if (what == kPublish) {
     publish_due();
-  } else if (what == kTold) {
+  } else if (what == kPeerWrote) {
     post_turns();
   } else if (what == kStartTurn) {
     pausing_ = false;
@@ -373,7 +373,7 @@ void GroupMember::on_sent(Instant now, std::size_t message) {
   ledger_.on_completed(message);
   const std::vector<MessagePlan>& all = ledger_.plan().messages;
   const bool ends_turn = message + 1 < all.size() && all[message + 1].source != index_;
-  if (ends_turn && !all[message].is_told()) tell_();
+  if (ends_turn && !all[message].has_completion()) announce_();
   synchronise_soon();
 }
 

@@ -25,13 +25,13 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   // It has ended the group, or died.
   bool is_gone() const { return is_dead_ || has_left(); }
   // Called after a WRITE without immediate has completed: its program informs all others.
-  void set_tell(std::function<void()> tell) { tell_ = std::move(tell); }
-  void on_told() { simulator().schedule(now(), *this, kTold); }
+  void set_announce(std::function<void()> announce) { announce_ = std::move(announce); }
+  void on_peer_write() { simulator().schedule(now(), *this, kPeerWrote); }
   // A member has died for whose messages this one may have waited.
   void on_death_of_another() { post_turns(); }
   // The number of packets that it may jump over at once in its turn, at most `wanted`. 0: it has to
   // move its PSNs on first.
-  std::uint64_t room_to_jump(std::uint64_t wanted);
+  std::uint64_t possible_jump(std::uint64_t wanted);
   // As if `source` had sent that many packets and this member had received them. False, with no
   // change, if a packet is under way.
   bool jump(std::size_t source, std::uint64_t packets);
@@ -59,7 +59,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
     kLook,  // whether sends complete, and whether the group still exists
     kSynchronise,
     kPublish,
-    kTold,
+    kPeerWrote,
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
   // Work request numbers: receives are slots, sends have larger numbers.
@@ -97,7 +97,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   MemberMemory memory_;
   mrp::Publisher publisher_;
   bool has_moved_ = false;  // its region, to the final address
-  std::function<void()> tell_;
+  std::function<void()> announce_;
   std::vector<bool> is_under_way_;  // by message: posted, without a completion yet
   std::size_t waits_for_ = 0;       // messages under way
   std::size_t next_message_ = 0;    // of the group: the next one that may be this member's to post

@@ -45,8 +45,8 @@ void GroupScenario::add_group(const GroupPlan& plan) {
     group.members.push_back(std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
                                                           plan_.transport, random.next()));
     group.names.push_back(group.members.back()->member());
-    group.members.back()->set_tell([&group] {
-      for (const auto& member : group.members) member->on_told();
+    group.members.back()->set_announce([&group] {
+      for (const auto& member : group.members) member->on_peer_write();
     });
   }
   incidents_.add(group.as_victim());
@@ -105,7 +105,7 @@ bool GroupScenario::all_done() const {
 // without faults: a leader gives up one member after the other, and only then the remaining
 // senders' retries begin.
 void GroupScenario::end_operations() {
-  const Instant end = simulator_.now() + plan_.settle;
+  const Instant end = simulator_.now() + plan_.recovery;
   for (const auto& group : groups_) {
     std::string open = still_open(*group);
     for (; !open.empty() && simulator_.now() < end; open = still_open(*group)) {
@@ -139,7 +139,7 @@ void GroupScenario::jump() {
       std::uint64_t packets = ledger.jump_left();
       // A disaster may have ended the turn that should jump.
       if (!ledger.may_fail() && !ledger.is_dead(source)) {
-        packets = group->members[source]->room_to_jump(packets);
+        packets = group->members[source]->possible_jump(packets);
         if (packets == 0 || network_.carries_roce() || !jump(*group, source, packets)) break;
         simulator_.trace().note(simulator_.now(), "fabric", "jumps over packets", packets);
         jumped_ += packets;
@@ -156,13 +156,14 @@ void GroupScenario::run_operations() {
   for (const GroupPlan& group : plan_.groups) {
     last_begins = std::max(last_begins, Instant{group.starts});
   }
-  const Instant calm = std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
-  const Instant give_up = calm + plan_.settle;
+  const Instant faults_end =
+      std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
+  const Instant give_up = faults_end + plan_.recovery;
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
-  const Instant end = must_end ? give_up : calm + 20ms;
+  const Instant end = must_end ? give_up : faults_end + 20ms;
   while (simulator_.now() < end) {
-    const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
+    const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : faults_end;
     if (simulator_.now() >= earliest && all_done()) return;
     if (!run_until(std::min(simulator_.now() + kStep, end))) return;
     jump();
@@ -174,11 +175,11 @@ void GroupScenario::run_operations() {
 // From now on every UNREGISTER arrives at the switches that hold the group, and each group has a
 // leader. A restarted switch may not know behind which ports others are. Sender groups have no
 // tombstones: a late copy of an INSTALL leaves a record until it ages.
-bool GroupScenario::all_is_calm() const {
-  const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
+bool GroupScenario::faults_are_over() const {
+  const Duration faults_end = std::max(plan_.faults.end, end_of_stalls(plan_));
   const bool is_whole = plan_.cut.trunks.empty() && last_restart(plan_).count() == 0;
   const bool may_be_late = plan_.late_packets_meet_tombstone && has_sender_groups();
-  return is_whole && !may_be_late && simulator_.now() >= Instant{calm} &&
+  return is_whole && !may_be_late && simulator_.now() >= Instant{faults_end} &&
          std::ranges::all_of(groups_, [](const auto& group) {
            return group->leader().is_active() && !group->leader().is_gone();
          });
@@ -187,9 +188,9 @@ bool GroupScenario::all_is_calm() const {
 void GroupScenario::dissolve() {
   const Duration strays = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
   if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + strays)) return;
-  const bool ends_in_calm = all_is_calm();
+  const bool ends_without_faults = faults_are_over();
   for (const auto& group : groups_) group->leader().unregister();
-  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.settle;
+  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.recovery;
   const auto all_gone = [this] {
     return std::all_of(groups_.begin(), groups_.end(),
                        [](const auto& group) { return group->leader().is_gone(); });
@@ -202,9 +203,9 @@ void GroupScenario::dissolve() {
   }
   Duration rest{0};
   for (const net::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
-  const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
-  run_until(std::max(simulator_.now(), Instant{calm}) + rest + 10ms);
-  if (ends_in_calm && !findings_.first()) check_tables_are_empty(network_, findings_);
+  const Duration faults_end = std::max(plan_.faults.end, end_of_stalls(plan_));
+  run_until(std::max(simulator_.now(), Instant{faults_end}) + rest + 10ms);
+  if (ends_without_faults && !findings_.first()) check_tables_are_empty(network_, findings_);
   // Every UNREGISTER may have been lost, or no leader was left to send it. Then tables age, and
   // leave tombstones that age as well. When a trunk comes back, switches report sender groups that
   // they still hold, and these reports restart the ages.
@@ -246,7 +247,7 @@ Outcome GroupScenario::run() {
   if (!findings_.first()) {
     check_balance(network_, findings_);
     check_lossless(network_, plan_, findings_);
-    check_patience(network_, findings_);
+    check_requests(network_, findings_);
     check_nothing_is_left(network_, findings_);
   }
   if (recorder_) recorder_->finish(simulator_.now());

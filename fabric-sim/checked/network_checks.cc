@@ -93,7 +93,7 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
   }
 }
 
-void check_patience(const Network& network, Findings& findings) {
+void check_requests(const Network& network, Findings& findings) {
   for (const auto& node : network.switches()) {
     const fabric::Counters& c = node->engine().counters();
     const std::uint64_t unready = c[fabric::Counter::kAskedUnready];

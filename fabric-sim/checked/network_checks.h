@@ -31,7 +31,7 @@ void check_balance(const Network& network, Findings& findings);
 // After a cut frames may be dropped that it leaves without a pause; else lossless is lossless.
 void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings);
 // Switches have repeated requests to sources for overdue feedback only.
-void check_patience(const Network& network, Findings& findings);
+void check_requests(const Network& network, Findings& findings);
 // No group and no tombstone in any switch.
 void check_tables_are_empty(const Network& network, Findings& findings);
 // After the end: no group, no tombstone, no frame, no buffer.

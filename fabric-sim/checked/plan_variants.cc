@@ -42,7 +42,7 @@ constexpr std::array<Make, 7> kMakes{
     },
 };
 
-void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool untold_ends) {
+void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool silent_ends) {
   std::uint32_t largest = mtu;
   for (const MessagePlan& m : group.messages) largest = std::max(largest, m.bytes);
   // Few places, so that WRITEs overlap older ones.
@@ -56,8 +56,8 @@ void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool untol
     // The next source has to learn of the turn's end: by immediate data, or outside the network.
     const bool is_runs_last =
         i + 1 == group.messages.size() || group.messages[i + 1].source != m.source;
-    const bool is_told = (is_runs_last && !untold_ends) || random.chance(0.5);
-    m.kind = is_told ? MessageKind::kWriteImm : MessageKind::kWrite;
+    const bool has_completion = (is_runs_last && !silent_ends) || random.chance(0.5);
+    m.kind = has_completion ? MessageKind::kWriteImm : MessageKind::kWrite;
   }
   MessagePlan& last = group.messages.back();
   if (!random.chance(0.2) || last.bytes == 0) return;
@@ -192,7 +192,7 @@ void use_host_sync(ScenarioPlan& plan) {
   // and it does not count as dead.
   plan.transport.least_silence = 300ms;
   plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 10);
-  plan.settle = 4s;
+  plan.recovery = 4s;
   // A stopped queue pair is silent for the duration of a driver's call. A program that computes
   // before it stops its own queue pair is late, but does not count as dead.
   const wire::Duration longest = plan.transport.silence() / 3;
@@ -201,11 +201,11 @@ void use_host_sync(ScenarioPlan& plan) {
       random.chance(0.6) ? random.between(0us, 100us) : random.between(500us, longest);
 }
 
-void use_writes(ScenarioPlan& plan, bool untold_ends) {
+void use_writes(ScenarioPlan& plan, bool silent_ends) {
   Random random(plan.seed ^ kWriteStream);
   for (GroupPlan& group : plan.groups) {
     group.in_turns = true;
-    make_writes(random, group, plan.transport.path_mtu, untold_ends);
+    make_writes(random, group, plan.transport.path_mtu, silent_ends);
   }
 }
 

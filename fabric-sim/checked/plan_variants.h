@@ -17,8 +17,8 @@ void use_host_sync(ScenarioPlan& plan);
 // Makes most messages WRITEs, some of them with immediate, to a few places of a region that all
 // members have, each at another address. The last message of some seeds goes beyond the region's
 // end. Keeps rule C1 in all groups: without it the content of a region would be undefined.
-// `untold_ends`: a turn may end with a WRITE without immediate, and its source informs the others.
-void use_writes(ScenarioPlan& plan, bool untold_ends);
+// `silent_ends`: a turn may end with a WRITE without immediate, and its source informs the others.
+void use_writes(ScenarioPlan& plan, bool silent_ends);
 // ... each announced by a packet before it. Groups with too many members for an announcement only
 // send.
 void use_announcements(ScenarioPlan& plan);

@@ -80,7 +80,7 @@ TEST(Recorder, ShowsAMessageAtItsSourceAndAtEachReceiver) {
   std::size_t expected = 0;
   for (const GroupPlan& group : plan.groups) {
     for (const MessagePlan& message : group.messages) {
-      if (message.is_told()) expected += group.members.size();
+      if (message.has_completion()) expected += group.members.size();
     }
   }
   std::size_t shown = 0;

@@ -36,7 +36,7 @@ struct MessagePlan {
   std::uint64_t jump = 0;    // packets that follow it without being simulated one by one
 
   bool is_write() const { return kind != MessageKind::kSend; }
-  bool is_told() const { return kind != MessageKind::kWrite; }  // receivers get a completion
+  bool has_completion() const { return kind != MessageKind::kWrite; }  // receivers get a completion
 };
 
 struct MemberPlan {
@@ -115,7 +115,7 @@ struct TrunkCutPlan {
   std::vector<std::size_t> trunks;  // none: no cut
   wire::Duration at{0};
   wire::Duration lasts{0};  // 0: for ever
-  bool told = true;         // whether the switches see it; otherwise the trunk is silent
+  bool noticed = true;      // whether the switches see it; otherwise the trunk is silent
   bool one_way = false;
 };
 
@@ -130,7 +130,7 @@ struct ScenarioPlan {
   TrunkCutPlan cut;
   wire::Duration lasts{0};  // end of the run, for groups without messages
   // Time without faults in which all operations must end.
-  wire::Duration settle{std::chrono::milliseconds(400)};
+  wire::Duration recovery{std::chrono::milliseconds(400)};
   // No check waits for groups that a disaster may have ended: later groups have the same members.
   bool has_successors = false;
   // Unregister at once, not after the last packet has arrived.

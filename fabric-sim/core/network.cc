@@ -82,10 +82,10 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   trunk_cables_[end.trunk][which] = &cable;
 }
 
-void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told) {
+void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool noticed) {
   trunk_cables_[trunk][0]->set_up(whole);
   if (!one_way) trunk_cables_[trunk][1]->set_up(whole);
-  if (!told) return;
+  if (!noticed) return;
   for (const auto& [node, port] : trunk_ends_[trunk]) node->set_port(now, port, whole);
 }
 

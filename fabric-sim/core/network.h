@@ -31,8 +31,8 @@ class Network {
   // The port of a host's switch.
   void set_host_port(Instant now, std::size_t host, bool up);
   // Cuts or repairs a trunk of the topology: both ways, or from its first switch to its second
-  // only. `told`: the switches at both ends see it.
-  void set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told);
+  // only. `noticed`: the switches at both ends see it.
+  void set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool noticed);
   using TrunkEnd = std::pair<SwitchNode*, wire::PortId>;
   const std::array<TrunkEnd, 2>& ends_of(std::size_t trunk) const { return trunk_ends_[trunk]; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);

@@ -52,7 +52,7 @@ class Recorder {
       rnic::Counter::kRnrRetriesExceeded};
 
   template <typename Watch, typename Counters>
-  void tell(Watch& watch, wire::Instant at, std::uint16_t node, const Counters& counters);
+  void record_growth(Watch& watch, wire::Instant at, std::uint16_t node, const Counters& counters);
 
   recording::TraceFile file_;
   recording::Timeline timeline_;

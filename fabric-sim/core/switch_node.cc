@@ -26,7 +26,7 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
       flow_->halt(now, frame);
       simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
       break;
-    case kNoRoom:
+    case kBufferFull:
       simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
       pool_.release(frame.ref);
       break;

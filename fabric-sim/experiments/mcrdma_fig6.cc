@@ -8,7 +8,7 @@ namespace mcrdma_fig6 {
 using namespace std::chrono_literals;
 
 constexpr double kLink = 100;  // Gb/s
-constexpr wire::Duration kUntil = 100ms, kSettled = 50ms;
+constexpr wire::Duration kUntil = 100ms, kSteady = 50ms;
 // Ten times the published growth after fast recovery.
 constexpr const char* kSteep = ",additive_mbps=400,hyper_mbps=2000";
 
@@ -37,7 +37,7 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   Testbed testbed = congested_testbed(fabric, filter, options, {.seed = seed});
   const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
   double unicasts = 0;
-  for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSettled, kUntil);
+  for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSteady, kUntil);
   const auto heard = [&](std::size_t host) {
     const rnic::Counters& c = testbed.network().host(host).nic().counters();
     return static_cast<double>(c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho]);
@@ -45,7 +45,7 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   double by_unicasts = 0;
   for (std::size_t h = 1; h < testbed.network().host_count(); ++h) by_unicasts += heard(h);
   const auto k = static_cast<double>(congested);
-  return {rates.mean(0, kSettled, kUntil), unicasts / k,
+  return {rates.mean(0, kSteady, kUntil), unicasts / k,
           static_cast<double>(testbed.totals().marked) / milliseconds(kUntil),
           heard(0) / (by_unicasts / k)};
 }

@@ -37,7 +37,7 @@ TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
   EXPECT_NEAR(microseconds(times.panel) / wire_us(8 * kMiB), 1, 0.02);
   EXPECT_NEAR(microseconds(times.swap) / wire_us(8 * kMiB), 1, 0.05);
   const Testbed::Totals totals = testbed.totals();
-  EXPECT_EQ(totals.no_room, 0u);
+  EXPECT_EQ(totals.queue_drops, 0u);
   EXPECT_EQ(totals.timeouts, 0u);
   EXPECT_EQ(totals.retransmitted, 0u);
 }

@@ -96,7 +96,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
   if (is_of_members(header)) {
     merge(call, answer, party->roster);
-    return settle(call, answer.id(), answer.epoch());
+    return confirm_due(call, answer.id(), answer.epoch());
   }
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
@@ -118,12 +118,12 @@ void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
   if (known == 0) call.count(Counter::kDropNotMember);
 }
 
-void Answers::settle(Call& call, McstId id, std::uint16_t epoch) {
+void Answers::confirm_due(Call& call, McstId id, std::uint16_t epoch) {
   const auto party = find(id, epoch);
   if (!party || party->roster.ready() == 0) return;
   Roster& roster = party->roster;
   if (roster.awaited() == 0 || roster.ready() >= wire::MrpMessage::kMaxMembers) {
-    tell(call, id, epoch, *party);
+    send_confirms(call, id, epoch, *party);
   } else if (!roster.is_timed) {
     roster.is_timed = true;
     due_.push_back({call.now + call.config.confirm_wait, id, epoch});
@@ -137,11 +137,11 @@ void Answers::on_timer(Call& call) {
     const auto party = find(due.id, due.epoch);
     if (!party) continue;
     party->roster.is_timed = false;
-    tell(call, due.id, due.epoch, *party);
+    send_confirms(call, due.id, due.epoch, *party);
   }
 }
 
-void Answers::tell(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
+void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kConfirm;
   message.header.epoch = epoch;

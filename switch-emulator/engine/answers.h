@@ -23,7 +23,7 @@ class Answers {
   void on_answer(Call& call, const MrpRequest& answer);
   // The leader has sent a request, or members have confirmed. Sends the confirmations that are due
   // now, or sets the time for them.
-  void settle(Call& call, McstId id, std::uint16_t epoch);
+  void confirm_due(Call& call, McstId id, std::uint16_t epoch);
 
   void on_timer(Call& call);
   Instant deadline() const { return due_.empty() ? wire::kNever : due_.front().at; }
@@ -37,7 +37,7 @@ class Answers {
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
   void merge(Call& call, const MrpRequest& confirm, Roster& roster);
-  void tell(Call& call, McstId id, std::uint16_t epoch, const Party& party);
+  void send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party);
 
   struct Due {
     Instant at;

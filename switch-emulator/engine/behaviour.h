@@ -15,8 +15,8 @@ struct Call;
 
 // A host's entry in a REPORT to the leader.
 struct HostReport {
-  std::uint8_t flags = 0;   // wire::kMemberDown and so on; 0: nothing
-  std::uint32_t heard = 0;  // packets from it, modulo 2^24
+  std::uint8_t flags = 0;     // wire::kMemberDown and so on; 0: nothing
+  std::uint32_t packets = 0;  // packets from it, modulo 2^24
 };
 
 class Behaviour {

@@ -32,11 +32,11 @@ class Scratch {
 };
 
 struct Call {
-  Call(const SwitchConfig& c, Counters& counts, Scratch& room, PayloadStore& store, Instant time,
-       SwitchOutput& outputs, PortId port)
+  Call(const SwitchConfig& c, Counters& counts, Scratch& payload_scratch, PayloadStore& store,
+       Instant time, SwitchOutput& outputs, PortId port)
       : config(c),
         counters(counts),
-        scratch(room),
+        scratch(payload_scratch),
         payloads(store),
         now(time),
         out(outputs),

@@ -19,7 +19,7 @@ struct Call;
 
 enum class Claim : std::uint8_t {
   kCurrent,  // belongs to the current turn, which may have begun with it
-  kSettled,  // held by the gate, answered or dropped, and counted
+  kHandled,  // held by the gate, answered or dropped, and counted
 };
 
 // Finds the turn of `packet`; admits a newcomer if the gate is open.

@@ -59,7 +59,7 @@ class CountedCnps : public CnpPolicy {
   void count(PathNo path) {
     if (counts_[path] < kMost) ++counts_[path];
   }
-  std::size_t room_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
+  std::size_t allocated_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
   static constexpr std::uint16_t kMost = 0xFFFF;
   std::vector<std::uint16_t> counts_;
   PathNo chosen_ = kNoPath;
@@ -74,7 +74,7 @@ class WorstPathCnps final : public CountedCnps {
   explicit WorstPathCnps(Duration least) : least_(least) {}
   std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
-  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
+  std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
   std::size_t table_bytes() const override;
   static constexpr std::uint16_t kEnough = 16;
   // Longest silence before the choice is dropped.
@@ -94,16 +94,16 @@ class WorstPathCnps final : public CountedCnps {
 
 // "tmcf": passes the CNPs of the path with most in the last `slot` with any (TMCF IV). Slots of
 // different switches need not agree. An empty slot changes nothing: under mild congestion most
-// slots are empty. A group without CNPs for kCalm, or a slot if that is longer, was not congested
+// slots are empty. A group without CNPs for kQuiet, or a slot if that is longer, was not congested
 // at all: its old worst path does not predict the next queue.
 class SlottedCnps final : public CountedCnps {
  public:
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
   std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
-  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
+  std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
   // A congested sender gets about ten CNPs in this time at usual rates.
-  static constexpr Duration kCalm = std::chrono::milliseconds(10);
+  static constexpr Duration kQuiet = std::chrono::milliseconds(10);
 
  private:
   void choose();

@@ -40,7 +40,7 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       const HostReport report = group.behaviour->report(call, i, routes.is_up(path.port));
       if (report.flags == 0 || rank_of(report.flags) != rank) continue;
       if (i == group.leader && rank != Rank::kLate) continue;
-      if (!message.add({call.port(path.port).host, Qpn(report.heard), report.flags})) break;
+      if (!message.add({call.port(path.port).host, Qpn(report.packets), report.flags})) break;
     }
   }
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);

@@ -37,7 +37,7 @@ std::vector<wire::MrpMember> named(TestNetwork& net, bool late) {
   std::erase_if(list, [&](const auto& m) { return (m.flags == wire::kMemberLate) != late; });
   return list;
 }
-std::vector<wire::MrpMember> asked_for(TestNetwork& net) { return named(net, false); }
+std::vector<wire::MrpMember> lagging(TestNetwork& net) { return named(net, false); }
 std::vector<wire::MrpMember> late(TestNetwork& net) { return named(net, true); }
 
 TEST(Eviction, LetsTheSourceGoOnAtOnce) {
@@ -192,7 +192,7 @@ TEST(Query, ReportsLaggingHostsWithTheirFeedbackCounts) {
     net->advance(1ms);
     net->data(1, 3, false);
   }
-  const auto list = asked_for(*net);
+  const auto list = lagging(*net);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].host, TestNetwork::ip(2));
   EXPECT_EQ(list[0].qpn.value(), 2u);
@@ -209,17 +209,17 @@ TEST(Query, ReportsNoHostWithoutUnansweredRepeats) {
   net->ack(2, 2);
   net->ack(3, 4);
   net->data(0, 2, false);
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
   net->advance(1ms);
   net->data(0, 2, false);
-  ASSERT_EQ(asked_for(*net).size(), 1u);
-  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(1));
+  ASSERT_EQ(lagging(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net)[0].host, TestNetwork::ip(1));
   net->advance(4ms);  // the source waits for somebody else
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
   net->data(0, 2, false);
-  EXPECT_EQ(asked_for(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net).size(), 1u);
   net->nak(1, 2);  // it answers: it is alive
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
 // No receive is posted, because the program computes: it lags, but answers.
@@ -242,7 +242,7 @@ TEST(Query, ReportsLateHostsAndCountsTheirAnswers) {
     net->data(1, 1);
   }
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>()) << "it does not answer any more";
-  ASSERT_GE(asked_for(*net).size(), 1u);
+  ASSERT_GE(lagging(*net).size(), 1u);
   net->ack(3, 1);
   net->ack(0, 1);
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>());
@@ -257,7 +257,7 @@ TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
   net->ack(1, 4);
   net->ack(3, 2);
   for (const std::uint32_t packets : {5u, 6u}) {
-    const auto list = asked_for(*net);
+    const auto list = lagging(*net);
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0].host, TestNetwork::ip(2));
     EXPECT_EQ(list[0].qpn.value(), packets);
@@ -265,7 +265,7 @@ TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
     net->data(2, 3, false);
   }
   net->ack(3, 4);
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
 TEST(Query, IsNotAnsweredWhenNoHostLags) {
@@ -338,11 +338,11 @@ TEST(PortDown, IsRememberedUntilTheMemberAnswers) {
   net->set_port(0, net->port_of(2), false);
   net->ack(2, 0);  // was under way
   net->set_port(0, net->port_of(2), true);
-  ASSERT_EQ(asked_for(*net).size(), 1u);
-  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(2));
-  EXPECT_EQ(asked_for(*net)[0].flags, wire::kMemberDown);
+  ASSERT_EQ(lagging(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net)[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(lagging(*net)[0].flags, wire::kMemberDown);
   net->ack(2, 1);  // only its link was down
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
 TEST(PortDown, OfTheLeaderCompletesMessagesInFlightAndThenEndsTheGroup) {

@@ -35,12 +35,12 @@ class Repeats {
 
 struct Evidence {
   Repeats unanswered;
-  std::uint32_t heard = 0;  // feedback packets of this path
-  bool was_down = false;    // its port, without feedback since: the program may be another one
-  bool is_back = false;     // the port is up again: feedback from now on is new
+  std::uint32_t packets = 0;  // feedback packets of this path
+  bool was_down = false;      // its port, without feedback since: the program may be another one
+  bool is_back = false;       // the port is up again: feedback from now on is new
 
   // A packet has arrived by this path.
-  void hear() {
+  void on_packet() {
     if (is_back) was_down = is_back = false;
   }
 };

@@ -51,7 +51,7 @@ void take_nak(Call& call, OneSource& group, const Nak& nak, bool from_slowest) {
   const Rules& rules = call.rules();
   const bool waits = nak.rnr ? rules.rnr_ordering : rules.nak_ordering;
   if (!waits) {
-    turn.naks().tell(nak);
+    turn.naks().on_sent(nak);
     return send_nak(call, group, nak);
   }
   turn.naks().drop_overtaken(turn.min());
@@ -116,9 +116,9 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
 
   const Path& from = group.tree.paths[path];
   Evidence& evidence = group.evidence[path];
-  ++evidence.heard;
+  ++evidence.packets;
   evidence.unanswered.clear();
-  evidence.hear();
+  evidence.on_packet();
   Turn& turn = group.turn;
   const Psn psn = headers.bth.psn + (from.is_host ? turn.turns(path) : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
@@ -162,7 +162,7 @@ void ask_to_wait_again(Call& call, OneSource& group) {
 void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
-  ++group.evidence[path].heard;
+  ++group.evidence[path].packets;
   turn.set_acked(path, turn.sent());
   check(call, group, from_slowest);
 }

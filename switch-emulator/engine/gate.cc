@@ -56,7 +56,7 @@ std::uint8_t Gate::next_timer(std::uint8_t first) {
 }
 
 void Gate::renumber(PathNo gone, PathNo last) {
-  for (PathNo* const number : {&path_, &answered_, &asked_}) {
+  for (PathNo* const number : {&path_, &answered_, &nacked_}) {
     if (*number == gone) {
       *number = kNoPath;
     } else if (*number == last) {
@@ -69,7 +69,7 @@ void Gate::check_consistent(std::size_t paths, std::size_t most) const {
   must(frames_.size() <= most, "the gate holds too many frames");
   must(frames_.empty() || path_ < paths, "held frames are of no path");
   must(answered_ == kNoPath || answered_ < paths, "the gate has answered no path");
-  must(asked_ == kNoPath || asked_ < paths, "the gate has asked no path");
+  must(nacked_ == kNoPath || nacked_ < paths, "the gate has asked no path");
 }
 
 }  // namespace cepheus::fabric

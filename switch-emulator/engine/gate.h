@@ -24,15 +24,17 @@ class Gate {
   }
   // The old turn goes on.
   void on_old_source() { since_.reset(); }
-  // Whether the old turn's source has been silent for `patience` while a newcomer waited.
-  bool is_past(Instant now, Duration patience) const { return since_ && now - *since_ > patience; }
+  // Whether the old turn's source has been silent for `limit` while a newcomer waited.
+  bool is_past(Instant now, Duration limit) const { return since_ && now - *since_ > limit; }
 
   // Inserts a newcomer's packets in PSN order, as frames: `most` at most, and within the limit of
   // `payloads`. `source`: its turn's name, behind a switch port.
   Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most, PayloadStore& payloads);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }
-  std::size_t room() const { return frames_.capacity(); }  // frames for which memory is allocated
+  std::size_t capacity() const {
+    return frames_.capacity();
+  }                                      // frames for which memory is allocated
   PathNo path() const { return path_; }  // of the newcomer that it holds, or held last
   Ipv4 source() const { return source_; }
   // Takes the frames out, to be let through; reuse() returns their memory.
@@ -49,15 +51,15 @@ class Gate {
   void on_begun_again() { answered_ = kNoPath; }
   void on_answered(PathNo path) { answered_ = path; }
   // A path was answered NAK, because its first packet was lost; this spends one of its retries.
-  void on_asked(PathNo path) { answered_ = asked_ = path; }
-  bool has_asked(PathNo path) const { return path != kNoPath && asked_ == path; }
+  void on_nak(PathNo path) { answered_ = nacked_ = path; }
+  bool has_nak(PathNo path) const { return path != kNoPath && nacked_ == path; }
   // Timer code of the next RNR, beginning with `first`: a long wait needs few RNRs.
   std::uint8_t next_timer(std::uint8_t first);
   static constexpr std::uint8_t kLongestTimer = 14;  // 1.28 ms
 
   // That newcomer, or another one, is admitted.
   void on_admitted() {
-    answered_ = asked_ = kNoPath;
+    answered_ = nacked_ = kNoPath;
     answers_ = 0;
     since_.reset();
   }
@@ -70,7 +72,7 @@ class Gate {
   PathNo path_ = kNoPath;
   Ipv4 source_;
   PathNo answered_ = kNoPath;
-  PathNo asked_ = kNoPath;
+  PathNo nacked_ = kNoPath;
   std::uint8_t answers_ = 0;
   std::optional<Instant> since_;  // start of the old source's silence while a newcomer waits
 };

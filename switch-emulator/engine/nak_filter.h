@@ -33,7 +33,9 @@ class NakFilter {
   // difference of their delays after it, and each would spend one of the source's retries. A
   // receiver sends one NAK(e) for a gap, so a second one hardly ever means that the repeat was
   // lost: then the source times out.
-  bool knows(wire::Psn psn, bool once) const { return asked_ == psn || (once && said_ == psn); }
+  bool knows(wire::Psn psn, bool once) const {
+    return pending_ == psn || (once && last_sequence_ == psn);
+  }
 
   // Keeps the smallest few: while one waits, another receiver may lose a later packet, and sends
   // one NAK for it. Of two for one packet an RNR NAK wins, with the longest timer. `several`: rule
@@ -46,20 +48,20 @@ class NakFilter {
   // repeat includes their packets.
   std::optional<Nak> take_due(wire::Psn min);
   // The source is sent `nak`, out of order.
-  void tell(const Nak& nak);
+  void on_sent(const Nak& nak);
 
   // The source sends up to `psn` (again).
   void on_data(wire::Psn psn) {
-    if (asked_ && !after(psn, *asked_)) asked_.reset();
+    if (pending_ && !after(psn, *pending_)) pending_.reset();
     if (held_ > 0) forget(psn);
   }
   // All have everything up to `psn`.
   void on_acknowledged(wire::Psn psn) {
-    if (said_ && !after(*said_, psn)) said_.reset();
+    if (last_sequence_ && !after(*last_sequence_, psn)) last_sequence_.reset();
   }
 
   bool holds() const { return held_ > 0; }
-  bool is_waiting_for(wire::Psn psn) const { return asked_ == psn; }
+  bool is_waiting_for(wire::Psn psn) const { return pending_ == psn; }
 
  private:
   static constexpr std::size_t kMostHeld = 4;
@@ -72,8 +74,9 @@ class NakFilter {
   std::array<Nak, kMostHeld> waiting_;  // by PSN
   std::uint8_t held_ = 0;               // number of waiting NAKs
   // PSN of the last NAK to the source, until its packet passes again.
-  std::optional<wire::Psn> asked_;
-  std::optional<wire::Psn> said_;  // PSN of the last sequence NAK to the source, until all have it
+  std::optional<wire::Psn> pending_;
+  // PSN of the last sequence NAK to the source, until all have it.
+  std::optional<wire::Psn> last_sequence_;
 };
 
 }  // namespace cepheus::fabric

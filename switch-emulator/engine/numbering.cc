@@ -37,15 +37,15 @@ Claim ask_for_first(Call& call, OneSource& group, const GroupPacket& packet, Psn
   // Bound: the data window beyond `next`. PSNs below `next` belong to an older turn (begins_after).
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
-  const bool is_asked = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
-  if (!is_newcomer || is_asked) {
+  const bool is_answered = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  if (!is_newcomer || is_answered) {
     return drop(call, Counter::kDropConflict);
   }
-  turn.gate().on_asked(packet.path);
+  turn.gate().on_nak(packet.path);
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kNak, sequence, next);
   call.count(Counter::kNewcomerNak);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
   // No source has a turn, and all have all packets: any packet of the next source begins its turn.
   // If a source has left and a member lacks a part of its turn, a newcomer waits as for any other
   // turn.
-  const bool is_free = turn.source() == kNoPath && turn.is_settled();
+  const bool is_free = turn.source() == kNoPath && turn.is_finished();
   if (!is_free) {
     // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
@@ -81,10 +81,10 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
   }
-  const bool was_asked = turn.gate().has_asked(packet.path);
+  const bool had_nak = turn.gate().has_nak(packet.path);
   admit(call, group, packet.path, packet.headers.ip.source, next, next);
   // Receivers' NAKs for this packet would cost a second retry (rule nak_once).
-  if (was_asked) turn.naks().tell({next});
+  if (had_nak) turn.naks().on_sent({next});
   return Claim::kCurrent;
 }
 

@@ -128,16 +128,16 @@ HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
   const int down = is_down ? wire::kMemberDown : 0;
   const auto flags = [](int all) { return static_cast<std::uint8_t>(all); };
   if (path == turn.source()) {
-    const bool owes = !turn.is_settled();
+    const bool owes = !turn.is_finished();
     if (!is_down && !owes) return {};
     return {flags(down | wire::kMemberSource | (owes ? wire::kMemberOwes : 0)),
             static_cast<std::uint32_t>(stats.data_packets) & Psn::kMask};
   }
-  const bool is_asked = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+  const bool has_repeats = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
   const bool lags = before(turn.acked(path), turn.sent());  // within Turn::kMostUnderWay
-  const int owes = lags && is_asked ? wire::kMemberOwes : 0;
-  const int late = lags && !is_asked && !is_down ? wire::kMemberLate : 0;
-  return {flags(down | owes | late), seen.heard};
+  const int owes = lags && has_repeats ? wire::kMemberOwes : 0;
+  const int late = lags && !has_repeats && !is_down ? wire::kMemberLate : 0;
+  return {flags(down | owes | late), seen.packets};
 }
 
 void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {

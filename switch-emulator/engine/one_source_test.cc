@@ -29,10 +29,10 @@ class OneSourceTest : public testing::Test {
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
-  served().evidence[2].heard = 5;
+  served().evidence[2].packets = 5;
   group_.remove_path(call_, 1);
   EXPECT_EQ(group_.find(PortId(2)), 1);
-  EXPECT_EQ(served().evidence[1].heard, 5u);
+  EXPECT_EQ(served().evidence[1].packets, 5u);
   group_.check_consistent(0);
 }
 

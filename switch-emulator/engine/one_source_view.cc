@@ -67,16 +67,16 @@ TableBytes OneSource::bytes() const {
   if (const std::size_t congestion = cnps->table_bytes(); congestion > 0) {
     bytes.table.emplace_back("cnps", congestion);
   }
-  const std::size_t turns_room = (turn.path_room() - paths) * sizeof(PathTurns);
-  const std::size_t evidence_room = (evidence.capacity() - paths) * sizeof(Evidence);
+  const std::size_t turns_capacity = (turn.path_capacity() - paths) * sizeof(PathTurns);
+  const std::size_t evidence_capacity = (evidence.capacity() - paths) * sizeof(Evidence);
   bytes.beside = {
       {"path.evidence", paths * sizeof(Evidence)},
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
       {"message_ends", sizeof(MessageEnds)},
-      {"held_frames", turn.gate().room() * sizeof(Gate::Held)},
+      {"held_frames", turn.gate().capacity() * sizeof(Gate::Held)},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
-      {"behaviour_room_for_paths", turns_room + evidence_room},
+      {"behaviour_room_for_paths", turns_capacity + evidence_capacity},
   };
   if (regions) bytes.beside.emplace_back("regions", regions->bytes());
   return bytes;

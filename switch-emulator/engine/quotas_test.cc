@@ -88,18 +88,18 @@ TEST(RegistersRate, BoundsTheGroupsOfAHost) {
     c.register_rate = 100;
     c.max_groups_per_host = 1024;
   });
-  constexpr std::uint32_t kAsked = 1000;
-  for (std::uint32_t n = 0; n < kAsked; ++n) {
+  constexpr std::uint32_t kRequests = 1000;
+  for (std::uint32_t n = 0; n < kRequests; ++n) {
     register_one(*net, 0, n);
     if (n % 100 == 99) net->advance(milliseconds(10));
   }
   const std::size_t taken = net->sw(0).group_count();
   EXPECT_NEAR(static_cast<double>(taken), 25 + 10, 2) << "the burst, and 0.1 s";
-  EXPECT_EQ(net->count(Counter::kDropMrpRate), kAsked - taken);
-  register_one(*net, 1, kAsked);
+  EXPECT_EQ(net->count(Counter::kDropMrpRate), kRequests - taken);
+  register_one(*net, 1, kRequests);
   EXPECT_EQ(net->sw(0).group_count(), taken + 1) << "another host has its own";
   net->advance(seconds(1));
-  register_one(*net, 0, kAsked + 1);
+  register_one(*net, 0, kRequests + 1);
   EXPECT_EQ(net->inbox(2).back(), "register e1 10.0.0.3") << "it was no punishment";
 }
 

@@ -124,7 +124,7 @@ void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
     roster.ask_nameless(nameless);
     parts.send(call, request, &roster, flags);
   }
-  answers_.settle(call, request.id(), request.epoch());
+  answers_.confirm_due(call, request.id(), request.epoch());
 }
 
 // The switch has no name of a member behind a trunk. A request for one goes over every trunk of the
@@ -365,7 +365,7 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
       evict(call, groups_, group, path);
     }
     done.add(member);
-    tell_evicted(call, request, *port, member);
+    send_evicted(call, request, *port, member);
   }
   if (done.member_count > 0) confirm_eviction(call, request, done);
 }
@@ -389,28 +389,28 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
 
 // A host publishes its own memory, to its own switch.
 void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
-                           const wire::Publication& asked) {
+                           const wire::Publication& publication) {
   call.count(Counter::kMrpPublish);
-  const wire::MrpHeader& h = asked.header;
+  const wire::MrpHeader& h = publication.header;
   if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
   const bool is_host = call.port(call.ingress()).kind == PortKind::kHost;
-  if (!is_host || asked.member.host != datagram.ip.source) {
+  if (!is_host || publication.member.host != datagram.ip.source) {
     return call.count(Counter::kDropMrpForged);
   }
   GroupEntry* entry = groups_.find(h.mcst_id);
   if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
   if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
-  const auto is_asked = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
-  GroupInstance* table = is_asked(entry->pending)   ? entry->pending.get()
-                         : is_asked(entry->current) ? entry->current.get()
-                                                    : nullptr;
+  const auto has_epoch = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
+  GroupInstance* table = has_epoch(entry->pending)   ? entry->pending.get()
+                         : has_epoch(entry->current) ? entry->current.get()
+                                                     : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
   Group& group = table->group;
   const PathNo path = group.find(call.ingress());
-  if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
+  if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  switch (group.behaviour->on_publication(call, path, asked)) {
+  switch (group.behaviour->on_publication(call, path, publication)) {
     case Behaviour::Published::kNotServed:
       call.leader = &entry->leader;
       return refuse_regions(call, group, group.paths[path]);
@@ -419,7 +419,7 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
     case Behaviour::Published::kYes:
       break;
   }
-  confirm_publication(call, datagram, asked);
+  confirm_publication(call, datagram, publication);
 }
 
 // The recipients may be behind switches that have refused the group, so it follows the routes. A

@@ -88,7 +88,8 @@ class Registrar {
   void on_evict(Call& call, const MrpRequest& request);
   void on_give_up(Call& call, const MrpRequest& request);
   void on_alive(Call& call, const MrpRequest& request);
-  void on_publish(Call& call, const wire::UdpDatagram& datagram, const wire::Publication& asked);
+  void on_publish(Call& call, const wire::UdpDatagram& datagram,
+                  const wire::Publication& publication);
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);

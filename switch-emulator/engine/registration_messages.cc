@@ -42,10 +42,10 @@ wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Lead
   return datagram;
 }
 
-// ... to the sender of `asked`.
-wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
-  return to_leader(call, call.ingress(), asked.ip.destination,
-                   {asked.ip.source, 0, asked.udp.source_port});
+// ... to the sender of `request`.
+wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& request) {
+  return to_leader(call, call.ingress(), request.ip.destination,
+                   {request.ip.source, 0, request.udp.source_port});
 }
 
 // The same to all: without a list, with the records that this switch does not know.
@@ -132,7 +132,7 @@ void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& le
   send_signed(call, port, datagram, answer.message);
 }
 
-void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+void send_evicted(Call& call, const MrpRequest& request, PortId port,
                   const wire::MrpMember& member) {
   wire::MrpMessage message;
   message.header = request.message.header;
@@ -148,14 +148,14 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
   send_signed(call, call.ingress(), answer_to(call, request.datagram), message);
 }
 
-void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+void confirm_publication(Call& call, const wire::UdpDatagram& request,
                          const wire::Publication& publication) {
   wire::MrpMessage message;
   message.header = publication.header;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
   message.add({publication.member.host, publication.member.qpn});
-  send_signed(call, call.ingress(), answer_to(call, asked), message);
+  send_signed(call, call.ingress(), answer_to(call, request), message);
 }
 
 void send_to_leader(Call& call, PortId port, const Leader& leader,
@@ -170,8 +170,8 @@ void send_report(Call& call, const Leader& leader, const Group& group,
   call.count(Counter::kMrpReport);
 }
 
-void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal) {
-  write_signed(call, call.ingress(), answer_to(call, asked), [&](std::span<std::uint8_t> room) {
+void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal) {
+  write_signed(call, call.ingress(), answer_to(call, request), [&](std::span<std::uint8_t> room) {
     std::copy(refusal.begin(), refusal.end(), room.begin());
     return refusal.size();
   });

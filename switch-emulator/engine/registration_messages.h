@@ -43,14 +43,14 @@ void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
 void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader);
 
 // UNREGISTER in the leader's name to one evicted host.
-void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+void send_evicted(Call& call, const MrpRequest& request, PortId port,
                   const wire::MrpMember& member);
 
 // From the switch to the leader: the evicted members.
 void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted);
 
 // From the switch to its own host: its published regions are in force.
-void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+void confirm_publication(Call& call, const wire::UdpDatagram& request,
                          const wire::Publication& publication);
 
 // From the switch to the leader: hosts at this switch. The message's header names the group.
@@ -58,7 +58,7 @@ void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message);
 
 // From the switch to a leader with an unreadable REGISTER, in the leader's own version.
-void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal);
+void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal);
 
 // From the switch, by the port towards the leader.
 void send_to_leader(Call& call, PortId port, const Leader& leader, const wire::MrpMessage& message);

@@ -155,8 +155,8 @@ template <typename Copies>
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
   const TurnName turn = group.turn.name();
-  const bool to_all = !repeat || group.turn.is_to_be_heard(call.now, call.config.gate_age);
-  if (to_all) group.turn.on_heard_everywhere(call.now);
+  const bool to_all = !repeat || group.turn.should_reach_all(call.now, call.config.gate_age);
+  if (to_all) group.turn.on_sent_everywhere(call.now);
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -172,13 +172,13 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
 
 template <typename Copies>
 void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
-  if (claim_turn(call, group, packet) == Claim::kSettled) return;
+  if (claim_turn(call, group, packet) == Claim::kHandled) return;
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
   if (!turn.has_room_for(psn, call.config.data_window)) {
     return call.count(Counter::kDropDataWindow);
   }
-  group.evidence[turn.source()].hear();
+  group.evidence[turn.source()].on_packet();
   if (copies.is_refused(call, group, packet, psn)) return;
   call.count(Counter::kDataTaken);
   ++group.stats.data_packets;

@@ -65,7 +65,7 @@ class Roster {
   // Owed, but not confirmed. An estimate for members without an entry: repeats and evictions make
   // it too large, duplicated CONFIRMs too small.
   std::size_t awaited() const { return owed_ - ready_ + expected_; }
-  std::size_t ready() const { return ready_ + heard_.size(); }  // owed and confirmed
+  std::size_t ready() const { return ready_ + unsent_.size(); }  // owed and confirmed
   // Passes the ready ones to `take`; they are no longer owed.
   template <typename Take>
   void take_ready(Take&& take) {
@@ -77,15 +77,15 @@ class Roster {
       --ready_;
       take(m);
     }
-    const std::vector<Member> heard = std::exchange(heard_, {});
-    for (const Member& m : heard) take(m);
+    const std::vector<Member> unsent = std::exchange(unsent_, {});
+    for (const Member& m : unsent) take(m);
   }
   // The switch has set a time to check again.
   bool is_timed = false;
 
   // Allocated memory.
   std::size_t allocated_bytes() const {
-    return (members_.capacity() + heard_.capacity()) * sizeof(Member) +
+    return (members_.capacity() + unsent_.capacity()) * sizeof(Member) +
            trunks_.capacity() * sizeof(Trunk);
   }
   void check_consistent() const;
@@ -101,11 +101,11 @@ class Roster {
   void forget_names();
   std::size_t place_of(Ipv4 host, std::size_t among) const;
   void ask(std::size_t place);
-  void hear(const Member& member);
+  void add_unsent(const Member& member);
 
   std::vector<Member> members_;  // sorted by host
   std::vector<Trunk> trunks_;    // in the order of their first members
-  std::vector<Member> heard_;    // without an entry: confirmed, but not yet passed on to the leader
+  std::vector<Member> unsent_;   // without an entry: confirmed, but not yet passed on to the leader
   std::size_t nameless_ = 0;     // members without an entry
   std::size_t expected_ = 0;     // ... that still owe a CONFIRM (an estimate)
   std::size_t owed_ = 0, ready_ = 0;

@@ -31,9 +31,9 @@ class Routes {
   void set_up(PortId port, bool up) { up_[port.value()] = up; }
   bool is_up(PortId port) const { return up_[port.value()]; }
   // The neighbour at `port` has routes to all attachment switches but these. True if that is new.
-  bool set_unreachable(PortId port, std::span<const Ipv4> homes);
+  bool set_unreachable(PortId port, std::span<const Ipv4> attachments);
   // Attachment switches that no port serves, in their order.
-  void list_unreachable(std::vector<Ipv4>& homes) const;
+  void list_unreachable(std::vector<Ipv4>& attachments) const;
 
   // The host's class: itself on an own port, or all hosts at its attachment switch.
   std::optional<ClassNo> find(Ipv4 host) const;
@@ -52,12 +52,12 @@ class Routes {
  private:
   struct Class {
     std::vector<PortId> ports;
-    Ipv4 home;
+    Ipv4 attachment;
   };
 
-  std::shared_ptr<const net::Homes> homes_;   // of all hosts; null: there are no others
-  std::unordered_map<Ipv4, ClassNo> own_;     // hosts on own ports
-  std::unordered_map<Ipv4, ClassNo> behind_;  // attachment switches that have routes
+  std::shared_ptr<const net::Attachments> attachments_;  // of all hosts; null: there are no others
+  std::unordered_map<Ipv4, ClassNo> own_;                // hosts on own ports
+  std::unordered_map<Ipv4, ClassNo> behind_;             // attachment switches that have routes
   std::vector<Class> classes_;
   std::vector<bool> up_;
   std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port serves all

@@ -77,7 +77,7 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
   EXPECT_EQ(net->inbox(1).size(), 1u);
 }
 
-constexpr Ipv4 kHome(10, 255, 0, 2);
+constexpr Ipv4 kAttachment(10, 255, 0, 2);
 
 TEST(Routes, PutTheHostsOfOneSwitchIntoOneClass) {
   SwitchConfig config;
@@ -86,11 +86,12 @@ TEST(Routes, PutTheHostsOfOneSwitchIntoOneClass) {
   config.ports[2].kind = PortKind::kHost;
   config.ports[2].host = Ipv4(10, 0, 0, 9);
   constexpr Ipv4 kOther(10, 255, 0, 3), kNowhere(10, 255, 0, 4);
-  config.routes = {{kHome, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome},
-                                                         {Ipv4(10, 0, 0, 2), kHome},
-                                                         {Ipv4(10, 0, 0, 3), kNowhere},
-                                                         {Ipv4(10, 0, 0, 5), kOther}});
+  config.routes = {{kAttachment, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
+  config.attachments =
+      std::make_shared<net::Attachments>(net::Attachments{{Ipv4(10, 0, 0, 1), kAttachment},
+                                                          {Ipv4(10, 0, 0, 2), kAttachment},
+                                                          {Ipv4(10, 0, 0, 3), kNowhere},
+                                                          {Ipv4(10, 0, 0, 5), kOther}});
   const Routes routes(config);
   EXPECT_EQ(routes.class_count(), 3u);
   EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
@@ -152,8 +153,9 @@ TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
   SwitchConfig config;
   config.ports.resize(4);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
-  config.routes = {{kHome, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome}});
+  config.routes = {{kAttachment, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  config.attachments =
+      std::make_shared<net::Attachments>(net::Attachments{{Ipv4(10, 0, 0, 1), kAttachment}});
   Routes routes(config);
   routes.set_up(PortId(1), false);
   std::array<int, 4> flows{};

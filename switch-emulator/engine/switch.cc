@@ -168,7 +168,7 @@ void Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutpu
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);
-  state_->trunks.hear(port);
+  state_->trunks.on_frame(port);
   state_->on_frame(call, frame);
   state_->take_trunks(call);
 }

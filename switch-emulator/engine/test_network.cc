@@ -94,11 +94,11 @@ std::vector<std::size_t> TestNetwork::distances_from(std::size_t s) const {
 }
 
 void TestNetwork::start() {
-  auto homes = std::make_shared<net::Homes>();
+  auto attachments = std::make_shared<net::Attachments>();
   std::set<std::size_t> with_hosts;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     with_hosts.insert(hosts_[host].at);
-    homes->emplace(ip(host), switches_[hosts_[host].at].config.address);
+    attachments->emplace(ip(host), switches_[hosts_[host].at].config.address);
   }
   for (const std::size_t home : with_hosts) {
     const auto distance = distances_from(home);
@@ -112,7 +112,7 @@ void TestNetwork::start() {
       switches_[s].config.routes.push_back(std::move(route));
     }
   }
-  for (SwitchNode& s : switches_) s.config.homes = homes;
+  for (SwitchNode& s : switches_) s.config.attachments = attachments;
   for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config, payloads);
 }
 

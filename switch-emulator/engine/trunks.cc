@@ -45,7 +45,7 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
     trunk.next_part = 0;
     trunk.coming.clear();
   }
-  trunk.hears_us = hello->hears;
+  trunk.is_received = hello->hears;
   if (!trunk.is_up) ++trunk.in_a_row;
   judge(call, trunk);
   if (hello->seq != trunk.next_part) return;  // a part was lost, or is duplicated
@@ -64,7 +64,7 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
   trunk.is_whole = up;
   trunk.missed = 0;
   if (up) {
-    trunk.is_up = trunk.is_heard = trunk.hears_us = true;
+    trunk.is_up = trunk.receives = trunk.is_received = true;
     routes_.set_up(port, true);
     changes_.push_back({port, true});
     announce(call, true);
@@ -77,8 +77,8 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
 void Trunks::judge(Call& call, Trunk& trunk) {
   constexpr unsigned kMost = wire::times::kHellosMissed;
   if (trunk.missed >= 2) trunk.in_a_row = 0;
-  trunk.is_heard = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
-  const bool is_live = (trunk.is_heard && trunk.hears_us) || !call.rules().dark_trunks;
+  trunk.receives = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
+  const bool is_live = (trunk.receives && trunk.is_received) || !call.rules().dark_trunks;
   const bool up = trunk.is_whole && is_live;
   if (up == trunk.is_up) return;
   trunk.is_up = up;
@@ -124,7 +124,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
   datagram.ip.destination = port.peer;
   datagram.udp.source_port = datagram.udp.destination_port = call.config.mrp_port;
   wire::Hello hello;
-  hello.hears = trunk.is_heard;
+  hello.hears = trunk.receives;
   hello.stamp = static_cast<std::uint32_t>(stamp_);
   hello.total = static_cast<std::uint16_t>(
       std::max<std::size_t>(1, (unreachable_.size() + kMost - 1) / kMost));

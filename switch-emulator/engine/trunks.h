@@ -29,7 +29,7 @@ class Trunks {
   Trunks(const SwitchConfig& config, Routes& routes);
 
   // A frame has arrived from `port`.
-  void hear(PortId port) {
+  void on_frame(PortId port) {
     if (const std::size_t at = index_[port.value()]; at != kNone) trunks_[at].missed = 0;
   }
   // A HELLO from the far end.
@@ -48,8 +48,8 @@ class Trunks {
     PortId port;
     bool is_whole = true;  // the cable
     bool is_up = true;
-    bool is_heard = true;           // frames arrive here
-    bool hears_us = true;           // according to the far end
+    bool receives = true;           // frames arrive here
+    bool is_received = true;        // according to the far end
     unsigned missed = 0;            // HELLOs sent since the last frame from there
     unsigned in_a_row = 0;          // HELLOs received while it was dark
     std::uint32_t stamp = 0;        // of the newest list

@@ -2,10 +2,9 @@
 // acknowledgements, the feedback to the source, the held NAKs, and the newcomer that waits for the
 // turn's end.
 //
-//     kSettled -- data --> kRunning -- its source leaves --> kAbandoned
+//     kFinished -- data -> kRunning -- its source leaves --> kAbandoned
 //        ^                    |                                 |
-//  ^                    |                                 |
-//  +-- all have all ----+--- lagging paths leave ---------+
+//        +-- all have all ----+--- lagging paths leave ---------+
 //
 // A path is known by its number in the group's tree. All PSNs are the group's unless a name says
 // "port".
@@ -88,7 +87,7 @@ class Turn {
     Psn port_first;
   };
   enum class State : std::uint8_t {
-    kSettled,    // all have all of it, or no host has sent yet: another source may begin
+    kFinished,   // all have all of it, or no host has sent yet: another source may begin
     kRunning,    // a message is on its way, or a member lacks a part of one
     kAbandoned,  // the same, but its source has left: only evictions end it
   };
@@ -97,7 +96,7 @@ class Turn {
 
   State state() const { return state_; }
   const char* reason() const { return reason_; }  // of the last change of state
-  bool is_settled() const { return state_ == State::kSettled; }
+  bool is_finished() const { return state_ == State::kFinished; }
 
   // Path of the source; kNoPath: no host has sent, or the source has left.
   PathNo source() const { return source_; }
@@ -128,7 +127,7 @@ class Turn {
   std::uint32_t messages() const { return messages_; }
 
   // Paths for which memory is allocated.
-  std::size_t path_room() const { return paths_.capacity(); }
+  std::size_t path_capacity() const { return paths_.capacity(); }
 
   // In the numbering of the source's port, and back.
   Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
@@ -150,10 +149,12 @@ class Turn {
   // A packet has gone to every path. Returns whether a repeat should go to all paths, too.
   // Otherwise switches behind paths that lack nothing would regard the source as silent (Gate),
   // although it repeats for others.
-  void on_heard_everywhere(Instant now) { heard_ms_ = milliseconds(now.time_since_epoch()); }
-  bool is_to_be_heard(Instant now, Duration gate_age) const {
-    return milliseconds(now.time_since_epoch()) - heard_ms_ >
-           milliseconds(gate_age / kHeardInGateAge);
+  void on_sent_everywhere(Instant now) {
+    sent_everywhere_ms_ = milliseconds(now.time_since_epoch());
+  }
+  bool should_reach_all(Instant now, Duration gate_age) const {
+    return milliseconds(now.time_since_epoch()) - sent_everywhere_ms_ >
+           milliseconds(gate_age / kRepeatsInGateAge);
   }
   void set_acked(PathNo path, Psn psn);
   // The source gets an acknowledgement of all; returns its PSN.
@@ -169,9 +170,9 @@ class Turn {
   // time. Timer code of the next RNR.
   void await_handover(Instant now);
   bool awaits_handover() const { return handover_timer_ != 0; }
-  // The new source has begun again. Whether it has waited for `patience`. A new source that was
+  // The new source has begun again. Whether it has waited for `limit`. A new source that was
   // silent for half of that gave the last one no chance to acknowledge, so the time restarts.
-  bool is_handover_past(Instant now, Duration patience);
+  bool is_handover_past(Instant now, Duration limit);
   std::uint8_t next_handover_timer();
 
   // For simulation: as if the source had sent `packets` messages of one packet more, and all had
@@ -189,7 +190,7 @@ class Turn {
   static constexpr std::int64_t kMostUnderWay = 1 << 22;
   // A switch further away gets as few repeats as all switches before it together leave, and a
   // source pauses between two repeats: the sum must be less than `gate_age`.
-  static constexpr int kHeardInGateAge = 16;
+  static constexpr int kRepeatsInGateAge = 16;
 
  private:
   // On a circle of 2^32 ms, 49 days. Only differences of now and an earlier time are used. Bound: a
@@ -201,11 +202,11 @@ class Turn {
   void finish(Psn end, bool counts_turns);
   void find_slowest();
   bool find_as_slow_behind(PathNo path);
-  void settle(const char* reason);
+  void update_state(const char* reason);
   void set_state(State state, const char* reason);
   State state_now() const;
 
-  State state_ = State::kSettled;
+  State state_ = State::kFinished;
   bool ended_ = true;
   bool is_source_host_ = false;
   std::uint8_t handover_timer_ = 0;
@@ -216,7 +217,7 @@ class Turn {
   Ipv4 source_ip_;
   Psn base_;
   Psn port_base_;
-  std::uint32_t heard_ms_ = 0;
+  std::uint32_t sent_everywhere_ms_ = 0;
   std::uint32_t handover_since_ms_ = 0, handover_repeat_ms_ = 0;
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;

@@ -46,11 +46,11 @@ class TurnTest : public testing::Test {
 };
 
 TEST_F(TurnTest, IsFinishedUntilAHostSends) {
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
   begin(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   data(0);
   EXPECT_EQ(turn_.state(), State::kRunning);
   EXPECT_STREQ(turn_.reason(), "new data");
@@ -68,10 +68,10 @@ TEST_F(TurnTest, IsFinishedWhenAllHaveAMessagesEnd) {
   EXPECT_EQ(turn_.slowest(), 2);
   EXPECT_EQ(turn_.min(), kStart);
   ack(2, 1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "all have acknowledged all");
   data(1);  // a repeat changes nothing
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, IsFinishedWhenTheLastLaggingPathLeaves) {
@@ -80,7 +80,7 @@ TEST_F(TurnTest, IsFinishedWhenTheLastLaggingPathLeaves) {
   ack(1, 0);
   ack(2, 0);
   leave(3);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "a path has left");
 }
 
@@ -94,7 +94,7 @@ TEST_F(TurnTest, IsAbandonedByItsSourceUnlessAllHaveIt) {
   leave(1);
   EXPECT_EQ(turn_.state(), State::kAbandoned);
   leave(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
@@ -161,7 +161,7 @@ TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
   leave(1);  // path 3 becomes path 1
   EXPECT_EQ(turn_.source(), 1);
   ack(2, 0);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, PassesANakWithItsAcknowledgement) {
@@ -197,12 +197,12 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
     const Instant start{kWrap - before};
     Turn turn(kStart);
-    turn.on_heard_everywhere(start);
-    EXPECT_FALSE(turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge, kGateAge));
-    EXPECT_TRUE(
-        turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge + milliseconds(1), kGateAge));
+    turn.on_sent_everywhere(start);
+    EXPECT_FALSE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge, kGateAge));
+    EXPECT_TRUE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge + milliseconds(1),
+                                      kGateAge));
     turn.await_handover(start);
-    // A source that repeats every 50 ms, which is within half of the patience.
+    // A source that repeats every 50 ms, which is within half of the limit.
     for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
       EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
     }
@@ -242,7 +242,7 @@ std::chrono::nanoseconds best_round(std::size_t paths) {
       turn.set_acked(static_cast<PathNo>(i), turn.sent());
     }
     best = std::min(best, cpu_time() - begin);
-    EXPECT_TRUE(turn.is_settled());
+    EXPECT_TRUE(turn.is_finished());
   }
   return best;
 }

@@ -110,8 +110,9 @@ class Fabric final : HostAssignment::Ports {
     Welcome welcome;
     welcome.status = status;
     welcome.text = text;
-    const auto told = decode_welcome(encode(welcome));
-    require(told && told->status == status && text.starts_with(told->text) && !told->text.empty());
+    const auto decoded = decode_welcome(encode(welcome));
+    require(decoded && decoded->status == status && text.starts_with(decoded->text) &&
+            !decoded->text.empty());
   }
 
   std::array<bool, kHosts> is_taken_{};

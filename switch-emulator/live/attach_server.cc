@@ -22,8 +22,8 @@ using fabric::WelcomeStatus;
 using wire::Instant;
 
 bool is_ready(int fd, short events) {
-  pollfd asked{fd, events, 0};
-  return fd >= 0 && poll(&asked, 1, 0) > 0;
+  pollfd watched{fd, events, 0};
+  return fd >= 0 && poll(&watched, 1, 0) > 0;
 }
 
 // Unguessable; 0: the kernel has no randomness yet.
@@ -54,20 +54,20 @@ void refuse(int socket, WelcomeStatus status, std::string text) {
 
 }  // namespace
 
-AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-                           ListeningSocket& socket, const Access& access, wire::Duration patience)
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+                           ListeningSocket& socket, const Access& access, wire::Duration time_limit)
     : poller_(poller),
       datapath_(datapath),
       doorbells_(doorbells),
-      errands_(errands),
+      tasks_(tasks),
       socket_(socket),
       access_(access),
-      patience_(patience),
+      patience_(time_limit),
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
 AttachServer::~AttachServer() {
-  for (const auto& [fd, visitor] : visitors_) poller_.forget(fd);
+  for (const auto& [fd, pending_peer] : pending_) poller_.forget(fd);
   for (const auto& [fd, launcher] : launchers_) poller_.forget(fd);
   poller_.forget(socket_.fd());
 }
@@ -100,26 +100,27 @@ bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
 }
 
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
-  if (visitors_.size() >= kMaxVisitors) make_room();
+  if (pending_.size() >= kMaxPending) make_room();
   const int fd = socket.get();
-  if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
+  if (!poller_.watch(fd, Poller::kIn | Poller::kHangup,
+                     [this, fd](std::uint32_t) { on_readable(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
-  visitors_.insert_or_assign(fd,
-                             Visitor{std::move(socket), peer, wire::monotonic_now() + patience_});
-  hear(fd);  // most have sent their Hello by now
+  pending_.insert_or_assign(
+      fd, PendingPeer{std::move(socket), peer, wire::monotonic_now() + patience_});
+  on_readable(fd);  // most have sent their Hello by now
 }
 
 // The longest silent one of the user with most connections here.
 void AttachServer::make_room() {
   std::map<uid_t, std::size_t> by_user;
-  for (const auto& [fd, visitor] : visitors_) ++by_user[visitor.peer.uid];
+  for (const auto& [fd, pending_peer] : pending_) ++by_user[pending_peer.peer.uid];
   const uid_t user =
       std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
         return a.second < b.second;
       })->first;
-  const std::pair<const int, Visitor>* longest = nullptr;
-  for (const auto& each : visitors_) {
+  const std::pair<const int, PendingPeer>* longest = nullptr;
+  for (const auto& each : pending_) {
     if (each.second.peer.uid != user) continue;
     if (longest == nullptr || each.second.leaves < longest->second.leaves) longest = &each;
   }
@@ -127,14 +128,14 @@ void AttachServer::make_room() {
 }
 
 void AttachServer::dismiss(int fd, const char* why) {
-  const auto found = visitors_.find(fd);
+  const auto found = pending_.find(fd);
   refuse(fd, WelcomeStatus::kAgain, why);
   poller_.forget(fd);
-  visitors_.erase(found);
+  pending_.erase(found);
 }
 
 void AttachServer::expire(Instant now) {
-  for (auto at = visitors_.begin(); at != visitors_.end();) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
     const auto each = at++;
     if (each->second.leaves <= now) dismiss(each->first, "no hello came in time");
   }
@@ -142,24 +143,24 @@ void AttachServer::expire(Instant now) {
 
 Instant AttachServer::deadline() const {
   Instant first = wire::kNever;
-  for (const auto& [fd, visitor] : visitors_) first = std::min(first, visitor.leaves);
+  for (const auto& [fd, pending_peer] : pending_) first = std::min(first, pending_peer.leaves);
   return first;
 }
 
-void AttachServer::hear(int fd) {
+void AttachServer::on_readable(int fd) {
   const auto message = fabric::receive_message(fd);
   if (!message) return;
-  const auto found = visitors_.find(fd);
-  if (found == visitors_.end()) return;
-  Visitor visitor = std::move(found->second);
-  visitors_.erase(found);
+  const auto found = pending_.find(fd);
+  if (found == pending_.end()) return;
+  PendingPeer pending_peer = std::move(found->second);
+  pending_.erase(found);
   poller_.forget(fd);
   // A reload may have revoked the user since the connection was accepted.
-  if (!lets_in(fd, visitor.peer)) return;
+  if (!lets_in(fd, pending_peer.peer)) return;
   if (const auto hello = fabric::decode_hello(message->data)) {
-    serve(std::move(visitor.socket), visitor.peer, *hello);
+    serve(std::move(pending_peer.socket), pending_peer.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
-    reserve(std::move(visitor.socket), visitor.peer, *wanted);
+    reserve(std::move(pending_peer.socket), pending_peer.peer, *wanted);
   }
 }
 
@@ -199,7 +200,7 @@ void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredential
   welcome.pool = datapath_.pools().geometry();
   welcome.area = static_cast<std::uint32_t>(host);
   if (!fabric::send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
-  errands_.run([&] {
+  tasks_.run([&] {
     if (is_still(host)) datapath_.shared_port(host)->forget_granted();
   });
 }
@@ -208,11 +209,11 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
                                                          const PeerCredentials& peer) {
   fabric::SwitchPort& port = *datapath_.shared_port(host);
   wire::Result<fabric::GrantedFds> fds;
-  errands_.run([&] {
+  tasks_.run([&] {
     fds = port.open(peer);
     if (!fds) return;
     if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
-                          [this, host](std::uint32_t) { hear_doorbell(host); })) {
+                          [this, host](std::uint32_t) { watch_doorbell(host); })) {
       port.close();
       fds = wire::fail(wire::ErrorCode::kUnavailable, "the fabric can't watch another doorbell");
       return;
@@ -224,7 +225,7 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
 }
 
 // On the datapath's thread.
-void AttachServer::hear_doorbell(std::size_t host) {
+void AttachServer::watch_doorbell(std::size_t host) {
   if (!datapath_.wake(host)) doorbells_.forget(datapath_.shared_port(host)->doorbell());
 }
 
@@ -239,7 +240,7 @@ void AttachServer::detach(std::size_t host) {
   if (!client.socket.is_open()) return;
   poller_.forget(client.socket.get());
   if (client.process.is_open()) poller_.forget(client.process.get());
-  errands_.run([&] {
+  tasks_.run([&] {
     if (!is_still(host)) return;
     doorbells_.forget(datapath_.shared_port(host)->doorbell());
     datapath_.detach(wire::monotonic_now(), host);
@@ -323,7 +324,7 @@ void AttachServer::forget_ended_launchers() {
   }
 }
 
-void AttachServer::tell_reservations(std::vector<SwitchStatus>& switches) const {
+void AttachServer::show_reservations(std::vector<SwitchStatus>& switches) const {
   std::unordered_map<std::string_view, pid_t> holders;
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
     if (const auto pid = assignment_.reserved_by(host)) {

@@ -12,22 +12,22 @@
 
 #include "switch-emulator/live/access.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/host_assignment.h"
 #include "switch-emulator/live/listening_socket.h"
 #include "switch-emulator/live/poller.h"
+#include "switch-emulator/live/task_queue.h"
 #include "switch-emulator/ports/handshake.h"
 
 namespace cepheus::live {
 
 class AttachServer final : private HostAssignment::Ports {
  public:
-  static constexpr std::size_t kMaxVisitors = 256;
+  static constexpr std::size_t kMaxPending = 256;
 
-  // All outlive the server. `doorbells` is the poller of the datapath's thread; `errands` run
-  // there. `patience` is the time limit from connecting to the Hello.
-  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-               ListeningSocket& socket, const Access& access, wire::Duration patience);
+  // All outlive the server. `doorbells` is the poller of the datapath's thread; `tasks` run
+  // there. `time_limit` is the time limit from connecting to the Hello.
+  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+               ListeningSocket& socket, const Access& access, wire::Duration time_limit);
   ~AttachServer();
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
@@ -46,10 +46,10 @@ class AttachServer final : private HostAssignment::Ports {
   wire::Result<void> kill(const std::string& host, pid_t pid) const;
   std::uint64_t refused_users() const { return refused_users_; }
   // Stores at the hosts' ports who has reserved them.
-  void tell_reservations(std::vector<SwitchStatus>& switches) const;
+  void show_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:
-  struct Visitor {  // has not sent its Hello
+  struct PendingPeer {  // has not sent its Hello
     fabric::UniqueFd socket;
     fabric::PeerCredentials peer;
     wire::Instant leaves;
@@ -69,13 +69,13 @@ class AttachServer final : private HostAssignment::Ports {
   void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
   void make_room();
   void dismiss(int fd, const char* why);
-  void hear(int fd);
+  void on_readable(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
              const fabric::Hello& hello);
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
   wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
   bool is_still(std::size_t host) const;
-  void hear_doorbell(std::size_t host);
+  void watch_doorbell(std::size_t host);
   void detach(std::size_t host);
   void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
                const fabric::HostsWanted& wanted);
@@ -89,13 +89,13 @@ class AttachServer final : private HostAssignment::Ports {
   Poller& poller_;
   Datapath& datapath_;
   Poller& doorbells_;
-  Errands& errands_;
+  TaskQueue& tasks_;
   ListeningSocket& socket_;
   const Access& access_;
   const wire::Duration patience_;
   std::uint64_t refused_users_ = 0;
-  std::map<int, Visitor> visitors_;  // by descriptor
-  std::vector<Client> clients_;      // by host
+  std::map<int, PendingPeer> pending_;  // by descriptor
+  std::vector<Client> clients_;         // by host
   struct Launcher {
     fabric::UniqueFd socket;
     fabric::ReservationId reservation = 0;

@@ -21,7 +21,7 @@ class ControlConnection {
   // Longest request, and limit of the bytes read before an answer.
   static constexpr std::size_t kMaxRequests = 64 << 10;
   // A peer that has read none of its answers for this time gets disconnected.
-  static constexpr wire::Duration kPatience = std::chrono::seconds(5);
+  static constexpr wire::Duration kTimeLimit = std::chrono::seconds(5);
 
   ControlConnection(fabric::UniqueFd socket, uid_t user, wire::Instant now)
       : socket_(std::move(socket)), user_(user), active_(now) {}
@@ -30,7 +30,7 @@ class ControlConnection {
   uid_t user() const { return user_; }
   wire::Instant last_active() const { return active_; }
   // When to disconnect it; never, while it is not its turn to read.
-  wire::Instant deadline() const { return has_unsent() ? active_ + kPatience : wire::kNever; }
+  wire::Instant deadline() const { return has_unsent() ? active_ + kTimeLimit : wire::kNever; }
 
   // Reads what has arrived. False: the connection is useless.
   bool read(wire::Instant now);

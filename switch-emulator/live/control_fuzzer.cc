@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!request) {
     check_refusal(request.error().text);
   } else {
-    std::visit([](const auto& asked) { check(asked); }, *request);
+    std::visit([](const auto& parsed) { check(parsed); }, *request);
   }
   return 0;
 }

@@ -102,10 +102,10 @@ void ControlServer::watch(ControlConnection& connection) {
   const std::uint32_t events = connection.wants_requests() ? Poller::kIn
                                : connection.has_unsent()   ? Poller::kOut
                                                            : Poller::kHangup;
-  if (!poller_.watch(fd, events, [this, fd](std::uint32_t) { hear(fd); })) drop(fd);
+  if (!poller_.watch(fd, events, [this, fd](std::uint32_t) { on_readable(fd); })) drop(fd);
 }
 
-void ControlServer::hear(int fd) {
+void ControlServer::on_readable(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
   ControlConnection& connection = found->second;
@@ -116,7 +116,7 @@ void ControlServer::hear(int fd) {
 }
 
 void ControlServer::serve(Instant now) {
-  asked_.clear();
+  last_request_.clear();
   answered_.reset();
   std::vector<int> gone, answered;
   for (auto& [fd, connection] : connections_) {
@@ -133,7 +133,7 @@ void ControlServer::serve(Instant now) {
   }
   for (const int fd : gone) drop(fd);
   for (const int fd : answered) watch(connections_.at(fd));
-  drop_who_does_not_read();
+  drop_slow_readers();
 }
 
 // One request of a connection and its repeats, then the others have their turn.
@@ -148,16 +148,16 @@ void ControlServer::answer_requests(ControlConnection& connection) {
 
 ControlConnection::Answer ControlServer::answer_line(const ControlConnection& connection,
                                                      std::string_view request) {
-  const auto asked = parse_control_request(request);
-  const bool only_looks = asked && std::holds_alternative<StatusRequest>(*asked);
+  const auto parsed = parse_control_request(request);
+  const bool only_looks = parsed && std::holds_alternative<StatusRequest>(*parsed);
   if (!only_looks && !access_.may_command(connection.user())) {
     return std::make_shared<const std::string>(
         to_line(refusal("only the fabric's own user may do more than look")));
   }
-  if (asked_ == request && answered_ != nullptr) return answered_;
-  asked_ = request;
+  if (last_request_ == request && answered_ != nullptr) return answered_;
+  last_request_ = request;
   answered_ = std::make_shared<const std::string>(
-      to_line(asked ? answer_(*asked) : refusal(asked.error().text)));
+      to_line(parsed ? answer_(*parsed) : refusal(parsed.error().text)));
   return answered_;
 }
 
@@ -172,7 +172,7 @@ std::size_t ControlServer::unsent_bytes() const {
   return bytes;
 }
 
-void ControlServer::drop_who_does_not_read() {
+void ControlServer::drop_slow_readers() {
   while (unsent_bytes() > kMaxUnsent) {
     const ControlConnection* stalest = nullptr;
     for (const auto& [fd, connection] : connections_) {

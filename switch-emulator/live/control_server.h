@@ -48,14 +48,14 @@ class ControlServer {
   using Connections = std::map<int, ControlConnection>;  // by descriptor
 
   void accept_some();
-  void hear(int fd);
+  void on_readable(int fd);
   void make_room(uid_t user);
   void drop_stalest(uid_t user);
   void answer_requests(ControlConnection& connection);
   ControlConnection::Answer answer_line(const ControlConnection& connection,
                                         std::string_view request);
   std::size_t unsent_bytes() const;
-  void drop_who_does_not_read();
+  void drop_slow_readers();
   void watch(ControlConnection& connection);
   void drop(int fd);
 
@@ -66,7 +66,7 @@ class ControlServer {
   std::uint64_t refused_users_ = 0;
   Connections connections_;
   // The last request of this pass, and its answer.
-  std::string asked_;
+  std::string last_request_;
   ControlConnection::Answer answered_;
 };
 

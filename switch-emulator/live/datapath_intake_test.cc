@@ -23,8 +23,9 @@ class FloodTest : public DatapathTest {
  protected:
   static constexpr std::uint32_t kRounds = 2000, kEvery = 10;
   // Unanswered frames: the first of a stream, the burst, and 10 ms of the rate.
-  static constexpr std::uint32_t kAllowed = static_cast<std::uint32_t>(
-      AnsweredFrames::kPerAnswer + StrayBudget::kBurst + StrayBudget::kPerSecond / 100 + 256);
+  static constexpr std::uint32_t kAllowed =
+      static_cast<std::uint32_t>(AnsweredFrames::kPerAnswer + UnansweredBudget::kBurst +
+                                 UnansweredBudget::kPerSecond / 100 + 256);
 
   static Frame roce(std::size_t from, Ipv4 to, wire::Opcode opcode = wire::Opcode::kRcSendOnly,
                     std::uint32_t dma_length = 0) {
@@ -68,7 +69,7 @@ class FloodTest : public DatapathTest {
   std::uint32_t flood_with(const Frame& flood, Answer&& answer) {
     std::uint32_t passed = 0;
     for (std::uint32_t round = 1; round <= kRounds; ++round) {
-      while (clients[0].tx.room() > 0) clients[0].put(flood, 0);
+      while (clients[0].tx.free_entries() > 0) clients[0].put(flood, 0);
       if (others_send && round % kEvery == 0) clients[2].put(roce(2, address(3)), 0);
       datapath->poll(now);
       answer(passed);
@@ -107,7 +108,7 @@ TEST_F(FloodTest, ManyPacketsOfLongMessagesInARowAreBulk) {
 TEST_F(FloodTest, WaitsWhileOthersSend) {
   const std::uint32_t passed = flood_with(roce(0, address(1)));
   EXPECT_LE(passed, kAllowed);
-  EXPECT_GE(passed, StrayBudget::kBurst);
+  EXPECT_GE(passed, UnansweredBudget::kBurst);
   EXPECT_EQ(others_passed, kRounds / kEvery);
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
@@ -131,7 +132,8 @@ TEST_F(FloodTest, DoesNotCountIfItIsAnswered) {
 TEST_F(FloodTest, CountsThoughAnAccompliceAnswers) {
   EXPECT_LE(flood_with(roce(0, address(1)),
                        [&](std::uint32_t) {
-                         if (clients[3].tx.room() > 0) clients[3].put(roce(3, address(0)), 0);
+                         if (clients[3].tx.free_entries() > 0)
+                           clients[3].put(roce(3, address(0)), 0);
                        }),
             kAllowed);
 }
@@ -139,8 +141,8 @@ TEST_F(FloodTest, CountsThoughAnAccompliceAnswers) {
 TEST_F(FloodTest, CountsThoughAnsweredIfItsReceiverIsFull) {
   std::uint32_t sent = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    for (; clients[0].tx.room() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
-    if (clients[1].tx.room() > 0) clients[1].put(roce(1, address(0)), 0);
+    for (; clients[0].tx.free_entries() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
+    if (clients[1].tx.free_entries() > 0) clients[1].put(roce(1, address(0)), 0);
     datapath->poll(now);
     take_all(clients[0]);
     now += std::chrono::microseconds(5);
@@ -157,9 +159,9 @@ TEST_F(FloodTest, DoesNotCountIfItAnswersAReadRequest) {
 
 // The switch drops them, because it has no permission for them.
 TEST_F(FloodTest, OfDroppedFramesWaitsToo) {
-  Frame stray = roce(0, address(1));
-  wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
-  flood_with(stray);
+  Frame unanswered = roce(0, address(1));
+  wire::store_be32(unanswered.bytes.data() + wire::kIpOffset + 12, address(3).value());
+  flood_with(unanswered);
   const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
   const PortStatus& port = status[0].ports[0];
   EXPECT_LE(counter(port, "drop_malformed") + counter(port, "drop_spoofed_source"), kAllowed);
@@ -221,7 +223,7 @@ TEST_F(FloodTest, CountsFramesThatMustBeParsed) {
   const std::vector<std::uint8_t> payload(1400);
   std::uint32_t passed = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round, now += std::chrono::microseconds(5)) {
-    while (clients[0].tx.room() > 0) {
+    while (clients[0].tx.free_entries() > 0) {
       const auto slot = clients[0].take_slot();
       if (!slot) break;
       clients[0].put(plain_datagram(0, 1, payload), *slot);
@@ -238,10 +240,10 @@ TEST_F(FloodTest, CountsFramesThatMustBeParsed) {
 }
 
 TEST_F(FloodTest, DoesNotEvadeItsBudgetByAttachingAgain) {
-  const Frame stray = roce(0, address(1));
+  const Frame unanswered = roce(0, address(1));
   std::uint32_t passed = 0;
   for (int round = 0; round < 100; ++round, now += std::chrono::microseconds(100)) {
-    while (clients[0].tx.room() > 0) clients[0].put(stray, 0);
+    while (clients[0].tx.free_entries() > 0) clients[0].put(unanswered, 0);
     clients[2].put(roce(2, address(3)), 0);
     datapath->poll(now);
     datapath->detach(now, 0);
@@ -276,10 +278,10 @@ TEST_F(TurnTest, LeavesSpaceUnderWay) {
   for (net::HostSpec& host : topology.hosts) host.up = link;
   build(topology);
   BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
-  const Frame stray = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
+  const Frame unanswered = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
   for (std::size_t n = 0; n < 2 * Transit::kMaxFlights; ++n) {
-    if (flooder.tx.room() == 0) datapath->poll(now);
-    flooder.put(stray, 0);
+    if (flooder.tx.free_entries() == 0) datapath->poll(now);
+    flooder.put(unanswered, 0);
   }
   sender.put(plain_datagram(2, 3, std::vector<std::uint8_t>(8)), 0);
   poll_for(std::chrono::milliseconds(1));
@@ -323,7 +325,7 @@ TEST_F(TurnTest, ReturnsSpaceUnderWay) {
   BareClient sender = attach(0), receiver = attach(1);
   const Frame datagram = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) {
-    if (sender.tx.room() == 0) poll_for(std::chrono::milliseconds(3));
+    if (sender.tx.free_entries() == 0) poll_for(std::chrono::milliseconds(3));
     sender.put(datagram, 0);
     take_all(receiver);
   }
@@ -336,9 +338,9 @@ using DoorbellTest = DatapathTest;
 TEST_F(DoorbellTest, IsIgnoredIfItRingsWithoutFrames) {
   build(net::Topology::star(2));
   BareClient ringing = attach(0), other = attach(1);
-  int heard = 0;
-  for (; heard < 1000 && datapath->wake(0); ++heard) datapath->poll(now);
-  EXPECT_LT(heard, 100);
+  int rings = 0;
+  for (; rings < 1000 && datapath->wake(0); ++rings) datapath->poll(now);
+  EXPECT_LT(rings, 100);
   EXPECT_EQ(counted(0, PortCounter::kDoorbellIgnored), 1u);
   EXPECT_TRUE(datapath->arm());
   EXPECT_LE(datapath->deadline(), now + std::chrono::milliseconds(1)) << "it is looked at";

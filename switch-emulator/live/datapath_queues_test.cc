@@ -69,7 +69,7 @@ class Queues : public DatapathTest {
     std::uint32_t sent = 0;
     for (const wire::Instant until = now + 2s; now < until && arrived.size() < kStreamPackets;
          now += step) {
-      while (sent < kStreamPackets && sender.tx.room() > 0) {
+      while (sent < kStreamPackets && sender.tx.free_entries() > 0) {
         const auto slot = sender.take_slot();
         if (!slot) break;
         sender.put(packet(sent++), *slot);

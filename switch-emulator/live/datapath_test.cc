@@ -307,7 +307,7 @@ TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchPollsSeldom) {
   constexpr int kLooks = 50;
   std::uint32_t arrived = 0;
   for (int look = 0; look < kLooks; ++look, now += kBetween) {
-    while (sender.tx.room() > 0) sender.put(packet, 0);
+    while (sender.tx.free_entries() > 0) sender.put(packet, 0);
     while (datapath->poll(now)) {
     }
     arrived += take_all(receiver);

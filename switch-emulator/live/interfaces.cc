@@ -69,7 +69,7 @@ void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant
   const std::string& interface = port.config().interface;
   if (!is_there(interface)) return;
   const auto opened = open(port, host, now);
-  tell(host, opened, who + "attached again at interface " + interface);
+  report(host, opened, who + "attached again at interface " + interface);
 }
 
 // A failed open of a packet socket takes the kernel milliseconds, in which no frame moves.
@@ -79,10 +79,11 @@ bool Interfaces::is_there(const std::string& interface) {
 }
 
 // `good` if it was opened, else the reason, once.
-void Interfaces::tell(std::size_t who, const wire::Result<void>& opened, const std::string& good) {
+void Interfaces::report(std::size_t who, const wire::Result<void>& opened,
+                        const std::string& good) {
   const std::string text = opened ? good : opened.error().text;
-  if (std::string& last = told_[who]; last != text) warn_(last = text);
-  if (opened) told_.erase(who);
+  if (std::string& last = reported_[who]; last != text) warn_(last = text);
+  if (opened) reported_.erase(who);
 }
 
 void Interfaces::look_at_one_armed(wire::Instant now) {
@@ -97,7 +98,7 @@ void Interfaces::look_at_one_armed(wire::Instant now) {
   const std::string& interface = one_armed.config().interface;
   if (!is_there(interface)) return;
   const auto opened = open_one_armed(now);
-  tell(datapath_.host_count(), opened, "hosts are attached again at interface " + interface);
+  report(datapath_.host_count(), opened, "hosts are attached again at interface " + interface);
 }
 
 }  // namespace cepheus::live

@@ -38,7 +38,7 @@ class Interfaces {
   wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
   wire::Result<void> open_one_armed(wire::Instant now);
   static bool is_there(const std::string& interface);
-  void tell(std::size_t who, const wire::Result<void>& opened, const std::string& good);
+  void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>
   wire::Result<void> watch(Interface& port, Wake wake);
 
@@ -46,7 +46,7 @@ class Interfaces {
   Poller& poller_;
   const std::function<void(const std::string&)> warn_;
   // Reasons why hosts are not attached; the last: one-armed.
-  std::map<std::size_t, std::string> told_;
+  std::map<std::size_t, std::string> reported_;
   wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
 };
 

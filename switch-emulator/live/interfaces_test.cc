@@ -53,7 +53,7 @@ class InterfacesTest : public DatapathTest {
     return datapath->reporting().status([](const auto& slice) { slice(); })[0].ports[0].attached;
   }
   // A datagram of the host reaches its switch.
-  bool is_heard() {
+  bool datagram_arrives() {
     wire::UdpDatagram datagram;
     datagram.ethernet.source = kHostMac;
     if (datapath->one_armed() != nullptr) {
@@ -80,7 +80,7 @@ class InterfacesTest : public DatapathTest {
   }
   void expect_life_after_death() {
     EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(is_heard());
+    EXPECT_TRUE(datagram_arrives());
     ASSERT_TRUE(TestVeth::ip("link delete dev port"));
     look_a_second_later();
     EXPECT_FALSE(is_attached());
@@ -91,7 +91,7 @@ class InterfacesTest : public DatapathTest {
     configure();
     look_a_second_later();
     EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(is_heard());
+    EXPECT_TRUE(datagram_arrives());
     ASSERT_EQ(warnings.size(), 2u);
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
   }

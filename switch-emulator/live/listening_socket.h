@@ -52,7 +52,7 @@ class ListeningSocket {
   // gets `when_full` and is disconnected, because it must neither wait for ever nor keep waking
   // this thread.
   fabric::UniqueFd accept(std::span<const std::uint8_t> when_full);
-  // Whether the kernel stops peers from sending descriptors along (reception.h).
+  // Whether the kernel stops peers from sending descriptors along (control_thread.h).
   bool refuses_descriptors() const { return refuses_descriptors_; }
 
  private:

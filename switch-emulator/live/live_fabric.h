@@ -27,7 +27,7 @@ struct LiveOptions {
   // Called on the serving thread, and by start(), with texts for operators.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   // Time limit for peers that connect to attach, and send nothing.
-  wire::Duration patience = std::chrono::seconds(5);
+  wire::Duration time_limit = std::chrono::seconds(5);
 };
 
 class LiveFabric {

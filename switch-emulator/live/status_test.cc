@@ -328,16 +328,16 @@ fabric::SenderGroupView sender_group() {
   view.copies = 6;
   view.rule_bytes = 33;
   view.merge_bytes = 42;
-  fabric::SenderReceiverView heard, unknown;
-  heard.host = wire::Ipv4(10, 0, 0, 2);
-  heard.qpn = wire::Qpn(0x22);
-  heard.is_known = true;
-  heard.acked = wire::Psn(7);
-  heard.lag = 1;
-  heard.regions = {{5, 0x1000, 64}};
+  fabric::SenderReceiverView known, unknown;
+  known.host = wire::Ipv4(10, 0, 0, 2);
+  known.qpn = wire::Qpn(0x22);
+  known.is_known = true;
+  known.acked = wire::Psn(7);
+  known.lag = 1;
+  known.regions = {{5, 0x1000, 64}};
   unknown.host = wire::Ipv4(10, 0, 0, 3);
   unknown.qpn = wire::Qpn(0x33);
-  view.receivers = {heard, unknown};
+  view.receivers = {known, unknown};
   return view;
 }
 

@@ -63,7 +63,7 @@ void RawClient::ring_doorbell() const {
 }
 
 void send_packet(fabric::HostPort& port, const Packet& packet) {
-  if (!await_room(port, packet.payload_bytes)) throw std::runtime_error("no room to send");
+  if (!await_space(port, packet.payload_bytes)) throw std::runtime_error("no room to send");
   wire::RoceHeaders headers;
   headers.ethernet.source = port.identity().mac;
   headers.ethernet.destination = port.identity().gateway;
@@ -86,7 +86,7 @@ void send_packet(fabric::HostPort& port, const Packet& packet) {
 void send_mrp(fabric::HostPort& port, const wire::MrpMessage& message) {
   std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
   bytes.resize(message.emit(bytes));
-  if (!await_room(port, bytes.size())) throw std::runtime_error("no room to send");
+  if (!await_space(port, bytes.size())) throw std::runtime_error("no room to send");
   wire::UdpDatagram datagram;
   datagram.ethernet.source = port.identity().mac;
   datagram.ethernet.destination = port.identity().gateway;

@@ -23,7 +23,7 @@ namespace cepheus::live {
 // The account that is charged for a frame.
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
-  bool is_stray = false;  // no answer has paid for it (stray_account.h)
+  bool is_unanswered = false;  // no answer has paid for it (unanswered_account.h)
 };
 
 struct Flight {
@@ -120,7 +120,7 @@ class Transit {
   };
   Transit(fabric::PayloadPools& pools, std::size_t hosts, Arrivals& arrivals);
 
-  // Adds a link; returns its number. Frames without a delay arrive at once, within carry(). Those
+  // Adds a link; returns its number. Frames without a delay arrive at once, within transmit(). Those
   // on a trunk do not, so that no switch is entered while another one's outputs are being read.
   // `drops` counts its losses.
   enum class Kind : std::uint8_t { kUplink, kDownlink, kTrunk };
@@ -135,8 +135,8 @@ class Transit {
   }
 
   // Puts a frame on its link; a pause frame goes before all others, and has no faults.
-  void carry(const Flight& flight, wire::Instant now);
-  void carry_control(const Flight& flight, wire::Instant now);
+  void transmit(const Flight& flight, wire::Instant now);
+  void transmit_control(const Flight& flight, wire::Instant now);
   bool has_room(const Origin& origin) const;
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
   // Precondition: a frame is under way.
@@ -157,9 +157,9 @@ class Transit {
     std::unique_ptr<QueueShare> queue;  // null: the queue is not shared, or the caller keeps it
   };
   net::Passage offer(const Flight& flight, wire::Instant now);
-  void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
+  void transmit_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
-  void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  void schedule(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }

@@ -44,7 +44,7 @@ class BareClient {
     return d;
   }
   void put(const Descriptor& descriptor) {
-    ASSERT_GT(tx.room(), 0u);
+    ASSERT_GT(tx.free_entries(), 0u);
     tx.next() = descriptor;
     tx.advance();
     tx.publish();

@@ -9,8 +9,8 @@ namespace cepheus::fabric {
 namespace {
 
 bool is_readable(int fd) {
-  pollfd asked{fd, POLLIN, 0};
-  return poll(&asked, 1, 0) == 1;
+  pollfd watched{fd, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1;
 }
 
 TEST(Bell, WakesOnceForAnyNumberOfRings) {

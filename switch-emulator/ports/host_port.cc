@@ -287,7 +287,7 @@ std::span<std::uint8_t> HostPort::tx_buffer() {
           s.geometry.slot_bytes};
 }
 
-std::size_t HostPort::room() const { return state_->tx.room(); }
+std::size_t HostPort::free_entries() const { return state_->tx.free_entries(); }
 
 std::uint64_t HostPort::State::offset_of(const wire::Frame& frame) const {
   [[maybe_unused]] const std::uint8_t* slot =
@@ -299,7 +299,7 @@ std::uint64_t HostPort::State::offset_of(const wire::Frame& frame) const {
 
 void HostPort::send(wire::Frame& frame) {
   State& s = *state_;
-  if (s.tx.room() == 0) return;
+  if (s.tx.free_entries() == 0) return;
   std::uint64_t payload = Descriptor::kInline;
   if (frame.external != nullptr && frame.payload_len > 0) {
     payload = s.offset_of(frame);
@@ -321,12 +321,12 @@ int HostPort::wait_fd() const { return state_->own_doorbell.get(); }
 bool HostPort::arm(WaitFor what) {
   State& s = *state_;
   std::uint32_t reasons = what == WaitFor::kBatch ? kWakeOnBatch : kWakeOnFrames;
-  const bool wants_room = room() == 0;
+  const bool wants_space = free_entries() == 0;
   const bool wants_slot = tx_buffer().empty();
-  if (wants_room || wants_slot) reasons |= kWakeOnRoom;
+  if (wants_space || wants_slot) reasons |= kWakeOnSpace;
   s.segment.client_sleeps().ask(reasons);
-  const bool something =
-      s.rx.available() > 0 || (wants_room && room() > 0) || (wants_slot && !tx_buffer().empty());
+  const bool something = s.rx.available() > 0 || (wants_space && free_entries() > 0) ||
+                         (wants_slot && !tx_buffer().empty());
   if (something) s.segment.client_sleeps().withdraw();
   return !something;
 }

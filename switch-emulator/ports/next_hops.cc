@@ -21,8 +21,8 @@ using wire::ErrorCode;
 using wire::fail;
 using wire::Ipv4;
 
-constexpr std::uint64_t kAddressesAsked = 16;  // of a block, evenly spaced
-constexpr std::uint16_t kDiscardPort = 9;      // RFC 863: discards any datagram
+constexpr std::uint64_t kSampledAddresses = 16;  // of a block, evenly spaced
+constexpr std::uint16_t kDiscardPort = 9;        // RFC 863: discards any datagram
 constexpr std::uint16_t kUsable =
     NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
@@ -141,10 +141,10 @@ bool NextHops::refresh() {
 }
 
 wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
-  rtmsg asked{};
-  asked.rtm_family = AF_INET;
-  asked.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, asked);
+  rtmsg request{};
+  request.rtm_family = AF_INET;
+  request.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, host);
   const int error = route.ask(netlink_.get());
   std::uint32_t index = 0, gateway = 0;
@@ -193,9 +193,9 @@ void NextHops::ask_for(Ipv4 hop) {
 }
 
 bool NextHops::is_forwarding() {
-  netconfmsg asked{};
-  asked.ncm_family = AF_INET;
-  Query config(RTM_GETNETCONF, asked);
+  netconfmsg request{};
+  request.ncm_family = AF_INET;
+  Query config(RTM_GETNETCONF, request);
   config.add(NETCONFA_IFINDEX, &index_, sizeof index_);
   std::int32_t forwarding = 0;
   return config.ask(netlink_.get()) == 0 &&
@@ -204,7 +204,7 @@ bool NextHops::is_forwarding() {
 
 bool NextHops::forwards(const wire::Ipv4Prefix& block) {
   if (!is_forwarding()) return false;
-  const std::uint64_t step = std::max<std::uint64_t>(block.size() / kAddressesAsked, 1);
+  const std::uint64_t step = std::max<std::uint64_t>(block.size() / kSampledAddresses, 1);
   for (std::uint64_t offset = 0; offset < block.size(); offset += step) {
     if (has_route(Ipv4(block.base.value() + static_cast<std::uint32_t>(offset)))) return true;
   }
@@ -212,10 +212,10 @@ bool NextHops::forwards(const wire::Ipv4Prefix& block) {
 }
 
 bool NextHops::has_route(Ipv4 destination) {
-  rtmsg asked{};
-  asked.rtm_family = AF_INET;
-  asked.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, asked);
+  rtmsg request{};
+  request.rtm_family = AF_INET;
+  request.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, destination);
   // A blackhole or a prohibition is an error.
   return route.ask(netlink_.get()) == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST;

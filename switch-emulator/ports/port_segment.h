@@ -41,9 +41,9 @@ class WakeFlag {
 
   // True, once per request, if the sleeper requested any of `reasons`; other requests stay.
   bool take(std::uint32_t reasons) {
-    const std::uint32_t asked = word_.exchange(0, std::memory_order_acq_rel);
-    if ((asked & reasons) != 0) return true;
-    if (asked != 0) word_.fetch_or(asked, std::memory_order_acq_rel);
+    const std::uint32_t requested = word_.exchange(0, std::memory_order_acq_rel);
+    if ((requested & reasons) != 0) return true;
+    if (requested != 0) word_.fetch_or(requested, std::memory_order_acq_rel);
     return false;
   }
 
@@ -86,11 +86,11 @@ bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 // for a receiver, and no sender stays without slots (EgressShare), so a release needs no doorbell.
 enum WakeReason : std::uint32_t {
   kWakeOnFrames = 1,
-  kWakeOnRoom = 2,  // ring entries or payload slots came back
+  kWakeOnSpace = 2,  // ring entries or payload slots came back
   // A frame that the receiver has to answer, or a quarter of the ring: a receiver of bulk data
   // sleeps until there is a batch.
   kWakeOnBatch = 4,
-  kWakeOnAny = kWakeOnFrames | kWakeOnRoom | kWakeOnBatch,
+  kWakeOnAny = kWakeOnFrames | kWakeOnSpace | kWakeOnBatch,
 };
 
 class PortSegment {

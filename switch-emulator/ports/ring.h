@@ -43,7 +43,7 @@ class RingProducer {
 
   // Entries that may be put before the consumer has to move; reads the shared index only if
   // necessary.
-  std::uint32_t room() {
+  std::uint32_t free_entries() {
     if (next_ - consumed_ == ring_.capacity) refresh();
     return corrupt_ ? 0 : ring_.capacity - (next_ - consumed_);
   }
@@ -54,7 +54,7 @@ class RingProducer {
   }
   std::uint32_t produced() const { return next_; }
 
-  // The next entry, to be filled in place, then advance(). Precondition: room() > 0.
+  // The next entry, to be filled in place, then advance(). Precondition: free_entries() > 0.
   Entry& next() { return ring_.entries[next_ & mask_]; }
   void advance() { ++next_; }
   bool has_unpublished() const { return next_ != published_; }

@@ -20,7 +20,7 @@ namespace cepheus::fabric {
 namespace {
 
 constexpr std::uint32_t kCapacity = 8;
-constexpr int kPatienceMs = 20'000;
+constexpr int kTimeLimitMs = 20'000;
 
 struct Entry {
   std::uint64_t number;
@@ -51,11 +51,11 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   RingProducer<Entry> producer(shared->view());
   RingConsumer<Entry> consumer(shared->view());
   for (std::uint64_t n = 0; n < kCapacity; ++n) {
-    ASSERT_EQ(producer.room(), kCapacity - n);
+    ASSERT_EQ(producer.free_entries(), kCapacity - n);
     producer.next() = entry_of(n);
     producer.advance();
   }
-  EXPECT_EQ(producer.room(), 0u);
+  EXPECT_EQ(producer.free_entries(), 0u);
   EXPECT_EQ(consumer.available(), 0u);
   producer.publish();
   EXPECT_EQ(consumer.available(), kCapacity);
@@ -63,9 +63,9 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   consumer.take(entry);
   consumer.take(entry);
   EXPECT_EQ(entry.number, 1u);
-  EXPECT_EQ(producer.room(), 0u);
+  EXPECT_EQ(producer.free_entries(), 0u);
   consumer.release();
-  EXPECT_EQ(producer.room(), 2u);
+  EXPECT_EQ(producer.free_entries(), 2u);
 }
 
 // Random batches of every operation against a queue. Its indices pass 2^31 or 2^32 on the way: 500
@@ -83,9 +83,9 @@ RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
     switch (step) {
       case 0: {
         const std::size_t held = written.size() + visible.size() + taken_unreleased;
-        const std::uint32_t room = producer.room();
-        RC_ASSERT(room <= kCapacity - held);
-        if (room == 0) break;
+        const std::uint32_t free_entries = producer.free_entries();
+        RC_ASSERT(free_entries <= kCapacity - held);
+        if (free_entries == 0) break;
         producer.next() = entry_of(next);
         producer.advance();
         written.push_back(next++);
@@ -128,11 +128,11 @@ TEST(Ring, GoesOnWhereItsIndicesWrap) {
     RingConsumer<Entry> consumer(shared->view(), start);
     for (std::uint64_t n = 0; n < std::uint64_t{4} * kCapacity;) {
       for (const std::uint64_t end = n + kCapacity; n < end; ++n) {
-        ASSERT_EQ(producer.room(), end - n);
+        ASSERT_EQ(producer.free_entries(), end - n);
         producer.next() = entry_of(n);
         producer.advance();
       }
-      ASSERT_EQ(producer.room(), 0u);
+      ASSERT_EQ(producer.free_entries(), 0u);
       producer.publish();
       ASSERT_EQ(consumer.available(), kCapacity);
       for (std::uint64_t m = n - kCapacity; m < n; ++m) {
@@ -161,7 +161,7 @@ RC_GTEST_PROP(Ring, RefusesAnImpossibleConsumer, (std::uint32_t lie)) {
   const std::uint32_t consumed = producer.consumed();
   RC_ASSERT(producer.is_corrupt() == (lie > 3));
   RC_ASSERT(consumed - start == (lie > 3 ? 0 : lie));
-  if (lie > 3) RC_ASSERT(producer.room() == 0u);
+  if (lie > 3) RC_ASSERT(producer.free_entries() == 0u);
 }
 
 RC_GTEST_PROP(Ring, RefusesAnImpossibleProducer, (std::uint32_t lie)) {
@@ -196,7 +196,7 @@ bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
     flag.ask(1);
     if (!ready()) {
       pollfd waiting{doorbell, POLLIN, 0};
-      if (poll(&waiting, 1, kPatienceMs) != 1) return false;
+      if (poll(&waiting, 1, kTimeLimitMs) != 1) return false;
       eventfd_t count = 0;
       eventfd_read(doorbell, &count);
     }
@@ -208,9 +208,10 @@ bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
 bool produce(Shared& shared, std::uint64_t total, int own_bell, int peer_bell) {
   RingProducer<Entry> producer(shared.view());
   for (std::uint64_t n = 0; n < total;) {
-    if (!sleep_until([&] { return producer.room() > 0; }, shared.producer_sleeps, own_bell))
+    if (!sleep_until([&] { return producer.free_entries() > 0; }, shared.producer_sleeps, own_bell))
       return false;
-    for (std::uint64_t batch = n % 3 + 1; batch > 0 && n < total && producer.room() > 0; --batch) {
+    for (std::uint64_t batch = n % 3 + 1; batch > 0 && n < total && producer.free_entries() > 0;
+         --batch) {
       producer.next() = entry_of(n++);
       producer.advance();
     }

@@ -78,9 +78,9 @@ cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
 // One line, then the end of the file: programs that wait for the fabric read it.
 bool tell_ready(int fd, const std::string& socket) {
   const std::string line = "ready " + socket + "\n";
-  const bool told = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const bool written = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(fd);
-  return told;
+  return written;
 }
 
 // The error may quote a topology file.

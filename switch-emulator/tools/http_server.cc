@@ -95,17 +95,17 @@ class TimedStream final : public httplib::Stream {
 
   // False: no data in time, or the peer has closed.
   bool await_request(const std::atomic<socket_t>& listening) {
-    const auto until = steady_clock::now() + limits_.patience;
+    const auto until = steady_clock::now() + limits_.time_limit;
     while (taken_ == have_ && !is_ready(POLLIN, steady_clock::now() + kBetweenEndChecks)) {
       if (steady_clock::now() >= until || listening == INVALID_SOCKET) return false;
     }
-    read_until_ = steady_clock::now() + limits_.patience;
+    read_until_ = steady_clock::now() + limits_.time_limit;
     may_read_ = limits_.request_bytes;
     return taken_ < have_ || fill();
   }
   bool is_readable() const { return taken_ < have_ || is_ready(POLLIN, read_until_); }
   bool wait_readable() const { return is_readable(); }
-  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.patience); }
+  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.time_limit); }
   bool wait_writable() const { return is_writable(); }
   // The library limits a body with a length, but not one in chunks.
   ssize_t read(char* to, std::size_t size) {
@@ -120,7 +120,7 @@ class TimedStream final : public httplib::Stream {
   // All of it, or -1.
   ssize_t write(const char* bytes, std::size_t size) {
     const auto until =
-        steady_clock::now() + limits_.patience + std::chrono::seconds(size / kSlowestRead);
+        steady_clock::now() + limits_.time_limit + std::chrono::seconds(size / kSlowestRead);
     for (std::size_t done = 0; done < size;) {
       if (!is_ready(POLLOUT, until)) return -1;
       const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -137,10 +137,10 @@ class TimedStream final : public httplib::Stream {
 
  private:
   bool is_ready(short events, steady_clock::time_point until) const {
-    pollfd asked{socket_, events, 0};
+    pollfd watched{socket_, events, 0};
     while (true) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
-      const int ready = ::poll(&asked, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+      const int ready = ::poll(&watched, 1, static_cast<int>(std::max<long>(left.count(), 0)));
       if (ready >= 0 || errno != EINTR) return ready > 0 && steady_clock::now() < until;
     }
   }
@@ -226,7 +226,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
   server.set_tcp_nodelay(true);  // an answer is two segments: the second would wait for an ACK
   // Both appear in answers.
-  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.patience).count());
+  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.time_limit).count());
   server.set_keep_alive_max_count(limits.requests_per_connection);
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);

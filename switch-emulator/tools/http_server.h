@@ -32,7 +32,7 @@ struct HttpLimits {
   std::size_t request_bytes = 16 << 10;  // headers and body, as they come
   // Time limits: for the first byte of a request; from there for all of it; for the peer to read an
   // answer, or one of several events, plus a second for each MiB.
-  std::chrono::milliseconds patience{2000};
+  std::chrono::milliseconds time_limit{2000};
 };
 
 // Serves until SIGINT or SIGTERM. `set_up` adds the handlers; `says` is called with

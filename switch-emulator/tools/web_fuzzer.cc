@@ -42,8 +42,8 @@ void check(const Answerable<json>& request, std::string_view ask, bool may_chang
   require(request->at("ask") == ask);
   const std::string line = live::json_text(*request);
   require(line.find('\n') == std::string::npos);
-  const auto asked = live::parse_control_request(line);
-  require(!asked || std::holds_alternative<Kind>(*asked));
+  const auto parsed = live::parse_control_request(line);
+  require(!parsed || std::holds_alternative<Kind>(*parsed));
 }
 
 }  // namespace

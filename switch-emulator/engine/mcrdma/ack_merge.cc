@@ -39,7 +39,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
   for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
     cnps_->on_path_removed(last, last);
   }
-  if (start && !told_) told_ = *start - 1;
+  if (start && !acknowledged_) acknowledged_ = *start - 1;
   if (start && !sent_) {
     sent_ = *start - 1;
     has_seen_all_ = true;
@@ -69,7 +69,7 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
     }
     if (one.is_known && psn == one.acked + 1) one.lacks.reset();
   }
-  if (is_asked(psn) && !is_resent(psn)) resent_ = psn;
+  if (is_requested(psn) && !is_resent(psn)) resent_ = psn;
   if (!sent_ || after(psn, *sent_)) sent_ = psn;
   if (last_ && !after(psn, *last_)) owed_.reset();
   last_ = psn;
@@ -81,14 +81,14 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
 void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (sample_ && !after(psn, sample_->psn)) sample_.reset();
   const bool is_repeat = sent_ && !after(psn, *sent_);
-  const bool is_asked_for = psn == asked_ && !is_resent(psn) && !timer_.has_asked(psn);
-  if (is_asked_for || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
+  const bool is_first_repeat = psn == requested_ && !is_resent(psn) && !timer_.has_requested(psn);
+  if (is_first_repeat || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
 }
 
 // For a repeat, only feedback from a receiver that lacked it counts: others may answer the first
 // copy.
 void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
-  if (!sample_ || !sample_->is_repeat || from.said != sample_->psn) return;
+  if (!sample_ || !sample_->is_repeat || from.last_nak != sample_->psn) return;
   if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
   timer_.add_round_trip(now - sample_->at);
 }
@@ -108,11 +108,11 @@ bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint
 // Deletes requests that all receivers have answered: 2^23 packets later their PSNs would look new.
 void AckMerge::forget_what_all_have(Psn acked) {
   if (owed_ && !before(acked, *owed_)) owed_.reset();
-  if (!asked_ || before(acked, asked_to_)) return;
-  asked_.reset();
+  if (!requested_ || before(acked, requested_to_)) return;
+  requested_.reset();
   resent_.reset();
   for (Receiver& one : receivers_) {
-    if (one.said && !after(*one.said, asked_to_)) one.said.reset();
+    if (one.last_nak && !after(*one.last_nak, requested_to_)) one.last_nak.reset();
   }
 }
 
@@ -121,7 +121,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
   if (!is_defined(aeth)) return Taken::kMalformed;
-  from->heard = (from->heard + 1) & Psn::kMask;
+  from->packets = (from->packets + 1) & Psn::kMask;
   from->unanswered.clear();
   timer_.on_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
@@ -142,7 +142,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   }
   if (aeth.is_fatal_nak()) {
     answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
-    return tell(answer);
+    return pass(answer);
   }
   if (sample_ && !before(least->acked, sample_->psn)) {
     if (!sample_->is_repeat) timer_.add_round_trip(now - sample_->at);
@@ -153,25 +153,25 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   if (!is_ack) {
     if (!rules.sender_nak_minimum) {
       answer = {psn, aeth};
-      return tell(answer);
+      return pass(answer);
     }
-    if (is_news && take_nak(rules, *from, aeth, first)) return ask(now, aeth, *least, answer);
+    if (is_news && take_nak(rules, *from, aeth, first)) return request(now, aeth, *least, answer);
   }
-  if (const auto lacking = due(first)) return ask(now, *lacking, *least, answer);
+  if (const auto lacking = due(first)) return request(now, *lacking, *least, answer);
   if (!is_ack) return Taken::kAbsorbed;
   // Passes a repeat of the last acknowledgement, because that may have been lost.
   answer = {psn, aeth};
   answer.aeth.value = wire::Aeth::kNoCreditLimit;
-  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return tell(answer);
-  if (told_ && !after(least->acked, *told_)) return Taken::kAbsorbed;
+  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return pass(answer);
+  if (acknowledged_ && !after(least->acked, *acknowledged_)) return Taken::kAbsorbed;
   answer.psn = least->acked;
   answer.aeth.msn = least->msn;
-  return tell(answer);
+  return pass(answer);
 }
 
-AckMerge::Taken AckMerge::tell(const Answer& answer) {
+AckMerge::Taken AckMerge::pass(const Answer& answer) {
   const Psn all_have = answer.aeth.kind == AckKind::kAck ? answer.psn : answer.psn - 1;
-  if (!told_ || after(all_have, *told_)) told_ = all_have;
+  if (!acknowledged_ || after(all_have, *acknowledged_)) acknowledged_ = all_have;
   return Taken::kPassed;
 }
 
@@ -181,8 +181,8 @@ AckMerge::Taken AckMerge::tell(const Answer& answer) {
 // a receiver sends one NAK only. True: send the request at once.
 bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first) {
   const bool is_on_its_way = comes(from, aeth.kind);
-  from.said = from.acked + 1;
-  if (!is_asked(first) || !rules.sender_nak_once) return true;
+  from.last_nak = from.acked + 1;
+  if (!is_requested(first) || !rules.sender_nak_once) return true;
   if (!is_on_its_way) from.lacks = aeth;
   return false;
 }
@@ -193,11 +193,11 @@ bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& ae
 // losses.
 bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
   const Psn lacking = receiver.acked + 1;
-  if (!is_asked(lacking)) return false;
+  if (!is_requested(lacking)) return false;
   if (!is_resent(lacking)) return true;
   if (kind == AckKind::kRnrNak) return false;
-  return lacking == *asked_ || !receiver.said || !is_asked(*receiver.said) ||
-         after(*receiver.said, lacking);
+  return lacking == *requested_ || !receiver.last_nak || !is_requested(*receiver.last_nak) ||
+         after(*receiver.last_nak, lacking);
 }
 
 // The NAK or RNR NAK to send for `first`, if a receiver lacks it and no repeat will bring it. Of
@@ -215,19 +215,19 @@ std::optional<wire::Aeth> AckMerge::due(Psn first) const {
   return longest;
 }
 
-AckMerge::Taken AckMerge::ask(Instant now, const wire::Aeth& aeth, const Receiver& least,
-                              Answer& answer) {
+AckMerge::Taken AckMerge::request(Instant now, const wire::Aeth& aeth, const Receiver& least,
+                                  Answer& answer) {
   answer = {least.acked + 1, aeth};
   answer.aeth.msn = least.msn;
-  asked_ = answer.psn;
-  asked_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
+  requested_ = answer.psn;
+  requested_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
   resent_.reset();
   for (Receiver& one : receivers_) {
-    if (is_asked(one.acked + 1)) one.lacks.reset();
+    if (is_requested(one.acked + 1)) one.lacks.reset();
   }
   // No feedback is overdue before that.
   if (aeth.kind == AckKind::kRnrNak) timer_.on_packet(now + wire::rnr_timer_duration(aeth.value));
-  return tell(answer);
+  return pass(answer);
 }
 
 Instant AckMerge::deadline() const {
@@ -239,12 +239,12 @@ Instant AckMerge::deadline() const {
 
 // An RNR NAK with the shortest wait: it spends no retry, and NICs that ignore a second NAK for one
 // packet accept it.
-AckMerge::Answer AckMerge::ask_again(Instant now) {
+AckMerge::Answer AckMerge::request_again(Instant now) {
   constexpr wire::Aeth kSoon{AckKind::kRnrNak, 1};
   const Receiver& least = *slowest();
-  timer_.on_asked(now, least.acked + 1);
+  timer_.on_request(now, least.acked + 1);
   Answer answer;
-  ask(now, kSoon, least, answer);
+  request(now, kSoon, least, answer);
   return answer;
 }
 

@@ -39,13 +39,13 @@ class RepeatTimer {
   // When to request `first` again, if no packet passes until then. Never before a round trip is
   // known, nor after kMost requests for it: the sender's own timer repairs the rest.
   wire::Instant deadline(wire::Psn first) const {
-    const int asked = asked_for(first);
-    if (known_ == 0 || asked == kMost) return wire::kNever;
-    return last_ + (2 * longest_ + kEnough * longest_ / known_) * (1 << asked);
+    const int requests = requests_for(first);
+    if (known_ == 0 || requests == kMost) return wire::kNever;
+    return last_ + (2 * longest_ + kEnough * longest_ / known_) * (1 << requests);
   }
-  bool has_asked(wire::Psn first) const { return asked_for(first) > 0; }
-  void on_asked(wire::Instant now, wire::Psn first) {
-    times_ = asked_for(first) + 1;
+  bool has_requested(wire::Psn first) const { return requests_for(first) > 0; }
+  void on_request(wire::Instant now, wire::Psn first) {
+    times_ = requests_for(first) + 1;
     first_ = first;
     last_ = now;
   }
@@ -56,7 +56,7 @@ class RepeatTimer {
  private:
   static constexpr int kMost = 4;
   static constexpr int kEnough = 32;
-  int asked_for(wire::Psn first) const { return first == first_ ? times_ : 0; }
+  int requests_for(wire::Psn first) const { return first == first_ ? times_ : 0; }
 
   wire::Duration longest_{0};  // decays by 1/kEnough of the difference with each shorter one
   int known_ = 0;              // number of round trips, at most kEnough
@@ -69,12 +69,12 @@ class AckMerge {
  public:
   struct Receiver {
     Ipv4 host;
-    Psn acked;                // acknowledges this PSN and all before
-    std::uint32_t msn = 0;    // in its last acknowledgement
-    bool is_known = false;    // acked is valid
-    std::uint32_t heard = 0;  // packets from it, modulo 2^24
-    Repeats unanswered;       // of the packet that it lacks
-    std::optional<Psn> said;  // PSN of its last NAK, unless acknowledged since
+    Psn acked;                    // acknowledges this PSN and all before
+    std::uint32_t msn = 0;        // in its last acknowledgement
+    bool is_known = false;        // acked is valid
+    std::uint32_t packets = 0;    // packets from it, modulo 2^24
+    Repeats unanswered;           // of the packet that it lacks
+    std::optional<Psn> last_nak;  // PSN of its last NAK, unless acknowledged since
     // It lacks the packet after `acked`, and no repeat will bring it: the NAK or RNR NAK to pass.
     std::optional<wire::Aeth> lacks;
   };
@@ -110,7 +110,7 @@ class AckMerge {
   // When feedback is overdue; never, if no receiver lacks a packet.
   Instant deadline() const;
   // The deadline has passed: returns the request to the sender.
-  Answer ask_again(Instant now);
+  Answer request_again(Instant now);
   // A congestion notification from `host`. kPassed: send it to the sender.
   Taken take_cnp(Instant now, Ipv4 host);
   // For a request of the sender that groups do not support, or that a receiver does not allow: an
@@ -129,7 +129,7 @@ class AckMerge {
   std::optional<Psn> sent() const { return sent_; }
   // In a hardware table: state of one receiver, and of the group.
   static constexpr std::size_t kReceiverBytes = 4 + 3 + 3 + 1;  // IPv4, PSNs, NAK to pass
-  // Key, alias, told, asked, sent, last, owed, sample, timer.
+  // Key, alias, acknowledged, requested, sent, last, owed, sample, timer.
   static constexpr std::size_t kGroupBytes = 7 + 4 + 3 + 10 + 3 + 3 + 3 + 7 + RepeatTimer::kBytes;
 
  private:
@@ -146,21 +146,23 @@ class AckMerge {
   bool comes(const Receiver& receiver, wire::AckKind kind) const;
   std::optional<wire::Aeth> due(Psn first) const;
   void add_round_trip(Instant now, const Receiver& from, Psn acked);
-  Taken tell(const Answer& answer);
-  bool is_asked(Psn psn) const { return asked_ && !before(psn, *asked_) && !after(psn, asked_to_); }
+  Taken pass(const Answer& answer);
+  bool is_requested(Psn psn) const {
+    return requested_ && !before(psn, *requested_) && !after(psn, requested_to_);
+  }
   bool is_resent(Psn psn) const { return resent_ && !after(psn, *resent_); }
-  Taken ask(Instant now, const wire::Aeth& aeth, const Receiver& least, Answer& answer);
+  Taken request(Instant now, const wire::Aeth& aeth, const Receiver& least, Answer& answer);
   Receiver* find(Ipv4 host);
   const Receiver* slowest() const;  // null: some PSN is unknown
 
   const Ipv4 alias_;
   const PortId port_;
   std::vector<Receiver> receivers_;
-  std::optional<Psn> told_;  // the sender's newest acknowledgement, if it has arrived
-  // Packets of the last request, from here to `asked_to_`, and the last one of them that was
+  std::optional<Psn> acknowledged_;  // the sender's newest acknowledgement, if it has arrived
+  // Packets of the last request, from here to `requested_to_`, and the last one of them that was
   // repeated.
-  std::optional<Psn> asked_, resent_;
-  Psn asked_to_;
+  std::optional<Psn> requested_, resent_;
+  Psn requested_to_;
   std::optional<Psn> sent_;  // the highest PSN that has passed; before the first packet, start - 1
   // The switch has seen the group from its start. Otherwise, after a restart of the switch, the
   // sender may have sent more than `sent_`.

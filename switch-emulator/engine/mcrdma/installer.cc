@@ -60,7 +60,7 @@ void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
 
 // All present and former receivers of the record.
 void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
-  for (const MrpMember& m : group.said.list()) add_host(to, m);
+  for (const MrpMember& m : group.installed.list()) add_host(to, m);
   for (const MrpMember& m : group.former) add_host(to, m);
 }
 
@@ -71,28 +71,28 @@ void remove_receiver(SenderGroupMessage& message, std::size_t at) {
 }
 
 // A message to a sender about its group.
-SenderGroupMessage news_of(const SenderGroupMessage& said, MrpType type) {
+SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpType type) {
   SenderGroupMessage m;
-  m.header = said.header;
+  m.header = installed.header;
   m.header.type = type;
-  m.control_port = said.control_port;
-  m.virtual_qpn = said.virtual_qpn;
-  m.sender_qpn = said.sender_qpn;
+  m.control_port = installed.control_port;
+  m.virtual_qpn = installed.virtual_qpn;
+  m.sender_qpn = installed.sender_qpn;
   return m;
 }
 
 // The message to the receivers of one branch.
 SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpType type) {
-  SenderGroupMessage part = news_of(group.said, type);
+  SenderGroupMessage part = message_to_sender(group.installed, type);
   // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
-  if (type != group.said.header.type) part.header.flags = 0;
-  part.start = group.said.start;
-  part.addressed = group.rule.empty() ? group.said.addressed
-                                      : group.said.receivers[branch.receivers.front()].host;
+  if (type != group.installed.header.type) part.header.flags = 0;
+  part.start = group.installed.start;
+  part.addressed = group.rule.empty() ? group.installed.addressed
+                                      : group.installed.receivers[branch.receivers.front()].host;
   for (const std::uint8_t i : branch.receivers) {
-    part.add(group.said.receivers[i]);
+    part.add(group.installed.receivers[i]);
     if (group.rewrites(branch)) continue;  // later packets are for the receiver itself
-    for (const SenderGroupMessage::Region& r : group.said.region_list()) {
+    for (const SenderGroupMessage::Region& r : group.installed.region_list()) {
       if (r.receiver == i) part.add_region(part.receiver_count - 1, r.region);
     }
   }
@@ -153,7 +153,7 @@ MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
   if (config_.sender_groups == net::SenderGroups::kOff) return MrpReject::kNoSenderGroups;
   if (!is_well_formed(message)) return MrpReject::kMalformed;
   if (known != nullptr) {
-    return is_one_group(known->said, message) ? MrpReject::kNone : MrpReject::kIdInUse;
+    return is_one_group(known->installed, message) ? MrpReject::kNone : MrpReject::kIdInUse;
   }
   if (groups_.size() >= config_.max_groups) return MrpReject::kTableFull;
   if (groups_.count_of(message.sender()) >= config_.max_groups_per_host) {
@@ -177,10 +177,10 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   // Feedback has only the virtual QPN, whatever host the data is addressed to.
   const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
-  if (merging != nullptr && !is_one_group(merging->said, message)) {
+  if (merging != nullptr && !is_one_group(merging->installed, message)) {
     return reject(call, message, MrpReject::kIdInUse, nullptr);
   }
-  if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
+  if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
   }
   if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
@@ -191,13 +191,13 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   if (branches.empty()) {
     // Cut off for now: the record stays. The sender evicts receivers that are gone.
     if (group != nullptr) group->last_seen = call.now;
-    return tell_cut_off(call, message, message.receivers[unreachable]);
+    return report_cut_off(call, message, message.receivers[unreachable]);
   }
   // The destinations of an older epoch's copies are no longer valid.
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (&other == group || !is_one_group(other.said, message) ||
-        !wire::newer_epoch(message.header.epoch, other.said.header.epoch)) {
+    if (&other == group || !is_one_group(other.installed, message) ||
+        !wire::newer_epoch(message.header.epoch, other.installed.header.epoch)) {
       return false;
     }
     add_receivers(former, other);
@@ -212,11 +212,11 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     former.resize(SenderGroupMessage::kMaxReceivers);
   }
   group->former = std::move(former);
-  group->said = message;
-  group->said.addressed = addressed;
+  group->installed = message;
+  group->installed.addressed = addressed;
   group->ingress = call.ingress();
   group->branches = std::move(branches);
-  group->rule = rule_for(message.list(), group->branches, group->said.addressed);
+  group->rule = rule_for(message.list(), group->branches, group->installed.addressed);
   group->last_seen = call.now;
   group->orphaned.reset();
   due_ = std::min(due_, expires(*group));
@@ -235,8 +235,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
 
 // During set-up one unreachable receiver keeps this switch from installing the group. In operation
 // a receiver with its port down here has gone; others may become reachable again.
-void Installer::tell_cut_off(Call& call, const SenderGroupMessage& message,
-                             const MrpMember& receiver) {
+void Installer::report_cut_off(Call& call, const SenderGroupMessage& message,
+                               const MrpMember& receiver) {
   call.count(Counter::kSenderUnreachable);
   const auto route = routes_.find(receiver.host);
   const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
@@ -257,26 +257,26 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   const SenderKey key{message.sender(), message.virtual_qpn};
   const Ipv4 addressed = is_from_sender(call) ? datagram.ip.destination : message.addressed;
   const SenderGroup* known = groups_.find(key, addressed);
-  if (known != nullptr && !is_one_group(known->said, message)) {
+  if (known != nullptr && !is_one_group(known->installed, message)) {
     return call.count(Counter::kDropMrpForeign);
   }
   // A REMOVE from a switch without a path to the sender, while the sender's messages come by
   // another.
   const auto lives = [&](const SenderGroup& other) {
-    return is_one_group(other.said, message) &&
+    return is_one_group(other.installed, message) &&
            call.now - other.last_seen <= wire::times::kSenderLives;
   };
   const bool is_sender = message.share != 0;
   if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
   // A repeat: switches and hosts behind this one may have missed the first.
   SenderGroup gone;
-  gone.said = message;
-  gone.said.region_count = 0;
-  gone.said.addressed = addressed;
+  gone.installed = message;
+  gone.installed.region_count = 0;
+  gone.installed.addressed = addressed;
   branch_to_reachable(call, gone);
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (!is_one_group(other.said, message)) return false;
+    if (!is_one_group(other.installed, message)) return false;
     for (const MrpMember& m : other.former) add_host(former, m);
     return true;
   });
@@ -288,12 +288,13 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
 
 // An unreachable receiver must not keep the others from learning of the end.
 void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
-  while (group.branches.empty() && group.said.receiver_count > 0) {
+  while (group.branches.empty() && group.installed.receiver_count > 0) {
     std::size_t unreachable = 0;
-    group.branches = bifurcate(config_, routes_, group.said.list(), call.ingress(), unreachable);
-    if (group.branches.empty()) remove_receiver(group.said, unreachable);
+    group.branches =
+        bifurcate(config_, routes_, group.installed.list(), call.ingress(), unreachable);
+    if (group.branches.empty()) remove_receiver(group.installed, unreachable);
   }
-  group.rule = rule_for(group.said.list(), group.branches, group.said.addressed);
+  group.rule = rule_for(group.installed.list(), group.branches, group.installed.addressed);
 }
 
 // If one of several receivers behind a switch is left, messages to it pass that switch untouched.
@@ -301,12 +302,12 @@ void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
 void Installer::remove_former(Call& call, const SenderGroup& gone,
                               std::span<const MrpMember> former) {
   SenderGroup all;
-  all.said = gone.said;
+  all.installed = gone.installed;
   for (const MrpMember& m : former) {
-    const auto list = all.said.list();
-    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.said.add(m);
+    const auto list = all.installed.list();
+    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.installed.add(m);
   }
-  if (all.said.receiver_count == gone.said.receiver_count) return;
+  if (all.installed.receiver_count == gone.installed.receiver_count) return;
   branch_to_reachable(call, all);
   pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
 }
@@ -314,10 +315,10 @@ void Installer::remove_former(Call& call, const SenderGroup& gone,
 void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   call.count(Counter::kMrpQuery);
   const SenderGroup* group = groups_.find_merge({message.sender(), message.virtual_qpn});
-  if (group == nullptr || group->said.header.instance != message.header.instance) {
+  if (group == nullptr || group->installed.header.instance != message.header.instance) {
     return call.count(Counter::kDropUnknownGroup);
   }
-  SenderGroupMessage report = news_of(group->said, MrpType::kReport);
+  SenderGroupMessage report = message_to_sender(group->installed, MrpType::kReport);
   for (const AckMerge::Receiver& one : group->merge->receivers()) {
     const bool has_way = routes_.next_hop(one.host, 0, call.ingress()).has_value();
     if (has_way && !group->merge->lags(one)) continue;
@@ -325,7 +326,7 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
     if (group->merge->lags(one)) {
       flags |= group->merge->is_silent(call.now, one) ? wire::kMemberOwes : wire::kMemberLate;
     }
-    report.add({one.host, Qpn(one.heard), flags});
+    report.add({one.host, Qpn(one.packets), flags});
   }
   send_to_sender(call, report);
   call.count(Counter::kMrpReport);
@@ -356,11 +357,12 @@ void Installer::on_routes_changed(Call& call) {
   groups_.for_each([&](SenderGroup& group) { all.push_back(&group); });
   for (SenderGroup* group : all) {
     std::size_t unreachable = 0;
-    auto branches = bifurcate(config_, routes_, group->said.list(), group->ingress, unreachable);
+    auto branches =
+        bifurcate(config_, routes_, group->installed.list(), group->ingress, unreachable);
     // Cut off for now: the record stays, and the sender notices by time.
     if (branches.empty() || branches == group->branches) continue;
     std::swap(branches, group->branches);
-    group->rule = rule_for(group->said.list(), group->branches, group->said.addressed);
+    group->rule = rule_for(group->installed.list(), group->branches, group->installed.addressed);
     call.count(Counter::kSenderRebuilt);
     pass_on(call, *group, MrpType::kInstall, 0, &branches);
   }
@@ -373,14 +375,14 @@ void Installer::on_port_down(Call& call, PortId down) {
       group.orphaned = call.now;
       due_ = std::min(due_, expires(group));
     }
-    const auto all = group.said.list();
+    const auto all = group.installed.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
-    if (gone != all.end()) report_down(call, group.said, host);
+    if (gone != all.end()) report_down(call, group.installed, host);
   });
 }
 
-void Installer::report_down(Call& call, const SenderGroupMessage& said, Ipv4 host) {
-  SenderGroupMessage report = news_of(said, MrpType::kReport);
+void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv4 host) {
+  SenderGroupMessage report = message_to_sender(installed, MrpType::kReport);
   report.add({host, Qpn(), wire::kMemberDown});
   send_to_sender(call, report);
   call.count(Counter::kMrpReport);
@@ -437,7 +439,7 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     if (is_known) continue;
     SenderGroupMessage part = part_of(group, branch, type);
     wire::UdpDatagram datagram;
-    datagram.ip.source = group.said.sender();
+    datagram.ip.source = group.installed.sender();
     datagram.udp.source_port = config_.mrp_port;
     datagram.udp.destination_port = config_.mrp_port;
     const bool is_for_host = group.rewrites(branch);
@@ -471,7 +473,7 @@ void Installer::send_to_sender(Call& call, SenderGroupMessage& message) {
 
 void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
                        const MrpMember* about) {
-  SenderGroupMessage answer = news_of(message, MrpType::kReject);
+  SenderGroupMessage answer = message_to_sender(message, MrpType::kReject);
   answer.header.flags = static_cast<std::uint16_t>(reason);
   if (about != nullptr) answer.add(*about);
   send_to_sender(call, answer);

@@ -31,9 +31,9 @@ class Installer {
  private:
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
-  void tell_cut_off(Call& call, const wire::SenderGroupMessage& message,
-                    const wire::MrpMember& receiver);
-  void report_down(Call& call, const wire::SenderGroupMessage& said, Ipv4 host);
+  void report_cut_off(Call& call, const wire::SenderGroupMessage& message,
+                      const wire::MrpMember& receiver);
+  void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);
   void branch_to_reachable(const Call& call, SenderGroup& group);

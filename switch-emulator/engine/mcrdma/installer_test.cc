@@ -57,15 +57,15 @@ TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3});
   group.install();
-  auto told = group.told_to(3);
-  ASSERT_EQ(told.size(), 2u);  // over both spines, each with its share
+  auto received = group.messages_to(3);
+  ASSERT_EQ(received.size(), 2u);  // over both spines, each with its share
   net->clear();
-  told[0].header.type = wire::MrpType::kInstalled;
-  group.speak(3, told[0], TestNetwork::ip(0));
-  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks them
-  EXPECT_EQ(group.told_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
+  received[0].header.type = wire::MrpType::kInstalled;
+  group.speak(3, received[0], TestNetwork::ip(0));
+  ASSERT_EQ(group.messages_to(0).size(), 1u);  // ports: the network checks them
+  EXPECT_EQ(group.messages_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
   // No receiver answers for another.
-  group.speak(4, told[0], TestNetwork::ip(0));
+  group.speak(4, received[0], TestNetwork::ip(0));
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
 }
 
@@ -81,9 +81,10 @@ TEST(SenderGroups, InvalidInstallsAreRefusedWithAReason) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 1; });
   TestSender group(*net, 0, {1, 2});
   const auto refused = [&](const TestSender& sender) {
-    const auto told = sender.told_to(0);
-    const auto reason = told.empty() ? wire::MrpReject::kNone
-                                     : static_cast<wire::MrpReject>(told.back().header.flags);
+    const auto received = sender.messages_to(0);
+    const auto reason = received.empty()
+                            ? wire::MrpReject::kNone
+                            : static_cast<wire::MrpReject>(received.back().header.flags);
     net->clear();
     return reason;
   };
@@ -109,9 +110,9 @@ TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWithAnyAliases) {
   second.epoch = 2;
   first.set_up();
   second.install();
-  ASSERT_EQ(first.told_to(0).size(), 1u);
-  EXPECT_EQ(first.told_to(0)[0].header.type, wire::MrpType::kReject);
-  EXPECT_EQ(static_cast<wire::MrpReject>(first.told_to(0)[0].header.flags),
+  ASSERT_EQ(first.messages_to(0).size(), 1u);
+  EXPECT_EQ(first.messages_to(0)[0].header.type, wire::MrpType::kReject);
+  EXPECT_EQ(static_cast<wire::MrpReject>(first.messages_to(0)[0].header.flags),
             wire::MrpReject::kIdInUse);
   net->clear();
   first.data(0);
@@ -126,10 +127,10 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
   second.qpn = Qpn(first.qpn.value() + 1);
   first.set_up();
   second.install();
-  ASSERT_EQ(second.told_to(0).size(), 1u);
-  EXPECT_EQ(static_cast<wire::MrpReject>(second.told_to(0)[0].header.flags),
+  ASSERT_EQ(second.messages_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(second.messages_to(0)[0].header.flags),
             wire::MrpReject::kIdInUse);
-  EXPECT_EQ(second.told_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
+  EXPECT_EQ(second.messages_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
   net->clear();
   second.remove();  // as a sender does after a refused registration
   EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
@@ -143,8 +144,8 @@ TEST(SenderGroups, SwitchesWithoutSenderGroupsRefuseThem) {
   auto net = make_leaf_spine(net::SenderGroups::kOff);
   TestSender group(*net, 0, {3});
   group.install();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  EXPECT_EQ(static_cast<wire::MrpReject>(group.told_to(0)[0].header.flags),
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(group.messages_to(0)[0].header.flags),
             wire::MrpReject::kNoSenderGroups);
 }
 
@@ -176,8 +177,8 @@ TEST(SenderGroups, AnUnreachableReceiverKeepsNoRemoveFromTheOthers) {
   net->clear();
   group.remove();
   for (const std::size_t r : {3, 4, 6}) {
-    ASSERT_FALSE(group.told_to(r).empty()) << r;
-    EXPECT_EQ(group.told_to(r).back().header.type, wire::MrpType::kRemove);
+    ASSERT_FALSE(group.messages_to(r).empty()) << r;
+    EXPECT_EQ(group.messages_to(r).back().header.type, wire::MrpType::kRemove);
   }
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
@@ -215,9 +216,9 @@ TEST(SenderGroups, ARemoveInTheSendersNameTakesNoFormerPath) {
   auto m = group.message(wire::MrpType::kRemove);
   m.share = 0;
   group.speak(0, m, group.alias());
-  ASSERT_FALSE(group.told_to(3).empty());
+  ASSERT_FALSE(group.messages_to(3).empty());
   for (const std::size_t r : {3, 4, 6}) {
-    for (const auto& told : group.told_to(r)) EXPECT_EQ(told.share, 0u) << r;
+    for (const auto& received : group.messages_to(r)) EXPECT_EQ(received.share, 0u) << r;
   }
 }
 
@@ -227,8 +228,8 @@ TEST(SenderGroups, AGroupWithoutASenderIsRemovedAtItsReceivers) {
   group.set_up();
   net->set_port(0, net->port_of(0), false);
   net->advance(10s);
-  ASSERT_FALSE(group.told_to(3).empty());
-  EXPECT_EQ(group.told_to(3).back().header.type, wire::MrpType::kRemove);
+  ASSERT_FALSE(group.messages_to(3).empty());
+  EXPECT_EQ(group.messages_to(3).back().header.type, wire::MrpType::kRemove);
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
@@ -241,24 +242,24 @@ TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
   net->clear();
   group.query();
   // Whether it ever got a request.
-  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberLate);
+  EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberLate);
   for (int repeat = 0; repeat < 3; ++repeat) {
     net->advance(1ms);
     group.data(0);
   }
   net->clear();
   group.query();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(6));
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
   net->clear();
   net->set_port(2, net->port_of(6), false);
-  EXPECT_EQ(group.told_to(0).size(),
+  EXPECT_EQ(group.messages_to(0).size(),
             0u);  // the spines have rewritten its number: the leaf knows nothing
   group.query();
-  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
+  EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
 
 TEST(SenderGroups, AChangedRouteRebuildsItsGroups) {
@@ -290,12 +291,12 @@ TEST(SenderGroups, WithoutHellosADeadPathEvictsNoReceiver) {
   net->clear();
   group.install(false);
   EXPECT_EQ(net->count(Counter::kSenderUnreachable, 3), 1u);
-  EXPECT_TRUE(group.told_to(0).empty());
+  EXPECT_TRUE(group.messages_to(0).empty());
   net->clear();
   group.attempt = 1;
   group.install();  // during set-up the receiver must be known
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  EXPECT_EQ(group.messages_to(0)[0].header.type, wire::MrpType::kReject);
 }
 
 // Spine 3 has got no message since its trunk to the sender's leaf went dark, and sends REMOVE to

@@ -93,7 +93,7 @@ void SenderGroups::on_timer(Call& call) {
   table_.for_each([&](SenderGroup& group) {
     if (!group.merge) return;
     if (call.rules().sender_ask_again && group.merge->deadline() <= call.now) {
-      send_answer(call, group, group.merge->ask_again(call.now));
+      send_answer(call, group, group.merge->request_again(call.now));
       call.count(Counter::kSenderAskedAgain);
     }
     note_deadline(call, group);
@@ -198,8 +198,8 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
   if (copy == nullptr) return;
   if (!is_cnp) clear_becn(*copy);
   rewrite(call, merge.port(), *copy, frame,
-          {merge.alias(), group.said.sender(), 1, group.said.sender_qpn, answer.psn, nullptr,
-           is_cnp ? nullptr : &answer.aeth});
+          {merge.alias(), group.installed.sender(), 1, group.installed.sender_qpn, answer.psn,
+           nullptr, is_cnp ? nullptr : &answer.aeth});
 }
 
 // The sender's switch knows the acknowledgements of all. Other switches answer in the name of the
@@ -210,7 +210,7 @@ void SenderGroups::refuse(Call& call, SenderGroup& group, const RoceHeaders& hea
     if (const auto answer = group.merge->refuse(code)) send_answer(call, group, *answer);
     return;
   }
-  const auto out = routes_.next_hop(group.said.sender(), 0, PortId());
+  const auto out = routes_.next_hop(group.installed.sender(), 0, PortId());
   if (!out) return;
   const wire::Aeth error{wire::AckKind::kNak, static_cast<std::uint8_t>(code)};
   send_to_merge(call, group, on_behalf_of, *out, {headers.bth.psn, error});

@@ -295,8 +295,8 @@ TEST(SenderGroups, ARestartedSwitchReportsAReceiverWithItsPortDown) {
   net->set_port(0, net->port_of(2), false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   EXPECT_EQ(report.header.type, wire::MrpType::kReport);
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
@@ -315,8 +315,8 @@ TEST(SenderGroups, ARestartedSwitchTreatsMissedPacketsAsSentBefore) {
   }
   net->clear();
   group.query();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);

@@ -37,7 +37,7 @@ struct Replica {
 // different branches may pass one switch, and each has its own record.
 struct SenderGroup {
   // The last INSTALL, with the receivers behind this switch; its share has no meaning here.
-  wire::SenderGroupMessage said;
+  wire::SenderGroupMessage installed;
   PortId ingress;  // ingress of the last INSTALL; one of several over equal-cost paths
   std::vector<Branch> branches;
   // Receivers of earlier INSTALLs that the last one does not name. Switches on the way to them may
@@ -49,7 +49,7 @@ struct SenderGroup {
   std::optional<Instant> orphaned;  // since when the sender's port has been down
   std::uint64_t data_packets = 0, copies = 0;
 
-  SenderKey key() const { return {said.sender(), said.virtual_qpn}; }
+  SenderKey key() const { return {installed.sender(), installed.virtual_qpn}; }
   // Whether that receiver's QPN is set here.
   bool rewrites(const Branch& branch) const { return !rule.empty() && branch.is_one(); }
   const wire::MrpRegion* find_region(std::uint8_t receiver, std::uint32_t number) const;

@@ -57,16 +57,16 @@ class TestSender {
   std::uint64_t share_that_came() const {
     std::uint64_t sum = 0;
     for (const std::size_t r : receivers_) {
-      for (const auto& told : told_to(r)) {
-        EXPECT_EQ(told.receiver_count, 1u);
-        EXPECT_EQ(told.receivers[0], net_.member(r));
-        sum += told.share;
+      for (const auto& received : messages_to(r)) {
+        EXPECT_EQ(received.receiver_count, 1u);
+        EXPECT_EQ(received.receivers[0], net_.member(r));
+        sum += received.share;
       }
     }
     return sum;
   }
   // Messages about sender groups that reached the host's process.
-  std::vector<wire::SenderGroupMessage> told_to(std::size_t host) const {
+  std::vector<wire::SenderGroupMessage> messages_to(std::size_t host) const {
     std::vector<wire::SenderGroupMessage> all;
     for (const auto& bytes : net_.frames(host)) {
       const auto frame = Frame::from_bytes(bytes);

@@ -1,7 +1,7 @@
 // Serves a fabric's sockets on its own thread: peers that attach, and peers that send requests.
 //
 // It reads, checks and answers their messages, however many. Only changes to ports, links and
-// counters run on the datapath's thread (errands.h), a little at a time. This thread waits for that
+// counters run on the datapath's thread (tasks.h), a little at a time. This thread waits for that
 // one, never the reverse.
 #pragma once
 
@@ -25,40 +25,40 @@ namespace cepheus::live {
 // (since Linux 6.16, SO_PASSRIGHTS); otherwise a signal wakes the thread.
 //
 // During this object's lifetime, sleeps of the constructing thread are interrupted every `longest`.
-class Patience {
+class SleepLimit {
  public:
-  explicit Patience(wire::Duration longest);
-  ~Patience();
-  Patience(const Patience&) = delete;
-  Patience& operator=(const Patience&) = delete;
+  explicit SleepLimit(wire::Duration longest);
+  ~SleepLimit();
+  SleepLimit(const SleepLimit&) = delete;
+  SleepLimit& operator=(const SleepLimit&) = delete;
 
  private:
   timer_t timer_{};
   bool is_set_ = false;
 };
 
-class Reception {
+class ControlThread {
  public:
   struct Sockets {
     ListeningSocket attach, control;
-    wire::Duration patience;  // limit for peers that connect to attach, and send nothing
+    wire::Duration time_limit;  // limit for peers that connect to attach, and send nothing
   };
-  // The datapath, its thread's poller and errands, and `access` outlive this object. `answer` runs
+  // The datapath, its thread's poller and tasks, and `access` outlive this object. `answer` runs
   // on the control thread.
-  static wire::Result<std::unique_ptr<Reception>> open(Sockets sockets, Datapath& datapath,
-                                                       Poller& doorbells, Errands& errands,
-                                                       const Access& access,
-                                                       ControlServer::Answer answer);
-  ~Reception();
-  Reception(const Reception&) = delete;
-  Reception& operator=(const Reception&) = delete;
+  static wire::Result<std::unique_ptr<ControlThread>> open(Sockets sockets, Datapath& datapath,
+                                                           Poller& doorbells, TaskQueue& tasks,
+                                                           const Access& access,
+                                                           ControlServer::Answer answer);
+  ~ControlThread();
+  ControlThread(const ControlThread&) = delete;
+  ControlThread& operator=(const ControlThread&) = delete;
 
   // Call it once: it serves from here on.
   wire::Result<void> start();
   // From another thread: runs `task` on this one, and waits for its end.
   template <typename Task>
   void run(Task&& task) {
-    own_errands_->run(std::forward<Task>(task));
+    own_tasks_->run(std::forward<Task>(task));
   }
   // From the datapath's thread, after it has closed a port (AttachServer::on_closed).
   void on_closed(std::size_t host, std::uint64_t attachment);
@@ -71,24 +71,24 @@ class Reception {
   wire::Result<void> kill(const std::string& host, pid_t pid) const {
     return attachments_.kill(host, pid);
   }
-  void tell_reservations(std::vector<SwitchStatus>& switches) const {
-    attachments_.tell_reservations(switches);
+  void show_reservations(std::vector<SwitchStatus>& switches) const {
+    attachments_.show_reservations(switches);
   }
 
  private:
-  Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
-            Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
-            ControlServer::Answer answer);
+  ControlThread(Sockets sockets, Poller poller, std::unique_ptr<TaskQueue> own_tasks,
+                Datapath& datapath, Poller& doorbells, TaskQueue& tasks, const Access& access,
+                ControlServer::Answer answer);
   void receive();
   void receive_once();
   wire::Duration time_left() const;
   void see_off();
-  std::optional<Patience> be_patient() const;
+  std::optional<SleepLimit> be_patient() const;
 
   Sockets sockets_;
   Poller poller_;
-  std::unique_ptr<Errands> own_errands_;  // for the control thread
-  Errands& errands_;                      // for the datapath's
+  std::unique_ptr<TaskQueue> own_tasks_;  // for the control thread
+  TaskQueue& tasks_;                      // for the datapath's
   AttachServer attachments_;
   ControlServer control_;
   std::atomic<bool> stopping_{false}, has_ended_{false};

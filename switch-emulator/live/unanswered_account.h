@@ -28,10 +28,10 @@ class AnsweredFrames {
 
   // A frame from `peer` that requests this number of answers; 0: it only shows that the peer is
   // alive.
-  void on_answer(wire::Ipv4 peer, std::uint32_t asked = 0) {
+  void on_answer(wire::Ipv4 peer, std::uint32_t requested = 0) {
     std::uint32_t& left = of(peer);
     if (left < kMost) left = std::min(left + kPerAnswer, kMost);
-    if (asked != 0) left += std::min(asked, kUnlimited - left);
+    if (requested != 0) left += std::min(requested, kUnlimited - left);
   }
   // A frame goes to `peer`. False: its answers do not pay for it.
   bool take(wire::Ipv4 peer) {
@@ -54,14 +54,14 @@ class AnsweredFrames {
 //
 // Such a frame costs the switch and the receiving NIC as much as any other. Frames beyond the limit
 // wait in the host's own ring. Uses the virtual scheduling of ITU-T I.371's GCRA.
-class StrayBudget {
+class UnansweredBudget {
  public:
   static constexpr std::int64_t kPerSecond = 100'000;
   static constexpr std::int64_t kBurst = 1024;
 
   // Charges this number of frames; each copy in a switch counts as one.
-  void charge(wire::Instant now, std::int64_t strays) {
-    paid_until_ = std::max(paid_until_, now - kInterval * kBurst) + kInterval * strays;
+  void charge(wire::Instant now, std::int64_t unanswered) {
+    paid_until_ = std::max(paid_until_, now - kInterval * kBurst) + kInterval * unanswered;
   }
   // No other host was waiting: the excess is deleted.
   void forgive(wire::Instant now) { paid_until_ = std::min(paid_until_, now); }
@@ -78,7 +78,7 @@ class StrayBudget {
   wire::Instant paid_until_{};
 };
 
-class StrayAccount {
+class UnansweredAccount {
  public:
   // The host sends `frame`. True, and charged, if no receiver answers such frames.
   bool take(const wire::Frame& frame);
@@ -89,11 +89,12 @@ class StrayAccount {
   void on_answer(const wire::Frame& frame);
   // The host's turn is over. `refused`: all frames that its port has ever refused. Returns how long
   // the host has to wait: not after `now` if it need not; unset if nothing has changed.
-  std::optional<wire::Instant> settle(wire::Instant now, std::uint64_t refused, bool others_send);
+  std::optional<wire::Instant> update_account(wire::Instant now, std::uint64_t refused,
+                                              bool others_send);
 
  private:
   AnsweredFrames answered_;
-  StrayBudget budget_;
+  UnansweredBudget budget_;
   std::int64_t unpaid_ = 0;  // not charged to the budget yet
   std::uint64_t refused_ = 0;
 };
