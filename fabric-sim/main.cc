@@ -1,5 +1,5 @@
-// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0: all
-// invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
+// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0:
+// all invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

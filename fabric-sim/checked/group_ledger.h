@@ -44,8 +44,8 @@ class GroupLedger {
 
   void on_posted(std::size_t message) { posted_[message] = true; }
 
-  // The message before the next jump, once all members have it and all earlier messages. jump_left()
-  // packets are still to be jumped over; on_jump() subtracts from them.
+  // The message before the next jump, once all members have it and all earlier messages.
+  // jump_left() packets are still to be jumped over; on_jump() subtracts from them.
   std::optional<std::size_t> due_jump() const;
   std::uint64_t jump_left() const { return jump_left_; }
   void on_jump(std::uint64_t packets);

@@ -24,7 +24,7 @@ struct Outcome {
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   wire::Duration virtual_time{0};
-  // Numbers of events in the run, which announce a rich scenario from a dull one.
+  // Numbers of events in the run, which distinguish a rich scenario from a dull one.
   std::uint64_t turns = 0;
   std::uint64_t gated = 0;  // first packets of a newcomer held or answered RNR
   std::uint64_t time_outs = 0;

@@ -1,8 +1,8 @@
 // Finds the turn of a packet: admits a new source, holds the gate before it, and numbers its
 // packets.
 //
-// A turn is one source's run of messages, named by (source IP, base). The kind of its path determines
-// how data of a new turn is recognised (docs/protocol.md, "Changing the source"):
+// A turn is one source's run of messages, named by (source IP, base). The kind of its path
+// determines how data of a new turn is recognised (docs/protocol.md, "Changing the source"):
 //   a host under rebasing    its next send PSN is S+T, whatever arrives first
 //   a switch                 its packets are tagged with the turn's name
 //   otherwise                the next PSN after `sent`, from another path (host PSN

@@ -440,8 +440,8 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   parts.send(call, request);
 }
 
-// If the leader's port is down, the leader is not the source and the group has evictions, the leader
-// is evicted first, so that the messages in flight complete. Otherwise the group ends.
+// If the leader's port is down, the leader is not the source and the group has evictions, the
+// leader is evicted first, so that the messages in flight complete. Otherwise the group ends.
 void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&

@@ -1,9 +1,9 @@
 // Mutated frames into a switch with a running group, a pending one, a sender group and a trunk;
 // consistent after each.
 //
-// Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the fields of
-// a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a group, or with
-// the next bit as well, of a sender group.
+// Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the
+// fields of a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a
+// group, or with the next bit as well, of a sender group.
 #include <algorithm>
 #include <vector>
 
@@ -265,8 +265,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   harness.deliver(wire::PortId(0), shaped(0, kData));
   harness.deliver(wire::PortId(3), shaped(3, kAck));
   harness.deliver(wire::PortId(1), shaped(1, kData));
-  // A sender group of host 0, to hosts 1 and 2 and the one behind the trunk; all have answered the first
-  // packet, the second is under way.
+  // A sender group of host 0, to hosts 1 and 2 and the one behind the trunk; all have answered the
+  // first packet, the second is under way.
   constexpr std::uint8_t kInstall[] = {0x20, 8, 0, 7, 7}, kFirst[] = {0, 8, 0},
                          kSecond[] = {0, 8, 1}, kHave[] = {0, 2, 0, 0, 31};
   harness.deliver(wire::PortId(0), of_sender_group(0, kInstall));

@@ -25,7 +25,7 @@ class AttachServer final : private HostAssignment::Ports {
   static constexpr std::size_t kMaxPending = 256;
 
   // All outlive the server. `doorbells` is the poller of the datapath's thread; `tasks` run
-  // there. `time_limit` is the time limit from connecting to the Hello.
+  // there. `time_limit` is from connecting to the Hello.
   AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
                ListeningSocket& socket, const Access& access, wire::Duration time_limit);
   ~AttachServer();

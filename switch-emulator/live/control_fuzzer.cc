@@ -1,5 +1,5 @@
-// Any line on a fabric's control socket: refused in one line of JSON, or a request within its bounds.
-// Requests about links are carried out.
+// Any line on a fabric's control socket: refused in one line of JSON, or a request within its
+// bounds. Requests about links are carried out.
 //
 // Input: after an even first byte, the line. After an odd one, numbers of the words of a line, so
 // that mutations reach beyond the syntax.

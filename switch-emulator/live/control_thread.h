@@ -1,8 +1,8 @@
 // Serves a fabric's sockets on its own thread: peers that attach, and peers that send requests.
 //
 // It reads, checks and answers their messages, however many. Only changes to ports, links and
-// counters run on the datapath's thread (tasks.h), a little at a time. This thread waits for that
-// one, never the reverse.
+// counters run on the datapath's thread (task_queue.h), a little at a time. This thread waits for
+// that one, never the reverse.
 #pragma once
 
 #include <atomic>

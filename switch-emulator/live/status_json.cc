@@ -1,5 +1,5 @@
-// A status as JSON. The fields of each object are listed once: a Writer and a Reader both go through
-// the list.
+// A status as JSON. The fields of each object are listed once: a Writer and a Reader both go
+// through the list.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>

@@ -10,7 +10,7 @@ namespace cepheus::live {
 struct Traffic {
   std::uint64_t frames = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t payload_bytes = 0;  // of RoCE packets that transmit SEND or WRITE data
+  std::uint64_t payload_bytes = 0;  // of RoCE packets that carry SEND or WRITE data
 
   void add(const wire::Frame& frame) {
     ++frames;

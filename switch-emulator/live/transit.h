@@ -120,9 +120,9 @@ class Transit {
   };
   Transit(fabric::PayloadPools& pools, std::size_t hosts, Arrivals& arrivals);
 
-  // Adds a link; returns its number. Frames without a delay arrive at once, within transmit(). Those
-  // on a trunk do not, so that no switch is entered while another one's outputs are being read.
-  // `drops` counts its losses.
+  // Adds a link; returns its number. Frames without a delay arrive at once, within transmit().
+  // Those on a trunk do not, so that no switch is entered while another one's outputs are being
+  // read. `drops` counts its losses.
   enum class Kind : std::uint8_t { kUplink, kDownlink, kTrunk };
   std::uint32_t add(const net::LinkConfig& config, Kind kind, LinkSideDrops& drops);
   net::Link& link(std::uint32_t number) { return links_[number].link; }

@@ -59,8 +59,8 @@ class HostPort {
   void release();
 
   // Memory for one payload of identity().mtu bytes + pad, or an empty span if the pool is
-  // exhausted. The same slot is offered again until it is sent. free_entries() is the number of frames that
-  // fit into the ring.
+  // exhausted. The same slot is offered again until it is sent. free_entries() is the number of
+  // frames that fit into the ring.
   std::span<std::uint8_t> tx_buffer();
   std::size_t free_entries() const;
   // Queues one frame with its payload inline or in tx_buffer(). Precondition: free_entries() > 0.
@@ -68,11 +68,11 @@ class HostPort {
   // Makes queued frames visible and rings the switch's doorbell if it sleeps.
   void flush();
 
-  // For sleeping: a descriptor that becomes readable when frames arrive, free_entries returns or the fabric
-  // ends, if arm() returned true before; false means that there is work already. disarm() empties
-  // it, or sleep() does so and withdraw() ends the request. kBatch: frames within a message wake no
-  // thread, until one requests an acknowledgement, a quarter of the ring is full, or some were
-  // dropped.
+  // For sleeping: a descriptor that becomes readable when frames arrive, ring space returns or the
+  // fabric ends, if arm() returned true before; false means that there is work already. disarm()
+  // empties it, or sleep() does so and withdraw() ends the request. kBatch: frames within a message
+  // wake no thread, until one requests an acknowledgement, a quarter of the ring is full, or some
+  // were dropped.
   enum class WaitFor : std::uint8_t { kFrame, kBatch };
   int wait_fd() const;
   bool arm(WaitFor what = WaitFor::kFrame);

@@ -197,7 +197,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   return true;
 }
 
-// A hostile client may have "returned" slots it never had: the ring has free_entries for every slot once.
+// A hostile client may have "returned" slots it never had: the ring has space for every slot once.
 void SwitchPort::take_back(std::uint32_t slot) {
   if (returns_.free_entries() == 0) return;
   returns_.next() = slot;

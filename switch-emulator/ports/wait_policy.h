@@ -5,8 +5,8 @@
 // because of the wake-up. It is right
 // - in the middle of a long message: the next packets come as a batch, and one wake-up serves them
 //   all;
-// - if a yielded core was taken for long. Programs that poll give it back within microseconds, so it
-//   went to one that computes. A scheduler lets a woken process run sooner than one that yielded;
+// - if a yielded core was taken for long. Programs that poll give it back within microseconds, so
+//   it went to one that computes. A scheduler lets a woken process run sooner than one that yielded;
 // - once looking has cost as much as sleeping does here (processor.h).
 //
 // Pure: the caller looks, yields, sleeps and passes the time.
