@@ -208,7 +208,7 @@ int run(int argc, char** argv) {
       "--incidents", a.plan.incidents,
       "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
-  app.add_flag("--host-sync", a.plan.host_sync, "switches leave PSNs to hosts in every seed");
+  app.add_flag("--host-sync", a.plan.host_sync, "host-sync in every seed");
   app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
   app.add_flag("--per-request", a.plan.per_request,
                "the same, each WRITE announced by a packet before it");

@@ -46,7 +46,7 @@ std::vector<std::string> differing_lines(const Section& before, const Section& a
     if (found == before.lines.end() || found->second != line) texts.push_back(of + line);
   }
   for (const auto& [key, line] : before.lines) {
-    if (!after.lines.contains(key)) texts.push_back(of + key + " is not set any more");
+    if (!after.lines.contains(key)) texts.push_back(of + key + " is no longer set");
   }
   return texts;
 }

@@ -11,7 +11,7 @@
 namespace cepheus::net {
 
 struct SettingsChange {
-  // Each as "switch s0: max_groups = 10", "users is not set any more".
+  // Each as "switch s0: max_groups = 10", "users is no longer set".
   std::vector<std::string> taken;
   std::vector<std::string> needs_restart;
 };

@@ -228,7 +228,7 @@ wire::Result<wire::MrpKey> read_key(const std::string& path) {
   }
   if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
     return wire::fail(wire::ErrorCode::kInvalid,
-                      "key_file: others can use " + path + "; take it away with chmod 600");
+                      "key_file: other users can read " + path + "; take it away with chmod 600");
   }
   auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);

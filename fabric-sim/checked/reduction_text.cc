@@ -95,7 +95,7 @@ wire::Result<Reduction> reduction_from(std::string_view text) {
     if (!add_parts(part, parts)) {
       return wire::fail(wire::ErrorCode::kInvalid,
                         "'" + std::string(part) +
-                            "' names no part of a scenario: write h3-5 for hosts, s, t and g for "
+                            "' is not a part of a scenario: write h3-5 for hosts, s, t and g for "
                             "switches, trunks and groups, i for incidents, m0.4 for a message of "
                             "group 0, or loss, duplicate, reorder, corrupt, cut, packets");
     }

@@ -33,7 +33,7 @@ struct SeedProgram {
           ->check(CLI::Range(1u, most_jobs));
     }
     app.add_option("--seed", a.seed, "run this seed only");
-    app.add_flag("--trace", a.trace, "print what happens; with --seed")->needs("--seed");
+    app.add_flag("--trace", a.trace, "print every event; with --seed")->needs("--seed");
     app.add_option("--disable", a.off, "switch a rule off (may be repeated)")
         ->check(CLI::IsMember(rules));
     app.add_flag("--mutation-check", a.mutation_check,

@@ -75,7 +75,7 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
   }
   Waiting waiting{frame, entry};
   if (queue_->mark(of, waiting.frame)) {
-    simulator_.trace().note(now, name_, "marks what comes behind", queue_->bytes(of));
+    simulator_.trace().note(now, name_, "marks the frame behind", queue_->bytes(of));
   }
   queue_->push(of, waiting, frame.size());
   arrange_transmission(now);

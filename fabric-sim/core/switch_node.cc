@@ -24,10 +24,10 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
       break;
     case kHalt:
       flow_->halt(now, frame);
-      simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
+      simulator_.trace().note(now, name(), "halts a group from port", port.value());
       break;
     case kBufferFull:
-      simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
+      simulator_.trace().note(now, name(), "has no headroom for frames from port", port.value());
       pool_.release(frame.ref);
       break;
     case kPause:

@@ -69,7 +69,7 @@ void Gate::check_consistent(std::size_t paths, std::size_t most) const {
   must(frames_.size() <= most, "the gate holds too many frames");
   must(frames_.empty() || path_ < paths, "held frames are of no path");
   must(answered_ == kNoPath || answered_ < paths, "the gate has answered no path");
-  must(nacked_ == kNoPath || nacked_ < paths, "the gate has asked no path");
+  must(nacked_ == kNoPath || nacked_ < paths, "the gate has sent NAK to no path");
 }
 
 }  // namespace cepheus::fabric

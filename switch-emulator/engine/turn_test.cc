@@ -47,7 +47,7 @@ class TurnTest : public testing::Test {
 
 TEST_F(TurnTest, IsFinishedUntilAHostSends) {
   EXPECT_EQ(turn_.state(), State::kFinished);
-  EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
+  EXPECT_STREQ(turn_.reason(), "no member has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
   begin(1);
   EXPECT_EQ(turn_.state(), State::kFinished);

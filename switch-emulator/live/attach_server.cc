@@ -83,7 +83,7 @@ void AttachServer::accept_some() {
     if (!socket.is_open()) return;
     const auto peer = fabric::peer_credentials(socket.get());
     if (!peer) {
-      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
+      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't read your user id");
     } else if (lets_in(socket.get(), *peer)) {
       admit(std::move(socket), *peer);
     }
@@ -124,7 +124,7 @@ void AttachServer::make_room() {
     if (each.second.peer.uid != user) continue;
     if (longest == nullptr || each.second.leaves < longest->second.leaves) longest = &each;
   }
-  dismiss(longest->first, "too many connections say nothing; attach again");
+  dismiss(longest->first, "too many silent connections; attach again");
 }
 
 void AttachServer::dismiss(int fd, const char* why) {
@@ -137,7 +137,7 @@ void AttachServer::dismiss(int fd, const char* why) {
 void AttachServer::expire(Instant now) {
   for (auto at = pending_.begin(); at != pending_.end();) {
     const auto each = at++;
-    if (each->second.leaves <= now) dismiss(each->first, "no hello came in time");
+    if (each->second.leaves <= now) dismiss(each->first, "no Hello arrived in time");
   }
 }
 
@@ -167,7 +167,7 @@ void AttachServer::on_readable(int fd) {
 void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fabric::Hello& hello) {
   if (hello.version != fabric::kHandshakeVersion) {
     return refuse(socket.get(), WelcomeStatus::kWrongVersion,
-                  "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));
+                  "the fabric has port protocol " + std::to_string(fabric::kHandshakeVersion));
   }
   forget_ended_launchers();
   const auto choice = assignment_.choose(hello, peer.uid);
@@ -263,7 +263,7 @@ wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const 
     return wire::fail(wire::ErrorCode::kRefused,
                       std::string("it can't be killed: ") + std::strerror(errno));
   }
-  return wire::fail(wire::ErrorCode::kRefused, "that process is not there any more");
+  return wire::fail(wire::ErrorCode::kRefused, "that process has ended");
 }
 
 void AttachServer::on_closed(std::size_t host, std::uint64_t attachment) {

@@ -67,7 +67,7 @@ class Connection {
       } else if (n < 0 && errno == EAGAIN) {
         return no_answer();
       } else if (n >= 0 || errno != EINTR) {
-        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       }
     }
     return {};
@@ -83,7 +83,8 @@ class Connection {
       if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
       const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n <= 0) return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+      if (n <= 0)
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
       line += part.substr(0, part.find('\n'));
       if (part.find('\n') != std::string_view::npos) return line;
@@ -118,8 +119,8 @@ wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohman
   if (!line) return tl::unexpected(line.error());
   nlohmann::json answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
-    return fail(ErrorCode::kUnavailable,
-                "what answers at " + control_path(fabric_socket) + " is no fabric of this version");
+    return fail(ErrorCode::kUnavailable, "the program at " + control_path(fabric_socket) +
+                                             " is not a fabric of this version");
   }
   if (!answer["ok"].get<bool>()) {
     const auto reason = answer.find("error");

@@ -117,7 +117,7 @@ TEST(ControlProtocol, RefusesInvalidAnswers) {
     fabric.answer_with(text);
     const auto answer = ask(fabric.fabric(), {{"ask", "status"}});
     ASSERT_FALSE(answer) << text;
-    EXPECT_THAT(answer.error().text, HasSubstr("no fabric of this version")) << text;
+    EXPECT_THAT(answer.error().text, HasSubstr("not a fabric of this version")) << text;
   }
 }
 

@@ -152,7 +152,7 @@ ControlConnection::Answer ControlServer::answer_line(const ControlConnection& co
   const bool only_looks = parsed && std::holds_alternative<StatusRequest>(*parsed);
   if (!only_looks && !access_.may_command(connection.user())) {
     return std::make_shared<const std::string>(
-        to_line(refusal("only the fabric's own user may do more than look")));
+        to_line(refusal("only the fabric's own user may change the fabric")));
   }
   if (last_request_ == request && answered_ != nullptr) return answered_;
   last_request_ = request;

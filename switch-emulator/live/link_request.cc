@@ -28,7 +28,7 @@ std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
   if (!of_switch.empty())
     return "'" + name + "' is a switch: its trunks are " + first_few(of_switch);
   return "no link '" + name + "' in the fabric" + net::did_you_mean(name, known) +
-         "; a host's is called as the host, a trunk's as its switches: h1, leaf0-spine0";
+         "; name a host's link by the host, a trunk by its switches: h1, leaf0-spine0";
 }
 
 wire::Result<Cable> find_cable(const Datapath& datapath, const std::string& name) {

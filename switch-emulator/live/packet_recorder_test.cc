@@ -161,7 +161,7 @@ TEST(RecordRequest, HasOneRecorderAtATime) {
   ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
   const auto second = ask(fabric.socket(), record_request(8));
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().text, HasSubstr("somebody else records"));
+  EXPECT_THAT(second.error().text, HasSubstr("another program records"));
   ASSERT_TRUE(ask(fabric.socket(), record_request(7, true)));
   EXPECT_TRUE(ask(fabric.socket(), record_request(8)));
 }

@@ -25,7 +25,7 @@ void RecordingSession::end() {
 json RecordingSession::answer(const RecordRequest& request, wire::Instant now) {
   bool is_running = packets_ != nullptr && !packets_->is_over(now);
   if (is_running && request.recorder != recorder_) {
-    return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");
+    return refusal("another program records this fabric: wait until it ends, or 2 s after it died");
   }
   // The datapath may have ended it meanwhile.
   is_running = is_running && packets_->extend(now + kLease);

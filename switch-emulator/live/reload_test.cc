@@ -68,9 +68,8 @@ TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
   EXPECT_TRUE(status.switches[0].groups[0].active);
   EXPECT_EQ(reload(fabric), "[]") << "that is what runs now";
   file.become(three_hosts());
-  EXPECT_EQ(
-      reload(fabric),
-      R"(["switch s0: age is not set any more","switch s0: max_groups is not set any more"])");
+  EXPECT_EQ(reload(fabric),
+            R"(["switch s0: age is no longer set","switch s0: max_groups is no longer set"])");
 }
 
 TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
@@ -87,7 +86,7 @@ TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
   EXPECT_EQ(mode(fabric.socket()), 0666u);
   EXPECT_EQ(mode(control_path(fabric.socket())), 0666u);
   file.become(three_hosts());
-  EXPECT_EQ(reload(fabric), R"(["users is not set any more"])");
+  EXPECT_EQ(reload(fabric), R"(["users is no longer set"])");
   EXPECT_EQ(mode(fabric.socket()), 0600u);
   EXPECT_EQ(mode(control_path(fabric.socket())), 0600u);
 }

@@ -94,7 +94,7 @@ wire::Result<Message> await_message(int socket, const HostPort::Options& options
 tl::unexpected<wire::Error> refusal(const Welcome& welcome, const std::string& path) {
   if (welcome.version != kHandshakeVersion) {
     return wire::fail(ErrorCode::kUnavailable,
-                      "the fabric at " + path + " speaks port protocol " +
+                      "the fabric at " + path + " has port protocol " +
                           std::to_string(welcome.version) + ", this library " +
                           std::to_string(kHandshakeVersion) +
                           ": use switch and library of one Cepheus version");
@@ -125,7 +125,7 @@ wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
         ErrorCode::kUnavailable,
         answer->data.empty()
             ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
-            : "what listens at " + options.fabric + " is no Cepheus fabric");
+            : "the program at " + options.fabric + " is not a Cepheus fabric");
   }
   return PortAnswer{std::move(*socket), *welcome, std::move(answer->fds)};
 }
@@ -163,7 +163,7 @@ struct HostPort::State {
 wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<UniqueFd> fds) {
   if (!welcome.pool.is_sane() || welcome.area >= welcome.pool.areas ||
       welcome.identity.mtu > welcome.pool.slot_bytes) {
-    return wire::fail(ErrorCode::kUnavailable, "the fabric offers a port that makes no sense");
+    return wire::fail(ErrorCode::kUnavailable, "the fabric offers an invalid port");
   }
   identity = welcome.identity;
   geometry = welcome.pool;

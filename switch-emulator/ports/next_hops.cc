@@ -31,7 +31,7 @@ tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error
   return fail(
       ErrorCode::kUnavailable,
       error == ENODEV
-          ? "there is no interface " + interface + "; ip link shows what there is"
+          ? "there is no interface " + interface + "; ip link lists the interfaces"
           : "can't ask the kernel about interface " + interface + ": " + std::strerror(error));
 }
 

@@ -69,7 +69,7 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
   const std::string block =
       config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
   return wire::fail(wire::ErrorCode::kUnavailable,
-                    "this machine routes what comes in by interface " + config_.interface +
+                    "this machine routes packets from interface " + config_.interface +
                         ", and would send the groups' packets back into the network beside the "
                         "switch; ip route add blackhole " +
                         block + ", or sysctl net.ipv4.conf." + config_.interface + ".forwarding=0");

@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
-  app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
+  app.add_flag("-v,--verbose", arguments.verbose, "Print more");
   app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
   app.callback([&] {
     if (arguments.topology.empty() && arguments.fabric.empty() && arguments.hosts == 0) {

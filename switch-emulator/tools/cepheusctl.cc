@@ -226,7 +226,7 @@ class CommandLine {
              live::View::kGroups);
     add_view("counters", "readings that are not 0, with the ports, links and groups they are of",
              live::View::kCounters)
-        ->add_flag("--describe", command_.describes, "say what each reading is, instead")
+        ->add_flag("--describe", command_.describes, "describe each reading instead")
         ->excludes("--watch");
     add_topology();
     CLI::App* explains = app_.add_subcommand(

@@ -196,11 +196,10 @@ std::string header(const json& view) {
 Line lagging(const json& view) {
   for (const json& group : view.at("groups")) {
     if (!is_behind(group) || group.at("bps") > 0) continue;
-    return {live::printable("group " + group.at("id").get<std::string>() +
-                            " stands still: everybody waits for " +
-                            names_of(group.at("behind").at("names")) + ", which lacks " +
-                            std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) +
-                            " packets"),
+    return {live::printable(
+                "group " + group.at("id").get<std::string>() + " is stalled: all wait for " +
+                names_of(group.at("behind").at("names")) + ", which lacks " +
+                std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) + " packets"),
             Style::kAlarm};
   }
   return {"", Style::kPlain};

@@ -76,9 +76,8 @@ TEST(Top, ShowsRatesLaggingMembersAndDrops) {
 
 TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
   const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {group("198.18.0.1", 0, 3)}), {});
-  EXPECT_THAT(
-      frame[1],
-      HasSubstr("group 198.18.0.1 stands still: everybody waits for h3, which lacks 3 packets"));
+  EXPECT_THAT(frame[1],
+              HasSubstr("group 198.18.0.1 is stalled: all wait for h3, which lacks 3 packets"));
 }
 
 // For any size and any content it fits, and the keys are at the bottom.

@@ -177,8 +177,9 @@ class Site {
   void stream(Response& response) {
     if (readers_.fetch_add(1) >= kMostReaders) {
       readers_.fetch_sub(1);
-      return refuse(response, kUnavailable,
-                    std::to_string(kMostReaders) + " others are looking: close one of them");
+      return refuse(
+          response, kUnavailable,
+          std::to_string(kMostReaders) + " other readers are connected: close one of them");
     }
     response.set_chunked_content_provider(
         "text/event-stream",
