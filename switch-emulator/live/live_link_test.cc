@@ -179,7 +179,7 @@ TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
     return answer ? std::string("answered") : answer.error().text;
   };
   EXPECT_THAT(error({{"ask", "weather"}}),
-              HasSubstr("status, record, link, kill, reload, reset_counters and stop"));
+              HasSubstr("status, record, link, kill, reload, reset_counters, stop"));
   EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("needs a kind"));
   EXPECT_THAT(error({{"ask", 7}}), HasSubstr("needs a kind"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
