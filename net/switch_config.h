@@ -27,7 +27,7 @@ struct PortConfig {
   std::string name;                // "h0", "leaf1": name in the topology file of the neighbour
   Ipv4 host;                       // kHost: the only source address accepted from this port
   Ipv4 peer;                       // kSwitch: the neighbour's own address
-  wire::Mac peer_mac;              // destination MAC of what leaves here
+  wire::Mac peer_mac;              // destination MAC of frames that leave here
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
 

@@ -39,7 +39,7 @@ enum class MrpType : std::uint8_t {
   kUnregister = 5,  // leader -> switches -> hosts: delete the group
   kRefresh = 6,     // leader -> switches: still alive (ageing)
   kQuery = 7,       // leader -> switches: request for a REPORT of the lagging members
-  kReport = 8,      // switch -> leader: its hosts that lag, or whose port went down
+  kReport = 8,      // switch -> leader: its hosts that lag or have a port down
   kEvict = 9,       // leader -> switches: evict these members; the switch they are at CONFIRMs
   kGiveUp = 10,  // leader -> the members it names: the group has ended, even if they do not know it
   kComplain = 11,  // member -> leader: its sends do not complete, or no data comes (kPresence)

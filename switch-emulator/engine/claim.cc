@@ -112,7 +112,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   if (gate.answered() == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.on_answered(packet.path);
   // A newcomer that repeats its first packet although the gate holds it has timed out, and would
-  // soon give up without an answer. It need not be asked often, because the answer to that packet
+  // soon give up without an answer. It needs few RNRs, because the answer to that packet
   // ends its wait.
   const std::uint8_t timer = kept == Gate::Kept::kAlready
                                  ? Gate::kLongestTimer

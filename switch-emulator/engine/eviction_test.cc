@@ -214,7 +214,7 @@ TEST(Query, ReportsNoHostWithoutUnansweredRepeats) {
   net->data(0, 2, false);
   ASSERT_EQ(lagging(*net).size(), 1u);
   EXPECT_EQ(lagging(*net)[0].host, TestNetwork::ip(1));
-  net->advance(4ms);  // the source waits for somebody else
+  net->advance(4ms);  // the source waits for another receiver
   EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
   net->data(0, 2, false);
   EXPECT_EQ(lagging(*net).size(), 1u);

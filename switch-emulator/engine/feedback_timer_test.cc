@@ -180,7 +180,7 @@ TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   net->clear();
   net->ack(3, 1);
   EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
-  net->data(0, 2);  // now the switch knows that host 3 may take so long
+  net->data(0, 2);  // now the switch knows host 3's round trip
   net->ack(1, 2);
   net->ack(2, 2);
   net->advance(9ms);

@@ -45,7 +45,7 @@ class AttachServer final : private HostAssignment::Ports {
   // kernel refuses.
   wire::Result<void> kill(const std::string& host, pid_t pid) const;
   std::uint64_t refused_users() const { return refused_users_; }
-  // Stores at the hosts' ports who has reserved them.
+  // Stores the reservations at the hosts' ports.
   void show_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:

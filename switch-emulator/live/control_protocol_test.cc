@@ -104,7 +104,7 @@ TEST(ControlProtocol, ReportsAMissingFabric) {
 }
 
 TEST(ControlProtocol, GivesUpOnAFabricThatDoesNotAnswer) {
-  const Answerer silent;  // the kernel completes connections up to the backlog; nobody accepts
+  const Answerer silent;  // the kernel completes connections up to the backlog, without an accept()
   const auto answer = ask(silent.fabric(), {{"ask", "status"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kTimedOut);
@@ -127,7 +127,7 @@ TEST(ControlProtocol, ReportsAFabricThatClosesInTheMiddle) {
   const auto answer = ask(fabric.fabric(), {{"ask", "stop"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(answer.error().text, HasSubstr("hung up"));
+  EXPECT_THAT(answer.error().text, HasSubstr("closed the connection"));
 }
 
 TEST(ControlProtocol, RefusesAPathThatNoSocketCanHave) {

@@ -1,4 +1,4 @@
-// Who can read the packets in a datapath.
+// Packets in a datapath are readable for their users only.
 #include "switch-emulator/live/datapath.h"
 
 #include <gmock/gmock.h>

@@ -44,7 +44,7 @@ class HostAssignment {
   Choice choose(const fabric::Hello& hello, uid_t user) const;
 
   // Reserves all wanted hosts, until end(id), or none. Only the holder's user gets these hosts, and
-  // others are told its process. Precondition: `id` is not 0, and not in use.
+  // the error for others names its process. Precondition: `id` is not 0, and not in use.
   struct Reserved {
     std::string names;  // separated by commas, in the order of the request
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
