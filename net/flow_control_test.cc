@@ -232,7 +232,7 @@ TEST_F(Flow, AGroupThatNeedsThePausedPortNoMoreGoesOn) {
   put(kOne, 2, kOtherGroup);
   groups.copies[kGroup] = {kOne, kFast};
   run();
-  EXPECT_EQ(take_done(), Done{}) << "the driver has not said that anything has changed";
+  EXPECT_EQ(take_done(), Done{}) << "the driver has not called look_again()";
   control->look_again();
   run();
   EXPECT_EQ(take_done(), Done{"forward 1 from 0"});

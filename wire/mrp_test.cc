@@ -146,7 +146,7 @@ TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   for (const int type : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
     auto other = asked;
     other[1] = static_cast<std::uint8_t>(type);
-    EXPECT_FALSE(refuse_version(other)) << "nobody waits for an answer to type " << type;
+    EXPECT_FALSE(refuse_version(other)) << "no host waits for an answer to type " << type;
   }
   for (std::size_t n = 0; n < MrpHeader::kSize; ++n) {
     EXPECT_FALSE(refuse_version(std::span(asked).first(n)));

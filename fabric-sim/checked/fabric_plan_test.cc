@@ -104,7 +104,7 @@ TEST(SwitchRestart, EndsNoGroupThatTheSwitchDoesNotHold) {
   plan.faults = {.loss = 1, .begin = 5ms, .end = 5s};
   for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding) << "what else befalls it has no excuse";
+  ASSERT_TRUE(outcome.finding) << "every other failure is a bug";
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 

@@ -71,7 +71,7 @@ TEST(Recorder, ShowsEachRetransmissionAndTheAcknowledgementsThatWereLost) {
     }
     EXPECT_EQ(again, recorded.retransmitted) << "seed " << seed;
   }
-  EXPECT_GT(lost_acks, 0u) << "no seed lost an acknowledgement: this says nothing";
+  EXPECT_GT(lost_acks, 0u) << "no seed lost an acknowledgement: the test tested nothing";
   EXPECT_GT(answered, 0u);
 }
 

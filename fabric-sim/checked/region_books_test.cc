@@ -40,14 +40,14 @@ TEST_F(RegionBooksTest, ShowAWriteOrALaterOneOverIt) {
   EXPECT_TRUE(books_.shows(1, 0, first_));
   EXPECT_FALSE(books_.shows(1, 1, both_));
   write(1);
-  EXPECT_FALSE(books_.shows(1, 0, first_)) << "nobody has written over it";
+  EXPECT_FALSE(books_.shows(1, 0, first_)) << "no WRITE covers it";
   EXPECT_TRUE(books_.shows(1, 0, both_));
 }
 
 TEST_F(RegionBooksTest, ShowNoWriteWithAMissingByte) {
   EXPECT_FALSE(books_.shows(1, 0, both_)) << "the later WRITE has not come, either";
   write(1);
-  EXPECT_FALSE(books_.shows(1, 0, both_)) << "bytes 0 to 4 are nobody's";
+  EXPECT_FALSE(books_.shows(1, 0, both_)) << "no WRITE covers bytes 0 to 4";
   write(0);
   write(1);
   memory_[kGuard + 4] = RegionBooks::kUntouched;

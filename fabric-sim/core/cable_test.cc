@@ -93,7 +93,7 @@ TEST_F(CableTest, DistinguishesPacketsOfQueuePairsFromOtherFrames) {
   cable.send(simulator_.now(), packet());
   EXPECT_TRUE(cable.carries_roce());
   simulator_.run();
-  EXPECT_FALSE(cable.carries_roce()) << "what has arrived is under way no more";
+  EXPECT_FALSE(cable.carries_roce()) << "arrived frames are no longer under way";
 }
 
 TEST_F(CableTest, GivesTheBufferOfALostFrameBack) {
@@ -227,7 +227,7 @@ TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet());
   cable.set_up(false);
   simulator_.run();
-  EXPECT_EQ(sink_.times.size(), 1u) << "what is on its way arrives";
+  EXPECT_EQ(sink_.times.size(), 1u) << "frames on their way arrive";
   EXPECT_EQ(cable.link_counters().dropped_down, 3u);
   EXPECT_EQ(cable.in_flight(), 0u);
   EXPECT_TRUE(cable.is_balanced());

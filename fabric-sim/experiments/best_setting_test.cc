@@ -58,7 +58,7 @@ TEST(BestSetting, OfRdmcStandsInTheRowsOfFig9) {
     if (!p.series.starts_with("256 MiB, RDMC") || !p.beside.paper) continue;
     ++rows;
     EXPECT_EQ(p.beside.note, "2 at once");
-    EXPECT_LT(p.value, 25) << "ms of 256 MiB: 21.8 is what links take";
+    EXPECT_LT(p.value, 25) << "ms of 256 MiB: 21.8 is the links' time";
   }
   EXPECT_EQ(rows, 2);
 }

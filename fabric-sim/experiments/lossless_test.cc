@@ -71,7 +71,7 @@ TEST(Lossless, APausedGroupLosesNoFrameOfAnother) {
     Testbed testbed(lossless_racks(delay), {.ack_timeout = 20ms});
     const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
     const Books books = books_of(testbed);
-    EXPECT_GT(books.pauses, 0u) << "nobody was paused: the test tested nothing";
+    EXPECT_GT(books.pauses, 0u) << "no sender was paused: the test tested nothing";
     EXPECT_EQ(books.no_headroom, 0u);
     const Testbed::Totals totals = testbed.totals();
     EXPECT_EQ(totals.queue_drops, 0u);

@@ -42,7 +42,7 @@ TEST(Announcements, AreKeptUpToTheLimitUntilTheirMemberHasAcknowledgedThem) {
   EXPECT_TRUE(all.note(kA, at(0, 99), -1)) << "it replaces itself";
   EXPECT_EQ(all.find(kA, 0)->rkey, 99u);
   EXPECT_FALSE(all.note(kA, at(2 * (last + 1), 7), -1));
-  EXPECT_EQ(all.find(kA, 2 * last)->rkey, last) << "nobody lost anything by it";
+  EXPECT_EQ(all.find(kA, 2 * last)->rkey, last) << "no member lost data by it";
   EXPECT_TRUE(all.note(kA, at(2 * (last + 1), 7), 1));
   EXPECT_EQ(all.find(kA, 0), nullptr);
   EXPECT_EQ(all.find(kA, 2)->rkey, 1u);
@@ -295,7 +295,7 @@ TEST(Announcing, MustBeServedIfMembersNeedIt) {
   auto by_regions = make_star(3);
   by_regions->publish(2, 1, {}, wire::Publication::kAnnounced);
   EXPECT_EQ(by_regions->inbox(2), Texts());
-  EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader is told";
+  EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader gets a message";
 }
 
 // Attacks that the rule prevents.

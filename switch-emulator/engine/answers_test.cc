@@ -22,7 +22,7 @@ TEST(Confirm, IsMergedOnceAllHaveConfirmed) {
   net->confirm(2, MrpType::kRegister);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
   net->advance(1s);
-  EXPECT_EQ(net->inbox(0), Texts()) << "said once";
+  EXPECT_EQ(net->inbox(0), Texts()) << "sent once";
 }
 
 TEST(Confirm, IsMergedBySwitchAfterSwitch) {
@@ -109,7 +109,7 @@ TEST(Confirm, IsRequestedAgainOnlyWhereItIsMissing) {
   };
   net->control(0, MrpType::kActivate, 1, {net->member(2), net->member(3)});
   EXPECT_EQ(over, Texts({"activate e1 10.0.0.3 10.0.0.4"}))
-      << "the leaf there has not said yet who confirmed";
+      << "the leaf there has not sent its CONFIRMs yet";
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->inbox(2), Texts());
   EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
@@ -238,7 +238,7 @@ TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   net->speak(3, question);
   EXPECT_EQ(net->inbox(3), Texts({"reject e1 host does not know the queue pair"}));
   net->speak(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
-  EXPECT_EQ(net->inbox(3), Texts()) << "who says no waits for nothing";
+  EXPECT_EQ(net->inbox(3), Texts()) << "a host that refuses waits for nothing";
   EXPECT_EQ(net->inbox(0), Texts());
 }
 

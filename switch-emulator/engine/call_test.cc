@@ -64,7 +64,7 @@ TEST(Call, ChargesTheSwitchsOwnFramesToNoHost) {
   EXPECT_EQ(out.emits[0].origin, PortId());
   out.clear();
   net->sw(0).on_timer(net->now() + 1h, out);
-  ASSERT_FALSE(out.emits.empty()) << "UNREGISTER of a group that nobody uses";
+  ASSERT_FALSE(out.emits.empty()) << "UNREGISTER of an unused group";
   for (const Emit& emit : out.emits) EXPECT_EQ(emit.origin, PortId());
 }
 

@@ -21,7 +21,7 @@ TEST(Turns, RebaseEachHostsNumbersToTheGroups) {
 
   net->data(1, 0);  // host 1 has sent nothing yet: its first PSN is the group's
   EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
-  EXPECT_EQ(net->inbox(0), Texts({"data 0"})) << "what host 0 sent itself does not count for it";
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"})) << "host 0's own packets do not count for it";
   net->ack(0, 0);
   net->ack(2, 3);
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));

@@ -132,7 +132,7 @@ TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
   EXPECT_TRUE(passes(0, 1));
   EXPECT_TRUE(passes(500 * 9, 1)) << "eight empty slots";
   EXPECT_FALSE(passes(500 * 9 + 1, 2));
-  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: who was chosen stays";
+  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: the chosen path stays";
   EXPECT_FALSE(passes(500 * 10 + 1, 2));
 }
 

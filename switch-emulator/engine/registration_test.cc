@@ -384,7 +384,7 @@ TEST(Ageing, ForgetsAGroupSoonAfterItsLeadersPortIsDown) {
   net->set_port(0, net->port_of(0), false);
   net->advance(seconds(5));
   EXPECT_EQ(net->sw(0).group_count(), 0u);
-  EXPECT_EQ(net->sw(1).group_count(), 0u) << "switches behind are told";
+  EXPECT_EQ(net->sw(1).group_count(), 0u) << "switches behind get UNREGISTER";
   EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
 }
 

@@ -145,7 +145,7 @@ TEST_F(LeafSpine, FlowsAvoidASpineWithoutARoute) {
   EXPECT_EQ(arrive(0, 4), kFlows);
   EXPECT_EQ(arrive(0, 2), kFlows);
   const auto before = net_.count(Counter::kUnicastForwarded, kSpine);
-  EXPECT_GT(before, 0u) << "what leads to leaf 1 still takes both";
+  EXPECT_GT(before, 0u) << "flows to leaf 1 still take both";
   EXPECT_EQ(net_.count(Counter::kDropNoRoute, kSpine), 0u);
   cut(kOtherSpine, 2);
   EXPECT_EQ(arrive(0, 4), 0u);

@@ -108,7 +108,7 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
   begin(0);
   EXPECT_EQ(turn_.turns(2), 3u);
   EXPECT_EQ(turn_.messages(2), 2u);
-  EXPECT_EQ(turn_.acked(2), kStart + 2) << "it has what it sent itself";
+  EXPECT_EQ(turn_.acked(2), kStart + 2) << "it has its own packets";
   EXPECT_EQ(turn_.previous(), 2);
   EXPECT_EQ(turn_.base(), kStart + 3);
   EXPECT_EQ(turn_.messages(), 0u);
@@ -121,10 +121,10 @@ TEST_F(TurnTest, JumpsToTheStateAfterAsManyPackets) {
     turn_ = Turn(kStart);
     paths_ = 0;
     for (int i = 0; i < 4; ++i) add();
-    EXPECT_FALSE(turn_.jump(1)) << "nobody has sent";
+    EXPECT_FALSE(turn_.jump(1)) << "no host has sent";
     begin(2);
     data(0);
-    EXPECT_FALSE(turn_.jump(1)) << "nobody has it";
+    EXPECT_FALSE(turn_.jump(1)) << "no path has it";
     for (PathNo path : {0, 1, 3}) ack(path, 0);
     EXPECT_FALSE(turn_.jump(1)) << "the source does not know it";
     turn_.acknowledge();
@@ -179,7 +179,7 @@ TEST_F(TurnTest, PassesANakWithItsAcknowledgement) {
   EXPECT_TRUE(turn_.naks().knows(kStart + 2, true));
   data(2);
   EXPECT_FALSE(turn_.naks().knows(kStart + 2, false)) << "it has come again";
-  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true)) << "but was asked for";
+  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true)) << "but a NAK for it was sent";
 }
 
 TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {

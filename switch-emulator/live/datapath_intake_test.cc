@@ -313,7 +313,7 @@ TEST_F(TurnTest, LeavesSpaceBeforeASlowLink) {
     send(first, 0, 100);
     send(second, 1, 12);
     const auto from = received();
-    EXPECT_NEAR(from.at(1), 41, 2) << "two thirds of what fits";
+    EXPECT_NEAR(from.at(1), 41, 2) << "two thirds of the limit";
     EXPECT_EQ(from.at(2), 12);
   }
 }

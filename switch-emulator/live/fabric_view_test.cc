@@ -77,7 +77,7 @@ TEST(FabricView, ShowsNoRateWithoutTraffic) {
   EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 0.0) << "another fabric";
   now.status.pid = 7;
   now.status.switches.pop_back();
-  EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 32000.0) << "of what is still there";
+  EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 32000.0) << "of the rest";
 }
 
 TEST(FabricView, NamesLaggingMembers) {

@@ -32,7 +32,7 @@ TEST(HostTurn, EndsAfterAQuantumOfBytes) {
   HostTurn turn;
   static_assert(HostTurn::kQuantum % 3650 < 3650 / 2, "the last frame goes far beyond it");
   EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650 + 1);
-  EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650) << "less what it had too much";
+  EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650) << "minus the excess of the last turn";
 }
 
 TEST(HostTurn, ChargesSmallFramesForTheTimeThatTheyTake) {
@@ -100,7 +100,7 @@ TEST(HostTurn, WaitsAfterTooManyUnansweredFrames) {
   HostTurn turn;
   int taken = 0;
   while (taken < UnansweredBudget::kBurst) taken += take_all(turn, 64);
-  EXPECT_FALSE(turn.update_account(kNow, 0, false)) << "nobody else sends";
+  EXPECT_FALSE(turn.update_account(kNow, 0, false)) << "no other host sends";
   EXPECT_FALSE(turn.is_held(kNow));
   for (taken = 0; taken < 2 * UnansweredBudget::kBurst;) taken += take_all(turn, 64);
   EXPECT_TRUE(turn.update_account(kNow, 0, true));

@@ -317,7 +317,7 @@ TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {
   wire::Frame arrived;
   ASSERT_TRUE(await_frame(*h1, arrived));
   const auto verified = key->verify(address_of(*h0), arrived.payload());
-  ASSERT_TRUE(verified) << "the switch signs again what it split";
+  ASSERT_TRUE(verified) << "the switch signs the parts";
   EXPECT_EQ(wire::MrpMessage::parse(*verified)->member_count, 1u);
 }
 

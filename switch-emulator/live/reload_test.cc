@@ -66,7 +66,7 @@ TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
   const auto status = fabric.status();
   ASSERT_EQ(status.switches[0].groups.size(), 1u);
   EXPECT_TRUE(status.switches[0].groups[0].active);
-  EXPECT_EQ(reload(fabric), "[]") << "that is what runs now";
+  EXPECT_EQ(reload(fabric), "[]") << "that configuration runs now";
   file.become(three_hosts());
   EXPECT_EQ(reload(fabric),
             R"(["switch s0: age is no longer set","switch s0: max_groups is no longer set"])");

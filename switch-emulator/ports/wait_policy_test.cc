@@ -70,7 +70,7 @@ TEST(WaitPolicy, SleepsForAWhileAfterAYieldedCoreWasTakenForLong) {
   policy.found(kStart + 22ms);
   EXPECT_EQ(looks_until(policy, kStart + 22ms, Step::kSleep), 16);
   EXPECT_FALSE(policy.is_contended(kStart + 23ms)) << "it asks again";
-  EXPECT_TRUE(policy.sees_computing()) << "until it has asked";
+  EXPECT_TRUE(policy.sees_computing()) << "until it has yielded";
   EXPECT_EQ(looks_until(policy, kStart + 23ms, Step::kYield), 16);
   policy.yielded(kStart + 23ms, kStart + 23ms + 5us);
   EXPECT_FALSE(policy.sees_computing());

@@ -71,7 +71,7 @@ TEST(Top, ShowsRatesLaggingMembersAndDrops) {
               AllOf(HasSubstr("12"), HasSubstr("2 /s"), HasSubstr("time to live used up")));
   EXPECT_LT(row_with(frame, "drop_ttl"), row_with(frame, "pauses_sent")) << "drops come first";
   EXPECT_THAT(frame[row_with(frame, "queue_high_water_bytes")], HasSubstr("90000 B"));
-  EXPECT_EQ(frame[1], "") << "data flows: nobody is waited for in vain";
+  EXPECT_EQ(frame[1], "") << "data flows: no group is stalled";
 }
 
 TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
