@@ -1,5 +1,5 @@
-// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0: all
-// invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
+// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0:
+// all invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -208,7 +208,7 @@ int run(int argc, char** argv) {
       "--incidents", a.plan.incidents,
       "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
-  app.add_flag("--host-sync", a.plan.host_sync, "switches leave PSNs to hosts in every seed");
+  app.add_flag("--host-sync", a.plan.host_sync, "host-sync in every seed");
   app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
   app.add_flag("--per-request", a.plan.per_request,
                "the same, each WRITE announced by a packet before it");

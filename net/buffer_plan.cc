@@ -7,7 +7,7 @@
 namespace cepheus::net {
 namespace {
 
-// Of a switch whose fastest link has 100 Gb/s, as HPCC's simulations have it; in proportion.
+// For a switch whose fastest link has 100 Gb/s, as in HPCC's simulations; others in proportion.
 constexpr wire::Bytes kUsualBuffer = 32 << 20;
 constexpr wire::BitRate kAtRate{100'000'000'000};
 constexpr wire::Bytes kFewFrames = 16;

@@ -1,5 +1,5 @@
-// Marks of a queue that grows long: the congestion point of DCQCN (Zhu et al. 2015, 3.1), as random
-// early detection marks.
+// ECN marks before a link: the congestion point of DCQCN (Zhu et al. 2015, 3.1), which marks as
+// random early detection does.
 //
 //   probability
 //       1 |              +-------
@@ -24,8 +24,8 @@ struct EcnConfig {
   wire::Bytes kmax = 0;  // 0: by the link's rate
   double pmax = kUsualPmax;
 
-  // What waits for 4 us at the link's rate and for ten times that, 50 and 500 KB at 100 Gb/s; but no
-  // less than two packets, which wait wherever two senders meet.
+  // The bytes of 4 us at the link's rate, and ten times that: 50 and 500 KB at 100 Gb/s. The floor
+  // is two packets, because two packets wait wherever two senders meet.
   static constexpr double kUsualPmax = 0.01;
   static constexpr wire::Bytes kLeastKmin = 8'500;
   EcnConfig for_rate(wire::BitRate rate) const {
@@ -41,18 +41,18 @@ struct EcnConfig {
 
 class EcnMarker {
  public:
-  // `config` says its thresholds. The marker's chance is its own: a queue that never grows long draws
-  // nothing.
+  // The marker has its own random numbers. A short queue draws none.
   EcnMarker(const EcnConfig& config, std::uint64_t seed) : config_(config), random_(seed) {}
 
-  // Of the queue before a link (net::LinkConfig), with chances apart from the link's faults.
+  // For the queue before a link (net::LinkConfig). Its random numbers are not those of the link's
+  // faults.
   template <typename LinkConfig>
   static EcnMarker of(const LinkConfig& link) {
     constexpr std::uint64_t kOwnStream = 0xEC4;
     return EcnMarker(link.ecn.for_rate(link.rate), wire::splitmix(link.seed, kOwnStream));
   }
 
-  // Whether to mark a frame that finds so many bytes waiting.
+  // Whether to mark a frame that is queued behind `waiting` bytes.
   bool marks(wire::Bytes waiting) {
     if (!config_.on || waiting <= config_.kmin) return false;
     if (waiting >= config_.kmax) return true;

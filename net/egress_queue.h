@@ -1,10 +1,10 @@
-// What waits before a link of a switch: a queue for each class of traffic, strict priorities, bytes, a
-// limit and ECN marks, on the caller's time and without I/O.
+// The queue before a link of a switch: one line for each traffic class, strict priorities, a limit
+// in bytes and ECN marks, on the caller's time and without I/O.
 //
-// The far end may pause data (IEEE 802.1Qbb); the other classes go on then.
+// The far end may pause data (IEEE 802.1Qbb). The other classes are sent meanwhile.
 //
-// The driver keeps the link busy: it puts into the queue what can't be sent at once, and takes the
-// next one out when the link is free. A frame that is being sent does not wait any more.
+// The driver queues frames that it can't send at once, and takes out the next frame when the link
+// is free. A frame that is being sent is no longer in the queue.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class EgressQueue {
   std::size_t items() const { return items_; }
   wire::Bytes bytes() const { return bytes_; }
   wire::Bytes bytes(TrafficClass of) const { return line(of).bytes; }
-  // Whether a frame of this class has to wait, were the link free.
+  // Whether a frame of this class has to wait even if the link is free.
   bool must_wait(TrafficClass of, wire::Instant now) const {
     if (of == TrafficClass::kData && pause_.is_paused(now)) return true;
     for (std::size_t c = 0; c <= static_cast<std::size_t>(of); ++c) {
@@ -41,11 +41,11 @@ class EgressQueue {
     return false;
   }
 
-  // Each class has the limit for itself: a HELLO does not fall over data that waits for a pause's end.
+  // Each class has the whole limit, so that data behind a pause doesn't cause the drop of a HELLO.
   bool has_room(TrafficClass of, wire::Bytes bytes) const {
     return line(of).bytes + bytes <= limit_;
   }
-  // Marks the frame that is to be pushed next, if the queue is long and its sender listens to it.
+  // Marks the frame to be pushed next, if the queue is long and the frame is ECN-capable.
   bool mark(TrafficClass of, wire::Frame& frame) {
     if (of != TrafficClass::kData || !marker_.marks(line(of).bytes)) return false;
     const auto ip = frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
@@ -54,8 +54,8 @@ class EgressQueue {
     return true;
   }
 
-  // Of a link's own frames the last word counts: it takes the place of one that still waits, so that
-  // a pause never waits behind the end of the one before. They are of one size and hold no buffer.
+  // Of the link's own frames (kLink) the newest replaces one that still waits, so that a pause
+  // never waits behind the end of the last one. These frames have one size and hold no buffer.
   void push(TrafficClass of, const Item& item, wire::Bytes bytes) {
     Line& to = line(of);
     if (of == TrafficClass::kLink && !to.items.is_empty()) {
@@ -68,18 +68,19 @@ class EgressQueue {
     ++items_;
     counters_.high_water = std::max(counters_.high_water, bytes_);
   }
-  // The far end has sent a pause frame. False: it does not name data.
+  // A pause frame has arrived from the far end. False: it does not name data.
   bool on_pause(wire::Instant now, const wire::Frame& frame) {
     return pause_.on_frame(now, frame, rate_);
   }
   const PauseState& pause() const { return pause_; }
-  // When somebody may go, were the link free; kNever if nobody waits.
+  // The earliest time at which a waiting frame may be sent, if the link is free; kNever if none
+  // waits.
   wire::Instant ready_at(wire::Instant now) const {
     if (items_ == 0) return wire::kNever;
     const bool only_data = line(TrafficClass::kData).items.size() == items_;
     return only_data && pause_.is_paused(now) ? pause_.until() : now;
   }
-  // Takes out who is next; false if nobody may go.
+  // Takes out the next frame; false if no frame may be sent.
   bool pop(wire::Instant now, Item& item) {
     if (ready_at(now) > now) return false;
     for (Line& from : lines_) {
@@ -109,7 +110,7 @@ class EgressQueue {
   Line& line(TrafficClass of) { return lines_[static_cast<std::size_t>(of)]; }
   const Line& line(TrafficClass of) const { return lines_[static_cast<std::size_t>(of)]; }
 
-  std::array<Line, kTrafficClasses> lines_;  // the first goes first
+  std::array<Line, kTrafficClasses> lines_;  // by falling priority
   wire::Bytes bytes_ = 0;
   std::size_t items_ = 0;
   const wire::BitRate rate_;

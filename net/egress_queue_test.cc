@@ -29,7 +29,7 @@ TEST(EcnConfig, TakesItsThresholdsFromTheRate) {
   EXPECT_EQ(at1.kmax, 85'000u);
 }
 
-TEST(EcnConfig, FillsInWhatIsNotSaidSoThatTheOrderHolds) {
+TEST(EcnConfig, FillsInMissingThresholdsInOrder) {
   EXPECT_EQ((EcnConfig{.on = true, .kmin = 900'000}.for_rate(kHundredGigabits).kmax), 900'000u);
   EXPECT_EQ((EcnConfig{.on = true, .kmax = 40'000}.for_rate(kHundredGigabits).kmin), 4'001u);
   const EcnConfig own{.on = true, .kmin = 1, .kmax = 2, .pmax = 0.5};
@@ -91,7 +91,7 @@ TEST(EgressQueue, DataGoesBehindControlAndControlNotBehindData) {
   EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
 }
 
-TEST(EgressQueue, KeepsTheLastWordToTheNeighbourOnly) {
+TEST(EgressQueue, KeepsOnlyTheNewestFrameToTheNeighbour) {
   EgressQueue<int> queue(link_with({}));
   queue.push(TrafficClass::kLink, 1, 60);
   queue.push(TrafficClass::kLink, 2, 60);
@@ -136,7 +136,7 @@ TEST(EgressQueue, MarksNoControlAndGoesByDataAlone) {
   EXPECT_EQ(queue.counters().marked, 1u);
 }
 
-TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
+TEST(EgressQueue, KeepsDataWhileItIsPausedAndSendsTheRest) {
   using namespace std::chrono_literals;
   LinkConfig link = link_with({});
   link.rate = wire::BitRate{512'000'000};  // a quantum takes a microsecond
@@ -163,9 +163,8 @@ TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
   EXPECT_EQ(queue.pause().time(kNow + 20us), 10us);
 }
 
-// Whatever comes and goes, its books are those of two plain lists.
-RC_GTEST_PROP(EgressQueue, KeepsItsBooks,
-              (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
+// After any sequence of pushes and pops its byte counts are those of two plain lists.
+RC_GTEST_PROP(EgressQueue, CountsRight, (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
   EgressQueue<int> queue(link_with({}, 100'000));
   std::array<std::deque<std::pair<int, wire::Bytes>>, 2> model;
   int next = 0;

@@ -1,4 +1,5 @@
-// First in, first out, in a ring that grows to the most it ever held: no allocation after that.
+// First in, first out, in a ring that grows to the largest size it ever had. It allocates nothing
+// after that.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Fifo {
     first_ = 0;
   }
 
-  std::vector<Item> ring_;  // a power of two of places
+  std::vector<Item> ring_;  // its size is a power of two
   std::size_t first_ = 0, count_ = 0;
 };
 

@@ -1,11 +1,11 @@
-// What a switch with lossless links decides beside its engine: which frames it has room for, which
-// neighbours have to be silent, and which groups wait for a paused port (IEEE 802.1Qbb; Cepheus
-// III-D). The live switch and the simulated one drive this object; it has no clock and no I/O.
+// Decisions of a switch with lossless links, beside its engine: which frames fit, which neighbours
+// are paused, and which groups wait for a paused port (IEEE 802.1Qbb; Cepheus III-D). The live
+// switch and the simulated one drive this object. It has no clock and no I/O.
 //
 //   a frame comes in   on_frame(): kForward   to the engine; a copy out of `port` that has to wait
 //                                             before its link belongs to entry_for(port)
 //                                  kHalt      it waits here: halt(), or the driver drops it
-//                                  kNoRoom    the driver drops it
+//                                  kBufferFull    the driver drops it
 //                                  kPause     to EgressQueue::on_pause() of that port
 //   a copy waits       add_copy()
 //   a copy leaves      on_copy_left()
@@ -13,8 +13,8 @@
 //   has changed        look_again()
 //   deadline()         on_timer()
 //
-// After each of these, but add_copy(), the driver carries out next() until that says kNothing.
-// Memory grows to the most that ever waited; nothing is allocated per frame.
+// After each of these except add_copy(), the driver carries out next() until it returns kNothing.
+// Memory grows to the most frames that ever waited; nothing is allocated per frame.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@
 
 namespace cepheus::net {
 
-// `Held`: a frame that waits where it came in, as the driver keeps it. `engine` is the switch's
-// (fabric::Switch): group_of_data() and list_copies() are asked.
+// `Held`: a frame that waits at its ingress, in the driver's form. `engine` is the switch's
+// (fabric::Switch): it supplies group_of_data() and list_copies().
 template <typename Held>
 class FlowControl {
  public:
@@ -47,7 +47,7 @@ class FlowControl {
   // Data out of `port` may be paused. `state` outlives this object.
   void watch(wire::PortId port, const PauseState& state) { egress_[port.value()] = &state; }
 
-  enum class Arrival : std::uint8_t { kForward, kHalt, kNoRoom, kPause };
+  enum class Arrival : std::uint8_t { kForward, kHalt, kBufferFull, kPause };
   template <typename Engine>
   Arrival on_frame(wire::Instant now, const Engine& engine, wire::PortId port,
                    const wire::Frame& frame) {
@@ -57,7 +57,7 @@ class FlowControl {
       return Arrival::kPause;
     }
     if (of != TrafficClass::kData || !books_.buffer().is_lossless(port)) return Arrival::kForward;
-    if (!books_.admit(port, frame.size())) return Arrival::kNoRoom;
+    if (!books_.admit(port, frame.size())) return Arrival::kBufferFull;
     entry_ = books_.open(port, frame.size());
     if (!halts_groups_) return Arrival::kForward;
     const std::optional<wire::McstId> group = engine.group_of_data(frame);
@@ -68,13 +68,13 @@ class FlowControl {
     looks_again_ = true;
     return Arrival::kHalt;
   }
-  // The frame waits here. Precondition: on_frame() has just said kHalt for it.
+  // The frame waits at its ingress. Precondition: on_frame() has just returned kHalt for it.
   void halt(wire::Instant now, const Held& frame) {
     books_.add_copy(entry_);
     halted_.push(halting_.group, halting_.port, {frame, entry_}, now);
   }
 
-  // What a copy out of `port` of the frame that is being forwarded belongs to while it waits.
+  // The entry of a copy out of `port`, while it waits, of the frame that is being forwarded.
   EntryId entry_for(wire::PortId port) const { return books_.held_by(entry_, port); }
   void add_copy(EntryId entry) {
     if (entry != IngressBooks::kNone) books_.add_copy(entry);
@@ -93,19 +93,20 @@ class FlowControl {
   struct Step {
     enum class What : std::uint8_t {
       kNothing,
-      kForward,  // released() goes to the engine; it came in by `port`
+      kForward,  // released() goes to the engine, with `port` as its ingress
       kPause,    // a pause frame for data out of `port`
       kResume,   // ... that ends the pause
     };
     What what = What::kNothing;
     wire::PortId port;
   };
-  // The driver is done with the frame that on_frame() or next() gave to it before.
+  // The driver calls this when it has handled the frame of the last on_frame() or next().
   template <typename Engine>
   Step next(wire::Instant now, const Engine& engine) {
     if (entry_ != IngressBooks::kNone) books_.leave(std::exchange(entry_, IngressBooks::kNone));
-    if (const auto change = books_.take_change()) return tell(now, change->port, change->pause);
-    if (const auto port = take_repeat(now)) return tell(now, *port, true);
+    if (const auto change = books_.take_change())
+      return pause_step(now, change->port, change->pause);
+    if (const auto port = take_repeat(now)) return pause_step(now, *port, true);
     if (!looks_again_) return {};
     const auto when = [&](wire::McstId group, wire::PortId port) {
       return free_at(engine, group, port);
@@ -141,16 +142,16 @@ class FlowControl {
     }
     return at;
   }
-  // A pause ends by itself, so it is repeated as long as it holds. A resume leaves the time of the
-  // repeat as it is: if the port is paused again by then, its pause is repeated early.
-  Step tell(wire::Instant now, wire::PortId port, bool pause) {
+  // A pause expires by itself, so the switch repeats it while it holds. A resume keeps the repeat's
+  // time: a port that is paused again before then repeats its pause early.
+  Step pause_step(wire::Instant now, wire::PortId port, bool pause) {
     if (!pause) return {Step::What::kResume, port};
     wire::Instant& at = repeat_at_[port.value()];
     at = std::min(at, now + repeat_after_[port.value()]);
     repeat_due_ = std::min(repeat_due_, at);
     return {Step::What::kPause, port};
   }
-  // The first port whose pause has to be repeated now.
+  // The first port that is due to repeat its pause.
   std::optional<wire::PortId> take_repeat(wire::Instant now) {
     if (repeat_due_ > now) return std::nullopt;
     repeat_due_ = wire::kNever;
@@ -169,19 +170,19 @@ class FlowControl {
   IngressBooks books_;
   GroupHalt<Halted> halted_;
   const bool halts_groups_;
-  std::vector<const PauseState*> egress_;  // by port; null: it can't be paused
-  EntryId entry_ = IngressBooks::kNone;    // of the frame that the driver has in hand
+  std::vector<const PauseState*> egress_;  // by port; null: the port can't be paused
+  EntryId entry_ = IngressBooks::kNone;    // entry of the frame in the driver's hands
   struct {
     wire::McstId group;
     wire::PortId port;
-  } halting_;  // what on_frame() said kHalt for
+  } halting_;  // of the last frame for which on_frame() returned kHalt
   Halted released_;
-  bool looks_again_ = false;                  // whether some halted group may go on
-  wire::Instant halts_due_ = wire::kNever;    // when to look again
-  std::vector<wire::Duration> repeat_after_;  // by port, as the two below
+  bool looks_again_ = false;                  // whether a halted group may have become free
+  wire::Instant halts_due_ = wire::kNever;    // time of the next check of halted groups
+  std::vector<wire::Duration> repeat_after_;  // by port, as are the two below
   std::vector<wire::Instant> repeat_at_;      // kNever: not at all
-  wire::Instant repeat_due_ = wire::kNever;   // the first of them
-  std::vector<wire::PortId> copies_;          // of free_at()
+  wire::Instant repeat_due_ = wire::kNever;   // the earliest of them
+  std::vector<wire::PortId> copies_;          // scratch for free_at()
 };
 
 }  // namespace cepheus::net

@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 using wire::Instant;
 using wire::PortId;
 
-// A switch that forwards each frame as one copy out of kFast, and writes down what it has to do.
+// A switch that forwards each frame as one copy out of kFast, and records the steps of its flow
+// control.
 class Flow : public testing::Test {
  protected:
   using Control = FlowControl<int>;
@@ -25,7 +26,7 @@ class Flow : public testing::Test {
   static constexpr PortId kOne{0}, kTwo{1}, kLossy{2}, kFast{3};
   static constexpr wire::McstId kGroup{239, 0, 0, 1}, kOtherGroup{239, 0, 0, 2};
   static constexpr wire::Duration kRepeat = 100us;
-  // Where groups' data goes, by the port that it comes by.
+  // The ports that a group's data is copied to, by ingress port.
   struct Groups {
     std::optional<wire::McstId> group_of_data(const wire::Frame& frame) const {
       const auto headers = wire::RoceHeaders::parse(frame);
@@ -52,8 +53,8 @@ class Flow : public testing::Test {
     frame.set_external_payload(kBytes, wire::kNoBuffer);
     return frame;
   }
-  // Two lossless ports with headroom for four frames each. Of room for twelve more frames a port
-  // may have half of what is free.
+  // Two lossless ports with headroom for four frames each. Twelve more frames fit; a port may hold
+  // half of the free part.
   static BufferPlan plan_of(bool group_halt) {
     const wire::Bytes frame = data_for().size();
     BufferPlan plan;
@@ -88,7 +89,7 @@ class Flow : public testing::Test {
     waiting.pop_front();
     run();
   }
-  // The neighbour behind `out` pauses it, or lets it go on.
+  // A pause, or its end, from the neighbour behind `out`.
   void on_pause(PortId out, bool pause) {
     wire::Frame frame;
     emit_pause(frame, {}, pause);
@@ -108,7 +109,7 @@ class Flow : public testing::Test {
       }
     }
   }
-  // Lets time pass; timers fire when they are due.
+  // Advances the time; timers fire when they are due.
   void wait(wire::Duration time) {
     for (const Instant end = now + time; control->deadline() <= end || now < end;) {
       now = std::min(control->deadline(), end);
@@ -134,7 +135,7 @@ TEST_F(Flow, PausesANeighbourThatFillsTheBufferAndLetsItGoOn) {
   put(kOne, 3);
   EXPECT_EQ(take_done(), Done{"pause 0"}) << "four of four";
   for (int n = 4; n < 8; ++n) EXPECT_EQ(put(kOne, n), kForward) << "the headroom has room for it";
-  EXPECT_EQ(put(kOne, 8), kNoRoom);
+  EXPECT_EQ(put(kOne, 8), kBufferFull);
   EXPECT_EQ(put(kTwo, 9), kForward) << "another port has its own share";
   while (!waiting.empty()) send_first();
   EXPECT_EQ(take_done(), Done{"resume 0"});
@@ -143,7 +144,7 @@ TEST_F(Flow, PausesANeighbourThatFillsTheBufferAndLetsItGoOn) {
   EXPECT_TRUE(control->books().is_empty());
 }
 
-TEST_F(Flow, PausesNobodyForAFrameThatOnlyPasses) {
+TEST_F(Flow, PausesNoNeighbourForAFrameThatIsForwardedAtOnce) {
   build(false);
   for (int n = 0; n < 100; ++n) {
     ASSERT_EQ(control->on_frame(now, groups, kOne, data_for()), kForward);
@@ -164,14 +165,14 @@ TEST_F(Flow, CountsNothingOfALossyPortAndOfOtherClasses) {
   EXPECT_TRUE(control->books().is_empty());
 }
 
-TEST_F(Flow, AnAnswerToWhereAFrameCameFromHoldsNothing) {
+TEST_F(Flow, AnAnswerToTheIngressHoldsNothing) {
   build(false);
   ASSERT_EQ(control->on_frame(now, groups, kOne, data_for()), kForward);
   EXPECT_EQ(control->entry_for(kOne), IngressBooks::kNone);
   EXPECT_NE(control->entry_for(kTwo), IngressBooks::kNone);
 }
 
-TEST_F(Flow, RepeatsAPauseAsLongAsItHolds) {
+TEST_F(Flow, RepeatsAPauseWhileItHolds) {
   build(false);
   for (int n = 0; n < 4; ++n) put(kOne, n);
   EXPECT_EQ(take_done(), Done{"pause 0"});
@@ -231,7 +232,7 @@ TEST_F(Flow, AGroupThatNeedsThePausedPortNoMoreGoesOn) {
   put(kOne, 2, kOtherGroup);
   groups.copies[kGroup] = {kOne, kFast};
   run();
-  EXPECT_EQ(take_done(), Done{}) << "the driver has not said that anything has changed";
+  EXPECT_EQ(take_done(), Done{}) << "the driver has not called look_again()";
   control->look_again();
   run();
   EXPECT_EQ(take_done(), Done{"forward 1 from 0"});
@@ -256,7 +257,7 @@ TEST_F(Flow, WithoutGroupHaltDataWaitsAtThePausedPortOnly) {
   EXPECT_EQ(put(kOne, 1, kGroup), kForward);
 }
 
-// A halted frame that the driver can't keep is dropped, and so is its entry.
+// If the driver can't keep a halted frame, the frame and its entry are dropped.
 TEST_F(Flow, ForgetsAFrameThatTheDriverCanNotKeep) {
   build(true);
   groups.copies[kGroup] = {kOne, kTwo};

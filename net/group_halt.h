@@ -1,11 +1,13 @@
-// Multicast data that waits where it came in while a port of its group is paused (Cepheus III-D): a
-// line for each group and port that its data comes by.
+// Multicast data that waits at its ingress port while a port of its group is paused (Cepheus
+// III-D): one line for each group and ingress port.
 //
-// Behind a frame that waits, all later frames of the group wait that come by its port: order is
-// kept. Frames that come by another port are copied to other ports, and may have to wait for less.
-// In one line with them, frames on their way up a tree could hold frames on their way down, and be
-// held by them. `free_at(group, port)` is the time when no port is paused to which the group copies
-// frames that came by `port`, as far as is known; not after now: none is paused.
+// While one frame of a group waits, all later frames of the group from the same port wait behind
+// it, so order is kept. Frames from another port are copied to other ports, and may have to wait
+// for fewer. One line for all ports could deadlock: frames on their way up a tree would block
+// frames on their way down, and these would block them.
+//
+// `free_at(group, port)` is the latest known end of a pause on any port to which the group copies
+// frames from `port`. A time not after now means that none is paused.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +20,17 @@
 namespace cepheus::net {
 
 struct HaltCounters {
-  std::uint64_t halts = 0;  // groups that began to wait, at each port that their data comes by
-  wire::Duration time{0};   // that they waited, all together
+  std::uint64_t halts = 0;  // number of times that groups began to wait, by ingress port
+  wire::Duration time{0};   // total time that they waited
 };
 
 template <typename Item>
 class GroupHalt {
  public:
-  // Ports of the switch.
   explicit GroupHalt(std::size_t ports) : counters_(ports) {}
 
   bool is_empty() const { return lines_.empty(); }
-  // `port`: by which it came in.
+  // `port`: the frame's ingress.
   bool must_wait(wire::McstId group, wire::PortId port, wire::Instant now,
                  wire::Instant free_at) const {
     return free_at > now || find(group, port) != lines_.end();
@@ -42,8 +43,8 @@ class GroupHalt {
     }
     at->items.push(item);
   }
-  // Takes out the first frame of the line that may go and has waited longest. Returns the port that
-  // the frame came in by; nothing if no line may go.
+  // Takes the first frame out of the line that has waited longest, of those that may go on. Returns
+  // the frame's ingress port; nothing if no line may go on.
   template <typename FreeAt>
   std::optional<wire::PortId> pop(wire::Instant now, Item& item, FreeAt&& free_at) {
     for (auto line = lines_.begin(); line != lines_.end(); ++line) {
@@ -59,7 +60,7 @@ class GroupHalt {
     }
     return std::nullopt;
   }
-  // When some line may go, if no pause ends earlier; kNever if none waits.
+  // When the first line may go on, if no pause ends earlier; kNever if none waits.
   template <typename FreeAt>
   wire::Instant ready_at(FreeAt&& free_at) const {
     wire::Instant first = wire::kNever;
@@ -67,7 +68,7 @@ class GroupHalt {
     return first;
   }
 
-  // Of groups that waited at this port, halts that last included.
+  // Of groups that waited at this port, including halts that have not ended.
   HaltCounters counters(wire::PortId port, wire::Instant now) const {
     HaltCounters sum = counters_[port.value()];
     for (const Line& line : lines_) {
@@ -98,7 +99,7 @@ class GroupHalt {
                         [&](const Line& line) { return line.group == group && line.port == port; });
   }
 
-  std::vector<Line> lines_;  // none is empty; in the order in which they began
+  std::vector<Line> lines_;  // none is empty; ordered by `since`
   std::vector<HaltCounters> counters_;
 };
 

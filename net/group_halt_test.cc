@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr wire::McstId kGroup(239, 0, 0, 1), kOtherGroup(239, 0, 0, 2);
 constexpr wire::PortId kIngress(0), kSecond(1);
 
-// What waits are numbers; a group's ports are all paused until a time.
+// The frames are numbers. All ports of a group are paused until one time.
 class Halts : public testing::Test {
  protected:
   static constexpr wire::Instant kNow{1ms};
@@ -31,7 +31,7 @@ class Halts : public testing::Test {
   GroupHalt<int> halt{2};
 };
 
-TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
+TEST_F(Halts, AGroupWaitsWhileOneOfItsPortsIsPausedAndThenGoesOnInOrder) {
   EXPECT_TRUE(halt.must_wait(kGroup, kIngress, kNow, paused_until[kGroup]));
   for (const int item : {1, 2, 3}) halt.push(kGroup, kIngress, item, kNow);
   EXPECT_TRUE(take(kNow + 9us).empty());
@@ -41,7 +41,7 @@ TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
   EXPECT_EQ(halt.ready_at(when()), wire::kNever);
 }
 
-TEST_F(Halts, ALaterFrameWaitsBehindThoseThatCameByItsPort) {
+TEST_F(Halts, ALaterFrameWaitsBehindEarlierOnesOfItsIngress) {
   halt.push(kGroup, kIngress, 1, kNow);
   const wire::Instant later = kNow + 20us;
   EXPECT_TRUE(halt.must_wait(kGroup, kIngress, later, {})) << "its own ports are free";
@@ -50,9 +50,9 @@ TEST_F(Halts, ALaterFrameWaitsBehindThoseThatCameByItsPort) {
   EXPECT_FALSE(halt.must_wait(kGroup, kIngress, later, {}));
 }
 
-// On their way up a tree and down, they wait for different ports: one after the other they would wait for
-// each other, at two switches.
-TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
+// Frames up a tree and frames down it wait for different ports. In one line, each direction would
+// wait for the other, at two switches.
+TEST_F(Halts, AFrameOfTheGroupFromAnotherIngressGoesOn) {
   halt.push(kGroup, kIngress, 1, kNow);
   EXPECT_FALSE(halt.must_wait(kGroup, kSecond, kNow, kNow));
   halt.push(kGroup, kSecond, 2, kNow);
@@ -74,7 +74,7 @@ TEST_F(Halts, OneGroupDoesNotWaitForAnother) {
   EXPECT_EQ(take(kNow + 10us), (std::vector{1}));
 }
 
-TEST_F(Halts, AreCountedWhereFramesCameInWithTheirTime) {
+TEST_F(Halts, AreCountedByIngressWithTheirTime) {
   halt.push(kGroup, kSecond, 1, kNow);
   halt.push(kGroup, kSecond, 2, kNow + 2us);
   EXPECT_EQ(halt.counters(kSecond, kNow + 4us).halts, 1u);

@@ -37,8 +37,8 @@ IngressCounters IngressBooks::totals() const {
   return sum;
 }
 
-// What only passes fills the buffer for no time at all: a pause is decided when it is known who
-// waits.
+// A frame that is forwarded at once takes no buffer. So the switch decides about a pause only when
+// it knows which copies wait.
 std::optional<IngressBooks::Change> IngressBooks::take_change() {
   const PortId port = std::exchange(touched_, PortId());
   if (port == PortId()) return std::nullopt;

@@ -1,6 +1,6 @@
-// What a switch with lossless links holds: one entry for each frame that came in, however many copies
-// of it wait, released when the last of them is on its way. And which neighbours are to be paused: a
-// part of FlowControl (net/flow_control.h).
+// Buffer accounting of a switch with lossless links: one entry for each received frame, however
+// many copies of it wait. The entry is released when the last copy is sent. Also decides which
+// neighbours to pause. A part of FlowControl (net/flow_control.h).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace cepheus::net {
 
 struct IngressCounters {
   std::uint64_t pauses_sent = 0;       // not their repeats
-  std::uint64_t dropped_headroom = 0;  // no headroom left: what lossless links must never see
+  std::uint64_t dropped_headroom = 0;  // no headroom left: never happens if the headroom is right
 };
 
 class IngressBooks {
@@ -21,34 +21,34 @@ class IngressBooks {
   using EntryId = std::uint32_t;
   static constexpr EntryId kNone = ~EntryId{0};
 
-  // As SharedBuffer.
+  // Arguments as for SharedBuffer.
   IngressBooks(const BufferConfig& config, const std::vector<wire::Bytes>& headroom)
       : buffer_(config, headroom), counters_(headroom.size()) {}
 
-  // False, and counted, if a frame from a lossless link has to be dropped.
+  // False, and counted, if the buffer has no room for this frame from a lossless link.
   bool admit(wire::PortId port, wire::Bytes bytes) {
     if (buffer_.has_room(port, bytes)) return true;
     ++counters_[port.value()].dropped_headroom;
     return false;
   }
-  // A frame that is being handled holds its entry, as each copy that waits does. Preconditions: the
-  // port is lossless and admit() has said yes.
+  // Opens the entry of a frame; the frame counts as one holder until leave(), each waiting copy as
+  // one more. Preconditions: the port is lossless and admit() has returned true.
   EntryId open(wire::PortId port, wire::Bytes bytes);
   void add_copy(EntryId entry) { ++entries_[entry].holders; }
-  // What a frame that is to leave by `out` holds in the buffer while it waits, made from the entry's: no
-  // copy goes back where the frame came from, so that this is an answer of the switch's own. It holds
-  // nothing: two switches that answer each other's data would each wait for the other's pause to end.
+  // The entry that a waiting copy out of `out` holds. A copy never goes back out of its ingress, so
+  // a frame that does is the switch's own answer, and holds nothing. Otherwise two switches that
+  // answer each other's data could each wait for the end of the other's pause.
   EntryId held_by(EntryId entry, wire::PortId out) const {
     return entry == kNone || entries_[entry].port == out ? kNone : entry;
   }
-  // A copy does not wait any more, or the frame has been handled.
+  // A copy no longer waits, or the frame has been handled.
   void leave(EntryId entry);
 
   struct Change {
     wire::PortId port;
     bool pause = false;
   };
-  // The neighbour that has to be told something new since the last leave(), if any.
+  // The neighbour to pause or to resume since the last leave(), if any.
   std::optional<Change> take_change();
 
   const SharedBuffer& buffer() const { return buffer_; }
@@ -68,7 +68,7 @@ class IngressBooks {
   std::vector<IngressCounters> counters_;
   std::vector<Entry> entries_;
   std::vector<EntryId> free_;
-  wire::PortId touched_;  // whose use has changed and who was not looked at since
+  wire::PortId touched_;  // its use has changed since the last take_change()
 };
 
 }  // namespace cepheus::net

@@ -29,10 +29,10 @@ void Link::refuse(std::size_t frame_bytes) {
   ++counters_.dropped_queue_full;
 }
 
-// What the wire does to a frame that would arrive at `passage.arrival[0]`.
+// Applies the link's faults to a frame that would arrive at `passage.arrival[0]`.
 void Link::meet_faults(std::size_t frame_bytes, Passage& passage) {
   const Instant arrival = passage.arrival[0];
-  // A lost frame has used the rate all the same: it is lost on the wire, not before it.
+  // A lost frame uses the rate all the same, because it is lost on the wire, not before it.
   if (chance(config_.loss)) {
     ++counters_.dropped_loss;
     passage.drop = LinkDrop::kLoss;
@@ -62,7 +62,7 @@ Duration Link::hold_back() {
   return Duration{static_cast<std::int64_t>(1 + random_.next() % span)};
 }
 
-// A fault that is off draws nothing: an ideal link costs no random numbers.
+// A fault with probability 0 draws no random number, so an ideal link draws none.
 bool Link::chance(double probability) {
   if (probability <= 0) return false;
   return static_cast<double>(random_.next() >> 11) * 0x1.0p-53 < probability;

@@ -1,10 +1,9 @@
 // One direction of a link, without I/O: rate, delay, a bounded queue and faults, on the caller's
 // time.
 //
-// offer() says when a frame will arrive at the other end, or why not. The live fabric and the
-// simulator use the same object; the driver keeps the frame until then. Loss, duplication,
-// reordering and corruption draw from the link's own seeded generator, so the same seed gives the
-// same faults.
+// offer() returns the time of the frame's arrival at the other end, or the reason for its drop. The
+// live fabric and the simulator use the same object; the driver keeps the frame until it arrives.
+// Faults draw from the link's own seeded generator, so equal seeds give equal faults.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +28,15 @@ struct PfcConfig {
 struct LinkConfig {
   wire::BitRate rate;                 // unlimited by default
   wire::Duration delay{0};            // propagation, one way
-  wire::Bytes queue_bytes = 4 << 20;  // waiting for the rate; beyond it frames are dropped
+  wire::Bytes queue_bytes = 4 << 20;  // limit of the bytes that wait for the rate; more are dropped
   double loss = 0;                    // probabilities per frame, 0..1
   double duplicate = 0;               // ... of a second copy, up to reorder_by behind the first
-  double reorder = 0;                 // ... of being held back by up to reorder_by
+  double reorder = 0;                 // ... of a delay by up to reorder_by more
   wire::Duration reorder_by{std::chrono::microseconds(50)};
-  double corrupt = 0;  // one bit of the frame turned over
+  double corrupt = 0;  // ... of one flipped bit
   std::uint64_t seed = 1;
-  EcnConfig ecn;  // of the queue before it, where a switch sends; off by default
-  PfcConfig pfc;  // of the switch that it leads to, towards its near end; off by default
+  EcnConfig ecn;  // of the queue before this link, where a switch sends; off by default
+  PfcConfig pfc;  // of the switch at the far end, for its port of this link; off by default
 
   bool is_faulty() const { return loss != 0 || duplicate != 0 || reorder != 0 || corrupt != 0; }
   bool is_ideal() const { return rate.is_unlimited() && delay.count() == 0 && !is_faulty(); }
@@ -51,7 +50,7 @@ struct Passage {
   LinkDrop drop = LinkDrop::kNone;
   std::uint8_t copies = 0;                 // 1, or 2 if duplicated; 0 if dropped
   std::array<wire::Instant, 2> arrival{};  // of each copy
-  bool corrupt = false;                    // the first copy: turn over bit `corrupt_bit`
+  bool corrupt = false;                    // the first copy has bit `corrupt_bit` flipped
   std::uint32_t corrupt_bit = 0;  // bit index into the frame's bytes (Ethernet header to ICRC)
 };
 
@@ -72,11 +71,11 @@ class Link {
     if (is_faulty_ && passage.copies != 0) meet_faults(frame_bytes, passage);
     return passage;
   }
-  // The same for what the faults spare: what the two ends of the link say to each other.
+  // The same without faults: for the control frames of the link's two ends.
   Passage offer_control(wire::Instant now, std::size_t frame_bytes);
-  // Counts a frame that a queue of the caller's own before the link had no room for.
+  // Counts a frame that did not fit into the caller's queue before the link.
   void refuse(std::size_t frame_bytes);
-  // When the transmitter has sent all that was offered.
+  // When the transmitter will have sent all offered frames.
   wire::Instant free_at() const { return free_at_; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   void set_up(bool up) { up_ = up; }
@@ -93,12 +92,13 @@ class Link {
   wire::Duration hold_back();
   bool chance(double probability);
 
-  // A frame without faults touches the end of the counters and the beginning of the settings.
+  // Ordered by use: a frame without faults touches only the end of the counters and the beginning
+  // of the settings.
   LinkCounters counters_;
   wire::Instant free_at_{};
-  // Of the division by the rate, carried on so that no time is lost to rounding.
+  // Remainder of the division by the rate, carried to the next frame.
   std::uint64_t residue_ = 0;
-  // Of the last frame's size, since most are alike: its time, and what the division leaves.
+  // Cache of the last frame's size, since most frames have the same size: its time and remainder.
   std::size_t last_bytes_ = 0;
   std::uint64_t last_time_ = 0, last_rest_ = 0;
   bool up_ = true;
@@ -128,8 +128,8 @@ inline Passage Link::offer_control(wire::Instant now, std::size_t frame_bytes) {
   return passage;
 }
 
-// Whether queued_bytes() and the frame are at most the limit, without the division. An idle
-// transmitter takes any frame, however small the queue is.
+// Whether queued_bytes() and the frame fit into the limit, without the division. An idle
+// transmitter takes any frame, however small the limit.
 inline bool Link::has_room(wire::Instant now, std::size_t frame_bytes) const {
   if (config_.rate.is_unlimited() || free_at_ <= now) return true;
   const auto work =

@@ -52,8 +52,8 @@ TEST(Link, LosesNoTimeToRoundingWhereSizesAlternate) {
   EXPECT_EQ(last - kStart, 1'686'400ns);  // 350 of each, 1'475'600 bytes, at 7 Gb/s
 }
 
-// To the byte, at rates and sizes that leave remainders.
-TEST(Link, HasRoomForWhatFillsItsQueueAndForNoByteMore) {
+// Exact to the byte, at rates and sizes that leave remainders.
+TEST(Link, HoldsExactlyItsQueueLimit) {
   wire::SplitMix random(1);
   const auto below = [&](std::uint64_t n) { return random.next() % n; };
   int dropped = 0;
@@ -108,7 +108,7 @@ TEST(Link, DropsEverythingWhileDown) {
   EXPECT_EQ(link.counters().dropped_down, 1u);
 }
 
-TEST(Link, LosesAboutTheShareAskedFor) {
+TEST(Link, LosesAboutTheConfiguredShare) {
   LinkConfig config;
   config.loss = 0.2;
   Link link(config);
@@ -130,7 +130,7 @@ TEST(Link, SecondCopyOfADuplicateFollowsWithinReorderBy) {
   }
 }
 
-TEST(Link, HoldsReorderedFramesBackWithinReorderBy) {
+TEST(Link, DelaysReorderedFramesByAtMostReorderBy) {
   LinkConfig config;
   config.reorder = 0.5;
   config.reorder_by = 40us;
@@ -176,7 +176,7 @@ TEST(Link, SameSeedGivesTheSameFaults) {
   EXPECT_NE(fates(7), fates(8));
 }
 
-TEST(Link, CalmsDownWhenFaultsAreSetToNone) {
+TEST(Link, LosesNothingAfterFaultsAreSetToNone) {
   LinkConfig config;
   config.loss = 1;
   Link link(config);

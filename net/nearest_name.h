@@ -7,8 +7,8 @@
 
 namespace cepheus::net {
 
-// The known name fewest single-letter edits away, or an empty view if none is within half of
-// `name`.
+// The known name that is fewest single-letter edits away, or an empty view if none is closer than
+// half of `name`.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
 
 // " (did you mean 'rate'?)", or nothing if no known name is near.

@@ -3,7 +3,7 @@
 namespace cepheus::net {
 namespace {
 
-constexpr std::size_t kDataPriority = 3;  // as pause frames call it
+constexpr std::size_t kDataPriority = 3;  // number in pause frames
 constexpr wire::Bytes kPauseFrame = wire::Ethernet::kSize + wire::PauseFrame::kPayload;
 
 wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
@@ -18,7 +18,7 @@ wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
 wire::Bytes headroom_for(const LinkConfig& in, const LinkConfig& out, wire::Bytes largest_frame) {
   const wire::Duration until_heard =
       in.delay + out.delay + out.rate.time_for(largest_frame + kPauseFrame);
-  constexpr wire::Duration kRounding{4};  // of the four times that are added, each below 1 ns
+  constexpr wire::Duration kRounding{4};  // of four sums, each less than 1 ns off
   return bytes_in(in.rate, until_heard + kRounding) + 2 * largest_frame;
 }
 

@@ -1,12 +1,12 @@
 // Priority flow control (IEEE 802.1Qbb) on links: classes of frames, the headroom of a lossless
 // link, and pause frames.
 //
-//   link      pause frames, which speak to the neighbour only
-//   control   registration, HELLOs, ARP, and congestion notifications, which come too late behind
-//             the queue that they tell of
+//   link      pause frames, which are meant for the neighbour only
+//   control   registration, HELLOs, ARP and congestion notifications. A notification that waited
+//             behind the queue that it reports would be late.
 //   data      all other RoCE packets. A queue pair's requests keep their order, and so do its
-//             answers: an acknowledgement that overtook a READ's response would say that the
-//             response is lost. So acknowledgements stay with data, as real NICs send them.
+//             answers: an acknowledgement that overtook a READ's response would mean that the
+//             response is lost. So acknowledgements are data, as with real NICs.
 #pragma once
 
 #include <cstddef>
@@ -30,28 +30,28 @@ inline TrafficClass class_of(const wire::Frame& frame) {
   return opcode == wire::Opcode::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
-// What a neighbour can still send into this port when the port has sent its pause: all that is on
-// the cable, and what goes onto it until the pause is there. The pause waits for the frame that is
-// being sent the other way. The neighbour ends the frame that it has begun, and the frame that made
-// the port speak is in the headroom already.
+// Bytes that a neighbour can still send after this port has begun to send a pause. The pause first
+// waits for the frame that this port is sending. Meanwhile the neighbour fills the cable, until the
+// pause arrives there. Then the neighbour ends the frame that it has begun. The frame that caused
+// the pause is in the headroom, too.
 wire::Bytes headroom_for(const LinkConfig& in, const LinkConfig& out, wire::Bytes largest_frame);
 
 // The pause frame for data, or the end of it.
 void emit_pause(wire::Frame& frame, wire::Mac source, bool pause);
-// Between two pause frames of a long pause of a link of this rate: half of a frame's time.
+// Time between two pause frames of a long pause on a link of this rate: half of the frame's time.
 wire::Duration pause_repeat(wire::BitRate rate);
 
-// Whether the neighbour has asked a port for silence, and how long data was silent.
+// Whether a neighbour's pause holds for data of a port, and how long data was paused in all.
 class PauseState {
  public:
-  // A pause frame has come for a link of this rate. False: it does not name data. Precondition: the
-  // rate is limited.
+  // A pause frame has arrived for a link of this rate. False: it does not name data. Precondition:
+  // the rate is limited.
   bool on_frame(wire::Instant now, const wire::Frame& frame, wire::BitRate rate);
 
   bool is_paused(wire::Instant now) const { return now < until_; }
-  // When data goes on, if no other pause frame comes; not after now: it is not paused.
+  // End of the pause, if no other pause frame arrives. A time not after now: data is not paused.
   wire::Instant until() const { return until_; }
-  std::uint64_t pauses() const { return pauses_; }  // their repeats do not count
+  std::uint64_t pauses() const { return pauses_; }  // without repeats
   // Spent in pauses so far.
   wire::Duration time(wire::Instant now) const {
     const wire::Instant end = now < until_ ? now : until_;

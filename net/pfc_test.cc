@@ -17,14 +17,14 @@ LinkConfig link_of(std::uint64_t gigabits, wire::Duration delay) {
 }
 
 // 2 us and a frame's 4284 bytes (343 ns) at 12.5 bytes a nanosecond, 4 ns for rounding, two frames.
-TEST(Headroom, HoldsWhatIsOnTheWayWhenTheNeighbourIsToldToStop) {
+TEST(Headroom, HoldsFramesOnTheWayWhenTheNeighbourIsPaused) {
   const LinkConfig link = link_of(100, 1us);
   EXPECT_EQ(headroom_for(link, link, 4224), 25'000u + 342 * 25 / 2 + 50 + 2 * 4224);
 }
 
-// At 1 Gb/s the pause waits for a frame of 1284 bytes (10.272 us) and 8 us on the way; the other way
-// 10 Gb/s bring 1.25 bytes a nanosecond all the while.
-TEST(Headroom, CountsTheWayBackAtItsOwnRate) {
+// At 1 Gb/s the pause waits for a frame of 1284 bytes (10.272 us) and takes 8 us to arrive.
+// Meanwhile 10 Gb/s bring 1.25 bytes a nanosecond.
+TEST(Headroom, CountsTheReturnPathAtItsOwnRate) {
   EXPECT_EQ(headroom_for(link_of(10, 2us), link_of(1, 6us), 1224),
             (8'000u + 10'272 + 4) * 5 / 4 + 2 * 1224);
 }

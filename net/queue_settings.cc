@@ -5,7 +5,7 @@
 namespace cepheus::net {
 namespace {
 
-// "true", or "{ key = value, ... }" if there is anything to say.
+// "true", or "{ key = value, ... }" if a value differs from the default.
 class InlineTable {
  public:
   void add(const std::string& key, const std::string& value) {
@@ -20,7 +20,7 @@ class InlineTable {
   std::string all_;
 };
 
-// 0 stands for what the link decides.
+// 0: derived from the link.
 void refuse_zero(const TomlTable& in, const char* key, const char* usual, wire::Bytes value) {
   if (!in.has(key) || value != 0) return;
   in.error(key, std::string(key) + " is 0; write " + key + " = \"" + usual + "\", or leave it out");

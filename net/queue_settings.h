@@ -10,20 +10,20 @@
 
 namespace cepheus::net {
 
-// ecn = true, false, or a table with some of kmin, kmax and pmax: what it leaves out goes by the
-// link's rate. Leaves `ecn` alone if the key is absent. `label` is how errors call the link.
+// ecn = true, false, or a table with some of kmin, kmax and pmax; the link's rate determines the
+// others. Leaves `ecn` alone if the key is absent. `label` names the link in errors.
 void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& label, EcnConfig& ecn);
-// What is wrong with it on a link with this rate and this room for what waits, or nothing.
+// The error in `ecn` on a link with this rate and this queue limit, or nothing.
 std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue);
-// As read_ecn() reads it.
+// The text that read_ecn() reads.
 std::string to_text(const EcnConfig& ecn);
 
-// pfc = true, false, or a table with headroom, else by the link's rate and delay.
+// pfc = true, false, or a table with headroom; the link's rate and delay determine it otherwise.
 void read_pfc(TomlErrors& errors, const TomlTable& link, const std::string& label, PfcConfig& pfc);
 std::string problem_of(const PfcConfig& pfc, wire::BitRate rate);
 std::string to_text(const PfcConfig& pfc);
 
-// buffer, buffer_share, buffer_reserve and group_halt of a switch.
+// Reads buffer, buffer_share, buffer_reserve and group_halt of a switch.
 void read_buffer(const TomlTable& in, BufferConfig& buffer);
 
 }  // namespace cepheus::net

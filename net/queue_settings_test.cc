@@ -1,4 +1,4 @@
-// What a topology file says of the queues before links.
+// A topology file's settings of the queues before links.
 #include "net/queue_settings.h"
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@ wire::Result<Topology> read_link(const std::string& link) {
   return Topology::from_toml(kHost + ("link = { " + link + " }\n"), "net.toml");
 }
 
-TEST(QueueSettings, AreOffUnlessAskedFor) {
+TEST(QueueSettings, AreOffByDefault) {
   EXPECT_FALSE(read_link("rate = \"10Gbps\"")->hosts[0].down.ecn.on);
   EXPECT_FALSE(read_link("rate = \"10Gbps\", ecn = false")->hosts[0].down.ecn.on);
   EXPECT_TRUE(read_link("rate = \"10Gbps\", ecn = true")->hosts[0].down.ecn.on);
 }
 
-TEST(QueueSettings, ALinkSaysOtherThanTheDefault) {
+TEST(QueueSettings, ALinkOverridesTheDefault) {
   const auto t = Topology::from_toml(std::string("[link]\nrate = \"10Gbps\"\necn = true\n") +
                                      kHost + "link = { ecn = { kmax = \"1MB\" } }\n" +
                                      "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\n" +
@@ -38,7 +38,7 @@ struct QueueMistake {
 
 class QueueMistakes : public testing::TestWithParam<QueueMistake> {};
 
-TEST_P(QueueMistakes, AreNamedWithWhatToWrite) {
+TEST_P(QueueMistakes, AreReportedWithTheirRemedy) {
   const auto t = read_link(GetParam().link);
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().text, GetParam().error);
@@ -50,8 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
         QueueMistake{"ecn = true",
                      "net.toml:1: ecn marks what waits for a link's rate, and this one has none; "
                      "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = 3",
-                     "net.toml:4: ecn = 3 is no table; write ecn = { ... }, in link of [[host]]"},
+        QueueMistake{
+            "rate = \"1Gbps\", ecn = 3",
+            "net.toml:4: ecn = 3 is not a table; write ecn = { ... }, in link of [[host]]"},
         QueueMistake{"rate = \"1Gbps\", ecn = { min = \"5KB\" }",
                      "net.toml:4: unknown key 'min' in ecn of link of [[host]] (did you mean "
                      "'kmin'?); known: kmin, kmax, pmax"},
@@ -62,9 +63,10 @@ INSTANTIATE_TEST_SUITE_P(
             "rate = \"1Gbps\", ecn = { kmax = \"0B\" }",
             "net.toml:4: kmax is 0; write kmax = \"500KB\", or leave it out, in ecn of link "
             "of [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = { pmax = 3 }",
-                     "net.toml:4: pmax = 3 is no probability; write a number from 0.0 to 1.0, in "
-                     "ecn of link of [[host]]"},
+        QueueMistake{
+            "rate = \"1Gbps\", ecn = { pmax = 3 }",
+            "net.toml:4: pmax = 3 is not a probability; write a number from 0.0 to 1.0, in "
+            "ecn of link of [[host]]"},
         QueueMistake{"rate = \"1Gbps\", ecn = { kmin = \"9KB\", kmax = \"5KB\" }",
                      "net.toml:1: ecn: kmin = \"9KB\" is above kmax = \"5KB\"; write the smaller "
                      "one as kmin, in [[host]]"},
@@ -103,7 +105,7 @@ TEST(QueueSettings, ABufferIsTheSwitchsOwnOrByItsFastestLink) {
   EXPECT_EQ(own.headroom, (std::vector<wire::Bytes>{37'773}));  // as in pfc_test.cc
 }
 
-TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
+TEST(QueueSettings, ABufferHoldsItsHeadroom) {
   const auto t = Topology::from_toml(switch_with("buffer = \"100KB\"\n"), "net.toml");
   ASSERT_FALSE(t);
   EXPECT_EQ(t.error().text,
@@ -116,7 +118,7 @@ TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
             "net.toml:3: buffer_share must be above 0; write buffer_share = 0.125, in [[switch]]");
 }
 
-TEST(QueueSettings, GroupsAreHaltedIfASwitchSaysSo) {
+TEST(QueueSettings, GroupsAreHaltedIfTheSwitchIsConfiguredSo) {
   const auto t = Topology::from_toml(switch_with("group_halt = true\n"), "net.toml");
   ASSERT_TRUE(t) << t.error().text;
   EXPECT_TRUE(t->switches.at(0).config.buffer.group_halt);

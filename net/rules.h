@@ -1,8 +1,8 @@
-// The protocol's rules that a switch can be told to break, and its policies, by name.
+// The protocol's rules, which can be turned off one by one, and its policies, by name.
 //
-// All on is the protocol. The mutation check of the simulator turns each safety rule off and expects
-// some seed to fail; the list rule -> first failing seed stands in docs/protocol.md. Builds without
-// tests define CEPHEUS_RULES_ARE_FIXED: there the rules that no experiment turns off are constants.
+// The protocol has all rules on. The simulator's mutation check turns each safety rule off and
+// expects some seed to fail; docs/protocol.md lists the first failing seed of each. Builds without
+// tests define CEPHEUS_RULES_ARE_FIXED: there only the rules of experiments can be turned off.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ constexpr bool is_fixed(const Rule& rule) {
   return kRulesAreFixed && rule.kind != RuleKind::kAblation;
 }
 
-// Sets the rule called `name` ("nak_ordering"); false if there is none, or if it is fixed.
+// Sets the rule called `name` ("nak_ordering"); false if no such rule exists, or if it is fixed.
 bool set_rule(Rules& rules, std::string_view name, bool on);
 
 }  // namespace cepheus::net

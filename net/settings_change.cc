@@ -6,7 +6,7 @@
 namespace cepheus::net {
 namespace {
 
-// A table of the topology's file: what it is of, and its lines by their keys.
+// A table of the topology's file: its title, and its lines by their keys.
 struct Section {
   std::string title;  // "switch s0", "trunk [\"s0\", \"s1\"]"; empty: [fabric]
   std::map<std::string, std::string> lines;
@@ -17,7 +17,7 @@ std::string unquoted(const std::string& text) {
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// By way of the file: whatever can be written there is compared, and called as it is called there.
+// Compares the texts of both files, so that every setting is compared and has its name in the file.
 std::vector<Section> sections_of(const Topology& topology) {
   std::vector<Section> sections;
   std::istringstream text(topology.to_toml());
@@ -46,7 +46,7 @@ std::vector<std::string> differing_lines(const Section& before, const Section& a
     if (found == before.lines.end() || found->second != line) texts.push_back(of + line);
   }
   for (const auto& [key, line] : before.lines) {
-    if (!after.lines.contains(key)) texts.push_back(of + key + " is not set any more");
+    if (!after.lines.contains(key)) texts.push_back(of + key + " is no longer set");
   }
   return texts;
 }
@@ -60,7 +60,7 @@ std::vector<std::string> differences(const Topology& before, const Topology& aft
     } else if (i >= old_sections.size()) {
       texts.push_back(sections[i].title + " is new");
     } else if (sections[i].title != old_sections[i].title) {
-      // Ports are numbered in the file's order: what follows is at another place, too.
+      // Ports are numbered in the file's order, so a new entry moves all later ones.
       texts.push_back(sections[i].title + " is where " + old_sections[i].title + " was");
       break;
     } else {

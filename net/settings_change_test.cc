@@ -18,7 +18,7 @@ TEST(SettingsChange, IsNothingBetweenEquals) {
   EXPECT_THAT(change.needs_restart, IsEmpty());
 }
 
-TEST(SettingsChange, NamesWhatIsTaken) {
+TEST(SettingsChange, NamesAdoptedSettings) {
   Topology next = two_leaves();
   next.users = {"ann"};
   SwitchConfig& config = next.switches[1].config;
@@ -42,7 +42,7 @@ TEST(SettingsChange, NamesWhatIsTaken) {
   EXPECT_EQ(with_settings(two_leaves(), next).to_toml(), next.to_toml());
 }
 
-TEST(SettingsChange, NamesWhatNeedsARestart) {
+TEST(SettingsChange, NamesSettingsThatNeedARestart) {
   Topology next = two_leaves();
   next.mtu = 1024;
   next.hello = std::chrono::milliseconds(5);

@@ -35,7 +35,7 @@ void add_trunk(Topology& t, std::size_t a, std::size_t b, const LinkConfig& link
   t.trunks.push_back({a, b, link, link});
 }
 
-// The numbers behind the colon, with an x between them; none if it is anything else.
+// The numbers behind the colon, with an x between them; none if the text has another form.
 std::vector<std::size_t> numbers_of(std::string_view text) {
   std::vector<std::size_t> numbers;
   const char* at = text.data();

@@ -10,12 +10,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// Equal-cost ports towards a host, from a switch called so.
+// Number of equal-cost ports towards a host, from the switch of this name.
 std::size_t ways(const Topology::Plan& plan, const std::string& from, Ipv4 to) {
   for (const SwitchConfig& config : plan.configs) {
     if (config.name != from) continue;
     for (const Route& route : config.routes) {
-      if (route.home == config.homes->at(to)) return route.ports.size();
+      if (route.attachment == config.attachments->at(to)) return route.ports.size();
     }
   }
   return 0;
@@ -48,13 +48,13 @@ TEST(Shapes, FatTreeHasTheNumbersOfItsPaper) {
   EXPECT_EQ(fat_tree(4, {}, 2).hosts.size(), 8u);
 }
 
-TEST(Shapes, AreReadFromText) {
+TEST(Shapes, ParseFromText) {
   EXPECT_EQ(from_shape("star:8")->hosts.size(), 8u);
   EXPECT_EQ(from_shape("leaf-spine:4x2x3")->hosts.size(), 12u);
   EXPECT_EQ(from_shape("fat-tree:4")->hosts.size(), 16u);
 }
 
-TEST(Shapes, ThatAreNoneAreAnsweredWithWhatToWrite) {
+TEST(Shapes, ThatAreInvalidAreRefusedWithTheRemedy) {
   const std::map<std::string, std::string> answers{
       {"", "there are star:HOSTS, leaf-spine:LEAVESxSPINESxHOSTS and fat-tree:PORTS"},
       {"ring:4", "there are star:HOSTS"},

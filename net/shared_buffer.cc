@@ -24,7 +24,7 @@ Bytes SharedBuffer::threshold() const {
   return wire::dynamic_threshold(config_.share, shared_ - shared_used_);
 }
 
-// In its reserve and its share, that is. A frame is never in both parts.
+// Into its reserve and its share. A frame is never split between these and the headroom.
 bool SharedBuffer::fits(const Port& port, Bytes bytes) const {
   return port.in_headroom == 0 && port.used + bytes <= config_.reserve + threshold();
 }
@@ -48,7 +48,7 @@ void SharedBuffer::take(PortId port, Bytes bytes) {
   high_water_ = std::max(high_water_, used_);
 }
 
-// Headroom first: it must be free before the neighbour goes on.
+// Headroom first: it must be free before the neighbour resumes.
 void SharedBuffer::release(PortId port, Bytes bytes) {
   Port& in = at(port);
   const Bytes from_headroom = std::min(bytes, in.in_headroom);

@@ -11,11 +11,11 @@ namespace cepheus::net {
 namespace {
 
 constexpr wire::PortId kOne{0}, kTwo{1}, kLossy{2};
-// Two lossless ports: 11,000 bytes are shared, of which a port may have half of what is free.
+// Two lossless ports: 11,000 bytes are shared, and a port may hold half of the free part.
 constexpr BufferConfig kSmall{.bytes = 20'000, .share = 0.5, .reserve = 500, .hysteresis = 1'000};
 const std::vector<wire::Bytes> kHeadroom{4'000, 4'000, 0};
 
-TEST(SharedBuffer, GivesAPortItsReserveAndItsShareOfWhatIsFree) {
+TEST(SharedBuffer, GivesAPortItsReserveAndItsShareOfTheFreePart) {
   SharedBuffer buffer(kSmall, kHeadroom);
   EXPECT_FALSE(buffer.is_lossless(kLossy));
   EXPECT_EQ(buffer.threshold(), 5'500u);
@@ -33,7 +33,7 @@ TEST(SharedBuffer, GivesAPortItsReserveAndItsShareOfWhatIsFree) {
   buffer.check_consistent();
 }
 
-TEST(SharedBuffer, PutsWhatIsBeyondTheShareIntoTheHeadroomAndFreesThatFirst) {
+TEST(SharedBuffer, PutsFramesBeyondTheShareIntoTheHeadroomAndFreesThatFirst) {
   SharedBuffer buffer(kSmall, kHeadroom);
   buffer.take(kOne, 4'100);  // 3,600 shared; the threshold is 3,700
   buffer.take(kOne, 1'000);
@@ -61,16 +61,16 @@ TEST(SharedBuffer, GoesOnWellBelowTheThresholdOnly) {
   EXPECT_FALSE(buffer.wants_pause(kOne));
 }
 
-TEST(SharedBuffer, OnePortCanNotTakeWhatAnotherNeeds) {
+TEST(SharedBuffer, OnePortCanNotUseUpAnothersReserve) {
   SharedBuffer buffer(kSmall, kHeadroom);
   while (buffer.has_room(kOne, 100)) buffer.take(kOne, 100);
   EXPECT_TRUE(buffer.has_room(kTwo, 500 + 3'000));
   buffer.check_consistent();
 }
 
-// Whatever comes and goes: no more than its memory, nothing refused that fits, and nothing left.
-RC_GTEST_PROP(SharedBuffer, KeepsItsBooks,
-              (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
+// After any sequence of frames: no more than its memory, no refusal of a frame that fits, and
+// nothing left.
+RC_GTEST_PROP(SharedBuffer, CountsRight, (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
   SharedBuffer buffer(kSmall, kHeadroom);
   std::array<std::deque<wire::Bytes>, 2> held;
   for (const auto& [second, number] : ops) {

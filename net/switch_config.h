@@ -1,4 +1,4 @@
-// What one switch of a fabric is told when it starts: its ports, routes, limits and rules.
+// Configuration of one switch of a fabric at its start: ports, routes, limits and rules.
 #pragma once
 
 #include <cstdint>
@@ -24,72 +24,73 @@ enum class PortKind : std::uint8_t { kHost, kSwitch };
 
 struct PortConfig {
   PortKind kind = PortKind::kHost;
-  std::string name;                // "h0", "leaf1": as the topology file calls what is behind it
+  std::string name;                // "h0", "leaf1": name in the topology file of the neighbour
   Ipv4 host;                       // kHost: the only source address accepted from this port
   Ipv4 peer;                       // kSwitch: the neighbour's own address
-  wire::Mac peer_mac;              // destination MAC of what leaves here
+  wire::Mac peer_mac;              // destination MAC of frames that leave here
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
 
-// Which switches branch sender groups' data (docs/protocol.md): all, those that hosts are at, none.
+// The switches that branch sender groups' data (docs/protocol.md): all, those with hosts, none.
 enum class SenderGroups : std::uint8_t { kEverywhere, kRacks, kOff };
 
-// To the hosts at another switch, their home.
+// Route to the hosts at another switch, their attachment switch.
 struct Route {
-  Ipv4 home;                  // its address
-  std::vector<PortId> ports;  // equal cost
+  Ipv4 attachment;            // its address
+  std::vector<PortId> ports;  // of equal cost
 };
-// The home of each host of a fabric: one table for all its switches.
-using Homes = std::unordered_map<Ipv4, Ipv4>;
+// The attachment switch of each host of a fabric: one table for all its switches.
+using Attachments = std::unordered_map<Ipv4, Ipv4>;
 
 struct SwitchConfig {
   std::string name = "s0";
   Ipv4 address;  // its own: source of REJECTs; no host has it
   wire::Mac mac;
   std::vector<PortConfig> ports;                        // PortId = index
-  std::vector<Route> routes;                            // hosts on its own ports need none
-  std::shared_ptr<const Homes> homes;                   // null: there are no hosts but those
+  std::vector<Route> routes;                            // none for hosts on its own ports
+  std::shared_ptr<const Attachments> attachments;       // null: all hosts are on its own ports
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated
   std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
-  std::uint32_t max_groups_per_host = 256;      // ... of which one host may lead so many
-  std::uint32_t register_rate = 1000;           // new groups a second that a host may ask for
+  std::uint32_t max_groups_per_host = 256;      // table space for groups that one host leads
+  std::uint32_t register_rate = 1000;           // new groups a second that a host may register
   std::uint32_t max_paths = 4096;               // per group, hosts and trunks
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
-  std::uint8_t gate_rnr_timer = 1;  // code asked for when the gate answers RNR (1 = 10 us)
-  // What these depend on: net/time_settings.h.
-  Duration age = wire::times::kSwitchAge;  // a table without any packet or refresh is forgotten
+  std::uint8_t gate_rnr_timer = 1;  // RNR timer code of the gate's answers (1 = 10 us)
+  // Relations between these times: net/time_settings.h.
+  Duration age = wire::times::kSwitchAge;  // a table without any packet or refresh is deleted
   // ... and one that was never activated, without a REGISTER or REFRESH.
   Duration pending_age = wire::times::kSwitchPending;
-  // ... and one whose leader's port is down: after this time the leader is out of the group, after
-  // the same time again the group ends.
+  // ... and one whose leader's port is down: after this time the leader is evicted, after the same
+  // time again the group ends.
   Duration orphan_age = wire::times::kSwitchOrphan;
-  // A newcomer that has waited so long for the end of a turn whose source is silent is told an
-  // error.
+  // A newcomer that has waited this long for the end of a silent source's turn gets an error.
   Duration gate_age = wire::times::kSwitchGate;
-  // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
-  // a row this stays below a leader's first repeat, which is then for the missing only.
+  // After this time a switch confirms for the members that have confirmed, without the others
+  // behind it. The sum over a few switches in a row stays below a leader's first repeat, which then
+  // names the missing members only.
   Duration confirm_wait = wire::times::kSwitchConfirm;
-  // Feedback is never overdue sooner, however short the measured round trips. 0: it never is.
+  // Floor of the time after which feedback is overdue, however short the measured round trips. 0:
+  // it never is.
   Duration feedback_wait = wire::times::kSwitchFeedback;
-  // Between two HELLOs on each trunk; a trunk is dark after kHellosMissed in a row without anything
-  // from the other end. 0: none are sent, and only cables that are known to be cut are down.
+  // Between two HELLOs on each trunk. A trunk is dark after kHellosMissed of these times without
+  // any packet from the far end. 0: no HELLOs, so only cables that are known to be cut are down.
   Duration hello = wire::times::kHello;
-  // What CNPs are counted over (Rules::cnp_policy): at least so long, or just so long.
+  // Over which CNPs are counted (Rules::cnp_policy): at least, or exactly, this time.
   Duration cnp_window = wire::times::kSwitchCnpWindow;
-  Duration rest = wire::times::kSwitchRest;  // tombstone: how long a freed McstID answers nothing
-  std::uint32_t max_tombstones = 4096;       // beyond it the oldest gives way
-  bool check_icrc =
-      true;  // of group packets that carry one: what they say becomes state of the switch
+  Duration rest = wire::times::kSwitchRest;  // tombstone: time for which a freed McstID is silent
+  std::uint32_t max_tombstones = 4096;       // the oldest is deleted beyond this number
+  // Check the ICRC of group packets, because they change the switch's state.
+  bool check_icrc = true;
   SenderGroups sender_groups = SenderGroups::kEverywhere;
-  BufferConfig buffer;  // where links are lossless
+  BufferConfig buffer;  // for lossless links
   Rules rules;
 
-  // What a running switch takes of a changed configuration, its groups untouched: limits for what
-  // comes to it from then on, ages, and the CNP policy of groups that register from then on.
+  // Adopts settings of a changed configuration in a running switch, without touching its groups:
+  // limits for later packets, ages, and the CNP policy of groups that register later.
   void take_settings(const SwitchConfig& next) {
     max_groups = next.max_groups;
     max_groups_per_host = next.max_groups_per_host;

@@ -9,7 +9,7 @@ namespace times = wire::times;
 using namespace std::chrono_literals;
 
 constexpr Duration kLeastHello = 100us;
-// Instants are sums of ages, in 64 bits of nanoseconds.
+// Instants are sums of ages, as 64-bit nanoseconds.
 constexpr Duration kMost = 365 * 24h;
 
 struct TimeLimit {
@@ -17,16 +17,16 @@ struct TimeLimit {
   Duration SwitchConfig::*value;
   enum { kAbove, kBelow } side;
   Duration limit;
-  const char* why;  // what the limit is, and what goes wrong beyond it
+  const char* why;  // the limit, and the failure beyond it
 };
 
 const TimeLimit kTimeLimits[] = {
     {"confirm_wait", &SwitchConfig::confirm_wait, TimeLimit::kBelow, times::kFirstRetry / 4,
-     "over four switches a leader would repeat REGISTER before it hears that members confirmed"},
+     "over four switches a leader would repeat REGISTER before members' CONFIRMs arrive"},
     {"pending_age", &SwitchConfig::pending_age, TimeLimit::kAbove, times::kLeastPending,
      "a registration that a leader still refreshes every second would be forgotten"},
     {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kAbove, times::kSenderLives,
-     "receivers that heard of their sender within this time don't believe that it is gone"},
+     "receivers with a younger INSTALL don't believe that their sender is gone"},
     {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kBelow, times::kSenderGivesUp / 2,
      "senders would give their group up before it ends without its leader"},
     {"gate_age", &SwitchConfig::gate_age, TimeLimit::kAbove, times::kLeaderEvicts,
@@ -56,7 +56,7 @@ const Order kOrders[] = {
     {"pending_age", &SwitchConfig::pending_age, "age", &SwitchConfig::age,
      "a group would be forgotten sooner once it is active"},
     {"gate_age", &SwitchConfig::gate_age, "age", &SwitchConfig::age,
-     "the group would be forgotten before its newcomer is told an error"},
+     "the group would be deleted before its newcomer gets an error"},
 };
 
 std::string setting_text(const char* name, Duration value) {

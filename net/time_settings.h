@@ -1,7 +1,7 @@
-// Which times a topology may set for a switch: what the protocol's rules need of them
-// (docs/protocol.md, "Timers"), beside each other and beside how long hosts wait (wire/times.h).
+// The times that a topology may set for a switch: the relations that the protocol's rules need
+// (docs/protocol.md, "Timers"), among them and with the times of hosts (wire/times.h).
 //
-// For topologies from files: a simulated fabric has hosts with times of their own.
+// For topologies from files; simulated hosts have their own times.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 namespace cepheus::net {
 
 struct TimeProblem {
-  std::string setting;  // as the file calls it
-  std::string text;     // what it breaks, and what to write instead
+  std::string setting;  // its name in the file
+  std::string text;     // the rule that it breaks, and the value to write instead
 };
 
 // The first setting that breaks a rule.
 std::optional<TimeProblem> find_time_problem(const SwitchConfig& config);
-// ... which of the fabric's HELLOs, 0 being none; "" if that holds.
+// ... among the settings of HELLOs, 0 being none; "" if all hold.
 std::string problem_of_hello(Duration hello);
 
 }  // namespace cepheus::net

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 struct Broken {
   Duration SwitchConfig::*setting;
-  Duration least_wrong;  // ... on this side of its limit
+  Duration least_wrong;  // ... just beyond its limit
   Duration last_right;
   const char* names;  // in the text, beside the setting
 };
@@ -26,7 +26,7 @@ TEST(TimeSettings, OfADefaultSwitchHold) {
   EXPECT_EQ(problem_of_hello(SwitchConfig().hello), "");
 }
 
-TEST_P(TimeSettings, AreHeldAgainstWhatHostsWaitFor) {
+TEST_P(TimeSettings, AreCheckedAgainstTimesOfHosts) {
   SwitchConfig config;
   config.*GetParam().setting = GetParam().least_wrong;
   const auto problem = find_time_problem(config);
@@ -58,15 +58,15 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{&SwitchConfig::age, Duration::max(), 364 * 24h, "a year"},
         Broken{&SwitchConfig::cnp_window, 0s, times::kCnpGap + 1ns, "notifications"}));
 
-TEST(TimeSettings, OfTrunksAreHeldAgainstSenders) {
+TEST(TimeSettings, OfTrunksAreCheckedAgainstSenders) {
   EXPECT_NE(problem_of_hello(1s), "");
   EXPECT_EQ(problem_of_hello(1s - 1ns), "");
   EXPECT_NE(problem_of_hello(99us), "");
   EXPECT_EQ(problem_of_hello(0s), "");
 }
 
-// Of code: a simulated fabric's hosts have times of their own.
-TEST(TimeSettings, AreAskedOfFilesOnly) {
+// Simulated topologies are made by code, and their hosts have their own times.
+TEST(TimeSettings, AreCheckedInFilesOnly) {
   Topology topology = Topology::star(2);
   topology.switches[0].config.gate_age = 1ms;
   EXPECT_TRUE(topology.plan());

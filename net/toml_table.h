@@ -1,5 +1,4 @@
-// One table of a TOML file, read key by key: the first thing wrong is kept, with its line and what
-// to write.
+// One table of a TOML file, read key by key. Keeps the first error, with its line and its remedy.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #define TOML_EXCEPTIONS 0
-// Some of its assertions do not hold for text that is not TOML, such as "[:": its errors say so.
+// Some assertions of toml++ fail for text that is not TOML, such as "[:". Its errors report it.
 #define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
@@ -40,7 +39,7 @@ std::optional<toml::table> parse_toml(const std::string& text, TomlErrors& error
 
 class TomlTable {
  public:
-  // `label` is how errors call it: "[fabric]", "[[host]]". Keys other than `known` are errors.
+  // `label` names the table in errors: "[fabric]", "[[host]]". Keys other than `known` are errors.
   TomlTable(TomlErrors& errors, const toml::table& table, std::string label,
             std::initializer_list<std::string_view> known);
 
@@ -48,13 +47,13 @@ class TomlTable {
   bool has(std::string_view key) const { return table_.contains(key); }
   void error(std::string_view key, const std::string& text) const;
 
-  // Each leaves `out` alone if the key is absent or wrong; true if it was set.
+  // Each leaves `out` alone if the key is absent or wrong, and returns true if it set it.
   bool read(std::string_view key, std::string& out) const;
   bool read(std::string_view key, wire::BitRate& out) const;
   bool read(std::string_view key, wire::Duration& out) const;
   bool read(std::string_view key, wire::Ipv4& out) const;
   bool read(std::string_view key, wire::Ipv4Prefix& out) const;
-  // True or false; says nothing of other values.
+  // A boolean; other values are no error here.
   bool read_switch(std::string_view key, bool& out) const;
   bool read_bytes(std::string_view key, wire::Bytes& out) const;
   bool read_probability(std::string_view key, double& out) const;
@@ -67,7 +66,7 @@ class TomlTable {
     out = static_cast<T>(wide);
     return true;
   }
-  // One of a few words.
+  // One of `words`.
   template <typename T>
   bool read_choice(std::string_view key,
                    std::initializer_list<std::pair<std::string_view, T>> words, T& out) const {

@@ -12,14 +12,14 @@ std::string error_of(const std::string& text) {
   return errors.first().value_or("");
 }
 
-// Each led toml++ into undefined behaviour, or is next to one that did.
+// Each of these led toml++ into undefined behaviour, or is next to one that did.
 TEST(TomlTable, RefusesBytesThatAreNoText) {
   const std::string control = "a control character; delete it";
   EXPECT_EQ(error_of("[fabric]\n# \x1b[2J\n"), "net.toml:2: " + control);
   EXPECT_EQ(error_of(std::string("\n\nname = \"\0\"", 12)), "net.toml:3: " + control);
   EXPECT_EQ(error_of("# \x7f"), "net.toml:1: " + control);
   EXPECT_EQ(error_of("\n# caf\xE9\n"),
-            "net.toml:2: a byte that is no UTF-8; save the file as text in UTF-8");
+            "net.toml:2: a byte that is not UTF-8; save the file as text in UTF-8");
 }
 
 TEST(TomlTable, TakesOtherLettersThanAsciiInQuotesAndCommentsOnly) {

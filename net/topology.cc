@@ -18,7 +18,7 @@ namespace {
 
 constexpr wire::Ipv4Prefix kSwitchAddresses{Ipv4(10, 255, 0, 0), 16};
 
-// One address per switch, none of them a host's or a group's; fewer if the block does not suffice.
+// One address per switch that no host and no group has; fewer if the block is too small.
 std::vector<Ipv4> switch_addresses(const Topology& t) {
   std::unordered_set<Ipv4> taken;
   for (const HostSpec& host : t.hosts) taken.insert(host.address);
@@ -33,7 +33,7 @@ std::vector<Ipv4> switch_addresses(const Topology& t) {
 
 constexpr std::size_t kFar = std::numeric_limits<std::size_t>::max();
 
-// Trunks to cross from each switch to `target`.
+// Trunks on the shortest path from each switch to `target`.
 std::vector<std::size_t> hops_to(std::size_t target,
                                  const std::vector<std::vector<PortEnd>>& ends) {
   std::vector<std::size_t> hops(ends.size(), kFar);
@@ -137,20 +137,20 @@ class Planner {
 
   // Every port on some shortest path; one search per switch that has hosts.
   void add_routes() {
-    auto homes = std::make_shared<Homes>();
+    auto attachments = std::make_shared<Attachments>();
     std::vector<bool> has_hosts(t_.switches.size());
     for (const HostSpec& host : t_.hosts) {
       has_hosts[host.switch_index] = true;
-      homes->emplace(host.address, addresses_[host.switch_index]);
+      attachments->emplace(host.address, addresses_[host.switch_index]);
     }
-    for (SwitchConfig& config : plan_.configs) config.homes = homes;
+    for (SwitchConfig& config : plan_.configs) config.attachments = attachments;
     for (std::size_t target = 0; target < has_hosts.size(); ++target) {
       if (!has_hosts[target]) continue;
       const std::vector<std::size_t> hops = hops_to(target, plan_.ends);
       for (std::size_t at = 0; at < hops.size(); ++at) {
         if (at == target) continue;
         Route route;
-        route.home = addresses_[target];
+        route.attachment = addresses_[target];
         for (std::size_t p = 0; p < plan_.ends[at].size(); ++p) {
           const PortEnd& end = plan_.ends[at][p];
           if (end.kind == PortKind::kSwitch && hops[end.peer_switch] + 1 == hops[at]) {
@@ -218,7 +218,7 @@ void Topology::assign_link_seeds() {
 
 namespace {
 
-// Whoever can read the key can register groups: it must not lie open.
+// A user that can read the key can register groups.
 wire::Result<wire::MrpKey> read_key(const std::string& path) {
   struct stat there {};
   std::ifstream file(path);
@@ -228,7 +228,7 @@ wire::Result<wire::MrpKey> read_key(const std::string& path) {
   }
   if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
     return wire::fail(wire::ErrorCode::kInvalid,
-                      "key_file: others can use " + path + "; take it away with chmod 600");
+                      "key_file: other users can read " + path + "; take it away with chmod 600");
   }
   auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);

@@ -1,5 +1,5 @@
 // A fabric's topology file (TOML): hosts, switches, links with rate, delay, loss and MTU.
-// docs/topology.md has every word of the file.
+// docs/topology.md describes every key.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace cepheus::net {
 // A frame is at most this much longer than its payload: Ethernet, IPv4, UDP, BTH, extension
 // headers, pad, ICRC.
 inline constexpr std::uint32_t kFrameOverhead = 128;
-// Whatever the path MTU is, links carry what Ethernet does: registration needs it.
+// Links carry Ethernet's MTU whatever the path MTU is, because registration needs it.
 inline constexpr std::uint32_t kEthernetFrame = 1514;
 constexpr std::uint32_t largest_frame(std::uint32_t mtu) {
   return std::max(mtu + kFrameOverhead, kEthernetFrame);
@@ -26,10 +26,9 @@ struct HostSpec {
   std::string name;
   Ipv4 address;
   std::size_t switch_index = 0;
-  std::string
-      interface;  // network interface towards it; empty: Topology::one_armed's, or, if there
-                  // is none, a client over shared memory
-  // Behind the one-armed interface: whose frames are the host's; neither: the switch finds out.
+  // Network interface towards it; empty: Topology::one_armed's, else a client over shared memory.
+  std::string interface;
+  // Behind the one-armed interface: source of the host's frames; neither: the switch finds it out.
   std::optional<wire::Mac> mac;
   bool any_mac = false;
   LinkConfig up, down;  // host to switch, switch to host; same parameters, different seeds
@@ -43,7 +42,7 @@ struct TrunkSpec {
   LinkConfig ab, ba;
 };
 
-// What a port of a switch leads to.
+// The neighbour at a port of a switch.
 struct PortEnd {
   PortKind kind = PortKind::kHost;
   std::size_t host = 0;         // kHost: index into hosts
@@ -60,32 +59,32 @@ struct Topology {
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   // Between two HELLOs of neighbouring switches (SwitchConfig::hello).
   wire::Duration hello = SwitchConfig().hello;
-  std::string one_armed;       // network interface towards all hosts that have none; empty: no such
-  std::string one_armed_dpdk;  // DPDK device that moves its frames; empty: a packet socket does
-  std::string key_file;        // authenticates registration; empty: nobody is asked
+  std::string one_armed;       // network interface for all hosts without one; empty: no such
+  std::string one_armed_dpdk;  // DPDK device for its frames; empty: a packet socket
+  std::string key_file;        // authenticates registration; empty: no authentication
   std::vector<std::string>
-      users;  // names or numbers: who may attach and look, beside the fabric's own
+      users;  // names or numbers of users that may attach and read, beside the fabric's own
   std::vector<HostSpec> hosts;
   std::vector<SwitchSpec> switches;
   std::vector<TrunkSpec> trunks;
 
-  // Errors name the file, line and what to write instead.
+  // Errors name the file, the line and the remedy.
   static wire::Result<Topology> from_file(const std::string& path);
   static wire::Result<Topology> from_toml(const std::string& text,
                                           const std::string& source_name = "topology");
   // n hosts h0.. with addresses 10.0.0.1.. on one switch s0.
   static Topology star(std::size_t n, const LinkConfig& link = {});
-  // Gives each direction of each link its own seed, drawn from `seed`. star() and from_toml() have
-  // done so.
+  // Gives each direction of each link its own seed, drawn from `seed`. star() and from_toml() call
+  // it.
   void assign_link_seeds();
   // The rate of the slowest link.
   wire::BitRate slowest_rate() const;
-  // The same as a TOML file; from_toml(to_toml()) is the identity on what a file can say (a link's
-  // two directions differ in their seeds only, Rules in their policies only).
+  // The same as a TOML file; from_toml(to_toml()) is the identity on all that a file can express
+  // (the two directions of a link differ in their seeds only, Rules in their policies only).
   std::string to_toml() const;
 
   // One SwitchConfig per switch with ports, MACs, addresses and equal-cost shortest-path routes,
-  // and what each port leads to (same indices). Hosts come first among a switch's ports, in the
+  // and the neighbour of each port (same indices). Hosts come first among a switch's ports, in the
   // file's order.
   struct Plan {
     std::vector<SwitchConfig> configs;

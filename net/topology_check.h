@@ -1,4 +1,4 @@
-// Is a topology one that a fabric can be built from? The same question for files and for code.
+// Checks whether a fabric can be built from a topology, from a file or from code.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct TopologyProblem {
   enum class Of { kFabric, kSwitch, kHost, kTrunk };
   Of of;
   std::size_t index = 0;  // of the switch, host or trunk
-  std::string text;       // what is wrong and what to write instead
+  std::string text;       // the error and its remedy
 };
 
 std::optional<TopologyProblem> find_problem(const Topology& topology);

@@ -1,4 +1,4 @@
-// Topology <-> TOML. The reader names the first thing wrong; the writer leaves defaults out.
+// Topology <-> TOML. The reader reports the first error; the writer leaves defaults out.
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -71,7 +71,7 @@ class Reader {
       if (auto users = in.strings("users")) {
         topology_.users = std::move(*users);
       } else {
-        in.error("users", "users is no list; write users = [\"alice\", \"1001\"]");
+        in.error("users", "users is not a list; write users = [\"alice\", \"1001\"]");
       }
     }
   }
@@ -182,7 +182,7 @@ class Reader {
     if (!host.any_mac) host.mac = parse_mac(text);
     if (!host.any_mac && !host.mac) {
       in.error("mac", "mac = \"" + text +
-                          "\" is no MAC address; write mac = \"02:00:00:00:00:01\", or \"any\"");
+                          "\" is not a MAC address; write mac = \"02:00:00:00:00:01\", or \"any\"");
     }
   }
 

@@ -1,7 +1,8 @@
-// Any topology file: refused with a reason, or a topology that its own text describes in full.
+// Any topology file is refused with a reason, or gives a topology that its own text describes in
+// full.
 //
-// Input: after an even first byte, the file's text. After an odd one, numbers of lines of a file, so
-// that mutations reach beyond the syntax.
+// Input: after an even first byte, the file's text. After an odd one, numbers of lines of a file,
+// so that mutations reach beyond the syntax.
 #include <algorithm>
 #include <cstdlib>
 #include <span>

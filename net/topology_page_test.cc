@@ -1,5 +1,5 @@
-// docs/topology.md: its example is a topology, and its tables hold all words of a file and their
-// defaults.
+// docs/topology.md: its example is a topology, and its tables list every key of a file and its
+// default.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@ namespace cepheus::net {
 namespace {
 
 struct Row {
-  std::string word, usual;  // what stands in the table's first two columns, without backquotes
+  std::string word, usual;  // the table's first two columns, without backquotes
 };
 struct Page {
   std::string example;                             // the first block of code
@@ -61,7 +61,7 @@ TEST(TopologyPage, ItsExampleIsATopology) {
   EXPECT_EQ(topology->hosts.size(), 2u);
 }
 
-TEST(TopologyPage, ItsTablesHaveAllWordsOfAFile) {
+TEST(TopologyPage, ItsTablesHaveAllKeysOfAFile) {
   const Page page = read_page();
   ASSERT_EQ(page.tables.size(), 5u);
   for (const auto& [section, rows] : page.tables) {

@@ -46,10 +46,10 @@ Topology leaves_and_spines() {
 }
 
 std::vector<PortId> route(const SwitchConfig& config, Ipv4 host) {
-  const auto home = config.homes->find(host);
-  if (home == config.homes->end()) return {};
+  const auto attachment = config.attachments->find(host);
+  if (attachment == config.attachments->end()) return {};
   for (const Route& r : config.routes) {
-    if (r.home == home->second) return r.ports;
+    if (r.attachment == attachment->second) return r.ports;
   }
   return {};
 }
@@ -142,7 +142,7 @@ TEST(TopologyPlan, RoutesAlongAChainAndTakesAShortcut) {
   EXPECT_THAT(route(t.plan()->configs[0], Ipv4(10, 0, 0, 1)), ElementsAre(PortId(1)));
 }
 
-TEST(TopologyPlan, LetsTheTwoEndsOfATrunkPointAtEachOther) {
+TEST(TopologyPlan, ConnectsTheTwoEndsOfATrunk) {
   const Topology t = leaves_and_spines();
   const auto plan = t.plan();
   ASSERT_TRUE(plan);
@@ -162,7 +162,7 @@ TEST(TopologyPlan, LetsTheTwoEndsOfATrunkPointAtEachOther) {
   EXPECT_EQ(trunk_ports, 2 * t.trunks.size());
 }
 
-TEST(TopologyPlan, TellsParallelTrunksApart) {
+TEST(TopologyPlan, DistinguishesParallelTrunks) {
   Topology t = with_switches({"a", "b"});
   add_host(t, "h0", Ipv4(10, 0, 0, 1), 0);
   add_trunk(t, 0, 1);
@@ -174,7 +174,7 @@ TEST(TopologyPlan, TellsParallelTrunksApart) {
   EXPECT_THAT(route(plan->configs[1], Ipv4(10, 0, 0, 1)), ElementsAre(PortId(0), PortId(1)));
 }
 
-TEST(TopologyPlan, RefusesWhatNoFabricCanBeBuiltFrom) {
+TEST(TopologyPlan, RefusesImpossibleTopologies) {
   Topology t = Topology::star(2);
   t.hosts[1].address = t.hosts[0].address;
   EXPECT_THAT(t.plan().error().text,

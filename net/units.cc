@@ -60,7 +60,7 @@ std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> 
     if (value > limit) return std::nullopt;
   }
   value *= factor;
-  std::uint64_t step = factor;  // what the next digit behind the point is worth, times ten
+  std::uint64_t step = factor;  // ten times the value of the next digit behind the point
   for (const char c : fraction) {
     if (c != '0' && step % 10 != 0) return std::nullopt;
     step /= 10;

@@ -1,8 +1,8 @@
-// Quantities as people write them in a topology file: "10Gbps", "2.5us", "4MiB".
+// Quantities as in a topology file: "10Gbps", "2.5us", "4MiB".
 //
-// A number needs a unit: parse() refuses "10". to_text() picks the largest unit that keeps the value
-// whole, so parse(to_text(x)) is x. Fractions are read exactly or refused ("1.5ns"). Durations and
-// sizes have limits, so that sums of thousands of them do not wrap.
+// A number needs a unit: parse() refuses "10". to_text() picks the largest unit that keeps the
+// value whole, so parse(to_text(x)) is x. Fractions are read exactly or refused ("1.5ns").
+// Durations and sizes have limits, so that sums of thousands of them do not wrap.
 #pragma once
 
 #include <optional>

@@ -25,14 +25,14 @@ TEST(Units, TakeUnlimitedAsARateButNotZero) {
   EXPECT_FALSE(parse_rate("0Gbps"));
 }
 
-TEST(Units, RefuseWhatIsNoQuantity) {
+TEST(Units, RefuseOtherTexts) {
   for (const char* text : {"", "10", "Gbps", "10gbps", "-1Gbps", "1.Gbps", ".5Gbps", "1.2.3Gbps",
                            "10Gbps ", "1e9bps", "99999999999999999999bps", "9999999999Tbps"}) {
     EXPECT_FALSE(parse_rate(text)) << text;
   }
 }
 
-TEST(Units, RefuseDurationsAndSizesOfWhichAFewThousandWouldWrap) {
+TEST(Units, RefuseDurationsAndSizesWithWrappingSums) {
   EXPECT_EQ(parse_duration("525600min"), kLongestDuration);
   EXPECT_FALSE(parse_duration("525601min"));
   EXPECT_EQ(parse_bytes("1024GiB"), kLargestSize);

@@ -1,14 +1,14 @@
-// An announcement: where the WRITE behind it goes at each member, where a source says so anew for
-// every one (docs/protocol.md, "Multicast WRITE": per-request).
+// An announcement of a WRITE: the address, key and length at each member, for sources that choose
+// them anew for every WRITE (docs/protocol.md, "Multicast WRITE": per-request).
 //
-// The payload of an RDMA WRITE Only to the group, under a key of its own. Switches read it; members'
-// NICs see a WRITE without data in its place.
+// It is the payload of an RDMA WRITE Only to the group, under a key of its own. Switches read it;
+// members' NICs get a WRITE without data in its place.
 //   |     members     |       0       |
-//   |              IPv4               |   then of each member
+//   |              IPv4               |   then for each member
 //   |              rkey               |
 //   |        virtual address          |
 //   |                                 |
-//   |             length              |   bytes from there on that may be written
+//   |             length              |   writable bytes from there on
 //   |                                 |
 #pragma once
 
@@ -32,25 +32,25 @@ struct AnnouncedTarget {
   friend constexpr bool operator==(const AnnouncedTarget&, const AnnouncedTarget&) = default;
 };
 
-// A payload that is one, read where it lies.
+// An announcement's payload, read in place.
 class Announcement {
  public:
-  // Of the WRITE that carries it; regions have numbers of 16 bits, so it is none of theirs.
+  // rkey of the WRITE that carries it. No region has it, because region numbers have 16 bits.
   static constexpr std::uint32_t kKey = 0xFFFFFFFF;
-  // What no NIC gives to memory: of a WRITE that was announced, until a switch puts in another.
+  // rkey of an announced WRITE until a switch replaces it. No NIC gives it to memory.
   static constexpr std::uint32_t kNoKey = 0;
 
-  // A switch keeps so many of each member that have not been acknowledged.
+  // A switch keeps at most this many unacknowledged announcements of each member.
   static constexpr std::size_t kMostUnderWay = 64;
 
   static constexpr std::size_t size_of(std::size_t members) {
     return kHeaderSize + members * AnnouncedTarget::kSize;
   }
-  // Of one packet with `mtu` bytes of payload.
+  // Members in one packet with `mtu` bytes of payload.
   static constexpr std::size_t most_members(std::size_t mtu) {
     return (mtu - kHeaderSize) / AnnouncedTarget::kSize;
   }
-  // Empty unless its length is that of the members that it names.
+  // Empty unless its length fits the number of members that it names.
   static std::optional<Announcement> parse(std::span<const std::uint8_t> payload);
   // Bytes written, 0 if `out` is too small or there are too many.
   static std::size_t emit(std::span<const AnnouncedTarget> targets, std::span<std::uint8_t> out);

@@ -37,7 +37,7 @@ TEST(Announcement, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of({{kHost, 0x03040506, 0x0708090A0B0C0D0E, 0x0F10}}), expected);
 }
 
-TEST(Announcement, OfAnyOtherLengthThanItSaysIsNone) {
+TEST(Announcement, OfAnyOtherLengthIsRefused) {
   const auto bytes = bytes_of({{kHost, 1, 2, 3}, {kOther, 4, 5, 6}});
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     EXPECT_FALSE(Announcement::parse(std::span(bytes).first(n))) << n;

@@ -20,7 +20,7 @@ struct Arp {
 
   Operation operation = Operation::kRequest;
   Mac sender_mac;
-  Ipv4 sender;  // unset in a probe (RFC 5227): an answer is asked for, and nobody learns anything
+  Ipv4 sender;  // unset in a probe (RFC 5227): an answer is wanted, but no host stores the address
   Mac target_mac;
   Ipv4 target;
 

@@ -55,18 +55,18 @@ enum class Opcode : std::uint8_t {
   kCnp = 0x81,  // congestion notification packet (IBTA Annex A17.9.3)
 };
 
-// Whose opcode it is: its three highest bits (IBTA table 38).
+// The service of an opcode: its three highest bits (IBTA table 38).
 enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3, kCongestion = 4 };
 constexpr Service service_of(Opcode opcode) {
   return static_cast<Service>(static_cast<std::uint8_t>(opcode) >> 5);
 }
-// UC's SENDs and WRITEs are numbered as RC's are.
+// UC numbers its SENDs and WRITEs as RC does.
 constexpr Opcode as_uc(Opcode rc) {
   return static_cast<Opcode>(static_cast<std::uint8_t>(rc) |
                              static_cast<std::uint8_t>(Opcode::kUcSendFirst));
 }
 
-// What an opcode means, so that engines ask questions instead of listing opcodes.
+// Properties of an opcode, so that engines need no lists of opcodes.
 struct OpcodeInfo {
   bool known = false;
   bool send = false;   // SEND of any kind, of RC or UC

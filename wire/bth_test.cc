@@ -38,7 +38,7 @@ TEST(Bth, RefusesEveryShortLength) {
   }
 }
 
-// No bit is without a field, so any twelve bytes must come back.
+// Every bit belongs to a field, so any twelve bytes must come back.
 RC_GTEST_PROP(Bth, RestoresAnyTwelveBytes, ()) {
   const auto bytes = *rc::gen::container<Bytes12>(rc::gen::arbitrary<std::uint8_t>());
   const auto b = Bth::parse(bytes);
@@ -49,7 +49,7 @@ RC_GTEST_PROP(Bth, RestoresAnyTwelveBytes, ()) {
   RC_ASSERT(out == bytes);
 }
 
-// IBTA vol. 1, table 38 (opcodes) and the formats behind it: extension bytes per opcode.
+// IBTA vol. 1, table 38 (opcodes) and the formats after it: extension bytes per opcode.
 TEST(OpcodeInfo, CountsTheExtensionHeaders) {
   const std::vector<std::pair<int, int>> expected = {
       {0x00, 0}, {0x01, 0},  {0x02, 0},  {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16}, {0x07, 0},

@@ -1,4 +1,4 @@
-// Loads and stores of words; the only place where network byte order is spelt out.
+// Loads and stores of words; the only place that converts network byte order.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ constexpr void store_be64(std::uint8_t* p, std::uint64_t v) {
   store_be32(p + 4, static_cast<std::uint32_t>(v));
 }
 
-// In this machine's byte order, from anywhere.
+// In this machine's byte order, from any address.
 template <typename Word>
 Word load_native(const std::uint8_t* p) {
   Word word;

@@ -1,4 +1,4 @@
-// Numbers and texts of messages of changing length, one after the other, in network byte order.
+// Numbers and texts of messages of variable length, one after the other, in network byte order.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class ByteWriter {
   std::vector<std::uint8_t>& out_;
 };
 
-// Reads as long as there is enough; what is missing reads as 0, and is_whole() is false from then on.
+// Reads past the end give 0, and is_whole() is false from then on.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> in) : in_(in) {}
@@ -53,7 +53,7 @@ class ByteReader {
   }
   std::size_t left() const { return in_.size(); }
   bool is_whole() const { return is_whole_; }
-  // All was there, and nothing is left.
+  // Every read succeeded, and nothing is left.
   bool is_done() const { return is_whole_ && in_.empty(); }
 
  private:

@@ -12,8 +12,8 @@ using Packet = std::vector<std::uint8_t>;
 inline constexpr const char* kCaptures[] = {"rxe-unicast-host0.pcap", "rxe-group-sender.pcap",
                                             "rxe-group-receiver.pcap"};
 
-// Throws if the capture can't be read, is truncated or holds no packet: a test over nothing proves
-// nothing.
+// Throws if the capture can't be read, is truncated or holds no packet: a test without packets
+// proves nothing.
 std::vector<Packet> read_capture(const std::string& name);
 
 }  // namespace cepheus::wire

@@ -14,7 +14,7 @@ inline Instant monotonic_now() {
   return Instant(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// The same clock, some milliseconds late: it costs a few nanoseconds on every machine.
+// The same clock, up to some milliseconds late: it costs a few nanoseconds on every machine.
 inline Instant coarse_now() {
   timespec at{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &at);

@@ -91,7 +91,7 @@ CEPHEUS_CLMUL std::uint32_t shift_clmul(std::span<const std::uint8_t> bytes, std
     left -= 8;
     sum = _mm_xor_si128(sum, product(load_native<std::uint64_t>(p), kShift[left + zeros]));
   }
-  // Shorter words stand at the end of a longer one: zeros in front of them change nothing.
+  // Shorter words are padded with leading zeros, which change nothing.
   if (left >= 4) {
     left -= 4;
     sum = _mm_xor_si128(
@@ -121,7 +121,7 @@ std::uint32_t shift_portable(std::span<const std::uint8_t> bytes, std::size_t ze
                   zeros < 4 ? power_of_x(static_cast<unsigned>(8 * zeros)) : kShift[zeros - 4]);
 }
 
-// Beyond the table (no path MTU is that long): whole blocks of zeros one by one.
+// Beyond the table (no path MTU is that long): whole blocks of zeros, one by one.
 template <typename Shift>
 std::uint32_t shift_any(std::span<const std::uint8_t> bytes, std::size_t zeros, Shift shift) {
   if (bytes.size() > kMaxBytes) {

@@ -8,7 +8,7 @@
 namespace cepheus::wire {
 namespace {
 
-// The definition: one bit at a time, zeros and all.
+// The definition: bit by bit, zeros included.
 std::uint32_t reference(std::vector<std::uint8_t> message, std::size_t zeros) {
   message.resize(message.size() + zeros);
   std::uint32_t crc = 0;

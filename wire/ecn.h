@@ -1,6 +1,6 @@
 // Explicit congestion notification (RFC 3168, 5): the last two bits of an IPv4 header's TOS. The
-// ICRC does not cover them (IBTA Annex A17.3.3), so whoever marks a packet corrects the header
-// checksum only.
+// ICRC does not cover them (IBTA Annex A17.3.3), so a switch that marks a packet corrects the
+// header checksum only.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace cepheus::wire {
 
 enum class Ecn : std::uint8_t {
-  kNotCapable = 0,  // the sender would not hear of a mark
+  kNotCapable = 0,  // the sender ignores marks
   kEct1 = 1,
-  kEct0 = 2,         // "tell me": what NICs with congestion control send data as
+  kEct0 = 2,         // NICs with congestion control send data as this
   kExperienced = 3,  // a queue on the way was long
 };
 

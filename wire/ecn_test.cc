@@ -21,7 +21,7 @@ std::array<std::uint8_t, Ipv4Header::kSize> header_with(std::uint8_t tos) {
   return bytes;
 }
 
-TEST(Ecn, MarksWhoeverIsCapableAndKeepsTheRestOfTheHeader) {
+TEST(Ecn, MarksCapablePacketsAndKeepsTheRestOfTheHeader) {
   for (int tos = 0; tos < 256; ++tos) {
     auto bytes = header_with(static_cast<std::uint8_t>(tos));
     const bool capable = (tos & 3) != 0;

@@ -23,8 +23,9 @@ struct Ethernet {
     Ethernet e;
     return e.read(data) ? std::optional(e) : std::nullopt;
   }
-  // parse() into this; false, and nothing to rely on, where that has none. Per packet: a copy of what
-  // was just written in small pieces waits until all of them have left the store buffer.
+  // As parse() into this object; false, with undefined content, where parse() has no result. For
+  // each packet: a copy of bytes that were just stored in small pieces stalls until they have left
+  // the store buffer.
   bool read(std::span<const std::uint8_t> data) {
     if (data.size() < kSize) return false;
     std::memcpy(destination.octets.data(), data.data(), 6);

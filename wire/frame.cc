@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::size_t kMaxPayload = 0xFFFF;  // Frame::payload_len
 
-// Lengths in bytes, and whether an ICRC closes the packet.
+// Lengths in bytes, and whether an ICRC ends the packet.
 struct Split {
   std::size_t header = 0;
   std::size_t total = 0;  // without Ethernet padding
   bool roce = false;
 };
 
-// IPv4 with options and fragments are none of ours: what lies behind Ethernet is opaque to engines.
+// Engines do not serve IPv4 with options and fragments: all behind Ethernet is opaque to them.
 bool is_opaque_ipv4(const std::uint8_t* ip) {
   const bool options = ip[0] >> 4 == 4 && (ip[0] & 0xF) > 5;
   const bool fragment = (load_be16(ip + 6) & 0x3FFF) != 0;

@@ -1,6 +1,6 @@
 // One packet in two pieces: its headers by value, its payload by reference.
 //
-// Drivers make Frames from bytes or from ring descriptors, engines read and rewrite the headers and
+// Drivers make Frames from bytes or from ring descriptors. Engines read and rewrite the headers and
 // never copy a payload: replication copies a Frame (128 bytes), not the data
 // (docs/architecture.md).
 //
@@ -20,21 +20,21 @@ namespace cepheus::wire {
 
 enum class Icrc : std::uint8_t {
   kNone,      // not a RoCE packet
-  kPresent,   // Frame::icrc holds the value; whoever rewrites covered bytes patches it
-  kDeferred,  // left to be made where the bytes leave shared memory, as virtio-net's checksums are
+  kPresent,   // Frame::icrc holds the value; code that rewrites covered bytes patches it
+  kDeferred,  // computed where the bytes leave shared memory, as virtio-net does with checksums
 };
 
-// Driver's name for the buffer behind Frame::external. Engines pass it on, unread.
+// The driver's name for the buffer behind Frame::external. Engines pass it on unread.
 using BufferRef = std::uint32_t;
 inline constexpr BufferRef kNoBuffer = 0xFFFFFFFF;
 
-// Two lines of a cache.
+// Two cache lines.
 struct alignas(64) Frame {
   // Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + DETH 8 + AtomicETH 28 = 90; the rest is room for small
   // payloads.
   static constexpr std::size_t kCapacity = 104;
 
-  // Deliberately not zeroed: header_len says what is set.
+  // Not zeroed, for speed: header_len tells how much is set.
   std::array<std::uint8_t, kCapacity> bytes;
   std::uint16_t header_len = 0;
   std::uint16_t payload_len = 0;
@@ -70,8 +70,8 @@ struct alignas(64) Frame {
   // packets are recognised by UDP port 4791 and their opcode. Empty if any length does not add up.
   static std::optional<Frame> from_bytes(std::span<const std::uint8_t> data,
                                          BufferRef buffer = kNoBuffer);
-  // Writes the contiguous packet (a deferred ICRC is made here) and returns its size, or 0 if `out`
-  // is too small.
+  // Writes the contiguous packet and returns its size, or 0 if `out` is too small. Computes a
+  // deferred ICRC.
   std::size_t to_bytes(std::span<std::uint8_t> out) const;
 };
 

@@ -1,4 +1,5 @@
-// Any bytes: what parses must come back unchanged, and its values must survive emit and parse.
+// Any bytes: a packet that parses must come back unchanged, and its values must survive emit and
+// parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +26,7 @@ bool same(const RoceHeaders& a, const RoceHeaders& b) {
 
 void check_roce(const Frame& frame) {
   const auto headers = RoceHeaders::parse(frame);
-  require(headers.has_value());  // from_bytes promised it
+  require(headers.has_value());  // from_bytes() guarantees it
   Frame again = frame;
   headers->emit(again, frame.payload().size());
   const auto parsed = RoceHeaders::parse(again);
@@ -58,7 +59,7 @@ void check(const Packet& packet) {
   }
 }
 
-// A fuzzer does not find checksums: makes those of a packet whose fields it found.
+// A fuzzer does not find checksums: this computes those of a packet whose fields the fuzzer found.
 void repair(Packet& packet) {
   if (packet.size() < kExtensionOffset || packet.size() > 0xFFFF) return;
   store_be16(packet.data() + 12, Ethernet::kIpv4);

@@ -85,7 +85,7 @@ TEST(Frame, CutsThePaddingOfAShortFrame) {
   expect_split(packet, 34, 8, Icrc::kNone);
 }
 
-TEST(Frame, TakesFragmentsAndOptionsForOpaque) {
+TEST(Frame, TreatsFragmentsAndOptionsAsOpaque) {
   Packet fragment = udp_packet(kRoceUdpPort, roce_body(0x04, 68));
   fragment[kIpOffset + 6] = 0x20;
   expect_split(fragment, 14, fragment.size() - 14, Icrc::kNone);
@@ -156,7 +156,7 @@ TEST(Frame, IsNotWrittenIntoTooSmallABuffer) {
   EXPECT_EQ(out, Packet(packet.size() - 1, 0xA5));
 }
 
-TEST(Frame, HoldsASmallPayloadItself) {
+TEST(Frame, HoldsASmallPayloadInline) {
   Packet packet = udp_packet(kRoceUdpPort, roce_body(0x04, 36));
   for (std::size_t i = 0; i < 32; ++i) packet[kExtensionOffset + i] = static_cast<std::uint8_t>(i);
   auto frame = Frame::from_bytes(packet, 5);

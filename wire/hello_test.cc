@@ -32,7 +32,7 @@ RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   RC_ASSERT(parsed->hears == hello.hears && parsed->seq == hello.seq);
   RC_ASSERT(parsed->stamp == hello.stamp);
   RC_ASSERT(parsed->total == hello.total && std::ranges::equal(parsed->list(), hello.list()));
-  // Whoever takes it for registration reads nothing of it: its records must be known.
+  // A parser of registrations refuses it, because its records must be known.
   RC_ASSERT(hello.count == 0 || !MrpMessage::parse(bytes));
 }
 
@@ -47,7 +47,7 @@ TEST(Hello, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(hello), expected);
 }
 
-TEST(Hello, IsRefusedIfItIsAnythingElse) {
+TEST(Hello, RefusesOtherMessages) {
   Hello hello;
   hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
   const auto good = bytes_of(hello);

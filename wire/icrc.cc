@@ -14,11 +14,10 @@
 namespace cepheus::wire {
 namespace {
 
-// ISA-L's view (inverted) of the register behind the eight bytes of ones that stand for an
-// InfiniBand LRH.
+// ISA-L's (inverted) register after the eight bytes of ones that stand for an InfiniBand LRH.
 constexpr std::uint32_t kAfterOnes = ~0xDEBB20E3u;
 
-// The covered header bytes, from the IPv4 header on, as words so that stores and loads have one
+// The covered header bytes, from the IPv4 header on, as words, so that stores and loads have one
 // width. Every header is a whole number of 32-bit words long.
 using Covered = std::array<std::uint64_t, (Frame::kCapacity - kIpOffset + 7) / 8>;
 
@@ -27,7 +26,7 @@ using Fixed = std::array<std::uint8_t, kFixedSize>;
 using FixedWords = std::array<std::uint64_t, kFixedSize / 8>;
 static_assert(sizeof(Fixed) == sizeof(FixedWords));
 
-// Ones where switches may change a byte under way.
+// Ones in all bits that switches may change on the way.
 constexpr FixedWords kVariant = [] {
   Fixed bytes{};
   const auto mark = [&bytes](std::size_t frame_offset, std::size_t n) {

@@ -1,5 +1,5 @@
 // Writes packets of ours into a capture for another implementation to check (icrc_scapy_test.py):
-// every opcode, payloads up to the largest MTU, ICRCs computed and patched.
+// every opcode, payloads up to the largest MTU, computed and patched ICRCs.
 #include <pcap/pcap.h>
 
 #include <cstdio>
@@ -35,7 +35,7 @@ RoceHeaders random_headers(Opcode opcode, std::mt19937& random) {
   return h;
 }
 
-// A frame whose ICRC was computed, or computed for other headers and patched.
+// A frame with a computed ICRC, or with one that was computed for other headers and then patched.
 Frame sealed_frame(Opcode opcode, std::span<const std::uint8_t> payload, bool patched,
                    std::mt19937& random) {
   Frame frame;

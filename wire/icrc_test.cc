@@ -40,7 +40,8 @@ Frame frame_of(Opcode opcode, std::span<const std::uint8_t> payload) {
   return frame;
 }
 
-// Offsets a switch may change without touching the ICRC: Ethernet, TOS, TTL, checksums, BTH byte 4.
+// Offsets that a switch may change without touching the ICRC: Ethernet, TOS, TTL, checksums, BTH
+// byte 4.
 bool is_variant(std::size_t offset) {
   return offset < 14 || offset == 15 || offset == 22 || offset == 24 || offset == 25 ||
          offset == 40 || offset == 41 || offset == 46;
@@ -59,7 +60,7 @@ RC_GTEST_PROP(PatchIcrc, EqualsRecomputationAfterAnyHeaderChange, ()) {
             compute_icrc(after));
 }
 
-// What bridging does to each copy.
+// As bridging rewrites each copy.
 RC_GTEST_PROP(PatchIcrc, FollowsABridgedWrite,
               (std::uint32_t host, std::uint32_t qpn, std::uint32_t psn, std::uint64_t address,
                std::uint32_t rkey)) {
@@ -128,7 +129,7 @@ TEST(Icrc, CoversEveryPayloadByteInlineOrNot) {
   }
 }
 
-TEST(Icrc, IsMadeOnceWhenItWasDeferred) {
+TEST(Icrc, IsComputedOnceWhenItWasDeferred) {
   const auto payload = payload_of(256);
   Frame frame = frame_of(Opcode::kRcSendOnly, payload);
   EXPECT_EQ(frame.icrc_state, Icrc::kDeferred);
@@ -136,7 +137,7 @@ TEST(Icrc, IsMadeOnceWhenItWasDeferred) {
   seal_icrc(frame);
   EXPECT_EQ(frame.icrc_state, Icrc::kPresent);
   EXPECT_EQ(frame.icrc, compute_icrc(frame));
-  frame.icrc ^= 1;  // a wrong one is not mended
+  frame.icrc ^= 1;  // a wrong one stays wrong
   const std::uint32_t wrong = frame.icrc;
   seal_icrc(frame);
   EXPECT_EQ(frame.icrc, wrong);

@@ -30,11 +30,10 @@ struct Ipv4Header {
   Ipv4 destination;
 
   // Refuses options, fragments, a wrong checksum and a total length below this header's own.
-  // Whether the packet is as long as it says is for the caller to check: `data` may be the header
-  // alone.
+  // The caller checks that the packet has total_length bytes: `data` may be the header alone.
   static std::optional<Ipv4Header> parse(std::span<const std::uint8_t> data);
   bool read(std::span<const std::uint8_t> data);        // as Ethernet::read
-  void emit(std::span<std::uint8_t, kSize> out) const;  // makes the checksum
+  void emit(std::span<std::uint8_t, kSize> out) const;  // computes the checksum
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;
 };
 
@@ -101,10 +100,10 @@ inline void Ipv4Header::emit(std::span<std::uint8_t, kSize> out) const {
   store_be16(p + ipv4::kChecksumOffset, ipv4_checksum(out));
 }
 
-// Replaces the addresses in `copy` of an emitted header, takes `hops` from its TTL, which must be there,
-// and corrects the checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')). What was there is read from
-// the original, which may be the copy: a fresh copy takes longer to read, as it is in the store buffer
-// in other pieces.
+// In `copy` of an emitted header: replaces the addresses, subtracts `hops` from the TTL, which must
+// be that large, and corrects the checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')). Old
+// values are read from the original, which may be the copy: reads of a fresh copy stall, because it
+// is in the store buffer in other pieces.
 inline void rewrite_ipv4(std::span<std::uint8_t, Ipv4Header::kSize> copy,
                          std::span<const std::uint8_t, Ipv4Header::kSize> original, Ipv4 source,
                          Ipv4 destination, std::uint8_t hops = 0) {

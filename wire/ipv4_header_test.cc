@@ -8,7 +8,7 @@ namespace {
 
 using Bytes20 = std::array<std::uint8_t, Ipv4Header::kSize>;
 
-// The example of many a textbook: 192.168.0.1 to 192.168.0.199, UDP, checksum 0xB861.
+// The textbooks' example: 192.168.0.1 to 192.168.0.199, UDP, checksum 0xB861.
 constexpr Bytes20 kIpv4Example = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
                                   0xB8, 0x61, 0xC0, 0xA8, 0x00, 0x01, 0xC0, 0xA8, 0x00, 0xC7};
 
@@ -71,7 +71,7 @@ TEST(Ipv4Header, RefusesOptionsFragmentsOtherVersionsAndImpossibleLengths) {
   EXPECT_TRUE(refused(7, 0x01));  // an offset
   EXPECT_TRUE(refused(3, 19));    // total length below the header's own
   EXPECT_FALSE(refused(3, 20));
-  EXPECT_FALSE(refused(6, 0x00));  // may be fragmented, is not
+  EXPECT_FALSE(refused(6, 0x00));  // neither may be nor is fragmented
 }
 
 RC_GTEST_PROP(Ipv4Header, SurvivesEmitAndParse, ()) {

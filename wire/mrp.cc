@@ -14,8 +14,8 @@ constexpr std::uint8_t kOptional = 0x80;  // in a record's type
 
 enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
 
-// Goes through the records behind a header; members are passed to `take`, which may refuse them, and
-// records that may be skipped to `skip`.
+// Walks the records behind a header. Members go to `take`, which may refuse them, and records of
+// optional types to `skip`.
 template <typename Take, typename Skip>
 Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& skip) {
   while (!records.empty()) {

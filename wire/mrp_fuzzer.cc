@@ -1,4 +1,5 @@
-// Any bytes: an MRP message, a HELLO, a PUBLISH or a sender group's message that parses must survive emit and parse.
+// Any bytes: a message of MRP, a HELLO, a PUBLISH or one of sender groups that parses must survive
+// emit and parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +23,7 @@ void check_hello(std::span<const std::uint8_t> bytes) {
   }
 }
 
-// What every byte of means something.
+// A message in which every byte has a meaning.
 template <typename Message>
 void check_whole(std::span<const std::uint8_t> bytes) {
   const auto message = Message::parse(bytes);
@@ -42,12 +43,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_whole<SenderGroupMessage>(bytes);
   const auto message = MrpMessage::parse(bytes);
   const auto refusal = refuse_version(bytes);
-  if (message && refusal) std::abort();  // what is understood is not refused
+  if (message && refusal) std::abort();  // a message that parses is not refused
   if (!message) return 0;
   std::array<std::uint8_t, MrpMessage::kMaxSize> out;
   const std::size_t written = message->emit(out);
   const auto again = MrpMessage::parse(std::span(out).first(written));
-  // Records that were skipped stand behind the members; without them every byte is the same.
+  // Skipped records move behind the members; without such records all bytes come back the same.
   const bool good = written == size && again && again->header == message->header &&
                     std::ranges::equal(again->list(), message->list()) &&
                     std::ranges::equal(again->skipped_records(), message->skipped_records()) &&

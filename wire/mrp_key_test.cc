@@ -33,7 +33,7 @@ TEST(MrpKey, IsHmacSha256OverSourceAndMessage) {
                                       0x86, 0x8a, 0x0f, 0x3b, 0x5f, 0x5d, 0xf6, 0x41, 0x9e, 0x47}));
 }
 
-TEST(MrpKey, AcceptsWhatItSigned) {
+TEST(MrpKey, AcceptsItsOwnSignature) {
   const auto key = MrpKey::parse(kHex);
   const auto bytes = signed_message(*key);
   const auto message = key->verify(kLeader, bytes);
@@ -62,7 +62,7 @@ TEST(MrpKey, RefusesAnotherSourceAndAnotherKey) {
   EXPECT_FALSE(other->verify(kLeader, bytes));
 }
 
-TEST(MrpKey, WhatIsSignedIsMalformedToThoseWithoutAKey) {
+TEST(MrpKey, SignedDatagramsAreMalformedWithoutAKey) {
   const auto key = MrpKey::parse(kHex);
   EXPECT_FALSE(MrpMessage::parse(signed_message(*key)));
   EXPECT_FALSE(MrpMessage::parse(signed_message(*key, 0)));

@@ -1,5 +1,5 @@
-// Prints registration datagrams of ours and what they say, an object of JSON a line, for another
-// implementation to be held against (tools/wireshark/dissector_test.py): every type, every reason,
+// Prints registration datagrams of ours and their fields, one JSON object a line, so that another
+// implementation can be compared (tools/wireshark/dissector_test.py): every type, every reason,
 // with and without members, signed and not.
 #include <cstdio>
 #include <random>
@@ -28,7 +28,7 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// An object without its closing brace: what every datagram says.
+// An object without its closing brace: the fields of every datagram.
 void print_header(const MrpHeader& h, std::span<const std::uint8_t> message, std::size_t size,
                   const Buffer& buffer) {
   std::printf("{\"hex\": \"%s\", \"type\": %d, \"type_name\": \"%s\", \"flags\": %d, \"epoch\": %d",
@@ -56,7 +56,7 @@ void print(const MrpMessage& m, const MrpKey* key) {
   std::printf("]}\n");
 }
 
-// The member that speaks, and its regions.
+// The member that sends it, and its regions.
 void print(const Publication& p) {
   Buffer buffer{};
   const std::size_t size = p.emit(buffer);
@@ -117,7 +117,7 @@ int main() {
       }
     }
   }
-  // Every reason, and the first that there is none of.
+  // Every reason, and one undefined number.
   const std::string unknown = to_string(MrpReject{0xFF});
   for (std::uint16_t reason = 0;; ++reason) {
     print(message(MrpType::kReject, reason, 1, random), nullptr);

@@ -73,7 +73,7 @@ TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(m), expected);
 }
 
-TEST(MrpMessage, FillsADatagramThatHasRoomForASignatureAndNoMore) {
+TEST(MrpMessage, FillsADatagramExceptForASignature) {
   MrpMessage m;
   for (std::size_t i = 0; i < MrpMessage::kMaxMembers; ++i) {
     ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
@@ -101,7 +101,7 @@ TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
     const bool whole = n + 1 == bytes.size();
     EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), whole) << n;
     if (n < MrpHeader::kSize) continue;
-    // Though the header says so.
+    // Although the header counts it.
     bytes[11] = static_cast<std::uint8_t>(n);
     const bool members = (n - MrpHeader::kSize) % MrpMember::kSize == 0;
     EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), members) << n;
@@ -109,7 +109,7 @@ TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
   }
 }
 
-TEST(MrpMessage, SkipsRecordsThatAreOptionalAndNoOthers) {
+TEST(MrpMessage, SkipsOnlyOptionalRecords) {
   const std::vector<std::uint8_t> optional = {0x82, 2, 7, 7, 7, 7, 7, 7};
   const auto message = MrpMessage::parse(with_record(optional));
   ASSERT_TRUE(message);
@@ -133,7 +133,7 @@ TEST(MrpMessage, RefusesRecordsWithoutLengthOrBeyondTheEnd) {
       << "a member of another length";
 }
 
-// What a leader of version 1 asks, and the answer that it can read.
+// A leader's REGISTER of version 1, and the answer that it can read.
 TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   const std::vector<std::uint8_t> asked = {1,   1,  0, 0, 0, 7, 0, 2, 0, 3, 0, 0,  //
                                            198, 18, 0, 1, 1, 2, 3, 4,              //
@@ -146,14 +146,14 @@ TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   for (const int type : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
     auto other = asked;
     other[1] = static_cast<std::uint8_t>(type);
-    EXPECT_FALSE(refuse_version(other)) << "nobody waits for an answer to type " << type;
+    EXPECT_FALSE(refuse_version(other)) << "no host waits for an answer to type " << type;
   }
   for (std::size_t n = 0; n < MrpHeader::kSize; ++n) {
     EXPECT_FALSE(refuse_version(std::span(asked).first(n)));
   }
 }
 
-TEST(MrpRefusal, AnswersARegisterWithARecordThatMustBeKnown) {
+TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
   const auto asked = with_record({0x02, 2, 0, 0, 0, 0, 0, 0});
   const auto answer = refuse_version(asked);
   ASSERT_TRUE(answer);

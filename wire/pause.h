@@ -1,5 +1,5 @@
 // Priority flow control (IEEE 802.1Qbb; the frame is 802.1Q-2018, 36.2, a MAC control frame of IEEE
-// 802.3, 31): "send nothing of these priorities for so long".
+// 802.3, 31): "send nothing of these priorities for this time".
 //
 //   0               1               2               3
 //   |        opcode 0x0101          |     priorities (bit 0-7)      |
@@ -25,26 +25,26 @@ struct PauseFrame {
   static constexpr std::uint16_t kEtherType = 0x8808;
   static constexpr std::uint16_t kOpcode = 0x0101;
   static constexpr Mac kDestination{
-      {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}};  // no bridge passes it on
+      {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}};  // bridges do not forward it
   static constexpr std::size_t kPriorities = 8;
   static constexpr std::size_t kPayload = 46;
   static constexpr std::uint64_t kQuantumBits = 512;
   static constexpr std::uint16_t kLongest = 0xFFFF;
 
-  std::array<std::optional<std::uint16_t>, kPriorities> quanta;  // of those that it names
+  std::array<std::optional<std::uint16_t>, kPriorities> quanta;  // by priority; empty: not named
 
   static bool is_one(const Frame& frame) {
     return frame.icrc_state == Icrc::kNone && frame.header_len >= Ethernet::kSize &&
            load_be16(frame.bytes.data() + 12) == kEtherType;
   }
-  // Empty unless it is a pause frame of full length. What is behind the times is not looked at.
+  // Empty unless it is a pause frame of full length. Bytes behind the times are ignored.
   static std::optional<PauseFrame> parse(const Frame& frame);
-  // The whole frame; its payload lies inline.
+  // The whole frame, with its payload inline.
   void emit(Frame& frame, Mac source) const;
   friend bool operator==(const PauseFrame&, const PauseFrame&) = default;
 };
 
-// How long so many quanta are. Precondition: the rate is limited.
+// Duration of `quanta`. Precondition: the rate is limited.
 Duration pause_time(std::uint16_t quanta, BitRate rate);
 
 }  // namespace cepheus::wire

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Mac kSource{{0x02, 0, 10, 0, 0, 1}};
 
-// Written by hand after the standard: priorities 3 and 5, the first for 0xFFFF quanta, the second on.
+// Written by hand after the standard: priority 3 pauses for 0xFFFF quanta, priority 5 resumes.
 std::vector<std::uint8_t> by_the_book() {
   std::vector<std::uint8_t> bytes{0x01, 0x80, 0xC2, 0x00, 0x00, 0x01, 0x02, 0,    10, 0,
                                   0,    1,    0x88, 0x08, 0x01, 0x01, 0x00, 0x28, 0,  0,
@@ -26,7 +26,7 @@ PauseFrame example() {
   return pause;
 }
 
-TEST(PauseFrame, IsEmittedAsTheStandardWritesItOverWhateverWasThere) {
+TEST(PauseFrame, IsEmittedAsInTheStandardOverAnyBytes) {
   Frame frame;
   frame.bytes.fill(0xA5);
   example().emit(frame, kSource);
@@ -43,7 +43,7 @@ TEST(PauseFrame, IsReadFromAnyFrameThatHoldsIt) {
   EXPECT_EQ(PauseFrame::parse(*frame), example());
 }
 
-TEST(PauseFrame, RefusesWhatIsTooShortOrSomethingElse) {
+TEST(PauseFrame, RefusesShortAndOtherFrames) {
   for (std::size_t size = Ethernet::kSize; size < 60; ++size) {
     auto bytes = by_the_book();
     bytes.resize(size);

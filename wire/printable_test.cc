@@ -8,13 +8,13 @@
 namespace cepheus::wire {
 namespace {
 
-TEST(Printable, LeavesOrdinaryTextAsItIs) {
+TEST(Printable, KeepsOrdinaryText) {
   for (const char* text : {"", "MPI_COMM_WORLD", "a b", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"}) {
     EXPECT_EQ(printable(text), text);
   }
 }
 
-TEST(Printable, ShowsWhatWouldCommandTheTerminal) {
+TEST(Printable, EscapesTerminalControls) {
   EXPECT_EQ(printable("a\x1b[2J\r\nb\t\x7f"), "a\\x1b[2J\\x0d\\x0ab\\x09\\x7f");
   EXPECT_EQ(printable("\xC2\x9B"
                       "2J"),
@@ -42,7 +42,7 @@ TEST(Printable, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(printable("\xFF"), r);
 }
 
-TEST(Printable, AnyBytesBecomeTextThatNoTerminalObeys) {
+TEST(Printable, AnyBytesBecomeTextWithoutTerminalControls) {
   std::mt19937 random(20);
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random() % 12, '\0');

@@ -1,9 +1,9 @@
 // PUBLISH: the memory regions of one member that a multicast WRITE may name (docs/protocol.md,
-// "Multicast WRITE"). From a host to the switch that it is at, which keeps them and goes no further
-// with them; answered CONFIRM(PUBLISH) of the same number.
+// "Multicast WRITE"). The host sends it to its own switch, which keeps the regions and does not
+// pass them on. The switch answers CONFIRM(PUBLISH) with the same number.
 //
-// An MRP datagram to the McstID, behind MrpHeader the MEMBER that speaks, then one record for each
-// region:
+// An MRP datagram to the McstID: behind MrpHeader the MEMBER that sends it, then one record for
+// each region:
 //   |0|    2    |     7     |        region         |   number, as a WRITE's rkey names it
 //   |                     IPv4                      |   the member's
 //   |               virtual address                 |
@@ -11,7 +11,7 @@
 //   |                    length                     |   bytes
 //   |                                               |
 //   |                     rkey                      |
-// It names all regions that there are: one that is not named is revoked. MrpHeader::seq numbers a
+// It names all current regions: a region that is not named is revoked. MrpHeader::seq numbers a
 // member's publications, circularly; an older one never replaces a newer one.
 #pragma once
 
@@ -34,7 +34,7 @@ struct MrpRegion {
   std::uint64_t virtual_address = 0;
   std::uint64_t length = 0;  // virtual_address + length does not pass 2^64
 
-  // A whole record, and whose it is. Empty if `data` does not begin with one.
+  // A whole record, and its member. Empty if `data` does not begin with one.
   struct Record;
   static std::optional<Record> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out, Ipv4 host) const;
@@ -47,7 +47,8 @@ struct MrpRegion::Record {
 };
 
 struct Publication {
-  // MrpHeader::flags: WRITEs to this member are announced one by one, and its switch must serve that.
+  // MrpHeader::flags: WRITEs to this member are announced one by one, and its switch must support
+  // that.
   static constexpr std::uint16_t kAnnounced = 1;
   static constexpr std::size_t kMaxRegions =
       (MrpMessage::kMaxSize - MrpHeader::kSize - MrpMember::kSize) / MrpRegion::kSize;
@@ -58,7 +59,7 @@ struct Publication {
   std::size_t count = 0;
 
   std::span<const MrpRegion> list() const { return {regions.data(), count}; }
-  // Empty if it is something else, or malformed: a region twice, of another host, or past the end
+  // Empty for other messages and malformed ones: a region twice, of another host, or past the end
   // of the address space.
   static std::optional<Publication> parse(std::span<const std::uint8_t> data);
   std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small

@@ -42,7 +42,7 @@ RC_GTEST_PROP(Publication, SurvivesEmitAndParse, ()) {
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(parsed->header == p.header && parsed->member == p.member);
   RC_ASSERT(std::ranges::equal(parsed->list(), p.list()));
-  // Who takes it for a list of members reads nothing of its regions: they must be known.
+  // A parser of members refuses it, because its records must be known.
   RC_ASSERT(p.count == 0 || !MrpMessage::parse(bytes));
 }
 
@@ -63,7 +63,7 @@ TEST(Publication, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(p), expected);
 }
 
-TEST(Publication, IsRefusedIfItIsAnythingElse) {
+TEST(Publication, RefusesOtherMessages) {
   const auto good = bytes_of(of_regions(2));
   ASSERT_TRUE(Publication::parse(good));
   const auto with = [&](std::size_t at, std::uint8_t value) {
@@ -94,7 +94,7 @@ TEST(Publication, IsRefusedIfARegionPassesTheEndOfTheAddressSpace) {
   EXPECT_TRUE(Publication::parse(bytes_of(p)));
 }
 
-TEST(Publication, FillsADatagramThatHasRoomForASignature) {
+TEST(Publication, FillsADatagramExceptForItsSignature) {
   const auto bytes = bytes_of(of_regions(Publication::kMaxRegions));
   EXPECT_LE(bytes.size() + MrpMessage::kSignatureSize, MrpMessage::kMaxDatagram);
   EXPECT_TRUE(Publication::parse(bytes));

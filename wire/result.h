@@ -11,14 +11,14 @@ enum class ErrorCode {
   kInvalid,      // the request itself is wrong: do not repeat it
   kAgain,        // repeat it after progress
   kUnavailable,  // the fabric or device can't serve: fall back
-  kRefused,      // the other side said no, with a reason: fall back
-  kTimedOut,     // nobody answered in time: fall back, or rebuild later
-  kFailed,       // broken in operation: rebuild from fresh objects
+  kRefused,      // the other side refused, with a reason: fall back
+  kTimedOut,     // no answer in time: fall back, or rebuild later
+  kFailed,       // failed in operation: rebuild from fresh objects
 };
 
 struct Error {
   ErrorCode code;
-  std::string text;  // lower case, names what to do next
+  std::string text;  // lower case, names the remedy
 };
 
 template <typename T>

@@ -8,7 +8,7 @@
 namespace cepheus::wire {
 namespace {
 
-// The next extension header, if there is one. Precondition: its bytes are there.
+// The next extension header, if there is one. Precondition: its bytes are present.
 template <typename Header>
 void take(std::span<const std::uint8_t>& data, bool present, Header& header) {
   if (!present) return;
@@ -70,7 +70,7 @@ bool RoceHeaders::read_transport(const Frame& frame) {
   return true;
 }
 
-// In both, what is returned is the only one: it is made where the caller wants it.
+// Both return their one object, so that it is constructed at the caller's (copy elision).
 std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
   std::optional<RoceHeaders> h(std::in_place);
   if (!h->read(frame) || !h->read_transport(frame)) h.reset();

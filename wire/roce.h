@@ -12,29 +12,29 @@
 
 namespace cepheus::wire {
 
-// Offsets in Frame::bytes: IPv4 carries no options in RoCEv2 frames of ours.
+// Offsets in Frame::bytes: our RoCEv2 frames have no IPv4 options.
 inline constexpr std::size_t kIpOffset = Ethernet::kSize;
 inline constexpr std::size_t kUdpOffset = kIpOffset + Ipv4Header::kSize;
 inline constexpr std::size_t kBthOffset = kUdpOffset + Udp::kSize;
 inline constexpr std::size_t kExtensionOffset = kBthOffset + Bth::kSize;
 
-// What RoCEv2 packets and other datagrams begin with: decoded once, both codecs go on from there.
+// The common start of RoCEv2 packets and other datagrams: decoded once, for both codecs.
 struct UdpHeaders {
   Ethernet ethernet;
   Ipv4Header ip;
   Udp udp;
 
-  // False, and nothing to rely on, unless the frame is UDP over IPv4 and says where its headers end.
-  // Lengths and checksums are left to who goes on.
+  // False, with undefined content, unless the frame is UDP over IPv4 with a known header length.
+  // The caller checks lengths and checksums.
   bool read(const Frame& frame);
 };
 
 // ip.total_length and udp.length are computed by emit.
 struct RoceHeaders : UdpHeaders {
-  RoceHeaders() {}  // provided, so that making one does not zero it first, padding and all
+  RoceHeaders() {}  // provided, so that construction does not zero it
 
   Bth bth;
-  // Valid where opcode_info(bth.opcode) says so; in wire order behind the BTH.
+  // Valid where opcode_info(bth.opcode) has them; in wire order behind the BTH.
   Deth deth;
   Reth reth;
   AtomicEth atomic;
@@ -47,7 +47,7 @@ struct RoceHeaders : UdpHeaders {
   // checked.
   static std::optional<RoceHeaders> parse(const Frame& frame);
   static std::optional<RoceHeaders> parse(const Frame& frame, const UdpHeaders& outer);
-  // Sets frame.header() and header_len for `payload_bytes` of payload (pad included) and marks the
+  // Sets frame.header() and header_len for `payload_bytes` of payload (pad included), and marks the
   // ICRC deferred.
   void emit(Frame& frame, std::size_t payload_bytes) const;
 
@@ -55,13 +55,12 @@ struct RoceHeaders : UdpHeaders {
   bool read_transport(const Frame& frame);
 };
 
-// A UDP datagram that is not RoCE (MRP). Payload = the datagram; the UDP checksum is made by emit
-// and checked by parse (0 is accepted as "none").
+// A UDP datagram that is not RoCE (MRP). Payload = the datagram. emit computes the UDP checksum,
+// and parse checks it (0 is accepted as "none").
 struct UdpDatagram : UdpHeaders {
   static std::optional<UdpDatagram> parse(const Frame& frame);
   static std::optional<UdpDatagram> parse(const Frame& frame, const UdpHeaders& outer);
-  // The frame's payload must be set or settable: `payload` is referred to (external) unless it fits
-  // inline.
+  // Sets the frame's payload: `payload` is referred to (external) unless it fits inline.
   void emit(Frame& frame, std::span<const std::uint8_t> payload,
             BufferRef buffer = kNoBuffer) const;
 };

@@ -186,8 +186,7 @@ TEST(UdpDatagram, SendsAllOnesWhereItsChecksumIsZero) {
   Frame frame;
   UdpDatagram d = mrp_datagram();
   d.emit(frame, Packet{0, 0});
-  // A payload word equal to the checksum of the rest brings the sum to all ones, its complement to
-  // 0.
+  // A payload word equal to the checksum of the rest makes the sum all ones, and its complement 0.
   const std::uint16_t rest = load_be16(frame.bytes.data() + kUdpOffset + 6);
   d.emit(frame, Packet{static_cast<std::uint8_t>(rest >> 8), static_cast<std::uint8_t>(rest)});
   EXPECT_EQ(load_be16(frame.bytes.data() + kUdpOffset + 6), 0xFFFF);

@@ -23,7 +23,7 @@ bool is_of_sender_groups(MrpType type) {
   }
 }
 
-// Takes the record at the beginning of `records`; its size, or 0 if it can't be.
+// Parses the record at the beginning of `records`; its size, or 0 if it is malformed.
 std::size_t take_record(SenderGroupMessage& message, std::span<const std::uint8_t> records) {
   if (records[0] == MrpMember::kRecordType) {
     const auto member = MrpMember::parse(records);

@@ -1,7 +1,7 @@
-// Registration of sender groups, MC-RDMA's multicast (docs/protocol.md, "Sender groups"; MC-RDMA III-A,
-// IV-A..C): one fixed sender, whose queue pair speaks to one of its receivers by a virtual queue pair
-// number. Messages travel as the sender's data does, addressed to a receiver; switches on the way take
-// them.
+// Registration of sender groups, MC-RDMA's multicast (docs/protocol.md, "Sender groups"; MC-RDMA
+// III-A, IV-A..C): one fixed sender, whose queue pair is connected to one of its receivers by a
+// virtual QPN. Messages take the path of the sender's data, addressed to a receiver; switches on
+// the way intercept them.
 //
 // An MRP datagram, MrpHeader::mcst_id being the sender's address, behind it one SENDER record
 //   |0|    4    |     8     |     control port      |   UDP port of the sender's process
@@ -14,10 +14,11 @@
 // then a MEMBER record for each receiver (wire/mrp.h), and a REGION record (wire/publication.h) for
 // each of their memory regions.
 //
-// `share` is how everybody's answer is known to be there without state on the way: an INSTALL begins
-// with kWholeShare, a switch that passes it on splits the share it came with, hosts answer with the
-// share that reached them. The sender has them all when they add up (weight throwing: Mattern,
-// "Global quiescence detection based on credit distribution and recovery", 1989).
+// `share` shows without state on the way that every receiver has answered. An INSTALL begins with
+// kWholeShare. A switch that passes it on splits its share among the copies. Hosts answer with the
+// share that arrived. The sender has all answers when the shares add up to the whole (weight
+// throwing: Mattern, "Global quiescence detection based on credit distribution and recovery",
+// 1989).
 #pragma once
 
 #include <array>
@@ -31,14 +32,14 @@
 
 namespace cepheus::wire {
 
-// Virtual queue pair numbers: no NIC gives such a number to a real one, nor is it the multicast QPN of
-// InfiniBand.
+// Virtual QPNs: no NIC gives such a number to a real queue pair, and none is InfiniBand's multicast
+// QPN.
 inline constexpr std::uint32_t kFirstSenderGroupQpn = 0xC00000;
 inline constexpr std::uint32_t kLastSenderGroupQpn = 0xFFFFFE;
 constexpr bool is_sender_group(Qpn qpn) {
   return qpn.value() >= kFirstSenderGroupQpn && qpn.value() <= kLastSenderGroupQpn;
 }
-// The PSN at which the sender's data begins.
+// The first PSN of the sender's data.
 inline Psn sender_group_start_psn(Ipv4 sender, Qpn virtual_qpn) {
   return group_start_psn(sender, static_cast<std::uint16_t>(virtual_qpn.value()));
 }
@@ -51,17 +52,17 @@ struct SenderGroupMessage {
       MrpRegion::kSize;
   static constexpr std::uint64_t kWholeShare = std::uint64_t{1} << 62;
 
-  // A region and which of `receivers` it belongs to.
+  // A region, and its receiver's index in `receivers`.
   struct Region {
     std::uint8_t receiver = 0;
     MrpRegion region;
     friend bool operator==(const Region&, const Region&) = default;
   };
 
-  // mcst_id: the sender's address. seq: of INSTALL and REMOVE, and of answers to them, which attempt.
-  // flags: INSTALL: kFresh. INSTALLED: the MrpType it answers. REJECT: the MrpReject. REPORT: none.
+  // mcst_id: the sender's address. seq: the attempt, in INSTALL, REMOVE and their answers. flags:
+  // INSTALL: kFresh. INSTALLED: the MrpType it answers. REJECT: the MrpReject. REPORT: none.
   MrpHeader header;
-  // INSTALL: nothing has been sent yet, each receiver waits for `start`.
+  // INSTALL: the sender has sent no data yet, so each receiver waits for `start`.
   static constexpr std::uint16_t kFresh = 1;
 
   std::uint16_t control_port = 0;
@@ -82,7 +83,8 @@ struct SenderGroupMessage {
   bool add(const MrpMember& receiver);                             // false if full
   bool add_region(std::size_t receiver, const MrpRegion& region);  // false if full
 
-  // Empty if it is something else, or malformed: no virtual QPN, a receiver twice, a region of nobody.
+  // Empty for other messages and malformed ones: no virtual QPN, a receiver twice, a region without
+  // a receiver.
   static std::optional<SenderGroupMessage> parse(std::span<const std::uint8_t> data);
   std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small
 };

@@ -50,7 +50,7 @@ RC_GTEST_PROP(SenderGroupMessage, SurvivesEmitAndParse, ()) {
   RC_ASSERT(parsed->share == m.share);
   RC_ASSERT(std::ranges::equal(parsed->list(), m.list()));
   RC_ASSERT(std::ranges::equal(parsed->region_list(), m.region_list()));
-  // Who takes it for a list of members reads none: the sender must be known.
+  // A parser of members refuses it, because the SENDER record must be known.
   RC_ASSERT(!MrpMessage::parse(bytes));
 }
 
@@ -81,7 +81,7 @@ TEST(SenderGroupMessage, TheLargestFitsIntoADatagram) {
   EXPECT_TRUE(SenderGroupMessage::parse(bytes));
 }
 
-TEST(SenderGroupMessage, IsRefusedIfItIsAnythingElse) {
+TEST(SenderGroupMessage, RefusesOtherMessages) {
   const auto good = bytes_of(install(2, 2));
   ASSERT_TRUE(SenderGroupMessage::parse(good));
   const auto with = [&](std::size_t at, std::uint8_t value) {
@@ -101,7 +101,7 @@ TEST(SenderGroupMessage, IsRefusedIfItIsAnythingElse) {
   }
   EXPECT_FALSE(SenderGroupMessage::parse(with(kMembers + 7, 3)));  // a receiver twice
   EXPECT_FALSE(SenderGroupMessage::parse(with(kMembers, 5)));      // an unknown record
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kRegions + 7, 9)));  // a region of nobody
+  EXPECT_FALSE(SenderGroupMessage::parse(with(kRegions + 7, 9)));  // a region without a receiver
   auto past_the_end = with(kRegions + 8, 0xFF);                    // address and length
   past_the_end[kRegions + 16] = 0xFF;
   EXPECT_FALSE(SenderGroupMessage::parse(past_the_end));

@@ -1,21 +1,20 @@
-// Shares of something that many users have in common: dynamic thresholds (Choudhury and Hahne
-// 1998).
+// Shares of a resource with many users: dynamic thresholds (Choudhury and Hahne 1998).
 //
-// A user may hold a fixed number of times as much as is free. With 2 times, one user alone gets two
-// thirds of it, two users get two fifths each. A third is left for others, whatever one user does.
+// A user may hold a fixed multiple of the free part. With a multiple of 2, one user alone gets two
+// thirds, and two users get two fifths each. One user alone always leaves a third for others.
 #pragma once
 
 #include <cstdint>
 
 namespace cepheus::wire {
 
-// What one user may hold while `free` is left.
+// Limit of one user while `free` is left.
 template <typename Times>
 constexpr std::uint64_t dynamic_threshold(Times times, std::uint64_t free) {
   return static_cast<std::uint64_t>(times * static_cast<Times>(free));
 }
 
-// What one user holds: frames, slots, bytes.
+// Holdings of one user: frames, slots, bytes.
 template <typename Amount, std::uint64_t kTimes = 2>
 class Share {
  public:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kAll = 300;
 
-// What a user gets of kAll beside what others hold.
+// The share that a user gets of kAll while others hold `others`.
 template <typename S>
 std::uint64_t fill(S& share, std::uint64_t others = 0) {
   while (share.has_room(kAll - others - share.held())) share.add();
@@ -20,12 +20,12 @@ TEST(Share, OfOneUserLeavesAThirdToOthers) {
   EXPECT_EQ(fill(late, 200), 67u);
 }
 
-TEST(Share, OfOnceAsMuchAsIsFreeLeavesHalf) {
+TEST(Share, OfMultipleOneLeavesHalf) {
   Share<std::uint32_t, 1> share;
   EXPECT_EQ(fill(share), 150u);
 }
 
-TEST(Share, HasRoomAgainWhenSomethingIsGivenBack) {
+TEST(Share, GrowsAgainAfterARelease) {
   Share<std::uint64_t> bytes;
   bytes.add(1'500);
   EXPECT_FALSE(bytes.has_room(750));

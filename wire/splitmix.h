@@ -1,5 +1,5 @@
-// SplitMix64 (Steele, Lea, Flood 2014), the same numbers on every machine: for what should look
-// unrelated, and for chance that a seed determines. Not for secrets.
+// SplitMix64 (Steele, Lea, Flood 2014), with the same numbers on every machine: for numbers that
+// should look unrelated, and for seeded random numbers. Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace cepheus::wire {
 
 inline constexpr std::uint64_t kSplitMixStep = 0x9E3779B97F4A7C15;
 
-// The first output of the generator with this state; every input bit moves every output bit.
+// The first output of the generator with this state; every input bit affects every output bit.
 constexpr std::uint64_t splitmix(std::uint64_t state) {
   std::uint64_t z = state + kSplitMixStep;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -20,7 +20,7 @@ constexpr std::uint64_t splitmix(std::uint64_t seed, std::uint64_t n) {
   return splitmix(seed + n * kSplitMixStep);
 }
 
-// Every seed is a good one, 0 included.
+// Every seed is good, 0 included.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) : state_(seed) {}

@@ -1,9 +1,8 @@
-// How long hosts wait for each other and for switches, and how those times depend on each other
+// How long hosts wait for each other and for switches, and the relations between these times
 // (docs/protocol.md, "Registration", "Members that die or stall", "Timers of the hosts").
 //
-// A topology may change what a switch waits for: those are the defaults here (kSwitch...). What else
-// it may say is what net/time_settings.h takes: hosts rely on the relations below, not on the
-// defaults.
+// A topology may set a switch's times; the defaults are here (kSwitch...). net/time_settings.h
+// accepts only times that keep the relations below: hosts rely on these, not on the defaults.
 #pragma once
 
 #include <chrono>
@@ -14,108 +13,112 @@ namespace cepheus::wire::times {
 
 using namespace std::chrono_literals;
 
-// --- Setting a group up.
-inline constexpr Duration kRegister = 1s;  // from REGISTER to the last CONFIRM, if nobody says
+// --- Set-up of a group.
+inline constexpr Duration kRegister = 1s;  // default limit from REGISTER to the last CONFIRM
 inline constexpr Duration kFirstRetry = 20ms;
 inline constexpr Duration kLongestRetry = 200ms;
-// Between two words of a leader to all switches of a group that is not active yet: repeats of
+// Between two messages of a leader to all switches of a group that is not active yet: repeats of
 // REGISTER go only towards members that have not confirmed.
 inline constexpr Duration kRefreshPending = 1s;
-// ... of which two may be lost before a switch takes the leader for gone.
+// ... of which two may be lost before a switch regards the leader as gone.
 inline constexpr Duration kLeastPending = 3 * (kRefreshPending + kLongestRetry);
 
 // --- Leaders in operation.
 inline constexpr Duration kRefresh = 2min;
-// Between two questions to the switches who holds the group up, while somebody does.
+// Between two QUERYs to the switches for lagging members, while a member complains.
 inline constexpr Duration kAskAgain = 250ms;
-// How often a leader looks after its groups though its program is elsewhere.
+// How often a leader attends to its groups while its program is elsewhere.
 inline constexpr Duration kLook = 250ms;
-// A member that asked within this time still waits.
+// A member that complained within this time still waits.
 inline constexpr Duration kAskerPatience = 1s;
-// Silence after which a member that lags is taken for dead; a port that is down is enough.
+// A lagging member that is silent for this time is dead. A port that is down is enough.
 inline constexpr Duration kEvict = 5s;
-// For the last answers to a source that is gone.
+// For the last answers to a source that has gone.
 inline constexpr Duration kSourceGrace = 500ms;
 // Before a freed group address is used again.
 inline constexpr Duration kAddressRest = 10s;
-// Between two INSTALLs of a sender group in operation: how long a switch that lacks it drops its data.
+// Between two INSTALLs of a sender group in operation. A switch that lacks the group drops its data
+// for at most this time.
 inline constexpr Duration kInstallAgain = 1s;
-// Within this time of one its sender lives, whatever a switch that forgets the group takes it for.
+// A sender is alive if its INSTALL is younger than this, even after a switch has reported the end.
 inline constexpr Duration kSenderLives = kInstallAgain + kLongestRetry;
 
 // --- Members in operation.
-// Sends that have not moved for so long make a member ask who holds them up.
+// A member complains to its leader after its sends have not moved for this time.
 inline constexpr Duration kSenderAsks = 500ms;
-// Sends that have not moved for so long, and nobody who is waited for is known to be alive: the
-// group is given up, if nobody says how long to wait.
+// The member gives the group up if its sends have not moved for this time and no lagging member is
+// known to be alive. The caller may set another time.
 inline constexpr Duration kSenderGivesUp = 8s;
-// A member that waits for data asks its leader whether the group still stands: after so long
-// without any, then less and less often.
+// A member that waits for data asks its leader whether the group still exists: first after this
+// time without data, then less and less often.
 inline constexpr Duration kReceiverAsks = 1s;
 inline constexpr Duration kReceiverAsksLast = 8s;
-// ... and again while nobody answers, until so long has gone by: the group is given up.
+// ... and again while no answer comes, up to this time: then it gives the group up.
 inline constexpr Duration kReceiverAsksAgain = 500ms;
 inline constexpr Duration kReceiverGivesUp = 5s;
-// A member that failed tells its leader so often, unless it is answered.
+// A member that failed reports it to its leader this often, until it gets an answer.
 inline constexpr Duration kLeaveRetry = 100ms;
 
-// --- Of others.
-// The longest that the emulated NIC waits before it repeats a packet: 67 ms, doubled six times.
+// --- Others.
+// The longest time before the emulated NIC repeats a packet: 67 ms, doubled six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
-// Switches, where their topology says nothing else: those who have confirmed wait so long for the
-// others, to be named with them; a group whose leader's port is down goes on for so long, then as
-// long without its leader; a freed address is refused for so long; a table that was never activated
-// is forgotten, and one that nobody uses or refreshes.
+// Switches, unless their topology sets these: members that have confirmed wait this long for the
+// others, to be confirmed with them. A group whose leader's port is down goes on for this long,
+// then as long without its leader. A freed address is refused for this long. A table is deleted
+// that was never activated, or that is neither used nor refreshed.
 inline constexpr Duration kSwitchConfirm = 2ms;
 inline constexpr Duration kSwitchOrphan = 2s;
-// ... the least silence that a switch takes for overdue feedback: a process may be kept from its
-// core for a few milliseconds, and NICs wait for 67 ms and more.
+// ... the shortest silence before feedback is overdue: a process may lose its core for a few
+// milliseconds, and NICs wait for 67 ms and more.
 inline constexpr Duration kSwitchFeedback = 4ms;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchPending = 5s;
 inline constexpr Duration kSwitchAge = 10min;
-// ... and a newcomer that waits for the end of a turn whose source is silent is told an error.
+// ... and a newcomer gets an error after it has waited this long for the end of a silent source's
+// turn.
 inline constexpr Duration kSwitchGate = 10s;
-// Between two HELLOs on a trunk; so many in a row without an answer: it is dark.
+// Between two HELLOs on a trunk. A trunk that misses this many in a row is dark.
 inline constexpr Duration kHello = 25ms;
 inline constexpr unsigned kHellosMissed = 8;
-// Between two congestion notifications of one connection, by NICs. Switches count them over a time
-// that outlasts the burst of a sender that begins at full rate, and the queue that one cut shortens.
+// Between two CNPs of one connection, by NICs. Switches count CNPs over a time that outlasts the
+// burst of a sender at full rate, and the queue after one reduction of its rate.
 inline constexpr Duration kCnpGap = 50us;
 inline constexpr Duration kSwitchCnpWindow = 25ms;
 
-// Between a question and what the leader does: its look, the switches' answer, the next look.
+// From a member's complaint to the leader's reaction: its check, the switches' answer, its next
+// check.
 inline constexpr Duration kLeaderActs = kLook + kAskAgain;
-// From the moment a member falls silent until its leader has had it evicted.
+// From the start of a member's silence until its leader has evicted it.
 inline constexpr Duration kLeaderEvicts = kSenderAsks + kLeaderActs + kEvict + kLongestRetry;
 
-// Whoever is silent between two repeats is not dead.
+// A member that is silent between two repeats is not dead.
 static_assert(kEvict > kSourceRepeats);
-// Nobody gives up what the leader can still save: it first evicts who is silent, and a leader that
-// is gone is first taken out by its switch, then the group is ended.
+// No member gives up a group that can be saved: the leader first evicts silent members. If the
+// leader has gone, its switch first evicts it, and then the group ends.
 static_assert(kSenderGivesUp > kLeaderEvicts);
 static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
-// A member that waits is not forgotten between two of its questions, and is answered before it
-// asks for the last time.
+// A leader remembers a waiting member between two of its COMPLAINs, and answers before the last
+// one.
 static_assert(kSenderAsks + kLook <= kAskerPatience);
 static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
-// A leader that was stopped for a moment is not gone.
+// A leader that stopped for a moment is not gone.
 static_assert(kReceiverGivesUp >= kEvict);
-// A leader asks more often than a switch that lost two of three REFRESHs forgets the group.
+// A leader sends so often that a switch that loses two of three REFRESHs keeps the group.
 static_assert(3 * kRefresh < kSwitchAge);
-// A receiver that heard none of several INSTALLs has lost its sender; so has a switch.
+// A receiver that got none of several INSTALLs has lost its sender; the same holds for a switch.
 static_assert(4 * kInstallAgain < kReceiverGivesUp && kReceiverGivesUp < kSwitchAge);
-// A switch that tells receivers that their sender is gone is believed.
+// Receivers believe a switch that reports their sender as gone.
 static_assert(kSenderLives < kSwitchOrphan);
-// A switch that was restarted knows the sender group again before anybody is taken for silent.
+// A restarted switch knows the sender group again before any receiver counts as silent.
 static_assert(kInstallAgain + kLongestRetry < kEvict);
-// A registration that takes its time is not forgotten between two repeats, lost ones among them.
+// A slow registration is not forgotten between two repeats, even if some are lost.
 static_assert(kSwitchPending > kLeastPending);
-// A host draws no address that a switch still refuses.
+// A host never draws an address that a switch still refuses.
 static_assert(kAddressRest > kSwitchRest);
-// A leader does not repeat for members that switches only keep back, be there three on the way.
+// A leader does not repeat for members that switches only hold back, over three switches on the
+// way.
 static_assert(3 * kSwitchConfirm < kFirstRetry);
-// Retries fit into what they are retried for.
+// Retries fit into the times of their operations.
 static_assert(4 * kLongestRetry < kRegister);
 
 }  // namespace cepheus::wire::times

@@ -6,7 +6,8 @@
 namespace cepheus::wire {
 namespace {
 
-// Reads a decimal number of at most `max` without sign or leading zeros and removes it from `text`.
+// Reads a decimal number of at most `max`, without sign or leading zeros, and removes it from
+// `text`.
 std::optional<std::uint32_t> take_number(std::string_view& text, std::uint32_t max) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,4 +1,4 @@
-// The names of things on the wire, each a type of its own: host byte order everywhere above wire/.
+// The names of things on the wire, each with its own type, in host byte order.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace cepheus::wire {
 
-// Packet sequence number: 24 bits on a circle (IBTA vol. 1, 9.7.2). No operator<: a caller says
-// which question it asks.
+// Packet sequence number: 24 bits on a circle (IBTA vol. 1, 9.7.2). It has no operator<, because
+// callers must name the comparison.
 class Psn {
  public:
   static constexpr std::uint32_t kMask = 0xFFFFFF;
@@ -23,7 +23,8 @@ class Psn {
   explicit constexpr Psn(std::uint32_t value) : value_(value & kMask) {}
   constexpr std::uint32_t value() const { return value_; }
 
-  // Signed steps from `from` to `to`, in [-2^23, 2^23): callers say what keeps both that near.
+  // Signed steps from `from` to `to`, in [-2^23, 2^23). Callers state the bound that keeps both
+  // that near.
   friend constexpr std::int32_t distance(Psn from, Psn to) {
     const std::uint32_t d = (to.value_ - from.value_) & kMask;
     return d < (1u << 23) ? static_cast<std::int32_t>(d) : static_cast<std::int32_t>(d) - (1 << 24);
@@ -72,7 +73,8 @@ class Ipv4 {
   std::uint32_t value_ = 0;
 };
 
-// Multicast group identifier: used on the wire as a (unicast-range) IPv4 destination (paper III-A).
+// Multicast group identifier: an IPv4 destination (from the unicast range) on the wire (paper
+// III-A).
 using McstId = Ipv4;
 
 // A CIDR block, for example the McstID pool 198.18.0.0/15.
@@ -91,7 +93,7 @@ inline constexpr Ipv4Prefix kDefaultMcstPool{Ipv4(198, 18, 0, 0), 15};
 struct Mac {
   std::array<std::uint8_t, 6> octets{};
   std::string to_string() const;
-  // Of one machine: neither a group's nor all zeros.
+  // An address of one machine: neither a group's nor all zeros.
   constexpr bool is_unicast() const { return (octets[0] & 1) == 0 && *this != Mac{}; }
   friend constexpr auto operator<=>(const Mac&, const Mac&) = default;
 };
@@ -120,8 +122,8 @@ struct BitRate {
   }
 };
 
-// Time as engines see it: an argument, never a clock. Live drivers pass CLOCK_MONOTONIC, the
-// simulator its own.
+// Time in engines is an argument, never a clock. Live drivers pass CLOCK_MONOTONIC, the simulator
+// its own time.
 struct EngineClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

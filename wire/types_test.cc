@@ -10,7 +10,7 @@ constexpr std::int32_t kHalf = 1 << 23;
 
 Psn any_psn() { return Psn(*rc::gen::arbitrary<std::uint32_t>()); }
 
-RC_GTEST_PROP(Psn, MeasuresTheStepsThatWereAdded, ()) {
+RC_GTEST_PROP(Psn, MeasuresAddedSteps, ()) {
   const Psn start = any_psn();
   const std::int32_t steps = *rc::gen::inRange(-kHalf, kHalf);
   RC_ASSERT(distance(start, start + steps) == steps);
@@ -86,7 +86,7 @@ TEST(Mac, IsWrittenWithColons) {
   EXPECT_EQ((Mac{{0x02, 0xCE, 0x0A, 0x00, 0x00, 0xFF}}).to_string(), "02:ce:0a:00:00:ff");
 }
 
-TEST(BitRate, TellsHowLongBytesTake) {
+TEST(BitRate, ComputesTheTimeOfBytes) {
   EXPECT_EQ(BitRate{100'000'000'000}.time_for(4096), std::chrono::nanoseconds(327));
   EXPECT_EQ(BitRate{}.time_for(4096), std::chrono::nanoseconds(0));
   EXPECT_EQ(BitRate{8'000'000'000}.time_for(1'000'000'000'000), std::chrono::seconds(1000));

@@ -40,7 +40,7 @@ struct Udp {
   friend bool operator==(const Udp&, const Udp&) = default;
 };
 
-// "None", in an emitted header.
+// Sets the checksum of an emitted header to "none".
 inline void clear_udp_checksum(std::span<std::uint8_t, Udp::kSize> header) {
   store_be16(header.data() + 6, 0);
 }

@@ -11,8 +11,8 @@ struct Character {
   std::size_t bytes = 0;  // 0: the text does not start with a character
 };
 
-// The first character of a non-empty text. Surrogates, codes beyond U+10FFFF and longer forms than
-// the shortest are no characters.
+// The first character of a non-empty text. Surrogates, codes beyond U+10FFFF and overlong forms are
+// not characters.
 Character first_character(std::string_view text);
 
 }  // namespace cepheus::wire

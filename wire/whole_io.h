@@ -1,4 +1,4 @@
-// pread() and pwrite() again until all bytes are done.
+// pread() and pwrite(), repeated until all bytes are done.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ inline int write_whole(int fd, std::span<const std::uint8_t> bytes, std::uint64_
   return 0;
 }
 
-// The number of bytes read. Where that is fewer, errno says why; 0: the file ends there.
+// The number of bytes read. If it is too small, errno has the reason; 0: the end of the file.
 inline std::size_t read_whole(int fd, std::span<std::uint8_t> bytes, std::uint64_t at) {
   std::size_t done = 0;
   while (done < bytes.size()) {

@@ -10,7 +10,7 @@ namespace cepheus::sim {
 CampaignResult run_campaign(const Campaign& campaign,
                             const std::function<void(const Failure&)>& on_failure) {
   CampaignResult result;
-  std::mutex mutex;  // guards `result`, and calls of `on_failure`
+  std::mutex mutex;  // guards `result` and calls of `on_failure`
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
     Outcome sum;

@@ -1,4 +1,4 @@
-// Many seeds, in parallel: which of them failed, and what all have been through.
+// Runs many seeds in parallel: lists those that fail, and sums up the events of all runs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct Campaign {
   std::uint64_t first = 1;
   std::uint64_t seeds = 0;
   PlanOptions options;
-  unsigned jobs = 1;               // threads; a run is one thread's own
-  std::size_t most_failures = 10;  // then it ends early
+  unsigned jobs = 1;               // threads; each run uses one thread
+  std::size_t most_failures = 10;  // the campaign ends early at this number
 };
 
 struct Failure {
@@ -23,12 +23,12 @@ struct Failure {
 };
 
 struct CampaignResult {
-  std::uint64_t seeds = 0;  // that were run
+  std::uint64_t seeds = 0;  // run in all
   Outcome sum;
   std::vector<Failure> failures;  // by seed
 };
 
-// `on_failure` hears of each failure as it is found, one at a time.
+// `on_failure` is called for each failure as it is found, one call at a time.
 CampaignResult run_campaign(const Campaign& campaign,
                             const std::function<void(const Failure&)>& on_failure = {});
 

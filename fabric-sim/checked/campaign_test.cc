@@ -36,7 +36,7 @@ TEST(Campaign, FindsTheSameOnOneThreadAndOnThree) {
   }
 }
 
-TEST(Campaign, EndsWithTheLastFailureItMayFind) {
+TEST(Campaign, EndsAtItsLimitOfFailures) {
   Campaign campaign = without_a_rule(1);
   campaign.most_failures = 1;
   const CampaignResult result = run_campaign(campaign);
@@ -44,7 +44,7 @@ TEST(Campaign, EndsWithTheLastFailureItMayFind) {
   EXPECT_EQ(result.seeds, result.failures[0].seed);
 }
 
-TEST(FirstSeed, IsWhatTheEnvironmentSaysOrOneOfTodays) {
+TEST(FirstSeed, ComesFromTheEnvironmentOrTheDate) {
   const char* const asked_for = std::getenv("CEPHEUS_FIRST_SEED");
   const std::string before = asked_for == nullptr ? "" : asked_for;
   ASSERT_EQ(setenv("CEPHEUS_FIRST_SEED", "1072230", 1), 0);

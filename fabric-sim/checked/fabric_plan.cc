@@ -7,8 +7,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;  // the rest of the seed's plan stays as it is
-// Of a run; what it takes grows with the number of hosts.
+// So that other parts of the seed's plan stay the same.
+constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;
+// Length of a run; its cost grows with the number of hosts.
 constexpr std::uint64_t kEventsPerHost = 30'000;
 
 void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, bool hellos) {
@@ -19,7 +20,7 @@ void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, 
   for (net::SwitchSpec& spec : topology.switches) {
     configure_switch(random, spec, rules);
     spec.config.orphan_age = 10ms;
-    // Longer than leaders wait between two REFRESHs.
+    // Longer than the time between two REFRESHs.
     spec.config.age = spec.config.pending_age = 60ms;
   }
   for (net::HostSpec& host : topology.hosts) host.up = host.down = make_link(random, plan.faults);

@@ -1,4 +1,4 @@
-// Seeds whose groups lie on fabrics with equal-cost paths instead of a tree of switches.
+// Seeds with groups on fabrics with equal-cost paths instead of a tree of switches.
 #pragma once
 
 #include "fabric-sim/checked/scenario_plan.h"
@@ -6,23 +6,23 @@
 
 namespace cepheus::sim {
 
-// Between two HELLOs of a trunk, where switches send any.
+// Between two HELLOs of a trunk, if switches send any.
 inline constexpr wire::Duration kHello = std::chrono::milliseconds(1);
-// Until every switch knows of a cut: silence, and a list that may be lost on its way.
+// Time until every switch knows of a cut: the silence, and one lost list.
 inline constexpr wire::Duration kKnown = 16 * kHello;
 
-// Both give the plan another fabric before it has groups.
+// Both replace the plan's fabric before it has groups.
 
 // A leaf-spine fabric or a fat-tree of at most eight hosts, whose switches send HELLOs.
 void use_small_fabric(Random& random, ScenarioPlan& plan);
 
-// One of four hosts or more: of a hundred seeds some eighty have up to 16, seventeen up to 54, three
-// up to 128, and one in four hundred several hundred. Switches send HELLOs in some, and in all with
-// `hellos`.
+// A fabric of four hosts or more: of a hundred seeds about eighty have up to 16 hosts, seventeen up
+// to 54, three up to 128, and one in four hundred has several hundred. Switches send HELLOs in some
+// seeds, and in all with `hellos`.
 void use_fabric_of_any_size(ScenarioPlan& plan, bool hellos);
 
-// For each group one of the same members that begins when all switches know what befell them at
-// `at`.
+// For each group, adds one of the same members that begins when all switches know of the incident
+// at `at`.
 void add_successors(Random& random, ScenarioPlan& plan, wire::Duration at);
 
 }  // namespace cepheus::sim

@@ -75,7 +75,7 @@ TEST(FabricPlan, LetsGroupsComeUpAgainAfterASwitchsRestart) {
   EXPECT_GT(restarts, 10u);
 }
 
-// A group within the first leaf, of a seed without faults.
+// A group within the first leaf, with a seed without faults.
 ScenarioPlan group_of_one_leaf() {
   ScenarioPlan plan = make_plan(1, on_fabrics());
   const net::SwitchConfig times = plan.topology.switches.front().config;
@@ -104,7 +104,7 @@ TEST(SwitchRestart, EndsNoGroupThatTheSwitchDoesNotHold) {
   plan.faults = {.loss = 1, .begin = 5ms, .end = 5s};
   for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding) << "what else befalls it has no excuse";
+  ASSERT_TRUE(outcome.finding) << "every other failure is a bug";
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 
@@ -115,15 +115,15 @@ TEST(SwitchRestart, MayEndThoseThatItHolds) {
   EXPECT_FALSE(GroupScenario(plan).run().finding);
 }
 
-// It took a trunk for whole that was cut, found it dark, and said so when it was mended: groups that
-// had just begun over it ended.
+// A switch did not know that a trunk was cut, found it dark, and reported it only after the repair:
+// groups that had just begun over it ended.
 TEST(SwitchRestart, SeesWhichTrunksAreCut) {
   ScenarioPlan plan = group_of_one_leaf();
   plan.topology.hello = kHello;
   plan.incidents[0].at_switch = 0;
   plan.cut = {.trunks = {0}, .at = 1ms, .lasts = 20ms};
   plan.groups.front().members = {{0, 3}, {2, 3}};
-  // Beyond the other end, which would choose the trunk.
+  // Beyond the far end, which would choose the trunk.
   plan.groups.front().leader = 1;
   for (std::uint32_t i = 1; i <= 6; ++i) {  // over either spine
     GroupPlan again = plan.groups.front();

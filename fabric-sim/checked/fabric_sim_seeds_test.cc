@@ -1,5 +1,5 @@
-// Thousands of seeds of groups with changing sources on failing fabrics, other ones every day: all
-// invariants hold. CEPHEUS_FIRST_SEED names another day's first.
+// Thousands of seeds of groups with changing sources on failing fabrics, with other seeds every
+// day: all invariants hold. CEPHEUS_FIRST_SEED names the first seed of another day.
 
 #include <gtest/gtest.h>
 
@@ -40,8 +40,8 @@ INSTANTIATE_TEST_SUITE_P(Shards, Seeds, testing::Range<std::uint64_t>(0, 8));
 
 TEST(SeedsWithIncidents, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(1500, "--incidents", {.incidents = true});
-  EXPECT_GT(seen.evicted, 100u);  // two groups in three evict their dead
-  EXPECT_GT(seen.gave_up, 40u);   // their leaders died in silence
+  EXPECT_GT(seen.evicted, 100u);  // two groups in three evict dead members
+  EXPECT_GT(seen.gave_up, 40u);   // their leaders died without a notice
   EXPECT_GT(seen.spoofed, 1000u);
 }
 
@@ -49,13 +49,13 @@ TEST(SeedsOfSevenSwitches, HoldEveryInvariant) {
   expect_no_failure(300, "--switches 7 --incidents", {.switches = 7, .incidents = true});
 }
 
-// Groups over trunks that fail end, and come back by another way.
+// Groups over trunks that fail end, and groups of the same members come up over other trunks.
 TEST(SeedsOfTrunkCuts, HoldEveryInvariant) {
   expect_no_failure(600, "--cuts", {.cuts = true});
   expect_no_failure(300, "--cuts --incidents", {.incidents = true, .cuts = true}, 600);
 }
 
-// Groups of up to several hundred members; what befalls a fabric ends those that it touches.
+// Groups of up to several hundred members; an incident ends only the groups that it touches.
 TEST(SeedsOfFabrics, HoldEveryInvariant) {
   expect_no_failure(600, "--fabrics", {.fabrics = true});
   expect_no_failure(400, "--fabrics --incidents", {.incidents = true, .fabrics = true}, 600);
@@ -69,8 +69,8 @@ TEST(SeedsOfPsnSynchronisation, HoldEveryInvariant) {
   expect_no_failure(300, "--host-sync --incidents", {.incidents = true, .host_sync = true});
 }
 
-// A newcomer that is told to wait for a last source need not time out.
-TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenWhereNewcomersAreToldToWait) {
+// A newcomer that must wait for a last source need not time out.
+TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenIfNewcomersAreMadeToWait) {
   PlanOptions options{.host_sync = true};
   const Outcome with = expect_no_failure(200, "--host-sync", options);
   options.rules.handover_rnr = false;
@@ -78,7 +78,7 @@ TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenWhereNewcomersAreToldToWait) {
   EXPECT_LT(2 * with.time_outs, without.time_outs);
 }
 
-// What is written is exactly what was acknowledged, and nothing beside it.
+// Members' memory has exactly the acknowledged WRITEs, and nothing else.
 TEST(SeedsOfWrites, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(600, "--writes", {.writes = true});
   EXPECT_GT(seen.writes, 1000u);
@@ -87,7 +87,7 @@ TEST(SeedsOfWrites, HoldEveryInvariant) {
   expect_no_failure(150, "--writes --host-sync", {.host_sync = true, .writes = true}, 900);
 }
 
-// Each goes where its own announcement says, however often both are repeated.
+// Each WRITE goes to the place in its own announcement, however often both are repeated.
 TEST(SeedsOfAnnouncedWrites, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(600, "--per-request", {.per_request = true});
   EXPECT_GT(seen.writes, 1000u);
@@ -100,8 +100,8 @@ TEST(SeedsOfAnnouncedWrites, HoldEveryInvariant) {
                     1000);
 }
 
-// Turns that no PSN can measure, by both methods of changing the source, with sources that change
-// afterwards on a fabric that is still failing.
+// Turns longer than the range of PSNs, by both methods of changing the source, with later sources
+// on a fabric that still fails.
 TEST(SeedsOfLongTurns, HoldEveryInvariant) {
   const PlanOptions plain{.long_turns = true};
   EXPECT_GT(expect_no_failure(400, "--long-turns", plain).jumped, std::uint64_t{1} << 32);
@@ -115,11 +115,11 @@ TEST(SeedsOfLongTurns, HoldEveryInvariant) {
   expect_no_failure(100, "--long-turns --host-sync --writes", options, 900);
   options = {.incidents = true, .fabrics = true, .long_turns = true};
   expect_no_failure(100, "--long-turns --fabrics --incidents", options, 1000);
-  // Messages of leaders are under way whenever the simulator looks whether a turn may jump.
+  // Messages of leaders are on the way whenever the simulator checks whether a turn may jump.
   expect_no_failure_from(5000032, 1, "--long-turns --fabrics --incidents", options);
 }
 
-// MC-RDMA's multicast: trunks that fail and switches that are restarted end nothing.
+// MC-RDMA's multicast: failing trunks and restarted switches end no group.
 TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
   PlanOptions options{.sender_groups = true};
   const Outcome seen = expect_no_failure(600, "--sender-groups", options);
@@ -133,7 +133,7 @@ TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
             1000u);
 }
 
-// Whatever waits is marked or paused, and nothing is lost for want of room.
+// Every waiting frame is marked or paused, and no buffer overflows.
 TEST(SeedsOfCongestion, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(1000, "--congestion", {.congestion = true});
   EXPECT_GT(seen.pauses, 300u);
@@ -142,12 +142,12 @@ TEST(SeedsOfCongestion, HoldEveryInvariant) {
   expect_no_failure(200, "--congestion --far", {.far = true, .congestion = true}, 1400);
 }
 
-// Two switches whose answers to each other's data waited for each other's pauses to end.
+// Two switches that answered each other's data waited for the ends of each other's pauses.
 TEST(SeedsOfCongestion, HoldWhereSwitchesAnswerEachOther) {
   expect_no_failure_from(8924, 1, "--congestion --cuts", {.cuts = true, .congestion = true});
 }
 
-// NICs that acknowledge, and ask again, in other ways than the emulated NIC does.
+// NICs that acknowledge and request packets in other ways than the emulated NIC.
 TEST(SeedsOfOtherNics, HoldEveryInvariant) {
   PlanOptions options{.nics = true};
   const Outcome seen = expect_no_failure(400, "--nics", options);
@@ -161,7 +161,7 @@ TEST(SeedsOfOtherNics, HoldEveryInvariant) {
   expect_no_failure(100, "--nics --host-sync", {.host_sync = true, .nics = true}, 900);
 }
 
-// The farther members' answers come long after the repeats that the nearer ones asked for.
+// Answers of distant members come long after the retransmissions for nearer ones.
 TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   const Outcome seen = expect_no_failure(500, "--far", {.far = true});
   EXPECT_GT(seen.naks, 500u);

@@ -1,4 +1,5 @@
-// The first violated invariant of a run: what follows it is consequence. It stops the simulation.
+// The first violated invariant of a run, which stops the simulation: later ones would be
+// consequences.
 #pragma once
 
 #include <optional>
@@ -8,18 +9,19 @@
 
 namespace cepheus::sim {
 
-// What must hold whatever happens, by the names that reports use (docs/protocol.md).
+// The invariants, by the names that reports use (docs/protocol.md).
 enum class Invariant {
-  kDelivery,     // every member gets every byte of every message once, in order, unaltered
-  kCompletion,   // no sender is told "done" before all members have the message
-  kLiveness,     // every operation ends
-  kIsolation,    // no packet of a group reaches a host outside it
-  kResidue,      // no state is left in a switch, no buffer in use, after the end
-  kBalance,      // frames and copies are sent on, taken, held or dropped, each by one name
-  kLossless,     // no frame of a lossless link is dropped for want of room
-  kPatience,     // switches ask a source again seldom, and never for a receiver that answered RNR
+  kDelivery,    // every member gets every byte of every message once, in order, unaltered
+  kCompletion,  // no send completes before all members have the message
+  kLiveness,    // every operation ends
+  kIsolation,   // no packet of a group reaches a host outside it
+  kResidue,     // no state is left in a switch, no buffer in use, after the end
+  kBalance,     // frames and copies are sent on, consumed, held, or dropped with a named reason
+  kLossless,    // no frame of a lossless link is dropped because a buffer is full
+  // Switches repeat requests to a source seldom, and never for a receiver that answered RNR.
+  kPatience,
   kConsistency,  // the tables of a switch agree with each other
-  kProgress,     // no event loop without end
+  kProgress,     // no endless loop of events
 };
 const char* to_string(Invariant invariant);
 

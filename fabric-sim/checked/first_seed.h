@@ -1,6 +1,6 @@
-// Where campaigns and tests begin: at a seed that no day shares with another, or where
-// CEPHEUS_FIRST_SEED says, to see a failure of another day again. Alone in its header, for
-// simulations that need nothing else of the fabric's.
+// First seed of campaigns and tests: a different one each day, or CEPHEUS_FIRST_SEED, to repeat
+// another day's failure. It has its own header for simulations that use nothing else of the
+// fabric's.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,7 @@ namespace {
 using wire::MrpType;
 
 constexpr std::uint64_t kForgeryStream = 0xF0'26'E2'1E5;
-constexpr std::uint16_t kRegion = 7;  // members' only one
+constexpr std::uint16_t kRegion = 7;  // the only region of each member
 
 template <typename T, std::size_t N>
 T drawn_from(Random& random, const std::array<T, N>& values) {
@@ -41,7 +41,7 @@ std::optional<wire::Frame> Forgery::next(const Host& forger, const GroupPlan& ta
                              : to_virtual_queue_pair(forger, target);
 }
 
-// Never an INSTALL for a group of the forger's own: that is no forgery.
+// Never an INSTALL for a group of the forger itself: that is no forgery.
 wire::Frame Forgery::sender_message(const Host& forger, const GroupPlan& target) {
   const wire::Ipv4 sender = address_of(target.members[target.leader]);
   const MemberPlan& somebody = one_of(target);
@@ -97,7 +97,7 @@ wire::Frame Forgery::to_virtual_queue_pair(const Host& forger, const GroupPlan& 
   return frame;
 }
 
-// A member's region lies somewhere else, says somebody.
+// A false PUBLISH moves a member's region.
 wire::Frame Forgery::publication(const Host& forger, const GroupPlan& target) {
   const wire::Ipv4 member = address_of(one_of(target));
   wire::Publication p;

@@ -1,5 +1,6 @@
-// Forged frames about sender groups and published regions, in the names of members or in the forger's
-// own. They have a stream of random numbers of their own: seeds without such groups stay as they are.
+// Forged frames about sender groups and published regions, in the names of members or of the
+// forger. They have their own stream of random numbers, so that seeds without such groups stay the
+// same.
 #pragma once
 
 #include <deque>
@@ -16,7 +17,7 @@ class Forgery {
  public:
   explicit Forgery(const ScenarioPlan& plan);
 
-  // Nothing if the group is neither a sender group nor has regions that members publish.
+  // Nothing if the group is no sender group and has no regions that members publish.
   std::optional<wire::Frame> next(const Host& forger, const GroupPlan& target);
 
  private:
@@ -30,7 +31,7 @@ class Forgery {
   const MemberPlan& one_of(const GroupPlan& group) {
     return group.members[random_.below(group.members.size())];
   }
-  // `payload` stays as long as this object: a host may send it much later.
+  // `payload` lives as long as this object: a host may send it much later.
   wire::Frame datagram(const Host& forger, wire::Ipv4 from, wire::Ipv4 to, std::uint16_t port,
                        std::vector<std::uint8_t> payload);
 

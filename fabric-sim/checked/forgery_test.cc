@@ -13,7 +13,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Three hosts are members of a group, the last one forges.
+// Three hosts are members of a group, the last one is the forger.
 class ForgeryTest : public testing::Test {
  protected:
   ForgeryTest() {
@@ -31,12 +31,12 @@ class ForgeryTest : public testing::Test {
   Network network_{simulator_, net::Topology::star(4), std::vector<rnic::NicConfig>(4)};
 };
 
-TEST_F(ForgeryTest, HasNothingToSayAboutPlainGroups) {
+TEST_F(ForgeryTest, LeavesPlainGroupsAlone) {
   Forgery forgery(plan_);
   EXPECT_FALSE(forgery.next(forger(), group()));
 }
 
-TEST_F(ForgeryTest, SpeaksOfASenderGroupAsItsMembersDo) {
+TEST_F(ForgeryTest, ForgesMessagesOfASenderGroupsMembers) {
   group().has_one_sender = true;
   Forgery forgery(plan_);
   std::map<wire::MrpType, int> types;

@@ -91,14 +91,15 @@ bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
   return first_missing >= message;
 }
 
-// A WRITE without immediate is known by what comes after it, or by its completion.
-bool GroupLedger::take_untold(std::size_t member, std::size_t message) {
-  if (plan_.messages[message].is_told() || !regions_.shows(member, message, posted_)) return false;
+// A WRITE without immediate shows by a later message, or by its completion.
+bool GroupLedger::take_silent(std::size_t member, std::size_t message) {
+  if (plan_.messages[message].has_completion() || !regions_.shows(member, message, posted_))
+    return false;
   note_delivered(member, message);
   return true;
 }
 
-// Is it one, and the member's next? `message` is what the packet's immediate data says it is.
+// Whether it is a message, and the member's next. `message` is the packet's immediate data.
 bool GroupLedger::is_next(std::size_t member, std::uint32_t message) {
   const std::string who = "member " + std::to_string(member);
   if (message >= plan_.messages.size()) {
@@ -112,7 +113,7 @@ bool GroupLedger::is_next(std::size_t member, std::uint32_t message) {
     return false;
   }
   std::size_t& next = next_[member];
-  while (has(next, member) || (next < message && (skipped_[next] || take_untold(member, next))))
+  while (has(next, member) || (next < message && (skipped_[next] || take_silent(member, next))))
     ++next;  // ends at `message` at the latest
   if (plan_.in_turns && message != next) {
     findings_.report(Invariant::kDelivery,
@@ -184,7 +185,7 @@ void GroupLedger::on_completed(std::size_t message) {
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
     const bool is_excused = dead_[member] && !plan_.loss_ends;
     const bool has_it = has(message, member) || has_arrived(message, member);
-    if (has_it || is_excused || take_untold(member, message)) continue;
+    if (has_it || is_excused || take_silent(member, message)) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;
@@ -227,14 +228,14 @@ void GroupLedger::on_failed(std::size_t member, const std::string& what) {
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
 }
 
-// The deaths of others leave its leader, and the way there.
+// Deaths of other members leave the leader, and the way to it.
 void GroupLedger::on_gave_up(std::size_t member, const std::string& what) const {
   if (is_over_ || was_struck_ || dead_[member]) return;
   findings_.report(Invariant::kLiveness,
                    "member " + std::to_string(member) + " gave its group up: " + what);
 }
 
-// A member may send before all others are active, and what fails there ends the registration.
+// A member may send before all others are active. Failures there end the registration.
 void GroupLedger::on_not_registered(const std::string& what) {
   if (is_over_ || may_fail_ || has_failed_) return;
   findings_.report(Invariant::kLiveness, "registration: " + what);

@@ -22,7 +22,7 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   GroupProgram::Config config;
   config.qpn = create_qp(host, sends, transport.receive_slots + 1);
   config.control_port = plan.control_port();
-  config.token = 0x5EC2E7;  // forgers do not know it
+  config.token = 0x5EC2E7;  // unknown to forgers
   config.is_sender_group = plan.has_one_sender;
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
   config.receiver_patience = transport.silence();
@@ -97,7 +97,8 @@ void GroupMember::close() {
 }
 
 void GroupMember::on_change(Instant) {
-  // Where the region lies at first is not where it stays: what is late must not bring that back.
+  // The region moves after its first publication: late packets must not bring the first address
+  // back.
   if (publish_due() && !ledger_.plan().is_announced && !std::exchange(has_moved_, true)) {
     publisher_.add(now(), memory_.region());
     publish_due();
@@ -151,15 +152,14 @@ void GroupMember::synchronise() {
   if (was_halted && !engine().is_halted()) post_turns();
 }
 
-// Not at once: a program may be elsewhere.
+// Not at once: the program may be busy.
 void GroupMember::synchronise_soon() {
   if (engine().is_halted() || !engine().is_sync_due()) return;
   simulator().schedule(now() + random_.between(Duration{0}, transport_.late_sync), *this,
                        kSynchronise);
 }
 
-// A halted queue pair has done with everything once all that is posted has come back, the marker
-// last.
+// A halted queue pair is idle when all posted requests have completed, the marker last.
 mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
   QpAttr attr;
@@ -193,8 +193,8 @@ bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
   return true;
 }
 
-std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
-  // Some room is left for the messages around it.
+std::uint64_t GroupMember::possible_jump(std::uint64_t wanted) {
+  // Leaves some PSNs for the messages around the jump.
   constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
   const std::uint64_t packets = engine().moves_psns() ? std::min(wanted, kAtOnce) : wanted;
   if (engine().check_psns(packets)) return packets;
@@ -237,7 +237,8 @@ void GroupMember::give_receive(std::size_t slot) {
   require(host().post_recv(qpn(), wr));
 }
 
-// Posts what may be sent now. A turn begins after a pause, its other messages follow at once.
+// Posts the sends that are allowed now. A turn begins after a pause, its other messages follow at
+// once.
 void GroupMember::post_turns() {
   const GroupPlan& plan = ledger_.plan();
   for (; takes_part() && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
@@ -257,7 +258,7 @@ void GroupMember::post_turns() {
 }
 
 rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
-  wr.op = message.is_told() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
+  wr.op = message.has_completion() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
   const bool is_announced = ledger_.plan().is_announced;
   wr.remote_address = is_announced ? 0 : message.offset;
   wr.rkey = is_announced ? wire::Announcement::kNoKey : MemberMemory::kRegion;
@@ -301,7 +302,7 @@ void GroupMember::post_send(std::size_t message) {
   engine().on_send_posted(packets_of(plan));
 }
 
-// `message` is what a packet says: it may be wrong.
+// `message` comes from a packet: it may be wrong.
 void GroupMember::record(recording::Event event, std::size_t message) {
   Recorder* const recorder = simulator().trace().recorder();
   const GroupPlan& plan = ledger_.plan();
@@ -327,7 +328,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     synchronise();
   } else if (what == kPublish) {
     publish_due();
-  } else if (what == kTold) {
+  } else if (what == kPeerWrote) {
     post_turns();
   } else if (what == kStartTurn) {
     pausing_ = false;
@@ -372,7 +373,7 @@ void GroupMember::on_sent(Instant now, std::size_t message) {
   ledger_.on_completed(message);
   const std::vector<MessagePlan>& all = ledger_.plan().messages;
   const bool ends_turn = message + 1 < all.size() && all[message + 1].source != index_;
-  if (ends_turn && !all[message].is_told()) tell_();
+  if (ends_turn && !all[message].has_completion()) announce_();
   synchronise_soon();
 }
 

@@ -1,5 +1,5 @@
-// One member of a group: its queue pair, its buffers, and a program that sends and receives as the
-// plan says.
+// One member of a group: its queue pair, its buffers, and a program that sends and receives
+// according to the plan.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,35 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
               const TransportPlan& transport, std::uint64_t seed);
 
-  // Leads the group of these members: all of it, itself among them.
+  // Makes it the leader of the group of these members, which include it.
   void lead(std::span<const wire::MrpMember> members);
   // Ends the group that it leads.
   void unregister();
   // It has ended the group, or died.
   bool is_gone() const { return is_dead_ || has_left(); }
-  // How its program tells all others of a WRITE without immediate that has completed.
-  void set_tell(std::function<void()> tell) { tell_ = std::move(tell); }
-  void on_told() { simulator().schedule(now(), *this, kTold); }
-  // Somebody died whose messages this member may have waited for.
+  // Called after a WRITE without immediate has completed: its program informs all others.
+  void set_announce(std::function<void()> announce) { announce_ = std::move(announce); }
+  void on_peer_write() { simulator().schedule(now(), *this, kPeerWrote); }
+  // A member has died for whose messages this one may have waited.
   void on_death_of_another() { post_turns(); }
-  // Of `wanted` packets that are to be jumped over in its turn, those that it may send at once. 0: its
-  // PSNs have to be moved on before.
-  std::uint64_t room_to_jump(std::uint64_t wanted);
-  // As if `source` had sent that many packets and this member had received them. False, and nothing
-  // changes: something is under way.
+  // The number of packets that it may jump over at once in its turn, at most `wanted`. 0: it has to
+  // move its PSNs on first.
+  std::uint64_t possible_jump(std::uint64_t wanted);
+  // As if `source` had sent that many packets and this member had received them. False, with no
+  // change, if a packet is under way.
   bool jump(std::size_t source, std::uint64_t packets);
-  // All have jumped as far as they should.
+  // All members have jumped over all the packets.
   void on_jump() { post_turns(); }
-  // Its host is gone, and all that was in it.
+  // Its host is gone, with all its state.
   void die();
   // Destroys the queue pair.
   void close();
-  // Its part in the group has begun, and has not ended.
+  // Whether its part in the group has begun and has not ended.
   bool takes_part() const { return is_open() && engine().state() == MCAST_GROUP_ACTIVE; }
   bool has_ended() const { return !is_open() || engine().state() == MCAST_GROUP_FAILED; }
-  // It has ended, since no answer came to the question whether the group stands.
+  // Whether it has ended because its question about the group got no answer.
   bool gave_up() const { return engine().cause() == MCAST_CAUSE_WATCHDOG; }
-  // A send has neither completed nor failed, as its queue pair says.
+  // Whether a send is open, neither completed nor failed, according to its queue pair.
   bool is_waiting() const { return is_open() && waits_for_ > 0; }
 
   void on_event(Instant now, std::uint64_t what) override;
@@ -56,13 +56,13 @@ class GroupMember final : public GroupProgram, public CompletionClient {
  private:
   enum What : std::uint64_t {
     kStartTurn,
-    kLook,  // do sends end, and does the group stand?
+    kLook,  // whether sends complete, and whether the group still exists
     kSynchronise,
     kPublish,
-    kTold,
+    kPeerWrote,
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
-  // Work request numbers: receives are slots, sends lie above.
+  // Work request numbers: receives are slots, sends have larger numbers.
   static constexpr std::uint64_t kFirstSend = 1u << 20;
   static constexpr std::uint64_t kMarker = kFirstSend - 1;  // the last receive of a stopped pair
 
@@ -96,12 +96,12 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   Random random_;
   MemberMemory memory_;
   mrp::Publisher publisher_;
-  bool has_moved_ = false;  // its region, to where it stays
-  std::function<void()> tell_;
-  std::vector<bool> is_under_way_;  // by message: it is posted, and no completion has come
+  bool has_moved_ = false;  // its region, to the final address
+  std::function<void()> announce_;
+  std::vector<bool> is_under_way_;  // by message: posted, without a completion yet
   std::size_t waits_for_ = 0;       // messages under way
-  std::size_t next_message_ = 0;    // of the group: the next that may be ours to post
-  std::size_t paused_before_ = 0;   // message + 1 before which we have paused already
+  std::size_t next_message_ = 0;    // of the group: the next one that may be this member's to post
+  std::size_t paused_before_ = 0;   // message + 1 before which it has paused already
   mcast_group_state_t seen_ = MCAST_GROUP_WAITING;  // the engine's state
   bool pausing_ = false;
   bool is_dead_ = false;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStep = 500us;  // between two looks at whether all is done
+constexpr Duration kStep = 500us;  // between two checks for the end
 
 }  // namespace
 
@@ -45,8 +45,8 @@ void GroupScenario::add_group(const GroupPlan& plan) {
     group.members.push_back(std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
                                                           plan_.transport, random.next()));
     group.names.push_back(group.members.back()->member());
-    group.members.back()->set_tell([&group] {
-      for (const auto& member : group.members) member->on_told();
+    group.members.back()->set_announce([&group] {
+      for (const auto& member : group.members) member->on_peer_write();
     });
   }
   incidents_.add(group.as_victim());
@@ -69,7 +69,7 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
   }
 }
 
-// False if the run is over: a finding, or the event budget.
+// False if the run is over: a finding, or the event budget is used up.
 bool GroupScenario::run_until(Instant end) {
   const Simulator::End reason = simulator_.run(end);
   if (reason == Simulator::End::kBudget) {
@@ -83,7 +83,7 @@ bool GroupScenario::Group::is_waiting() const {
   return std::ranges::any_of(members, [](const auto& member) { return member->is_waiting(); });
 }
 
-// An operation of the group that is open, or a wait in vain; empty: there is none.
+// An open operation of the group, or a wait without end; empty: there is none.
 std::string GroupScenario::still_open(Group& group) const {
   if (!group.ledger.plan().in_turns) return {};
   const std::string id = group.ledger.plan().id.to_string();
@@ -101,10 +101,11 @@ bool GroupScenario::all_done() const {
   });
 }
 
-// A disaster lets operations fail, but none may stay open. It takes longer than a calm end: a leader
-// gives up one member after the other, and retries of those who still send begin after that.
+// After a disaster operations may fail, but none may stay open. This takes longer than an end
+// without faults: a leader gives up one member after the other, and only then the remaining
+// senders' retries begin.
 void GroupScenario::end_operations() {
-  const Instant end = simulator_.now() + plan_.settle;
+  const Instant end = simulator_.now() + plan_.recovery;
   for (const auto& group : groups_) {
     std::string open = still_open(*group);
     for (; !open.empty() && simulator_.now() < end; open = still_open(*group)) {
@@ -114,10 +115,10 @@ void GroupScenario::end_operations() {
   }
 }
 
-// Everybody is where `packets` more of the source's would have brought him, or nobody is.
+// Moves every member on by `packets` of the source, or none of them.
 bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets) {
   const wire::McstId id = group.ledger.plan().id;
-  for (const std::uint64_t step : {std::uint64_t{0}, packets}) {  // first whether all can
+  for (const std::uint64_t step : {std::uint64_t{0}, packets}) {  // first checks that all can
     for (std::size_t i = 0; i < group.members.size(); ++i) {
       if (!group.ledger.is_dead(i) && !group.members[i]->jump(source, step)) return false;
     }
@@ -129,16 +130,16 @@ bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets
   return true;
 }
 
-// Where a turn is to go on for more packets than anybody would simulate, and none is under way.
+// A turn should go on for more packets than can be simulated, and none is under way.
 void GroupScenario::jump() {
   for (const auto& group : groups_) {
     GroupLedger& ledger = group->ledger;
     while (const auto message = ledger.due_jump()) {
       const std::size_t source = ledger.plan().messages[*message].source;
       std::uint64_t packets = ledger.jump_left();
-      // What a disaster may have ended has no turn that could go on.
+      // A disaster may have ended the turn that should jump.
       if (!ledger.may_fail() && !ledger.is_dead(source)) {
-        packets = group->members[source]->room_to_jump(packets);
+        packets = group->members[source]->possible_jump(packets);
         if (packets == 0 || network_.carries_roce() || !jump(*group, source, packets)) break;
         simulator_.trace().note(simulator_.now(), "fabric", "jumps over packets", packets);
         jumped_ += packets;
@@ -149,20 +150,20 @@ void GroupScenario::jump() {
   }
 }
 
-// Until all operations have ended, and the faults: an end that comes early is no reason to stop
-// failing.
+// Until all operations and all faults have ended: faults go on even if the operations end early.
 void GroupScenario::run_operations() {
   Instant last_begins{};
   for (const GroupPlan& group : plan_.groups) {
     last_begins = std::max(last_begins, Instant{group.starts});
   }
-  const Instant calm = std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
-  const Instant give_up = calm + plan_.settle;
+  const Instant faults_end =
+      std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
+  const Instant give_up = faults_end + plan_.recovery;
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
-  const Instant end = must_end ? give_up : calm + 20ms;
+  const Instant end = must_end ? give_up : faults_end + 20ms;
   while (simulator_.now() < end) {
-    const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
+    const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : faults_end;
     if (simulator_.now() >= earliest && all_done()) return;
     if (!run_until(std::min(simulator_.now() + kStep, end))) return;
     jump();
@@ -171,14 +172,14 @@ void GroupScenario::run_operations() {
   if (!findings_.first()) end_operations();
 }
 
-// From now on nothing is lost on the way from a leader to the switches that hold its group, and there
-// is a leader of each group. A switch that was restarted may not know behind which ports others do.
-// Sender groups have no tombstones: a copy of an INSTALL that is late leaves a record until it ages.
-bool GroupScenario::all_is_calm() const {
-  const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
+// From now on every UNREGISTER arrives at the switches that hold the group, and each group has a
+// leader. A restarted switch may not know behind which ports others are. Sender groups have no
+// tombstones: a late copy of an INSTALL leaves a record until it ages.
+bool GroupScenario::faults_are_over() const {
+  const Duration faults_end = std::max(plan_.faults.end, end_of_stalls(plan_));
   const bool is_whole = plan_.cut.trunks.empty() && last_restart(plan_).count() == 0;
   const bool may_be_late = plan_.late_packets_meet_tombstone && has_sender_groups();
-  return is_whole && !may_be_late && simulator_.now() >= Instant{calm} &&
+  return is_whole && !may_be_late && simulator_.now() >= Instant{faults_end} &&
          std::ranges::all_of(groups_, [](const auto& group) {
            return group->leader().is_active() && !group->leader().is_gone();
          });
@@ -187,9 +188,9 @@ bool GroupScenario::all_is_calm() const {
 void GroupScenario::dissolve() {
   const Duration strays = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
   if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + strays)) return;
-  const bool ends_in_calm = all_is_calm();
+  const bool ends_without_faults = faults_are_over();
   for (const auto& group : groups_) group->leader().unregister();
-  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.settle;
+  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.recovery;
   const auto all_gone = [this] {
     return std::all_of(groups_.begin(), groups_.end(),
                        [](const auto& group) { return group->leader().is_gone(); });
@@ -202,12 +203,12 @@ void GroupScenario::dissolve() {
   }
   Duration rest{0};
   for (const net::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
-  const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
-  run_until(std::max(simulator_.now(), Instant{calm}) + rest + 10ms);
-  if (ends_in_calm && !findings_.first()) check_tables_are_empty(network_, findings_);
-  // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
-  // age, and leave tombstones that go with age. When a trunk comes back switches tell others of sender
-  // groups that they still hold, which are as young as that then.
+  const Duration faults_end = std::max(plan_.faults.end, end_of_stalls(plan_));
+  run_until(std::max(simulator_.now(), Instant{faults_end}) + rest + 10ms);
+  if (ends_without_faults && !findings_.first()) check_tables_are_empty(network_, findings_);
+  // Every UNREGISTER may have been lost, or no leader was left to send it. Then tables age, and
+  // leave tombstones that age as well. When a trunk comes back, switches report sender groups that
+  // they still hold, and these reports restart the ages.
   Duration age{0};
   for (const net::SwitchSpec& s : plan_.topology.switches) {
     age = std::max({age, s.config.age, s.config.pending_age});
@@ -215,7 +216,8 @@ void GroupScenario::dissolve() {
   for (int i = 0; i < 2 && !findings_.first() && something_is_left(); ++i) {
     run_until(simulator_.now() + age + rest + 10ms);
   }
-  // Switches greet each other for ever, if at all, all at the same moments: between two of them.
+  // Switches may exchange HELLOs for ever, all at the same moments: this is a moment between two of
+  // them.
   const bool they_greet = plan_.topology.hello.count() > 0;
   if (findings_.first() || (!they_greet && network_.frames_in_flight() == 0)) return;
   const wire::Duration hello = they_greet ? plan_.topology.hello : 1ms;
@@ -245,7 +247,7 @@ Outcome GroupScenario::run() {
   if (!findings_.first()) {
     check_balance(network_, findings_);
     check_lossless(network_, plan_, findings_);
-    check_patience(network_, findings_);
+    check_requests(network_, findings_);
     check_nothing_is_left(network_, findings_);
   }
   if (recorder_) recorder_->finish(simulator_.now());

@@ -1,5 +1,5 @@
-// One run: a network, its groups, a phase of faults, calm, and the end, with every invariant
-// watched.
+// One run: a network, its groups, a phase of faults, a phase without, and the end. All invariants
+// are checked throughout.
 #pragma once
 
 #include <iosfwd>
@@ -24,7 +24,7 @@ struct Outcome {
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   wire::Duration virtual_time{0};
-  // What the run has been through, to tell a rich scenario from a dull one.
+  // Numbers of events in the run, which distinguish a rich scenario from a dull one.
   std::uint64_t turns = 0;
   std::uint64_t gated = 0;  // first packets of a newcomer held or answered RNR
   std::uint64_t time_outs = 0;
@@ -32,20 +32,20 @@ struct Outcome {
   std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
   std::uint64_t evicted = 0;
   std::uint64_t spoofed = 0;         // packets dropped for their source address
-  std::uint64_t writes = 0;          // multicast, that completed
-  std::uint64_t writes_refused = 0;  // packets of those that go beyond a region
-  std::uint64_t marked = 0;          // copies, by queues
-  std::uint64_t pauses = 0;          // that switches sent, without their repeats
-  std::uint64_t jumped = 0;          // packets that nobody simulated
-  std::uint64_t gave_up = 0;         // members whose questions nobody answered
+  std::uint64_t writes = 0;          // multicast WRITEs that completed
+  std::uint64_t writes_refused = 0;  // packets of WRITEs beyond a region
+  std::uint64_t marked = 0;          // copies that queues marked
+  std::uint64_t pauses = 0;          // sent by switches, without repeats
+  std::uint64_t jumped = 0;          // packets that were skipped instead of simulated
+  std::uint64_t gave_up = 0;         // members that got no answer to their questions
 
-  // Adds up what several runs have been through.
+  // Adds up the numbers of several runs.
   Outcome& operator+=(const Outcome& other);
 };
 
 class GroupScenario final : private Actor {
  public:
-  // `trace` gets the run as text, `recording` as a timeline, if they are given.
+  // `trace` gets the run as text and `recording` a timeline, if not null.
   explicit GroupScenario(const ScenarioPlan& plan, std::ostream* trace = nullptr,
                          std::ostream* recording = nullptr);
   Outcome run();
@@ -61,7 +61,7 @@ class GroupScenario final : private Actor {
     std::vector<wire::MrpMember> names;
 
     GroupMember& leader() const { return *members[ledger.plan().leader]; }
-    // A member has a send that has neither completed nor failed.
+    // Whether a member has an open send, neither completed nor failed.
     bool is_waiting() const;
     Victim as_victim() { return {ledger, members, leader()}; }
   };
@@ -73,7 +73,7 @@ class GroupScenario final : private Actor {
   std::string still_open(Group& group) const;
   void end_operations();
   bool has_sender_groups() const { return plan_.groups.front().has_one_sender; }
-  bool all_is_calm() const;
+  bool faults_are_over() const;
   bool something_is_left() const;
   void run_operations();
   void jump();

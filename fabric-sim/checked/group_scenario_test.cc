@@ -29,7 +29,7 @@ TEST(GroupScenario, PrintingTheTraceDoesNotChangeIt) {
   EXPECT_NE(text.str().find("ack psn"), std::string::npos);
 }
 
-TEST(GroupScenario, SeedsCoverWhatTheRulesAreAbout) {
+TEST(GroupScenario, SeedsCoverTheRules) {
   Outcome sum;
   std::set<std::size_t> switches;
   std::size_t outsiders = 0;
@@ -56,7 +56,7 @@ TEST(GroupScenario, SeedsCoverWhatTheRulesAreAbout) {
   EXPECT_GT(sum.rnr_naks, 300u);
 }
 
-// One switch, four hosts, an epoch whose start PSN is so high that the messages cross 2^24.
+// One switch, four hosts, and an epoch with a first PSN so high that the messages cross 2^24.
 ScenarioPlan plan_across_the_wrap() {
   PlanOptions options;
   options.switches = 1;
@@ -74,7 +74,7 @@ ScenarioPlan plan_across_the_wrap() {
   plan.faults = Faults{};
   plan.faults.loss = 0.0005;
   plan.faults.end = 10s;
-  plan.settle = 10s;
+  plan.recovery = 10s;
   plan.event_budget = 20'000'000;
   GroupPlan group;
   group.id = wire::McstId(198, 18, 3, 4);

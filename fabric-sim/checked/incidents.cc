@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kIncidentsStream =
-    0xD1CE'0F'FA7E;  // the rest of the seed's plan stays as it is
+    0xD1CE'0F'FA7E;  // so that other parts of the seed's plan stay the same
 constexpr std::uint32_t kForgedFrames = 120;
 constexpr std::uint32_t kMostIncidents = 5;
 
@@ -34,8 +34,8 @@ bool is_death(const IncidentPlan& incident) {
   return incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart;
 }
 
-// Whether the host, its programs or its NIC stand still. Programs may compute for long, but not for
-// so long that a source's retries end before its leader evicts a silent member (docs/protocol.md,
+// Whether the host, its programs or its NIC stand still. Programs may compute for long, but not
+// longer than a source retries before its leader evicts a silent member (docs/protocol.md,
 // "Limits"). All stalls of a seed begin within a few milliseconds.
 void choose_stall(Random& random, const ScenarioPlan& plan, IncidentPlan& incident) {
   constexpr std::array kKinds{IncidentKind::kPause, IncidentKind::kProgramStall,
@@ -72,8 +72,8 @@ IncidentPlan draw(Random& random, const ScenarioPlan& plan) {
   });
   if (is_death(incident) && dies_already) incident.kind = IncidentKind::kPause;
   if (incident.kind == IncidentKind::kPause) choose_stall(random, plan, incident);
-  // A cable that was unplugged has nothing on its way when it is plugged in again: what its host
-  // said before may not be taken for something that it says since.
+  // An unplugged cable has no frames on its way when it is plugged in again: old frames of its host
+  // must not count as new ones.
   if (incident.kind == IncidentKind::kHostRestart && incident.noticed) {
     incident.lasts = std::max(incident.lasts, plan.faults.reorder_by);
   }
@@ -89,19 +89,20 @@ void add_incidents(ScenarioPlan& plan) {
   for (std::uint32_t i = 0; i < more; ++i) {
     const wire::Duration before = plan.incidents.back().at;
     plan.incidents.push_back(draw(random, plan));
-    // Some follow so closely that what the last one made necessary is still under way.
+    // Some follow so closely that the reaction to the last one is still under way.
     if (random.chance(0.5)) {
       plan.incidents.back().at = before + random.between(wire::Duration{0}, wire::Duration{1ms});
     }
   }
   for (IncidentPlan& incident : plan.incidents) {
-    // Some come when nobody sends any more.
+    // Some come after the last message.
     const bool is_loss = is_death(incident) || incident.kind == IncidentKind::kSwitchRestart;
     if (is_loss && plan.lasts.count() > 0 && random.chance(0.7)) {
       incident.at = random.between(incident.at, plan.lasts);
     }
-    // Senders must outlast the time after which a silent member is given up.
-    // Nobody reports a sender group's receiver to it: its switch may have no part in the group.
+    // Senders must outlast the time after which a silent member is evicted.
+    // No switch reports a sender group's receiver to the sender: its switch may have no part in the
+    // group.
     const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;
     if (is_death(incident) && !is_reported) {
       plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
@@ -201,10 +202,10 @@ void Incidents::kill_host(std::size_t host) {
     const GroupPlan& plan = group.ledger.plan();
     for (std::size_t i = 0; i < plan.members.size(); ++i) {
       if (plan.members[i].host != host) continue;
-      // All or nothing until all are active; and nobody leads on.
+      // All or nothing until all are active; and no other member becomes leader.
       if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
       group.ledger.on_death(i);
-      // With its last receiver a sender group ends.
+      // A sender group ends with its last receiver.
       if (plan.has_one_sender && group.ledger.living_members() == 1) group.ledger.on_disaster();
       group.members[i]->die();
       for (const auto& member : group.members) member->on_death_of_another();
@@ -213,7 +214,7 @@ void Incidents::kill_host(std::size_t host) {
   network_.host(host).die();
 }
 
-// A group that is just being set up may go over any switch.
+// A group during its set-up may use any switch.
 void Incidents::restart_switch(SwitchNode& node) {
   for (const Victim& group : groups_) {
     const GroupPlan& plan = group.ledger.plan();
@@ -235,7 +236,7 @@ void Incidents::forge(Instant now, std::size_t number) {
   schedule(now + random_.between(wire::Duration{10us}, wire::Duration{80us}), kForge, number);
 }
 
-// Registration in somebody else's name, or in its own about others.
+// Registration in another host's name, or in the forger's own name about others.
 wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& target) {
   const auto address = [&](std::size_t host) { return plan_.topology.hosts[host].address; };
   const MemberPlan& somebody = target.members[random_.below(target.members.size())];
@@ -250,7 +251,7 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
                static_cast<std::uint8_t>(random_.below(8))});
   wire::UdpDatagram datagram;
   datagram.ethernet.destination = forger.gateway();
-  // Whoever registers an identifier first has it: that needs a leader of its own, not a forger.
+  // The first leader of an identifier owns it: that needs a leader, not a forger.
   const bool in_leaders_name = message.header.type == wire::MrpType::kRegister;
   datagram.ip.source = in_leaders_name       ? leader
                        : random_.chance(0.3) ? forger.address()
@@ -259,7 +260,7 @@ wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& targ
   datagram.ip.destination = target.id;
   datagram.udp.source_port = 50000;
   datagram.udp.destination_port = plan_.topology.mrp_port;
-  if (random_.chance(0.2)) {  // to the process itself, as its switch would, or nearly so
+  if (random_.chance(0.2)) {  // to the process itself, nearly as its switch would
     const bool is_answer = wire::is_for_leader(message.header.type);
     datagram.ip.destination = is_answer ? leader : address(somebody.host);
     datagram.udp.destination_port = target.control_port();

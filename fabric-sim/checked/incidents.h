@@ -1,19 +1,19 @@
-// What befalls a run beside its cables' faults: one to five incidents a seed that may overlap, from a
+// Incidents of a run, besides its cables' faults: one to five a seed, which may overlap, from a
 // member's death to forged packets.
 //
-//   kDeath         a host falls silent for ever; its switch notices the port, or nobody does
+//   kDeath         a host falls silent for ever; its switch notices the port, or not
 //   kHostRestart   the same, and the host comes back without its queue pairs
-//   kPause         a host and its NIC stand still for a while, as a paused virtual machine does
-//   kProgramStall  its programs stand still, its NIC goes on acknowledging
-//   kNicStall      its NIC stands still, its programs go on
+//   kPause         a host and its NIC stop for a while, as a paused virtual machine does
+//   kProgramStall  its programs stop, its NIC goes on acknowledging
+//   kNicStall      its NIC stops, its programs go on
 //   kSwitchRestart a switch loses all its tables
 //   kForgery       a host that is no member forges: spoofed addresses, registration in the leader's
 //                  name, feedback, data, noise
 //
-// Stalls and forgery must change nothing. A death may cost what the dead member had begun to send,
-// and everything if it led; a switch's restart may end every operation of the groups that it holds,
-// and where switches find new ways, groups of the same members must come up again. Nothing may ever
-// falsely complete.
+// Stalls and forgery must change nothing. A death may lose messages that the dead member had begun,
+// and ends the group if the member led it. A switch's restart may end every operation of the groups
+// that it holds. Where switches find new paths, groups of the same members must come up again. No
+// operation may ever falsely complete.
 #pragma once
 
 #include "fabric-sim/checked/forgery.h"
@@ -24,7 +24,7 @@
 
 namespace cepheus::sim {
 
-// A group as incidents and cuts see it.
+// A group's objects that incidents and cuts need.
 struct Victim {
   GroupLedger& ledger;
   std::vector<std::unique_ptr<GroupMember>>& members;
@@ -61,11 +61,11 @@ class Incidents final : public Actor {
   std::uint32_t forged_ = 0;
 };
 
-// Draws the seed's incidents; changes the plan where they need it.
+// Draws the seed's incidents; changes the plan where they require it.
 void add_incidents(ScenarioPlan& plan);
-// When a switch is restarted for the last time; 0: none is.
+// When a switch restarts for the last time; 0: never.
 wire::Duration last_restart(const ScenarioPlan& plan);
-// When nothing stands still any more.
+// When the last stall ends.
 wire::Duration end_of_stalls(const ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

@@ -1,4 +1,4 @@
-// Every invariant must see its violation: each is planted by hand here.
+// Each test plants one violation by hand; its invariant must detect it.
 
 #include <gtest/gtest.h>
 
@@ -100,8 +100,8 @@ TEST_F(Ledger, FindsACompletionThatComesTooEarly) {
   EXPECT_EQ(violated(), "completion");
 }
 
-// The NIC goes on while its program stands still.
-TEST_F(Ledger, CountsWhatANicHasTakenUnlessItIsAltered) {
+// The NIC goes on while its program stops.
+TEST_F(Ledger, CountsTheMessagesOfANicUnlessTheyAreAltered) {
   deliver(1, 0);
   auto bytes = content(0);
   ledger_.on_arrived(2, 0, bytes);
@@ -124,7 +124,7 @@ TEST_F(Ledger, FindsACompletionThatComesTwice) {
   EXPECT_EQ(violated(), "completion");
 }
 
-TEST_F(Ledger, FindsWhatNeverEnded) {
+TEST_F(Ledger, FindsOperationsThatNeverEnded) {
   deliver(1, 0);
   deliver(2, 0);
   ledger_.check_ended();
@@ -136,13 +136,13 @@ TEST_F(Ledger, FindsAFailedOperation) {
   EXPECT_EQ(violated(), "liveness");
 }
 
-TEST_F(Ledger, FindsAMemberThatGivesUpAGroupThatStands) {
+TEST_F(Ledger, FindsAMemberThatGivesUpALivingGroup) {
   ledger_.on_death(1);
   ledger_.on_gave_up(2, "nobody answered");
   EXPECT_EQ(violated(), "liveness");
 }
 
-TEST_F(Ledger, LetsMembersGiveUpAGroupWhoseLeaderMayBeGone) {
+TEST_F(Ledger, LetsMembersGiveUpAGroupIfItsLeaderMayBeGone) {
   ledger_.on_disaster();
   ledger_.on_gave_up(2, "nobody answered");
   EXPECT_EQ(violated(), "none");
@@ -225,7 +225,7 @@ TEST_F(Residue, FindsAFrameOnItsWay) {
   EXPECT_EQ(violated(), "residue");
 }
 
-TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
+TEST_F(Residue, FindsAnUnregisteredGroupThatIsLeft) {
   wire::MrpMessage message;
   message.header.mcst_id = wire::McstId(198, 18, 0, 1);
   message.header.epoch = 1;
@@ -237,8 +237,8 @@ TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
   EXPECT_EQ(violated(), "residue");
 }
 
-// Age would heal it, but nobody may rely on that where no message is lost.
-TEST_F(Residue, IsFoundInACalmScenarioBeforeTablesAge) {
+// Ageing would heal it, but must not be needed where no message is lost.
+TEST_F(Residue, IsFoundWithoutFaultsBeforeTablesAge) {
   ScenarioPlan plan = make_plan(1);
   plan.faults = Faults{};
   plan.late_packets_meet_tombstone = false;
@@ -274,8 +274,8 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 
-// Its host stands still for longer than a sender waits; the cut leaves a way to it all the time.
-TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
+// Its host stops for longer than a sender waits; the cut leaves a path to it all the time.
+TEST(Liveness, FindsALivingReceiverThatIsEvictedBesideACut) {
   PlanOptions options;
   options.sender_groups = options.cuts = true;
   std::size_t found = 0;
@@ -293,8 +293,8 @@ TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
   EXPECT_GT(found, 0u);
 }
 
-// A leader's death lets sends fail, but not stay open: without `gate_age` newcomers of some seeds wait
-// for ever.
+// After a leader's death sends may fail, but not stay open: without `gate_age` newcomers of some
+// seeds wait for ever.
 TEST(Liveness, FindsASendThatStaysOpenAfterADisaster) {
   PlanOptions options;
   options.incidents = true;

@@ -1,5 +1,5 @@
-// Registration of groups of a thousand members and more, over leaves and spines: what the leader
-// gets to hear, and that all end active.
+// Registration of groups of a thousand members and more, over leaves and spines: number of the
+// leader's datagrams, and that all members end active.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -49,7 +49,7 @@ wire::MrpMember member_at(const Host& host) {
   return {host.address(), wire::Qpn(0x11), 0, kControlPort, host.address().value() ^ 0x5EC2E7};
 }
 
-// A member that takes a while to bring its queue pair up.
+// A member that needs some time to set up its queue pair.
 class Joiner final : public Actor, public DatagramClient {
  public:
   Joiner(Simulator& simulator, Host& host, Duration connects_in)
@@ -181,7 +181,7 @@ class LargeGroup {
     nic.max_regions = 2;
     return nic;
   }
-  // One registration is one demand, however many datagrams it takes.
+  // One registration counts as one request, however many datagrams it needs.
   static net::Topology with_key(net::Topology t, const std::string& file) {
     t.key_file = file;
     for (net::SwitchSpec& spec : t.switches) spec.config.register_rate = 1;

@@ -1,4 +1,4 @@
-// How leaders of simulated groups register them: live times, made shorter.
+// Settings of simulated leaders: live times, shortened.
 #pragma once
 
 #include "controller/sender_registration.h"
@@ -7,10 +7,10 @@
 
 namespace cepheus::sim {
 
-// Of a group with a McstID.
+// For a group with a McstID.
 mrp::RegistrationConfig leader_config(const Host& host, const GroupPlan& plan,
                                       const TransportPlan& transport);
-// Of a sender group.
+// For a sender group.
 mrp::SenderConfig sender_config(const Host& host, const GroupPlan& plan,
                                 const TransportPlan& transport);
 

@@ -33,11 +33,11 @@ void MemberMemory::allocate_messages(std::uint32_t slots) {
     if (plan.messages[m].source != index_) continue;
     ledger_.fill(m, std::span(memory_).subspan(message_at_[m], plan.messages[m].bytes));
   }
-  // The address space of its own starts at 0: nothing that the trace sees depends on the allocator.
+  // This address space starts at 0, so that the trace does not depend on the allocator.
   lkey_ = open_memory(host_, memory_).lkey;
 }
 
-// The NIC lets others write to all of it: only switches know where the region ends.
+// The NIC allows WRITEs to all of it: only switches know the region's end.
 void MemberMemory::allocate_region() {
   region_memory_.assign(2 * kGuard + ledger_.plan().region_bytes, RegionBooks::kUntouched);
   region_key_ =

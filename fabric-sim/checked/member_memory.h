@@ -1,5 +1,4 @@
-// The memory of one member: slots that it receives into, its messages, and the region that others
-// write to.
+// The memory of one member: receive slots, its messages, and the region that others write to.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +13,13 @@ namespace cepheus::sim {
 
 class MemberMemory {
  public:
-  // WRITEs name the region so.
+  // rkey of the region in WRITEs.
   static constexpr std::uint16_t kRegion = 7;
-  static constexpr std::uint8_t kUntouched = 0xEE;  // slots, before data
+  static constexpr std::uint8_t kUntouched = 0xEE;  // of slots, before any data
 
-  // Messages are filled as the ledger says, which gets to know the region.
+  // The ledger fills the messages, and learns the region's address.
   MemberMemory(Host& host, GroupLedger& ledger, std::size_t index, std::uint32_t slots);
-  // Precondition: the queue pair that used it is gone.
+  // Precondition: its queue pair has been destroyed.
   void deregister();
 
   std::span<std::uint8_t> slot(std::size_t number) {
@@ -32,10 +31,10 @@ class MemberMemory {
   rnic::Sge message(std::size_t number) const {
     return {message_at_[number], ledger_.plan().messages[number].bytes, lkey_};
   }
-  // Says where the message, a WRITE, goes at every member: elsewhere on each.
+  // Writes an announcement of the message, a WRITE with another address at every member.
   rnic::Sge announcement(std::size_t message);
 
-  // The region as it is published, and what is published before: another part of the same memory.
+  // The region as published, and the first publication: another part of the same memory.
   wire::MrpRegion region() const { return region_at(kGuard); }
   wire::MrpRegion former_region() const { return region_at(0); }
 
@@ -51,9 +50,9 @@ class MemberMemory {
   Host& host_;
   GroupLedger& ledger_;
   const std::size_t index_;
-  const std::uint64_t region_address_;   // elsewhere on every member
+  const std::uint64_t region_address_;   // different at every member
   std::vector<std::uint8_t> memory_;     // slots, then this member's messages, announced
-  std::vector<std::size_t> message_at_;  // offset of each message of ours
+  std::vector<std::size_t> message_at_;  // offset of each own message
   std::vector<std::size_t> list_at_;     // ... and of its announcement
   std::size_t slot_size_ = 0;
   std::uint32_t lkey_ = 0, region_key_ = 0;

@@ -9,7 +9,7 @@ using Plan = PlanOptions;
 
 struct Check {
   const char* rule;
-  std::vector<bool Plan::*> parts = {};  // of the plans on which the rule matters
+  std::vector<bool Plan::*> parts = {};  // plans on which the rule matters
   const char* where = "";
 };
 
@@ -67,7 +67,7 @@ MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std:
   net::set_rule(broken.rules, check.rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
     const Outcome outcome = run_seed(seed, broken);
-    // A seed that fails with every rule on says nothing about this one.
+    // A seed that fails with every rule on proves nothing about this rule.
     if (!outcome.finding || run_seed(seed, sound).finding) continue;
     result.caught = true;
     result.seed = seed;

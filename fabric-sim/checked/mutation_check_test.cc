@@ -16,7 +16,8 @@ TEST(MutationCheck, SomeSeedFailsWithoutEachSafetyRule) {
   const std::uint64_t first = first_seed();
   std::printf("rules are switched off for seeds from %llu\n",
               static_cast<unsigned long long>(first));
-  const auto results = check_mutations(first, 20'000);  // ten times what the rarest needs
+  // Ten times the seeds that the rarest failure needs.
+  const auto results = check_mutations(first, 20'000);
   for (const net::Rule& rule : net::kRules) {
     const bool is_checked = std::ranges::count(results, rule.name, &MutationResult::rule) > 0;
     EXPECT_EQ(is_checked, rule.kind == net::RuleKind::kSafety) << rule.name;

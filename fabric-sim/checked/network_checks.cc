@@ -7,7 +7,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Requests in vain that a switch may make: this number, and one for this number of data packets.
+// Useless requests that a switch may send: this number, and one for this number of data packets.
 constexpr std::uint64_t kMostInVain = 8, kDataPerVain = 8;
 
 }  // namespace
@@ -33,8 +33,8 @@ IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
 }
 
 void IsolationWatch::on_arrival(Instant, wire::Ipv4 host, const wire::Frame& frame) {
-  // Registration speaks to members by their own addresses; only RoCE packets come from a group. One
-  // with a wrong ICRC says nothing about the switch: a cable has damaged it.
+  // Registration addresses members by their own addresses; only RoCE packets come from a group. A
+  // frame with a wrong ICRC does not count: a cable has damaged it.
   const auto headers = wire::RoceHeaders::parse(frame);
   if (!headers || !wire::check_icrc(frame)) return;
   if (pool_.contains(headers->ip.destination)) {
@@ -46,7 +46,7 @@ void IsolationWatch::on_arrival(Instant, wire::Ipv4 host, const wire::Frame& fra
     findings_.report(Invariant::kIsolation,
                      "a packet for a virtual queue pair reached host " + host.to_string());
   }
-  // A forger may write to whom it likes, as itself.
+  // A forger may send to any host under its own name.
   if (!pairs_.empty() && headers->ip.source != forger_ && !pool_.contains(headers->ip.source) &&
       !pairs_.contains({headers->ip.source, host})) {
     findings_.report(Invariant::kIsolation, "a packet of " + headers->ip.source.to_string() +
@@ -93,7 +93,7 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
   }
 }
 
-void check_patience(const Network& network, Findings& findings) {
+void check_requests(const Network& network, Findings& findings) {
   for (const auto& node : network.switches()) {
     const fabric::Counters& c = node->engine().counters();
     const std::uint64_t unready = c[fabric::Counter::kAskedUnready];
@@ -103,7 +103,7 @@ void check_patience(const Network& network, Findings& findings) {
                                                 std::to_string(unready) +
                                                 " times though a receiver had answered RNR");
     }
-    // A path whose feedback takes longer than ever before is asked for once or twice.
+    // A path is sent one or two requests before its slower feedback has been measured.
     if (in_vain > kMostInVain + c[fabric::Counter::kDataTaken] / kDataPerVain) {
       findings.report(Invariant::kPatience, "switch " + node->name() + " asked again " +
                                                 std::to_string(in_vain) + " times in vain");

@@ -1,4 +1,4 @@
-// Invariants of the network itself: isolation of groups, balance of frames, nothing left over.
+// Invariants of the network itself: isolation of groups, balance of frames, no remains.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace cepheus::sim {
 
-// No packet of a group reaches a host outside it, and none reaches a member with the group's own
-// address, nor any host one with a virtual queue pair number on it.
+// No packet of a group reaches a host outside it. No packet with the group's own address reaches a
+// member, and none with a virtual QPN reaches any host.
 class IsolationWatch final : public FrameWatch {
  public:
   IsolationWatch(const ScenarioPlan& plan, Findings& findings);
@@ -21,16 +21,17 @@ class IsolationWatch final : public FrameWatch {
   const wire::Ipv4Prefix pool_;
   std::map<wire::McstId, std::set<wire::Ipv4>> members_;
   wire::Ipv4 forger_;
-  std::set<std::pair<wire::Ipv4, wire::Ipv4>> pairs_;  // of sender groups: who may hear from whom
+  // Of sender groups: allowed pairs of source and destination.
+  std::set<std::pair<wire::Ipv4, wire::Ipv4>> pairs_;
   Findings& findings_;
 };
 
 // Frames out of every node = delivered + dropped by a named reason + in flight.
 void check_balance(const Network& network, Findings& findings);
-// What a cut leaves without its pause may drop; else lossless is lossless.
+// After a cut frames may be dropped that it leaves without a pause; else lossless is lossless.
 void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings);
-// Switches have asked sources again for overdue feedback only.
-void check_patience(const Network& network, Findings& findings);
+// Switches have repeated requests to sources for overdue feedback only.
+void check_requests(const Network& network, Findings& findings);
 // No group and no tombstone in any switch.
 void check_tables_are_empty(const Network& network, Findings& findings);
 // After the end: no group, no tombstone, no frame, no buffer.

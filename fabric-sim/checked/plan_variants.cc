@@ -20,7 +20,7 @@ constexpr std::uint64_t kLongTurnsStream = 0x10'6E52'7425;
 constexpr std::uint64_t kCongestionStream = 0xC0'96E5'7104;
 constexpr std::uint64_t kHaltStream = 0x6'8A17'96E5;
 
-// An ACK of every 64th packet or so, and of a message's last.
+// An ACK for about every 64th packet, and for a message's last.
 void ask_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
   nic.window_packets = 128;
   nic.ack_every = ack_every;
@@ -42,10 +42,10 @@ constexpr std::array<Make, 7> kMakes{
     },
 };
 
-void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool untold_ends) {
+void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool silent_ends) {
   std::uint32_t largest = mtu;
   for (const MessagePlan& m : group.messages) largest = std::max(largest, m.bytes);
-  // Few places, so that WRITEs go over what others have written.
+  // Few places, so that WRITEs overlap older ones.
   const std::uint32_t places = random.between(1, 3);
   group.region_bytes = places * largest;
   for (std::size_t i = 0; i < group.messages.size(); ++i) {
@@ -53,11 +53,11 @@ void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool untol
     if (random.chance(0.3)) continue;
     const auto place = static_cast<std::uint32_t>(random.below(places));
     m.offset = place * largest + static_cast<std::uint32_t>(random.below(largest - m.bytes + 1));
-    // The next source has to know that this one is over: by immediate, or beside the network.
+    // The next source has to learn of the turn's end: by immediate data, or outside the network.
     const bool is_runs_last =
         i + 1 == group.messages.size() || group.messages[i + 1].source != m.source;
-    const bool is_told = (is_runs_last && !untold_ends) || random.chance(0.5);
-    m.kind = is_told ? MessageKind::kWriteImm : MessageKind::kWrite;
+    const bool has_completion = (is_runs_last && !silent_ends) || random.chance(0.5);
+    m.kind = has_completion ? MessageKind::kWriteImm : MessageKind::kWrite;
   }
   MessagePlan& last = group.messages.back();
   if (!random.chance(0.2) || last.bytes == 0) return;
@@ -71,7 +71,7 @@ constexpr std::array<std::uint64_t, 5> kLengths{kHalf / 2, kHalf, kCircle - kHal
                                                 kCircle + kHalf};
 constexpr std::array<std::uint64_t, 3> kLongest{std::uint64_t{1} << 31, std::uint64_t{1} << 32,
                                                 (std::uint64_t{1} << 32) + kHalf};
-constexpr std::uint32_t kNear = 24;  // packets: about as many as the messages around a jump have
+constexpr std::uint32_t kNear = 24;  // packets: about the size of the messages around a jump
 
 std::uint64_t length_of_jump(Random& random, bool host_sync) {
   const bool is_longest = !host_sync && random.chance(0.3);
@@ -80,8 +80,8 @@ std::uint64_t length_of_jump(Random& random, bool host_sync) {
   return edge + kNear - random.below(2 * kNear);
 }
 
-// An epoch of the group's whose first PSN is among the highest that groups begin with; the last of
-// a circle if there is a choice.
+// An epoch of the group with a first PSN among the highest possible; the last one before the wrap
+// if there is a choice.
 std::uint16_t late_epoch(Random& random, wire::McstId id) {
   const auto first = static_cast<std::uint16_t>(random.next());
   std::uint16_t latest = first;
@@ -122,7 +122,7 @@ void choose_policies(Random& random, net::Topology& topology) {
   }
 }
 
-// Some NICs know nothing of congestion control.
+// Some NICs have no congestion control.
 void pace(Random& random, ScenarioPlan& plan) {
   const bool hpcc = random.chance(0.5);
   const bool echo = random.chance(0.4);
@@ -133,14 +133,15 @@ void pace(Random& random, ScenarioPlan& plan) {
     config.link = plan.topology.hosts[i].up.rate;
     config.reaction =
         hpcc ? rnic::DcqcnParameters::hpcc(config.link) : rnic::DcqcnParameters::orig();
-    config.reaction.min_bps = 100'000'000;  // hpcc's would hardly ever be left on slow links
+    // Hpcc's value would hardly ever be exceeded on slow links.
+    config.reaction.min_bps = 100'000'000;
     config.notification = echo ? rnic::Notification::kCeEcho : rnic::Notification::kCnp;
     config.cnp_interval = cnp_interval;
     plan.nics[i].congestion = config;
   }
 }
 
-// Switches halt groups, and pause each other whenever anything waits, often for slow hosts.
+// Switches halt groups, and pause each other whenever a frame waits, often because of slow hosts.
 void choose_halts(ScenarioPlan& plan) {
   Random random(plan.seed ^ kHaltStream);
   if (random.chance(0.6)) return;
@@ -187,24 +188,24 @@ void use_host_sync(ScenarioPlan& plan) {
     spec.config.rules.source_change = net::SourceChange::kHostSync;
   }
   for (GroupPlan& group : plan.groups) group.in_turns = true;
-  // Who is told to wait for a last source says nothing for 82 ms at most: that is no silence yet, and
-  // senders outlast a silence.
+  // A newcomer that must wait for a last source is silent for at most 82 ms: senders outlast that,
+  // and it does not count as dead.
   plan.transport.least_silence = 300ms;
   plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 10);
-  plan.settle = 4s;
-  // A queue pair that is stopped says nothing, for as long as a driver takes. A program that computes
-  // before it stops its own is late, but not taken for dead.
+  plan.recovery = 4s;
+  // A stopped queue pair is silent for the duration of a driver's call. A program that computes
+  // before it stops its own queue pair is late, but does not count as dead.
   const wire::Duration longest = plan.transport.silence() / 3;
   plan.transport.sync_pause = random.between(5us, random.chance(0.7) ? 100us : 5ms);
   plan.transport.late_sync =
       random.chance(0.6) ? random.between(0us, 100us) : random.between(500us, longest);
 }
 
-void use_writes(ScenarioPlan& plan, bool untold_ends) {
+void use_writes(ScenarioPlan& plan, bool silent_ends) {
   Random random(plan.seed ^ kWriteStream);
   for (GroupPlan& group : plan.groups) {
     group.in_turns = true;
-    make_writes(random, group, plan.transport.path_mtu, untold_ends);
+    make_writes(random, group, plan.transport.path_mtu, silent_ends);
   }
 }
 
@@ -228,13 +229,13 @@ void use_long_turns(ScenarioPlan& plan, bool host_sync) {
     group.in_turns = true;
     if (random.chance(0.5)) group.epoch = late_epoch(random, group.id);
     group.first_publication = random.chance(0.5) ? 0x7FFE : 0xFFFE;
-    // Behind any message but the last, and at least one of them.
+    // Behind any message but the last, and behind at least one.
     const std::size_t places = group.messages.size() - 1;
     const auto certain = static_cast<std::size_t>(random.below(places));
     for (std::size_t m = 0; m < places; ++m) {
       if (m != certain && !random.chance(0.3)) continue;
       group.messages[m].jump = length_of_jump(random, host_sync);
-      plan.faults.end += 1ms;  // the fabric is still failing when the next source comes
+      plan.faults.end += 1ms;  // the fabric still fails when the next source begins
     }
   }
 }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSeeds = 12;
 struct Recorded {
   Json events;
   Outcome outcome;
-  std::uint64_t retransmitted = 0;  // packets, by all NICs
+  std::uint64_t retransmitted = 0;  // packets that all NICs repeated
 };
 
 Recorded record(std::uint64_t seed) {
@@ -36,7 +36,7 @@ Recorded record(std::uint64_t seed) {
   return recorded;
 }
 
-// Where an event stands: what arrows are tied to.
+// Time and place of an event, to which arrows are tied.
 using Spot = std::tuple<int, int, double>;
 Spot spot_of(const Json& event) {
   return {event["pid"].get<int>(), event["tid"].get<int>(), event["ts"].get<double>()};
@@ -71,7 +71,7 @@ TEST(Recorder, ShowsEachRetransmissionAndTheAcknowledgementsThatWereLost) {
     }
     EXPECT_EQ(again, recorded.retransmitted) << "seed " << seed;
   }
-  EXPECT_GT(lost_acks, 0u) << "no seed lost an acknowledgement: this says nothing";
+  EXPECT_GT(lost_acks, 0u) << "no seed lost an acknowledgement: the test tested nothing";
   EXPECT_GT(answered, 0u);
 }
 
@@ -80,7 +80,7 @@ TEST(Recorder, ShowsAMessageAtItsSourceAndAtEachReceiver) {
   std::size_t expected = 0;
   for (const GroupPlan& group : plan.groups) {
     for (const MessagePlan& message : group.messages) {
-      if (message.is_told()) expected += group.members.size();
+      if (message.has_completion()) expected += group.members.size();
     }
   }
   std::size_t shown = 0;
@@ -91,7 +91,7 @@ TEST(Recorder, ShowsAMessageAtItsSourceAndAtEachReceiver) {
   EXPECT_EQ(shown, expected);
 }
 
-TEST(Recorder, EndsWhateverItBegins) {
+TEST(Recorder, EndsEverySpanItBegins) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     std::map<std::uint64_t, int> open;
     std::set<Spot> slices;

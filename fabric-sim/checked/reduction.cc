@@ -61,7 +61,7 @@ class Cutter {
 
   ScenarioPlan plan_;
   const Reduction& out_;
-  std::vector<std::size_t> hosts_;  // their new numbers
+  std::vector<std::size_t> hosts_;  // new numbers of the hosts
 };
 
 void Cutter::leave_out_of_fabric() {
@@ -95,7 +95,7 @@ void Cutter::leave_out_of_fabric() {
   });
 }
 
-// Without messages if it is left out.
+// A part that is left out has no messages.
 void Cutter::leave_out_of_group(std::size_t g) {
   GroupPlan& group = plan_.groups[g];
   const auto members = renumbered(
@@ -117,7 +117,7 @@ void Cutter::leave_out_of_group(std::size_t g) {
 
 constexpr std::size_t kFar = kGone;
 
-// How many trunks lie between a switch and each other one; kFar if there is no way.
+// Number of trunks from a switch to each other one; kFar if there is no path.
 std::vector<std::size_t> distances(const net::Topology& t, std::size_t from,
                                    const std::vector<std::size_t>& without_trunks) {
   std::vector<std::vector<std::size_t>> neighbours(t.switches.size());
@@ -142,7 +142,7 @@ std::vector<std::size_t> distances(const net::Topology& t, std::size_t from,
   return steps;
 }
 
-// Switches route over shortest ways only: one must be left whole between any two hosts.
+// Switches route over shortest paths only: one must stay whole between any two hosts.
 bool has_ways(const ScenarioPlan& plan) {
   const net::Topology& t = plan.topology;
   std::set<std::size_t> with_hosts;

@@ -1,8 +1,8 @@
-// A seed's plan without some of its parts: a smaller scenario, named by what it lacks.
+// A seed's plan without some of its parts: a smaller scenario, named by the missing parts.
 //
 // As text: h3-5 hosts 3 to 5 of the plan, s1 a switch with its hosts and trunks, t2 a trunk, g0 a
-// group, m0.4 message 4 of group 0, i1 an incident; loss, duplicate, reorder, corrupt, cut; packets:
-// what messages have beyond one packet. Numbers are those of the seed's whole plan.
+// group, m0.4 message 4 of group 0, i1 an incident; loss, duplicate, reorder, corrupt, cut;
+// packets: the packets of messages beyond their first. Numbers are those of the seed's whole plan.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace cepheus::sim {
 
-enum class PartKind : std::uint8_t {  // in the order in which it pays to leave them out
+enum class PartKind : std::uint8_t {  // in the order in which their removal helps
   kIncident,
   kCut,
   kGroup,
@@ -39,17 +39,17 @@ struct Part {
 };
 using Reduction = std::set<Part>;
 
-// All that may be left out of it.
+// All removable parts of the plan.
 std::vector<Part> parts_of(const ScenarioPlan& plan);
 
-// Hosts take what they send with them, and incidents of their own; a group that has lost its
-// leader is led by another, one of a single member goes. kInvalid, with the reason, if a part is
-// none of the plan's, or what is left is no scenario: without a group, or with hosts that a cut
-// leaves no shortest way between.
+// A host's removal also removes its messages and incidents. A group that has lost its leader gets
+// another; a group of one member is removed. kInvalid, with the reason, if a part does not belong
+// to the plan, or if the rest is no scenario: without a group, or with hosts that a cut leaves
+// without a shortest path.
 wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const Reduction& reduction);
 
-// The same without what goes with other parts anyway: hosts and trunks of a switch, messages of a
-// host or a group.
+// The same without parts that other parts include: hosts and trunks of a switch, messages of a host
+// or a group.
 Reduction essential(const ScenarioPlan& plan, const Reduction& reduction);
 
 std::string to_text(const Reduction& reduction);

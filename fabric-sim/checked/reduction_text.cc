@@ -29,7 +29,7 @@ const Name& name_of(PartKind kind) {
   return kNames[at];
 }
 
-// Takes a number off the front.
+// Removes a number from the front.
 std::optional<std::size_t> take_number(std::string_view& text) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -95,7 +95,7 @@ wire::Result<Reduction> reduction_from(std::string_view text) {
     if (!add_parts(part, parts)) {
       return wire::fail(wire::ErrorCode::kInvalid,
                         "'" + std::string(part) +
-                            "' names no part of a scenario: write h3-5 for hosts, s, t and g for "
+                            "' is not a part of a scenario: write h3-5 for hosts, s, t and g for "
                             "switches, trunks and groups, i for incidents, m0.4 for a message of "
                             "group 0, or loss, duplicate, reorder, corrupt, cut, packets");
     }

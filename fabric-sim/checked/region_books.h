@@ -1,5 +1,5 @@
-// What the regions of a group's members should hold, by what was written: exactly the bytes that
-// WRITEs name, and around them nothing.
+// Expected content of the regions of a group's members: exactly the bytes that WRITEs name, and
+// nothing around them.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,24 @@ namespace cepheus::sim {
 
 class RegionBooks {
  public:
-  // Memory before anything is written, and on both sides of a region.
+  // Content of memory before any WRITE, and on both sides of a region.
   static constexpr std::uint8_t kUntouched = 0xEE;
-  // `fill(message, out)` makes a message's content.
+  // `fill(message, out)` generates a message's content.
   using Fill = std::function<void(std::size_t, std::span<std::uint8_t>)>;
 
   RegionBooks(const GroupPlan& plan, Fill fill) : plan_(plan), fill_(std::move(fill)) {}
 
-  // The member's memory, whose part [guard, guard + region_bytes) is its region; it stays.
+  // The member's memory: [guard, guard + region_bytes) is its region. It outlives this object.
   void attach(std::size_t member, std::span<const std::uint8_t> memory, std::size_t guard);
   bool has_region(std::size_t member) const {
     return member < memory_.size() && !memory_[member].empty();
   }
 
-  // Does the member's region show a WRITE? Each byte is the WRITE's own, or that of a later WRITE that
-  // was posted and covers this byte.
+  // Whether the member's region shows a WRITE: each byte is the WRITE's own, or that of a later
+  // posted WRITE over this byte.
   bool shows(std::size_t member, std::size_t message, const std::vector<bool>& posted) const;
-  // "" or what is wrong with the memory of `member`. `is_whole`: all that was posted has been
-  // written, in order; else each byte may also be of an earlier time.
+  // "", or the error in the memory of `member`. `is_whole`: all posted WRITEs have been written, in
+  // order; else each byte may also have an older value.
   std::string check(std::size_t member, const std::vector<bool>& posted, bool is_whole) const;
 
  private:

@@ -18,7 +18,7 @@ class RegionBooksTest : public testing::Test {
     plan_.messages = {{0, 10, MessageKind::kWrite, 0}, {0, 10, MessageKind::kWriteImm, 5}};
     books_.attach(1, memory_, kGuard);
   }
-  // As the message's content is: its number, everywhere.
+  // A message's content: its number in every byte.
   void write(std::size_t message) {
     const MessagePlan& m = plan_.messages[message];
     std::fill_n(memory_.begin() + static_cast<std::ptrdiff_t>(kGuard + m.offset), m.bytes,
@@ -34,20 +34,20 @@ class RegionBooksTest : public testing::Test {
   const std::vector<bool> none_{false, false}, first_{true, false}, both_{true, true};
 };
 
-TEST_F(RegionBooksTest, ShowWhatWasWrittenOrWentOverIt) {
+TEST_F(RegionBooksTest, ShowAWriteOrALaterOneOverIt) {
   EXPECT_FALSE(books_.shows(1, 0, first_));
   write(0);
   EXPECT_TRUE(books_.shows(1, 0, first_));
   EXPECT_FALSE(books_.shows(1, 1, both_));
   write(1);
-  EXPECT_FALSE(books_.shows(1, 0, first_)) << "nobody has written over it";
+  EXPECT_FALSE(books_.shows(1, 0, first_)) << "no WRITE covers it";
   EXPECT_TRUE(books_.shows(1, 0, both_));
 }
 
-TEST_F(RegionBooksTest, ShowNoWriteOfWhichAByteIsMissing) {
+TEST_F(RegionBooksTest, ShowNoWriteWithAMissingByte) {
   EXPECT_FALSE(books_.shows(1, 0, both_)) << "the later WRITE has not come, either";
   write(1);
-  EXPECT_FALSE(books_.shows(1, 0, both_)) << "bytes 0 to 4 are nobody's";
+  EXPECT_FALSE(books_.shows(1, 0, both_)) << "no WRITE covers bytes 0 to 4";
   write(0);
   write(1);
   memory_[kGuard + 4] = RegionBooks::kUntouched;
@@ -61,13 +61,13 @@ TEST_F(RegionBooksTest, HoldTheLastBytesOfAllWrites) {
   EXPECT_EQ(books_.check(1, first_, true), "");
   write(1);
   EXPECT_EQ(books_.check(1, both_, true), "");
-  write(0);  // late, over what is newer
+  write(0);  // late, over newer data
   EXPECT_EQ(books_.check(1, both_, true),
             "byte 5 of the region of member 1 (20 bytes) is not what was written last");
   EXPECT_EQ(books_.check(1, both_, false), "") << "of an earlier time, which may be";
 }
 
-TEST_F(RegionBooksTest, FindWhatWasWrittenBesideTheRegion) {
+TEST_F(RegionBooksTest, FindBytesWrittenBesideTheRegion) {
   for (const std::size_t at : {std::size_t{0}, kGuard - 1, kGuard + 20, kGuard + 15}) {
     memory_[at] ^= 1;
     EXPECT_NE(books_.check(1, none_, true), "") << at;
@@ -76,7 +76,7 @@ TEST_F(RegionBooksTest, FindWhatWasWrittenBesideTheRegion) {
   }
 }
 
-TEST_F(RegionBooksTest, TakeNothingOfAWriteThatIsRefused) {
+TEST_F(RegionBooksTest, ContainNothingOfARefusedWrite) {
   plan_.messages[0].outside = true;
   write(0);
   EXPECT_NE(books_.check(1, first_, false), "");

@@ -23,7 +23,7 @@ constexpr std::size_t kMinHosts = 2;
 constexpr std::size_t kMaxHosts = 8;
 constexpr std::size_t kMaxFarHosts = 16;
 
-// What makes some seeds unlike the others; the rest of a seed's plan stays as it is.
+// Special features of some seeds; the rest of the seed's plan stays the same.
 struct Character {
   Character(std::uint64_t seed, const PlanOptions& options) : random(seed ^ 0xFA2'A9A27) {
     far = random.chance(0.12) || options.far;
@@ -31,7 +31,7 @@ struct Character {
   }
   Random random;
   bool far = false;         // hosts whose delays differ by up to 2 ms
-  bool plain_nics = false;  // NICs that take every NAK for a new one
+  bool plain_nics = false;  // NICs that treat every NAK as new
 };
 
 template <typename T, std::size_t N>
@@ -45,8 +45,8 @@ std::size_t index_below(Random& random, std::size_t bound) {
 
 Faults make_faults(Random& random) {
   Faults f;
-  if (random.chance(0.05)) return f;  // a fabric without faults must work, too
-  f.loss = random.fraction() * 0.10;  // more, and a sender's retries may all be lost
+  if (random.chance(0.05)) return f;  // a fabric without faults must work as well
+  f.loss = random.fraction() * 0.10;  // with more loss all of a sender's retries may be lost
   f.duplicate = random.chance(0.7) ? random.fraction() * 0.10 : 0;
   f.reorder = random.chance(0.7) ? random.fraction() * 0.15 : 0;
   f.corrupt = random.chance(0.3) ? random.fraction() * 0.03 : 0;
@@ -56,7 +56,7 @@ Faults make_faults(Random& random) {
   return f;
 }
 
-// Switches in a random tree, every leaf of it with a host.
+// Switches in a random tree, with a host at every leaf.
 void add_switches(Random& random, Topology& topology, std::size_t count, const Faults& faults,
                   const net::Rules& rules) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -130,15 +130,15 @@ void add_messages(Random& random, GroupPlan& group, std::uint32_t mtu) {
     if (i > 0 && random.chance(0.6)) source = index_below(random, group.members.size());
     MessagePlan message;
     message.source = source;
-    if (!random.chance(0.05)) {  // zero bytes are a packet, too
+    if (!random.chance(0.05)) {  // zero bytes are a packet as well
       message.bytes = (random.between(1, 6) - 1) * mtu + random.between(1, mtu);
     }
     group.messages.push_back(message);
   }
 }
 
-// Hosts whose delays differ by far more than a packet takes through the fabric: what the nearest
-// say of a packet and what the farthest say lie milliseconds apart, with repeats of it in between.
+// Hosts whose delays differ by far more than a packet's time through the fabric: the answers of the
+// nearest and of the farthest are milliseconds apart, with retransmissions between them.
 void spread_delays(Random& random, ScenarioPlan& plan) {
   const wire::Duration spread = random.between(200us, 2ms);
   for (net::HostSpec& host : plan.topology.hosts) {
@@ -148,21 +148,21 @@ void spread_delays(Random& random, ScenarioPlan& plan) {
     host.down.delay += down;
     host.up.delay += far - down;
   }
-  // A time-out is longer than the way there and back, and all else in proportion.
+  // A time-out is longer than the round trip; the other times are in proportion.
   while (plan.transport.ack_timeout() < 2 * spread + 1ms) ++plan.transport.timeout_code;
   plan.faults.end = plan.faults.begin + 4 * (plan.faults.end - plan.faults.begin);
-  plan.settle = 4s;
+  plan.recovery = 4s;
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rest = 20ms;
 }
 
-// NICs that take every NAK for a new one. Nothing doubles on the way then: what is doubled behind
-// the last switch nobody could tell them.
+// NICs that treat every NAK as new. Cables do not duplicate frames then, because no switch could
+// hide a copy that is made behind the last switch.
 void use_plain_nics(ScenarioPlan& plan) {
   for (rnic::NicConfig& nic : plan.nics) nic.every_nak_counts = true;
   plan.faults.duplicate = 0;
 }
 
-// Some groups have nothing to do for longer than their members wait for an answer.
+// Some groups are idle for longer than their members wait for an answer.
 void add_idle_time(ScenarioPlan& plan) {
   if (plan.late_packets_meet_tombstone || wire::splitmix(plan.seed, kIdle) % 10 >= 3) return;
   plan.lasts = plan.faults.end + plan.transport.silence() * 3 / 2;
@@ -200,7 +200,7 @@ void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& r
   constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
   spec.config.max_held = one_of(random, kHeld);
   spec.config.rest = 4ms;
-  spec.config.confirm_wait = 50us;  // shorter than leaders wait before they repeat
+  spec.config.confirm_wait = 50us;  // shorter than a leader's time before a repeat
   spec.config.rules = rules;
 }
 
@@ -218,7 +218,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   const std::uint32_t mtu = one_of(random, kMtus);
   plan.faults = make_faults(random);
   plan.topology.mtu = mtu;
-  plan.topology.hello = {};                 // a tree has no other way
+  plan.topology.hello = {};                 // a tree has no alternative path
   plan.topology.seed = random.next() >> 1;  // a TOML integer has a sign
   add_switches(random, plan.topology, switches, plan.faults, options.rules);
   add_hosts(random, plan.topology, plan.faults, character.far ? kMaxFarHosts : kMaxHosts);
@@ -261,17 +261,17 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
     add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
-  // From far more often than live, in proportion to silence(), to as seldom.
+  // From far more often than live, in proportion to silence(), to very seldom.
   plan.transport.presence.first = 2ms * (1 << wire::splitmix(seed, kQuestions) % 4);
   plan.transport.presence.last = 8 * plan.transport.presence.first;
   plan.transport.presence.again = 2ms;
-  // From far below a round trip, so that the measured ones decide, to where NICs time out first.
+  // From far below a round trip, so that the measured ones decide, to times after NICs' time-outs.
   const wire::Duration feedback_wait =
       plan.transport.ack_timeout() / (1 << wire::splitmix(seed, kFeedbackWaits) % 8);
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.feedback_wait = feedback_wait;
     spec.config.gate_age = 2 * plan.transport.silence();
-    // Longer than any program stands still: a leader that says nothing for as long is gone.
+    // Longer than any program stalls: a leader that is silent for this time is gone.
     spec.config.age = std::max(spec.config.age, plan.transport.silence() / 2);
     spec.config.pending_age = std::max(spec.config.pending_age, plan.transport.silence() / 2);
   }

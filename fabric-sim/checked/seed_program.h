@@ -1,5 +1,5 @@
 // A program that runs a simulation by seeds. Exit code 0: every seed held, or every rule is needed;
-// 1: some seed failed, or no seed needed a rule; 2: bad usage.
+// 1: some seed failed, or some rule was not needed; 2: bad usage.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,9 +16,9 @@ struct SeedProgram {
   using Rules = std::vector<std::string>;
   std::string name;
   std::string about;
-  Rules rules;         // that can be switched off
-  unsigned most_jobs;  // 1: runs share state
-  // One seed, without the rules `off`.
+  Rules rules;         // the rules that can be switched off
+  unsigned most_jobs;  // 1 if runs share state
+  // Runs one seed, without the rules `off`.
   std::function<Outcome(std::uint64_t seed, const Rules& off, bool trace)> run;
   std::function<std::string(const Outcome& sum)> summary;
 
@@ -33,7 +33,7 @@ struct SeedProgram {
           ->check(CLI::Range(1u, most_jobs));
     }
     app.add_option("--seed", a.seed, "run this seed only");
-    app.add_flag("--trace", a.trace, "print what happens; with --seed")->needs("--seed");
+    app.add_flag("--trace", a.trace, "print every event; with --seed")->needs("--seed");
     app.add_option("--disable", a.off, "switch a rule off (may be repeated)")
         ->check(CLI::IsMember(rules));
     app.add_flag("--mutation-check", a.mutation_check,

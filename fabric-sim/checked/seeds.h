@@ -1,5 +1,5 @@
-// Many seeds of a simulation, and which of them fail. An outcome has a `failure`, and can be added up
-// by +=.
+// Runs many seeds of a simulation, and finds those that fail. An outcome has a `failure`, and +=
+// adds outcomes up.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ struct FailedSeed {
 
 template <typename Outcome>
 struct SeedsResult {
-  std::uint64_t seeds = 0;  // that were run
-  Outcome sum{};            // without `failure`
+  std::uint64_t seeds = 0;  // number of seeds run
+  Outcome sum{};            // of all outcomes, without `failure`
   std::vector<FailedSeed> failures;
 };
 
-// Seeds [first, first + seeds) by run(seed) on `jobs` threads; ends early at `most` failures.
-// `on_failure` hears of each as it is found, one at a time.
+// Runs run(seed) for seeds [first, first + seeds) on `jobs` threads; ends early at `most` failures.
+// `on_failure` is called for each failure as it is found, one call at a time.
 template <typename Run, typename OnFailure>
 auto run_seeds(std::uint64_t first, std::uint64_t seeds, unsigned jobs, std::size_t most, Run run,
                OnFailure on_failure) {
   SeedsResult<std::invoke_result_t<Run, std::uint64_t>> result;
-  std::mutex mutex;  // guards `result`, and calls of `on_failure`
+  std::mutex mutex;  // guards `result` and calls of `on_failure`
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
     for (std::uint64_t at = next++; at < seeds; at = next++) {
@@ -53,8 +53,8 @@ auto run_seeds(std::uint64_t first, std::uint64_t seeds, unsigned jobs, std::siz
   return result;
 }
 
-// The first of those seeds that fails by broken(seed) and holds by sound(seed): one that fails with
-// every rule on says nothing about the rule that is off.
+// The first seed that fails by broken(seed) and holds by sound(seed). A seed that fails with every
+// rule on proves nothing about the rule that is off.
 template <typename Broken, typename Sound>
 std::optional<FailedSeed> first_failure(std::uint64_t first, std::uint64_t seeds, Broken broken,
                                         Sound sound) {

@@ -5,7 +5,7 @@
 namespace cepheus::sim {
 namespace {
 
-// What a finding says, without the numbers of hosts, messages and bytes.
+// The text of a finding, without the numbers of hosts, messages and bytes.
 std::string kind_of(const Finding& finding) {
   std::string kind = std::string(to_string(finding.invariant)) + ": " + finding.text;
   std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
@@ -21,7 +21,7 @@ class Shrinker {
     if (has_rules_off(options.rules)) sound_ = make_plan(seed, all_on);
   }
 
-  // The first try: what has to be seen again.
+  // The first run, which later runs must repeat.
   bool fails(const Reduction& reduction) {
     auto plan = without(whole_, reduction);
     if (!plan) return false;
@@ -37,7 +37,7 @@ class Shrinker {
     return true;
   }
 
-  // True if something more could be left out.
+  // True if another part could be removed.
   bool leave_out() {
     bool any = false;
     const std::vector<Part> parts = parts_of(whole_);
@@ -61,7 +61,7 @@ class Shrinker {
     ++runs_;
     return GroupScenario(plan).run();
   }
-  // Parts of one kind, in pieces that become smaller.
+  // Tries parts of one kind, in ever smaller pieces.
   bool leave_out_of(std::vector<Part> parts) {
     bool any = false;
     for (std::size_t piece = parts.size(); piece > 0; piece /= 2) {
@@ -78,7 +78,7 @@ class Shrinker {
   }
 
   const ScenarioPlan whole_;
-  std::optional<ScenarioPlan> sound_;  // the same with all rules on, where some are off
+  std::optional<ScenarioPlan> sound_;  // the same plan with all rules on, if some are off
   const std::size_t most_runs_;
   std::size_t runs_ = 0;
   std::string kind_;

@@ -10,15 +10,15 @@ namespace cepheus::sim {
 
 struct Shrunk {
   Reduction without;
-  ScenarioPlan plan;  // what is left
-  Outcome outcome;    // ... and how it fails
+  ScenarioPlan plan;  // the remaining plan
+  Outcome outcome;    // ... and its failure
   std::size_t runs = 0;
 };
 
-// Leaves out what can be left out of the seed's plan, beside `without`, in halves, quarters and so
-// on, for as long as the same invariant breaks with the same words (numbers apart) and, where rules
-// are switched off, all holds with them on. Nothing if it holds to begin with. `most_runs` bounds
-// what it takes: a smaller case may be left then.
+// Removes parts of the seed's plan, besides `without`, in halves, quarters and so on, while the
+// same invariant fails with the same text (except for numbers), and, if rules are off, all
+// invariants hold with them on. Nothing if the seed does not fail at all. `most_runs` limits the
+// cost: the result may then be larger than necessary.
 std::optional<Shrunk> shrink(std::uint64_t seed, const PlanOptions& options,
                              const Reduction& without_already = {}, std::size_t most_runs = 3000);
 

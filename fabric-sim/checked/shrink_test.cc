@@ -29,7 +29,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
     const Outcome whole = run_seed(seed, options);
     if (!whole.finding) continue;
     const auto shrunk = shrink(seed, options);
-    if (!shrunk) continue;  // it fails with the gate, too
+    if (!shrunk) continue;  // it fails with the gate as well
     ++shrunk_seeds;
     const ScenarioPlan plan = make_plan(seed, options);
     EXPECT_LT(shrunk->plan.topology.hosts.size(), plan.topology.hosts.size());
@@ -104,7 +104,7 @@ class ReductionOfAFabric : public testing::Test {
   ScenarioPlan plan_;
 };
 
-TEST_F(ReductionOfAFabric, TakesWhatBelongsToAHostWithIt) {
+TEST_F(ReductionOfAFabric, TakesAHostsMessagesAndIncidentsWithIt) {
   plan_.incidents = {{.kind = IncidentKind::kPause, .host = 0},
                      {.kind = IncidentKind::kPause, .lasts = 1ms, .host = 3}};
   const auto smaller = without(plan_, *reduction_from("h0,s3,packets"));
@@ -136,7 +136,7 @@ TEST_F(ReductionOfAFabric, IsRefusedIfNoScenarioIsLeft) {
   EXPECT_EQ(refusal("h4"), "the seed's plan has no h4");
 }
 
-TEST_F(ReductionOfAFabric, LeavesAWayThatACutDoesNotTouch) {
+TEST_F(ReductionOfAFabric, LeavesAPathThatACutDoesNotTouch) {
   plan_.cut.trunks = {0};
   EXPECT_EQ(refusal("s2"), "") << "the cut goes with its switch";
   EXPECT_EQ(refusal("s3"), "hosts are left without a way between them");

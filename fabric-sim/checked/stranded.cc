@@ -5,7 +5,7 @@
 namespace cepheus::sim {
 namespace {
 
-// The way that questions of the member at that host take.
+// The switches between that member and its leader.
 bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
   const SwitchNode* node = &network.switch_of(host);
   for (std::size_t hops = 0; hops < network.switches().size(); ++hops) {
@@ -20,7 +20,7 @@ bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
   return false;
 }
 
-// Its leader is dead, or it has ended at a living member.
+// Whether its leader is dead, or the group has ended at a living member.
 bool is_over(const Victim& group) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const bool counts = !group.ledger.is_dead(i) || i == group.ledger.plan().leader;

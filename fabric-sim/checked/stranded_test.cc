@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One group on two switches, without any fault; its messages end long before 50 ms are over.
+// One group on two switches, without any fault; its messages end long before 50 ms.
 ScenarioPlan group_without_work(bool has_one_sender = false) {
   PlanOptions options;
   options.switches = 2;
@@ -28,7 +28,7 @@ std::size_t leaders_host(const ScenarioPlan& plan) {
   return group.members[group.leader].host;
 }
 
-// Nothing but silence shows it.
+// Only silence shows it.
 void let_the_leader_die(ScenarioPlan& plan) {
   IncidentPlan death;
   death.kind = IncidentKind::kDeath;
@@ -46,7 +46,7 @@ void restart_switch(ScenarioPlan& plan, std::size_t number) {
   plan.incidents = {restart};
 }
 
-// Expects that members of the plan's group find out that it can't go on, and only by asking.
+// Expects that members of the plan's group detect that it can't go on, and only by asking.
 Outcome expect_to_end_by_questions_only(ScenarioPlan plan) {
   const Outcome outcome = GroupScenario(plan).run();
   EXPECT_FALSE(outcome.finding) << outcome.finding->text;
@@ -74,8 +74,8 @@ TEST(StrandedMember, FindsOutThatASwitchHasForgottenTheGroup) {
   }
 }
 
-// Members behind that switch end. They can't tell the others, which ask a leader that stands.
-TEST(StrandedMember, WaitsForEverIfTheSwitchDoesNotSayThatItHasForgotten) {
+// Members behind that switch end. They can't inform the others, which ask a living leader.
+TEST(StrandedMember, WaitsForEverIfTheSwitchDoesNotReportAForgottenGroup) {
   ScenarioPlan plan = group_without_work();
   restart_switch(plan, 1 - plan.topology.hosts[leaders_host(plan)].switch_index);
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rules.presence_answer = false;
@@ -94,7 +94,7 @@ TEST(StrandedMember, OfASenderGroupFindsOutThatItsSenderHasDied) {
   EXPECT_TRUE(GroupScenario(plan).run().finding);
 }
 
-TEST(GroupWithoutWork, StandsForLongerThanItsMembersWaitForAnAnswer) {
+TEST(GroupWithoutWork, LivesLongerThanItsMembersWaitForAnAnswer) {
   for (const bool has_one_sender : {false, true}) {
     ScenarioPlan plan = group_without_work(has_one_sender);
     plan.faults.loss = 0.05;

@@ -19,8 +19,8 @@ void add_trunk_cut(Random& random, ScenarioPlan& plan) {
     }
   }
   cut.at = random.between(wire::Duration{50us}, wire::Duration{6ms});
-  cut.told = random.chance(0.6);
-  cut.one_way = !cut.told && random.chance(0.3);
+  cut.noticed = random.chance(0.6);
+  cut.one_way = !cut.noticed && random.chance(0.3);
   if (random.chance(0.5)) cut.lasts = random.between(wire::Duration{3ms}, wire::Duration{40ms});
   add_successors(random, plan, std::max(cut.at, last_restart(plan)));
 }
@@ -44,11 +44,11 @@ void TrunkCut::on_event(Instant now, std::uint64_t what) {
 
 void TrunkCut::set(Instant now, bool whole) {
   for (const std::size_t trunk : plan_.cut.trunks) {
-    network_.set_trunk(now, trunk, whole, plan_.cut.one_way, plan_.cut.told);
+    network_.set_trunk(now, trunk, whole, plan_.cut.one_way, plan_.cut.noticed);
   }
 }
 
-// Or may, as long as it is being set up.
+// A group may also, during its set-up.
 bool TrunkCut::goes_over_it(const Victim& group) const {
   if (group.ledger.plan().starts.count() > 0) return false;  // not yet
   if (!group.leader.is_active()) return true;

@@ -1,6 +1,6 @@
-// Trunks that are cut, or fall silent, on fabrics with equal-cost paths: the groups that go over
-// them may end, all others must not notice, and fresh groups of the same members must come up by
-// another way.
+// Trunks that are cut, or fall silent, on fabrics with equal-cost paths. The groups over them may
+// end, all others must go on unchanged, and new groups of the same members must come up over other
+// paths.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace cepheus::sim {
 
-// A cut that leaves a way between any two hosts, and successors of all groups.
+// Draws a cut that leaves a path between any two hosts, and adds successors of all groups.
 void add_trunk_cut(Random& random, ScenarioPlan& plan);
 
 class TrunkCut final : public Actor {

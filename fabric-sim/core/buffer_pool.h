@@ -1,5 +1,5 @@
-// Payload buffers with reference counts: what shared memory is to the live fabric. There is room for
-// whatever switches hold.
+// Payload buffers with reference counts, in place of the live fabric's shared memory. A switch may
+// hold any number of them.
 #pragma once
 
 #include <cassert>
@@ -17,9 +17,9 @@ class BufferPool final : public fabric::PayloadStore {
 
   wire::BufferRef acquire();  // with one reference; grows the pool if none is free
   std::span<std::uint8_t> bytes(wire::BufferRef buffer);
-  // Where payloads lie that are lengths only, all of them (rnic::NicConfig::moves_payload).
+  // Stands for all payloads that are only lengths (rnic::NicConfig::moves_payload).
   static constexpr wire::BufferRef kShared = wire::kNoBuffer - 1;
-  // kNoBuffer and kShared are ignored, so that frames without one of their own need no question.
+  // kNoBuffer and kShared are ignored, so that callers need no check.
   bool hold(wire::BufferRef buffer) override {
     if (buffer >= kShared) return true;
     assert(buffers_[buffer].references > 0);

@@ -54,15 +54,15 @@ bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId ent
     return send(now, own, entry);
   }
   if (queue_ != nullptr) return enqueue(now, frame, entry);
-  carry(now, frame);
+  put_on_link(now, frame);
   return false;
 }
 
-// A frame that finds the link free and nobody before it does not wait.
+// A frame does not wait if the link is free and no frame is before it.
 bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   const net::TrafficClass of = net::class_of(frame);
   if (link_.free_at() <= now && !queue_->must_wait(of, now)) {
-    carry(now, frame);
+    put_on_link(now, frame);
     return false;
   }
   if (entry == net::IngressBooks::kNone && !queue_->has_room(of, frame.size())) {
@@ -75,19 +75,19 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
   }
   Waiting waiting{frame, entry};
   if (queue_->mark(of, waiting.frame)) {
-    simulator_.trace().note(now, name_, "marks what comes behind", queue_->bytes(of));
+    simulator_.trace().note(now, name_, "marks the frame behind", queue_->bytes(of));
   }
   queue_->push(of, waiting, frame.size());
   arrange_transmission(now);
   return true;
 }
 
-// Whoever came at this very moment may have found the link free.
+// A frame that arrived at this very moment may have found the link free.
 void Cable::transmit(Instant now) {
   if (transmit_at_ <= now) transmit_at_ = wire::kNever;
   Waiting next;
   if (link_.free_at() <= now && queue_->pop(now, next)) {
-    carry(now, next.frame);
+    put_on_link(now, next.frame);
     if (next.entry != net::IngressBooks::kNone) watch_->on_copy_left(now, next.entry);
   }
   arrange_transmission(now);
@@ -108,7 +108,7 @@ void Cable::on_pause(Instant now, const Frame& frame) {
   arrange_transmission(now);
 }
 
-void Cable::carry(Instant now, const Frame& frame) {
+void Cable::put_on_link(Instant now, const Frame& frame) {
   const net::Passage passage = wire::PauseFrame::is_one(frame)
                                    ? link_.offer_control(now, frame.size())
                                    : link_.offer(now, frame.size());
@@ -139,8 +139,8 @@ bool Cable::carries_roce() const {
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (is_roce(line_[(first_ + i) & (line_.size() - 1)])) return true;
   }
-  for (std::uint32_t i = 0; i < strays_.size(); ++i) {
-    if (is_roce(strays_[i]) && std::ranges::count(free_, i) == 0) return true;
+  for (std::uint32_t i = 0; i < delayed_.size(); ++i) {
+    if (is_roce(delayed_[i]) && std::ranges::count(free_, i) == 0) return true;
   }
   return waiting() > 0;
 }
@@ -148,12 +148,12 @@ bool Cable::carries_roce() const {
 void Cable::deliver_at(Instant at, const Frame& frame) {
   if (count_ > 0 && at < last_arrival_) {
     if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(strays_.size()));
-      strays_.emplace_back();
+      free_.push_back(static_cast<std::uint32_t>(delayed_.size()));
+      delayed_.emplace_back();
     }
     const std::uint32_t place = free_.back();
     free_.pop_back();
-    strays_[place] = frame;
+    delayed_[place] = frame;
     return simulator_.schedule(at, *this, place);
   }
   if (count_ == line_.size()) grow();
@@ -177,26 +177,26 @@ void Cable::grow() {
 void Cable::on_event(Instant now, std::uint64_t what) {
   if (what == kTransmit) return transmit(now);
   ++delivered_;
-  // Who gets it, while the next event is put in its place.
+  // Fetches the receiver into the cache while the next event is scheduled.
   const auto* const receiver = reinterpret_cast<const char*>(&to_);
   for (int line = 0; line < 4; ++line) __builtin_prefetch(receiver + 64 * line);
   if (what != kFirst) {
-    const Frame frame = strays_[what];
+    const Frame frame = delayed_[what];
     free_.push_back(static_cast<std::uint32_t>(what));
     return to_.receive(now, port_, frame);
   }
   const auto next = static_cast<std::uint32_t>((first_ + 1) & (line_.size() - 1));
   if (count_ > 1) simulator_.schedule(arrivals_[next], *this, kFirst);
-  // It stays where it is meanwhile: nobody sends by this cable from its far end.
+  // The frame stays in its slot during the call, because its receiver never sends by this cable.
   to_.receive(now, port_, line_[first_]);
   first_ = next;
   --count_;
 }
 
-// Turns one bit over in a copy: other paths share the payload. Memory trusts a deferred ICRC, a
-// damaged wire must not: it is made first. False if the result is no frame any more; its buffer is
-// given back then. What another cable has damaged stays so: the same bit turned back would be a packet
-// that no switch has seen.
+// Flips one bit in a copy, because other paths share the payload. Memory trusts a deferred ICRC,
+// but a damaged wire must not, so the ICRC is computed first. False if the result is no frame any
+// more; its buffer is then released. A frame that another cable has damaged stays unchanged:
+// flipping the same bit back would give a packet that no switch has seen.
 bool Cable::damage(Frame& frame, std::uint32_t bit) {
   wire::seal_icrc(frame);
   const bool was_whole = is_whole(frame);

@@ -1,8 +1,8 @@
-// One direction of a link on virtual time: net::Link decides each frame's fate, the cable
-// carries it there.
+// One direction of a link on virtual time: net::Link determines the delay and the faults of each
+// frame, the cable delivers it.
 //
-// A cable out of a switch may have a queue of its own before it, with classes and marks. Without one,
-// frames leave in the order they came in, and where each waits is arithmetic.
+// A cable out of a switch may have its own queue before it, with classes and marks. Without one,
+// frames leave in the order of their arrival, and their waiting times are computed.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class FrameSink {
   virtual void receive(Instant now, wire::PortId port, const wire::Frame& frame) = 0;
 };
 
-// The near end of a cable with a queue: hears when a copy that waited is on its way, or lost.
+// The near end of a cable with a queue: is called when a waiting copy is sent or lost.
 class CopyWatch {
  public:
   virtual ~CopyWatch() = default;
@@ -43,18 +43,18 @@ class Cable final : public Actor {
     watch_ = watch;
   }
 
-  // Takes over one reference to the frame's buffer. A payload outside both the frame and the pool
-  // is copied. True if it has to wait; then, if it belongs to an entry of the near end's books, the
-  // watch hears of it, and it is lossless: no limit of the queue's holds it.
+  // Takes over one reference to the frame's buffer. Copies a payload that is outside both the frame
+  // and the pool. True if the frame has to wait. A waiting frame with an entry in the near end's
+  // books is lossless: it ignores the queue's limit, and `watch` is called for it.
   bool send(Instant now, const wire::Frame& frame,
             net::IngressBooks::EntryId entry = net::IngressBooks::kNone);
-  // The far end has sent a pause frame.
+  // A pause frame has arrived from the far end.
   void on_pause(Instant now, const wire::Frame& frame);
   const net::PauseState* pause() const { return queue_ == nullptr ? nullptr : &queue_->pause(); }
   void set_faults(double loss, double duplicate, double reorder, double corrupt) {
     link_.set_faults(loss, duplicate, reorder, corrupt);
   }
-  // What is on its way arrives.
+  // Frames that are on their way still arrive.
   void set_up(bool up) { link_.set_up(up); }
   const net::LinkConfig& config() const { return link_.config(); }
   Instant free_at() const { return link_.free_at(); }
@@ -66,7 +66,7 @@ class Cable final : public Actor {
     return dropped_unreadable_;
   }  // damaged in their lengths
   std::size_t in_flight() const { return under_way() + waiting(); }
-  // A packet of a queue pair's is under way, or anything waits.
+  // Whether a packet of a queue pair is under way, or any frame waits.
   bool carries_roce() const;
   std::size_t waiting() const { return queue_ == nullptr ? 0 : queue_->items(); }
   // All 0 without a queue.
@@ -84,20 +84,20 @@ class Cable final : public Actor {
     net::IngressBooks::EntryId entry;
   };
   using Queue = net::EgressQueue<Waiting>;
-  // What arrives in the order it was sent needs one event for all: that of the first.
+  // Frames that arrive in the order of sending need one event for all: that of the first.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
-  static constexpr std::uint64_t kTransmit = kFirst - 1;  // the link is free for who waits
+  static constexpr std::uint64_t kTransmit = kFirst - 1;  // the link is free for a waiting frame
 
   bool enqueue(Instant now, const wire::Frame& frame, net::IngressBooks::EntryId entry);
   void transmit(Instant now);
   void arrange_transmission(Instant now);
-  void carry(Instant now, const wire::Frame& frame);
-  std::size_t under_way() const { return count_ + strays_.size() - free_.size(); }
+  void put_on_link(Instant now, const wire::Frame& frame);
+  std::size_t under_way() const { return count_ + delayed_.size() - free_.size(); }
   void deliver_at(Instant at, const wire::Frame& frame);
   void grow();
   bool damage(wire::Frame& frame, std::uint32_t bit);
 
-  // What every frame touches comes first.
+  // Members that every frame touches come first.
   Simulator& simulator_;
   BufferPool& pool_;
   FrameSink& to_;
@@ -107,13 +107,13 @@ class Cable final : public Actor {
   Instant last_arrival_{};
   std::unique_ptr<Queue> queue_;
   CopyWatch* watch_ = nullptr;
-  Instant transmit_at_ = wire::kNever;  // earliest transmission asked for
-  // A ring of a power of two of places, as two.
+  Instant transmit_at_ = wire::kNever;  // earliest transmission requested
+  // A ring of 2^n slots, as two arrays.
   std::vector<Instant> arrivals_;
   std::vector<wire::Frame> line_;
   net::Link link_;
-  std::vector<wire::Frame> strays_;  // held back or doubled on the way: each has an event
-  std::vector<std::uint32_t> free_;  // of their places
+  std::vector<wire::Frame> delayed_;  // delayed or duplicated frames: each has its own event
+  std::vector<std::uint32_t> free_;   // of their slots
   std::uint64_t dropped_unreadable_ = 0;
   const std::string name_;
 };

@@ -41,7 +41,7 @@ class CableTest : public testing::Test {
   Cable make(const net::LinkConfig& link) {
     return Cable(simulator_, pool_, "a>b", link, sink_, wire::PortId(0));
   }
-  // A data packet whose payload lies in the pool, with one reference.
+  // A data packet with its payload in the pool, with one reference.
   wire::Frame packet(wire::Ecn ecn = wire::Ecn::kNotCapable) {
     const wire::BufferRef buffer = pool_.acquire();
     const auto payload = pool_.bytes(buffer).first(256);
@@ -81,10 +81,10 @@ TEST_F(CableTest, DeliversAfterTheLinksDelayAndGivesTheBufferBack) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-// Long turns jump while nothing of a queue pair is under way.
-TEST_F(CableTest, TellsPacketsOfQueuePairsFromOtherFrames) {
+// Long turns jump while no packet of a queue pair is under way.
+TEST_F(CableTest, DistinguishesPacketsOfQueuePairsFromOtherFrames) {
   net::LinkConfig link;
-  link.reorder = 1;  // each is held back beside the line
+  link.reorder = 1;  // each frame is delayed outside the ring
   Cable cable = make(link);
   wire::Frame other = packet();
   other.icrc_state = wire::Icrc::kNone;
@@ -93,7 +93,7 @@ TEST_F(CableTest, TellsPacketsOfQueuePairsFromOtherFrames) {
   cable.send(simulator_.now(), packet());
   EXPECT_TRUE(cable.carries_roce());
   simulator_.run();
-  EXPECT_FALSE(cable.carries_roce()) << "what has arrived is under way no more";
+  EXPECT_FALSE(cable.carries_roce()) << "arrived frames are no longer under way";
 }
 
 TEST_F(CableTest, GivesTheBufferOfALostFrameBack) {
@@ -119,7 +119,7 @@ TEST_F(CableTest, DeliversBothCopiesOfADuplicate) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
+TEST_F(CableTest, DamageFailsTheIcrcAndLeavesTheOriginalAlone) {
   net::LinkConfig link;
   link.corrupt = 1;
   Cable cable = make(link);
@@ -129,8 +129,7 @@ TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
     cable.send(simulator_.now(), original);
   }
   simulator_.run();
-  // Few bits lie where the ICRC does not look (Ethernet addresses, TTL, ...): most damage must
-  // show.
+  // Few bits are outside the ICRC (Ethernet addresses, TTL, ...), so most damage must show.
   const auto unseen = std::count(sink_.icrc_right.begin(), sink_.icrc_right.end(), true);
   EXPECT_LT(unseen, 20);
   EXPECT_GT(sink_.icrc_right.size(), 150u);
@@ -147,7 +146,7 @@ TEST_F(CableTest, DamageIsNeverUndoneByMoreOfIt) {
   Cable cable = make(link);
   wire::Frame damaged = packet();
   wire::seal_icrc(damaged);
-  damaged.bytes[wire::kUdpOffset + 2] ^= 1;  // another port: no switch takes it for RoCE
+  damaged.bytes[wire::kUdpOffset + 2] ^= 1;  // another port: switches no longer treat it as RoCE
   constexpr int kTimes = 9'000;              // of some 2500 bits
   for (int i = 0; i < kTimes; ++i) {
     pool_.hold(damaged.ref);
@@ -169,7 +168,7 @@ wire::Frame notification() {
   return frame;
 }
 
-// 8 ns a byte, and marks from what one packet of 314 bytes leaves waiting.
+// 8 ns a byte, and marks from one waiting packet of 314 bytes on.
 net::LinkConfig slow_marking_link() {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};
@@ -177,10 +176,10 @@ net::LinkConfig slow_marking_link() {
   return link;
 }
 
-TEST_F(CableTest, QueueMarksWhatFindsItLongAndWhoListens) {
+TEST_F(CableTest, QueueMarksCapableFramesWhileItIsLong) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);
-  // The first is on its way at once, the second waits and finds nobody waiting.
+  // The first is sent at once, the second waits behind an empty queue.
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet(wire::Ecn::kEct0));
   cable.send(simulator_.now(), packet());
   simulator_.run();
@@ -222,20 +221,20 @@ TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, WhatWaitsForACutCableIsDroppedAndCounted) {
+TEST_F(CableTest, FramesThatWaitForACutCableAreDroppedAndCounted) {
   Cable cable = make(slow_marking_link());
   cable.add_queue(nullptr);
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet());
   cable.set_up(false);
   simulator_.run();
-  EXPECT_EQ(sink_.times.size(), 1u) << "what is on its way arrives";
+  EXPECT_EQ(sink_.times.size(), 1u) << "frames on their way arrive";
   EXPECT_EQ(cable.link_counters().dropped_down, 3u);
   EXPECT_EQ(cable.in_flight(), 0u);
   EXPECT_TRUE(cable.is_balanced());
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
-TEST_F(CableTest, CopiesAPayloadThatIsNobodysBuffer) {
+TEST_F(CableTest, CopiesAPayloadOutsideThePool) {
   Cable cable = make({});
   std::vector<std::uint8_t> own(256, 7);
   wire::Frame frame = packet();

@@ -94,7 +94,7 @@ mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptRec
   throw std::logic_error("this simulated program can't move its queue pair's PSNs");
 }
 
-// All that is posted completes, flushed.
+// All posted requests complete as flushed.
 void GroupProgram::on_failed() {
   rnic::QpAttr attr;
   attr.state = rnic::QpState::kErr;

@@ -1,8 +1,8 @@
 // One member of a multicast group as a program of a simulated host: the engine of libmcast's groups
 // (libmcast/engine/group_engine.h) over a queue pair of the host's NIC.
 //
-// It registers the group, or answers the member that does, and connects the queue pair. What goes
-// over the queue pair is up to the class that inherits it.
+// It registers the group, or answers its leader, and connects the queue pair. A derived class sends
+// and receives over the queue pair.
 #pragma once
 
 #include <span>
@@ -30,13 +30,13 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   GroupProgram& operator=(const GroupProgram&) = delete;
 
   const mrp::MrpMember& member() const { return engine_.member(); }
-  // Makes this member the leader; throws std::logic_error if the list can't be.
+  // Makes this member the leader; throws std::logic_error if the member list is invalid.
   void lead(const mrp::RegistrationConfig& config, const mrp::McstAllocator::Lease& lease,
             std::span<const mrp::MrpMember> members);
-  // ... the sender of a sender group.
+  // ... or the sender of a sender group.
   void lead_as_sender(const mrp::SenderConfig& config, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
-  // The leader ends the group, on virtual time until has_left().
+  // Ends the group as its leader; takes virtual time until has_left().
   void leave();
   bool has_left() const { return is_leaving_ && engine_.role().has_left(); }
   bool is_active() const { return engine_.state() == MCAST_GROUP_ACTIVE && !is_leaving_; }
@@ -47,10 +47,11 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
                        const wire::SenderGroupMessage& message) override;
 
  protected:
-  // Other events are of the class that inherits this one, which passes this one on.
+  // Derived classes handle other events, and pass this one on.
   static constexpr std::uint64_t kGroupTimer = ~std::uint64_t{0};
 
-  // The engine has been called, and what it had to say is sent: its state may have changed.
+  // Called after each call of the engine, when its messages have been sent: its state may have
+  // changed.
   virtual void on_change(Instant now) = 0;
 
   Simulator& simulator() const { return simulator_; }
@@ -59,20 +60,20 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   rnic::Qpn qpn() const { return member().qpn; }
   mcast::GroupEngine& engine() { return engine_; }
   const mcast::GroupEngine& engine() const { return engine_; }
-  // What calls of the engine add to before carry_out().
+  // Calls of the engine add to this before carry_out().
   mrp::Outbox& out() { return out_; }
   void carry_out();
   bool is_open() const { return is_open_; }
-  // Takes in no more datagrams, and has no more timers.
+  // Ignores datagrams and timers from now on.
   void close() { is_open_ = false; }
-  // To RTS, towards `remote`.
+  // Connects to `remote`, up to RTS.
   mcast::Expected<void> connect(const mcast::RemoteEnd& remote) override;
   void on_failed() override;
 
  private:
-  // What is only for programs that have regions or move their PSNs.
+  // For programs that have regions or set their PSNs.
   bool can_receive() const override { return true; }
-  void on_sync_due() override {}  // whoever sends calls synchronise()
+  void on_sync_due() override {}  // sending programs call synchronise() instead
   mcast::Expected<bool> are_psns_apart() override;
   mcast::Expected<void> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
   void begin_regions(Instant, const wire::MrpHeader&) override {}

@@ -113,8 +113,8 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   if (recorder != nullptr) recorder->handled();
 }
 
-// What is no MRP datagram for this host is none of its business, as for a host's UDP stack.
-// Programs hear what comes from the registration port only: no other host can send from there.
+// Ignores other UDP datagrams, as a host's UDP stack would. Programs get datagrams from the
+// registration port only: no other host can send from there.
 void Host::on_udp(Instant now, const wire::Frame& frame) {
   const auto datagram = wire::UdpDatagram::parse(frame);
   if (!datagram || datagram->ip.destination != address() ||
@@ -181,7 +181,7 @@ void Host::on_event(Instant now, std::uint64_t what) {
   after_nic_call();
 }
 
-// One frame whenever the cable has taken the one before: back-pressure without a queue.
+// One frame whenever the cable has taken the last one: back-pressure without a queue.
 void Host::transmit(Instant now) {
   wire::Frame frame;
   if (now < free_at_ || !next_frame(now, frame)) return;
@@ -190,13 +190,13 @@ void Host::transmit(Instant now) {
     recorder->leaves(now, number_, wire::PortId(0), frame);
   }
   uplink_->send(now, frame);
-  // Whole nanoseconds are a little too early, frame by frame: where the switch counts on silence after
-  // the frame that is being sent, none may be waiting in the link.
+  // Times rounded to nanoseconds would be slightly early for each frame. If the switch relies on
+  // silence after the frame that is being sent, no frame may wait in the link.
   const net::LinkConfig& link = uplink_->config();
   free_at_ = link.pfc.on ? uplink_->free_at() : now + link.rate.time_for(frame.size());
 }
 
-// The port hears its switch whatever the host does.
+// The port receives pause frames even if the host is stalled.
 void Host::on_pause(Instant now, const wire::Frame& frame) {
   if (data_pause_.on_frame(now, frame, uplink_->config().rate) && !dead_) after_nic_call();
 }
@@ -206,8 +206,8 @@ bool Host::may_send_first_datagram(Instant now) const {
                                  net::class_of(datagrams_.front()) != net::TrafficClass::kData);
 }
 
-// A paused NIC is not asked: all that it sends is data, but for the congestion notifications, which
-// wait with the rest of it.
+// A paused NIC sends nothing: all of its packets are data, except for congestion notifications,
+// which wait with the rest.
 void Host::arrange_transmission() {
   const Instant now = simulator_.now();
   Instant at = free_at_;

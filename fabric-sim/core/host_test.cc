@@ -1,4 +1,4 @@
-// Hosts that stand still on virtual time: the NIC alone, its programs alone, or both.
+// Stalled hosts on virtual time: the NIC alone, its programs alone, or both.
 #include <gtest/gtest.h>
 
 #include "fabric-sim/core/network.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A queue pair of a host, and when its completions were seen.
+// A queue pair of a host, and the times of its completions.
 class Program final : public CompletionClient {
  public:
   explicit Program(Host& host) : host_(host) {
@@ -91,7 +91,7 @@ TEST_F(StandingStill, ANicAnswersOnceItGoesOn) {
 
 TEST_F(StandingStill, APausedHostDoesNeither) {
   host_.pause(then_);
-  host_.stall_programs(then_ - 1ms);  // the longest counts
+  host_.stall_programs(then_ - 1ms);  // the longest stall counts
   sender_.send();
   simulator_.run();
   ASSERT_EQ(sender_.seen_at.size(), 1u);

@@ -1,5 +1,5 @@
-// Events of the next few microseconds, which is nearly all of them: a list for each nanosecond, so
-// that coming and going take the same time however many there are.
+// Events of the next few microseconds, which are nearly all: a list for each nanosecond, so that
+// adding and removing take constant time.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ class NearEvents {
 
   NearEvents() { slots_.fill({kNone, kNone}); }
 
-  // Precondition: now <= event.at < now + kReach; so it was for all that are here, and nothing
-  // before `now` is left.
+  // Precondition: now <= event.at < now + kReach. The same held for all stored events, and none is
+  // before `now`.
   void push(const Event& event) {
     const std::size_t slot = slot_of(event.at);
     const std::uint32_t place = take_place();
@@ -52,7 +52,7 @@ class NearEvents {
     front_ = find(slot_of(now));
     return &nodes_[slots_[front_].first].event;
   }
-  // Takes away what front() has named.
+  // Removes the event that front() returned.
   void pop() {
     const std::uint32_t place = slots_[front_].first;
     const std::uint32_t next = nodes_[place].next;
@@ -64,7 +64,7 @@ class NearEvents {
   }
 
  private:
-  // Who acts next is seldom in the cache where there are hundreds.
+  // With hundreds of actors, the next one is seldom in the cache.
   static void fetch_ahead(const Actor* actor) {
     const auto* const lines = reinterpret_cast<const char*>(actor);
     for (int i = 0; i < 4; ++i) __builtin_prefetch(lines + 64 * i);
@@ -92,7 +92,7 @@ class NearEvents {
     free_.pop_back();
     return place;
   }
-  // The first slot in use from `from` on, round. Precondition: there is one.
+  // The first slot in use from `from` on, cyclically. Precondition: there is one.
   std::size_t find(std::size_t from) const {
     const std::size_t word = from / 64;
     const std::uint64_t here = words_[word] & (~std::uint64_t{0} << from % 64);
@@ -104,7 +104,7 @@ class NearEvents {
 
   std::array<Slot, kSlots> slots_;
   std::array<std::uint64_t, kSlots / 64> words_{};
-  std::uint64_t summary_ = 0;  // which words are not 0
+  std::uint64_t summary_ = 0;  // bit per word that is not 0
   static_assert(kSlots == 64 * 64);
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> free_;

@@ -66,7 +66,7 @@ void Network::wire_host(const net::Topology& topology, std::size_t at, wire::Por
   connect(at, port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
 }
 
-// The cable out of this port; the other direction belongs to the peer's port.
+// The cable out of this port; the peer's port has the other direction.
 void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,
                          const net::PortEnd& end) {
   const net::TrunkSpec& trunk = topology.trunks[end.trunk];
@@ -82,10 +82,10 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   trunk_cables_[end.trunk][which] = &cable;
 }
 
-void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told) {
+void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool noticed) {
   trunk_cables_[trunk][0]->set_up(whole);
   if (!one_way) trunk_cables_[trunk][1]->set_up(whole);
-  if (!told) return;
+  if (!noticed) return;
   for (const auto& [node, port] : trunk_ends_[trunk]) node->set_port(now, port, whole);
 }
 

@@ -1,4 +1,4 @@
-// Hosts, switches and cables of one topology, wired up on one simulator.
+// Hosts, switches and cables of one topology, connected on one simulator.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace cepheus::sim {
 
 class Network {
  public:
-  // `nics[i]` configures the NIC of topology.hosts[i]; addresses and MACs are the topology's.
+  // `nics[i]` configures the NIC of topology.hosts[i]; addresses and MACs come from the topology.
   // Precondition: topology.plan() succeeds.
   Network(Simulator& simulator, const net::Topology& topology,
           const std::vector<rnic::NicConfig>& nics);
@@ -30,22 +30,22 @@ class Network {
   const SwitchNode& peer_of(const SwitchNode& node, wire::PortId port) const;
   // The port of a host's switch.
   void set_host_port(Instant now, std::size_t host, bool up);
-  // Cuts a trunk of the topology, or mends it: both ways, or from its first switch to its second
-  // only. `told`: the switches at both ends see it.
-  void set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told);
+  // Cuts or repairs a trunk of the topology: both ways, or from its first switch to its second
+  // only. `noticed`: the switches at both ends see it.
+  void set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool noticed);
   using TrunkEnd = std::pair<SwitchNode*, wire::PortId>;
   const std::array<TrunkEnd, 2>& ends_of(std::size_t trunk) const { return trunk_ends_[trunk]; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   std::size_t frames_in_flight() const;
-  // Of queue pairs: registration and HELLOs apart.
+  // Packets of queue pairs only, without registration and HELLOs.
   bool carries_roce() const;
-  // Whether engines check themselves after every call, which takes longer than what they do.
+  // Whether engines check themselves after every call, which takes longer than the call.
   void set_checked(bool checked);
 
  private:
   Cable& add_cable(const std::string& from, const std::string& to_name, const net::LinkConfig& link,
                    FrameSink& to, wire::PortId port);
-  // Out of a port of switch `at`, with the queue that it needs.
+  // The cable out of a port of switch `at`, with the queue that it needs.
   void connect(std::size_t at, wire::PortId port, Cable& cable);
   void wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
                  std::size_t host);
@@ -56,10 +56,10 @@ class Network {
   BufferPool pool_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::pair<SwitchNode*, wire::PortId>> host_ports_;  // by host
-  std::vector<std::array<TrunkEnd, 2>> trunk_ends_;               // as the topology names them
+  std::vector<std::array<TrunkEnd, 2>> trunk_ends_;               // in the topology's order
   std::vector<std::array<Cable*, 2>> trunk_cables_;               // out of these ends
   std::vector<std::unique_ptr<SwitchNode>> switches_;
-  std::vector<net::BufferPlan> buffers_;  // theirs
+  std::vector<net::BufferPlan> buffers_;  // of the switches
   std::vector<std::unique_ptr<Cable>> cables_;
 };
 

@@ -1,4 +1,4 @@
-// Lossless links on virtual time: senders that a switch has no room for are told to stop, in time.
+// Lossless links on virtual time: switches pause senders before their buffers overflow.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -19,7 +19,7 @@ net::LinkConfig lossless(std::uint64_t gigabits, Duration delay) {
   return link;
 }
 
-// Data that no queue pair waits for.
+// Data of no queue pair.
 wire::Frame packet(wire::Ipv4 from, wire::Ipv4 to, wire::Mac gateway, std::size_t payload) {
   wire::RoceHeaders headers;
   headers.ethernet.destination = gateway;
@@ -78,7 +78,7 @@ class Fabric {
   Network network_;
 };
 
-// Two senders at 10 Gb/s into one receiver: the switch holds what its buffer allows, and both wait.
+// Two senders at 10 Gb/s into one receiver: the switch holds its buffer's limit, and both wait.
 net::Topology incast(wire::Bytes buffer) {
   net::Topology topology = net::Topology::star(3, lossless(10, 1us));
   topology.mtu = 1024;
@@ -88,7 +88,7 @@ net::Topology incast(wire::Bytes buffer) {
   return topology;
 }
 
-TEST(Pause, KeepsEveryFrameOfAnIncastThatNoQueueHasRoomFor) {
+TEST(Pause, KeepsEveryFrameOfAnIncastThatFitsNoQueue) {
   Fabric fabric(incast(100'000));
   fabric.send(0, 2, 500, 1024);
   fabric.send(1, 2, 500, 1024);
@@ -100,7 +100,7 @@ TEST(Pause, KeepsEveryFrameOfAnIncastThatNoQueueHasRoomFor) {
   EXPECT_EQ(sums.queue_full, 0u) << "queues' limits are for lossy links";
   EXPECT_EQ(sums.held, 0u) << "the buffer is empty at the end";
   EXPECT_LE(fabric.network().switches()[0]->books()->buffer().high_water(), 100'000u);
-  // 1000 frames take 874 us; each sender is silent for half of the time.
+  // 1000 frames take 874 us; each sender is paused for half of the time.
   const Instant end = fabric.simulator().now();
   EXPECT_EQ(fabric.network().host(0).data_pause().pauses() +
                 fabric.network().host(1).data_pause().pauses(),
@@ -133,9 +133,9 @@ TEST(Pause, NeedsItsHeadroom) {
   EXPECT_EQ(fabric.arrived(2) + fabric.sums().no_headroom, 1000u);
 }
 
-TEST(Pause, SpeaksAgainBeforeItsTimeIsUp) {
+TEST(Pause, IsRepeatedBeforeItsTimeIsUp) {
   // 65,535 quanta at 10 Gb/s are 3.4 ms. The receiver's link takes 0.9 ms for a frame, and a sender
-  // waits until four of its own have left, in turns with the other's.
+  // waits until four of its own have left, alternating with the other's.
   net::Topology topology = incast(2'500'000);
   topology.switches[0].config.buffer.share = 0.02;
   topology.hosts[2].down.rate = wire::BitRate{10'000'000};
@@ -147,8 +147,9 @@ TEST(Pause, SpeaksAgainBeforeItsTimeIsUp) {
   EXPECT_EQ(fabric.sums().no_headroom, 0u);
 }
 
-TEST(Pause, GoesUpTheTreeToWhoeverSends) {
-  // h0, h1 - s0 - s1 - h2, h3: s1 pauses s0 when h2's slow link is full, and s0 the sender.
+TEST(Pause, GoesUpTheTreeToTheSender) {
+  // h0, h1 - s0 - s1 - h2, h3: s1 pauses s0 when the queue of h2's slow link is full, and s0 the
+  // sender.
   net::Topology topology = net::Topology::star(4, lossless(10, 1us));
   topology.mtu = 1024;
   topology.hello = {};
@@ -170,7 +171,7 @@ TEST(Pause, GoesUpTheTreeToWhoeverSends) {
 
 // h0 - s0 - s1 - h1: only the trunk from s0 to s1 is lossless. s0 has no lossless port itself, and
 // waits when s1 pauses it.
-TEST(Pause, IsHeededByASwitchWithoutLosslessPorts) {
+TEST(Pause, IsObeyedByASwitchWithoutLosslessPorts) {
   net::LinkConfig link = lossless(10, 1us);
   link.pfc.on = false;
   net::Topology topology = net::Topology::star(2, link);
@@ -194,7 +195,7 @@ TEST(Pause, IsHeededByASwitchWithoutLosslessPorts) {
   EXPECT_EQ(fabric.arrived(1), 1000u);
 }
 
-// Whatever the rates, delays, sizes and the buffer are: nothing is lost, and nothing is left.
+// For any rates, delays, sizes and buffer: no frame is lost, and none is left.
 RC_GTEST_PROP(Pause, LosesNothingAtAnyRateAndDelay, (std::uint64_t seed)) {
   Random random(seed);
   constexpr std::uint64_t kGigabits[] = {1, 5, 10, 25, 100, 200};

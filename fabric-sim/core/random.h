@@ -1,4 +1,5 @@
-// The simulation's only source of chance: a generator that a seed determines on every machine.
+// The simulation's only source of randomness: a seeded generator, with the same numbers on every
+// machine.
 //
 // The standard library's distributions differ between implementations; these do not.
 #pragma once

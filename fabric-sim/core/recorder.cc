@@ -58,7 +58,8 @@ void Recorder::arrives(wire::Instant at, std::uint16_t node, wire::PortId port,
 }
 
 template <typename Watch, typename Counters>
-void Recorder::tell(Watch& watch, wire::Instant at, std::uint16_t node, const Counters& counters) {
+void Recorder::record_growth(Watch& watch, wire::Instant at, std::uint16_t node,
+                             const Counters& counters) {
   watch.look(counters, [&](std::size_t which, std::uint64_t more) {
     Sighting seen = in_hand_.value_or(Sighting());
     seen.at_ns = ns(at);
@@ -72,11 +73,11 @@ void Recorder::tell(Watch& watch, wire::Instant at, std::uint16_t node, const Co
 }
 
 void Recorder::counted(wire::Instant at, std::uint16_t node, const fabric::Counters& counters) {
-  tell(switches_[node - nics_.size()], at, node, counters);
+  record_growth(switches_[node - nics_.size()], at, node, counters);
 }
 
 void Recorder::counted(wire::Instant at, std::uint16_t node, const rnic::Counters& counters) {
-  tell(nics_[node], at, node, counters);
+  record_growth(nics_[node], at, node, counters);
 }
 
 void Recorder::leaves(wire::Instant at, std::uint16_t node, wire::PortId port,

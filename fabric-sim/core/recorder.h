@@ -1,5 +1,5 @@
-// A run as a recording for ui.perfetto.dev: what hosts and switches on virtual time say of their
-// packets, and what their engines counted meanwhile.
+// A run as a recording for ui.perfetto.dev: the packets of hosts and switches on virtual time, and
+// the counters that their engines changed meanwhile.
 #pragma once
 
 #include <array>
@@ -24,17 +24,17 @@ class Recorder {
   Recorder(std::ostream& out, const net::Topology& topology);
 
   void arrives(wire::Instant at, std::uint16_t node, wire::PortId port, const wire::Frame& frame);
-  // What an engine has counted since it was asked last, while it handled what had arrived: before
-  // what leaves.
+  // The counters that an engine changed since the last call, while it handled an arrived frame:
+  // call before its frames leave.
   void counted(wire::Instant at, std::uint16_t node, const fabric::Counters& counters);
   void counted(wire::Instant at, std::uint16_t node, const rnic::Counters& counters);
   void leaves(wire::Instant at, std::uint16_t node, wire::PortId port, const wire::Frame& frame);
   void lost(wire::Instant at, const std::string& cable, const char* how, const wire::Frame& frame);
-  // What leaves from now on is not caused by what arrived last.
+  // Frames that leave from now on are not caused by the last arrival.
   void handled() { in_hand_.reset(); }
 
   struct Message {
-    std::uint16_t host = 0;  // where it happens
+    std::uint16_t host = 0;  // place of the event
     std::uint16_t source = 0;
     wire::McstId group;
     std::uint32_t number = 0;
@@ -52,7 +52,7 @@ class Recorder {
       rnic::Counter::kRnrRetriesExceeded};
 
   template <typename Watch, typename Counters>
-  void tell(Watch& watch, wire::Instant at, std::uint16_t node, const Counters& counters);
+  void record_growth(Watch& watch, wire::Instant at, std::uint16_t node, const Counters& counters);
 
   recording::TraceFile file_;
   recording::Timeline timeline_;
@@ -60,7 +60,7 @@ class Recorder {
   std::vector<recording::CounterWatch<fabric::Counter, fabric::kIncidents.size()>> switches_;
   std::vector<std::uint32_t> addresses_;  // of hosts
   std::optional<recording::Sighting> in_hand_;
-  bool is_repeat_ = false;  // its NIC counted so, right before what leaves
+  bool is_repeat_ = false;  // its NIC counted a retransmission just before the frame left
 
   static std::vector<recording::Node> nodes_of(const net::Topology& topology);
 };

@@ -1,8 +1,8 @@
-// Virtual time: actors ask to be called at an instant, and are, in order; ties in the order they
-// were asked for.
+// Virtual time: actors request calls at instants, and get them in order; ties in the order of the
+// requests.
 //
-// A simulation that goes on without end is a bug that must not look like slowness: every run has an
-// event budget, and using it up is a result of its own.
+// An endless simulation is a bug that must not look like a slow one: every run has an event budget,
+// and running out of it is a result of its own.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace cepheus::sim {
 using wire::Duration;
 using wire::Instant;
 
-// Something that acts at instants it chose. It must outlive the events it asked for. Events are
-// never taken back: an actor that changed its mind finds nothing to do.
+// An object that acts at instants that it requested. It must outlive its requested events. Events
+// are never cancelled: an actor that changed its plan does nothing.
 class Actor {
  public:
   virtual ~Actor() = default;
@@ -43,7 +43,7 @@ class Simulator {
 
   enum class End {
     kIdle,     // no event is left; now() == until, unless that is never
-    kTime,     // the next event lies behind `until`; now() == until
+    kTime,     // the next event is after `until`; now() == until
     kStopped,  // stop() was called
     kBudget,   // the event budget is used up: livelock
   };
@@ -54,12 +54,13 @@ class Simulator {
   Trace& trace() { return trace_; }
 
  private:
-  static constexpr std::size_t kWays = 4;  // of the heap: half as deep as with two
+  // Children per node of the heap: half as deep as a binary one.
+  static constexpr std::size_t kWays = 4;
   void push_far(const Event& event);
   void pop_far();
 
   NearEvents near_;
-  std::vector<Event> far_;  // a heap, the earliest in front
+  std::vector<Event> far_;  // a heap, the earliest first
   Instant now_{};
   std::uint64_t next_number_ = 0;
   std::uint64_t events_ = 0;

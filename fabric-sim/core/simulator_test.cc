@@ -36,7 +36,7 @@ TEST(Simulator, CallsActorsInTheOrderOfTime) {
   EXPECT_THAT(recorder.times, ElementsAre(10us, 20us, 30us));
 }
 
-TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
+TEST(Simulator, KeepsTheOrderOfRequestsAmongEqualInstants) {
   Simulator simulator(1000);
   Recorder recorder;
   for (std::uint64_t i = 0; i < 100; ++i) simulator.schedule(at(5us), recorder, i);
@@ -44,13 +44,12 @@ TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.whats[i], i);
 }
 
-// Whatever the distances, and whatever actors ask for on the way: near events and far ones are one
-// order.
+// For any distances and any requests of actors during the run: near and far events have one order.
 TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
   struct Wanderer final : Actor {
     Simulator& simulator;
     Random& random;
-    std::vector<Instant> asked;  // by number of the event
+    std::vector<Instant> requests;  // by number of the event
     std::vector<std::uint64_t> seen;
     Wanderer(Simulator& s, Random& r) : simulator(s), random(r) {}
     void ask() {
@@ -58,13 +57,13 @@ TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
       const std::int64_t most = kDistances[random.below(std::size(kDistances))];
       const Duration wait{
           static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most) + 1))};
-      asked.push_back(simulator.now() + wait);
-      simulator.schedule(asked.back(), *this, asked.size() - 1);
+      requests.push_back(simulator.now() + wait);
+      simulator.schedule(requests.back(), *this, requests.size() - 1);
     }
     void on_event(Instant now, std::uint64_t what) override {
-      EXPECT_EQ(now, asked[what]);
+      EXPECT_EQ(now, requests[what]);
       seen.push_back(what);
-      for (auto n = random.below(3); n > 0 && asked.size() < 20'000; --n) ask();
+      for (auto n = random.below(3); n > 0 && requests.size() < 20'000; --n) ask();
     }
   };
   Random random(testing::UnitTest::GetInstance()->random_seed());
@@ -73,15 +72,15 @@ TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
   for (int i = 0; i < 200; ++i) wanderer.ask();
   for (Instant until{}; simulator.run(until) != Simulator::End::kIdle; until += 3333ns) {
   }
-  ASSERT_EQ(wanderer.seen.size(), wanderer.asked.size());
+  ASSERT_EQ(wanderer.seen.size(), wanderer.requests.size());
   for (std::size_t i = 1; i < wanderer.seen.size(); ++i) {
     const std::uint64_t a = wanderer.seen[i - 1], b = wanderer.seen[i];
-    ASSERT_TRUE(wanderer.asked[a] < wanderer.asked[b] ||
-                (wanderer.asked[a] == wanderer.asked[b] && a < b));
+    ASSERT_TRUE(wanderer.requests[a] < wanderer.requests[b] ||
+                (wanderer.requests[a] == wanderer.requests[b] && a < b));
   }
 }
 
-TEST(Simulator, TakesThePastAsNow) {
+TEST(Simulator, TreatsThePastAsNow) {
   Simulator simulator(100);
   Recorder recorder;
   simulator.schedule(at(50us), recorder, 1);
@@ -91,7 +90,7 @@ TEST(Simulator, TakesThePastAsNow) {
   EXPECT_THAT(recorder.times, ElementsAre(50us, 50us));
 }
 
-TEST(Simulator, StopsTheClockWhereItWasTold) {
+TEST(Simulator, StopsTheClockAtTheLimit) {
   Simulator simulator(100);
   Recorder recorder;
   simulator.schedule(at(50us), recorder, 1);

@@ -24,10 +24,10 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
       break;
     case kHalt:
       flow_->halt(now, frame);
-      simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
+      simulator_.trace().note(now, name(), "halts a group from port", port.value());
       break;
-    case kNoRoom:
-      simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
+    case kBufferFull:
+      simulator_.trace().note(now, name(), "has no headroom for frames from port", port.value());
       pool_.release(frame.ref);
       break;
     case kPause:
@@ -102,14 +102,15 @@ void SwitchNode::on_event(Instant now, std::uint64_t what) {
   look_again(now);  // a trunk may have gone dark
 }
 
-// A group may wait for fewer ports than before.
+// A group may have fewer ports to wait for than before.
 void SwitchNode::look_again(Instant now) {
   if (flow_ == nullptr) return;
   flow_->look_again();
   run_flow_control(now);
 }
 
-// What a gate had kept goes with the frame that opened it: its own room is the gate's.
+// A frame that a gate had kept leaves with the frame that opened the gate: its memory is the
+// gate's.
 void SwitchNode::carry_out(Instant now) {
   if (is_checked_) engine_->check_consistent();
   Recorder* const recorder = simulator_.trace().recorder();

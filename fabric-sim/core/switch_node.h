@@ -27,18 +27,18 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   net::IngressCounters pause_totals() const {
     return flow_ == nullptr ? net::IngressCounters() : flow_->books().totals();
   }
-  // Of groups that waited for a paused port; all 0 unless its buffer says so.
+  // Of groups that waited for a paused port; all 0 unless its buffer has group_halt.
   net::HaltCounters halt_totals(Instant now) const {
     return flow_ == nullptr ? net::HaltCounters() : flow_->halts(now);
   }
   const fabric::Switch& engine() const { return *engine_; }
   bool jump(wire::McstId group, std::uint64_t packets) { return engine_->jump(group, packets); }
   const std::string& name() const { return engine_->config().name; }
-  // Begins again without any table. Which of its ports are down it sees.
+  // Restarts with empty tables. It sees the state of its ports.
   void restart(Instant now);
   void set_port(Instant now, wire::PortId port, bool up);
   void set_checked(bool checked) { is_checked_ = checked; }
-  // What recordings call it.
+  // Its name in recordings.
   void set_number(std::uint16_t number) { number_ = number; }
   std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }

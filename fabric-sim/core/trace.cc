@@ -54,7 +54,7 @@ void print_members(std::ostream& out, std::span<const wire::MrpMember> members) 
 
 }  // namespace
 
-void Trace::mix(const void* data, std::size_t size) {  // FNV-1a, by words where there are some
+void Trace::mix(const void* data, std::size_t size) {  // FNV-1a, by words where possible
   const auto* p = static_cast<const std::uint8_t*>(data);
   std::uint64_t h = hash_;
   for (; size >= sizeof h; size -= sizeof h, p += sizeof h) {

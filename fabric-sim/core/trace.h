@@ -1,7 +1,7 @@
-// What happened, in order: always as a hash, and as text if somebody reads along.
+// All events in order: always as a hash, and as text if a stream is set.
 //
-// Two runs of one seed must have equal hashes; that is how a hidden clock, an address in an
-// ordering or an uninitialised byte is found.
+// Two runs of one seed must have equal hashes. Otherwise the run depends on a clock, on an order by
+// addresses or on an uninitialised byte.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Trace {
   void print_to(std::ostream* out) { out_ = out; }  // null: hash only
   // Neither text nor hash, for measurements.
   void turn_off() { is_off_ = true; }
-  // Told beside; null: nobody. It outlives the run.
+  // Gets the same events; null: none. It outlives the run.
   void record_to(Recorder* recorder) { recorder_ = recorder; }
   Recorder* recorder() const { return recorder_; }
   bool is_off() const { return is_off_; }

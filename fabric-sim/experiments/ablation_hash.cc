@@ -1,4 +1,4 @@
-// What it is worth that a tree takes the trunk that the fewest groups use, and not one by hash.
+// The gain of choosing the trunk that the fewest groups use for a tree, instead of one by hash.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/gleam_hpl.h"
 #include "net/shapes.h"
@@ -9,7 +9,7 @@ namespace ablation_hash {
 constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
 constexpr std::uint64_t kBytes = 8'000'000;
-// More than all groups of a grid: each seed's have numbers of their own.
+// More than all groups of a grid: each seed has its own group numbers.
 constexpr std::uint32_t kGroupsOfASeed = 1000;
 
 double milliseconds(std::size_t n, bool by_groups, bool is_random, unsigned seed) {

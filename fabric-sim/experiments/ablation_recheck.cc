@@ -1,4 +1,4 @@
-// What it costs to look at NAKs that wait only when an ACK goes on, as the papers have it.
+// The cost of checking held NAKs only when an ACK is passed on, as in the papers.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/loss_sweep.h"
 #include "fabric-sim/experiments/multicast_group.h"

@@ -1,4 +1,4 @@
-// Every experiment there is. registry.cc has their order.
+// All experiments. registry.cc has their order.
 #pragma once
 
 #include "fabric-sim/experiments/experiment.h"

@@ -19,7 +19,7 @@ TEST(BestSetting, IsTheFastestNumberOfSendsAtOnceAndIsNamed) {
   EXPECT_EQ(best.setting, "4 at once");
 }
 
-TEST(BestSetting, OfSettingsThatTakeAsLongIsTheSmallest) {
+TEST(BestSetting, IsTheSmallestOfEquallyFastOnes) {
   const BestSetting best = best_at_once(fan_out(3, 1 << 20), [](const Schedule&) { return 7.0; });
   EXPECT_EQ(best.setting, "1 at once");
 }
@@ -33,8 +33,8 @@ TEST(BestSetting, OfAChainIsTheFastestNumberOfSlices) {
   EXPECT_EQ(best.setting, "8 slices");
 }
 
-// A host that waits for each block to be acknowledged leaves its link idle meanwhile.
-TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
+// A host that waits for each block's acknowledgement leaves its link idle meanwhile.
+TEST(BestSetting, LetsRdmcFillTheLinksOfSlowHosts) {
   constexpr std::size_t kRanks = 4, kBlocks = 64;
   constexpr std::uint64_t kBytes = 64 << 20;
   const HostCost cost{.post = 2us, .receive = 15us, .relay = 16us};
@@ -49,7 +49,7 @@ TEST(BestSetting, LetsRdmcFillTheLinksOfHostsThatTakeTime) {
   EXPECT_GT(time_of_one(rdmc) / bound_us, 1.3) << "one at once is not RDMC's best";
 }
 
-// The experiments show rivals by their best settings, and name them.
+// The experiments show rivals with their best settings, and name these.
 TEST(BestSetting, OfRdmcStandsInTheRowsOfFig9) {
   Report report("cepheus-fig9", {});
   find_experiment("cepheus-fig9")->run({.quick = true}, report);
@@ -58,7 +58,7 @@ TEST(BestSetting, OfRdmcStandsInTheRowsOfFig9) {
     if (!p.series.starts_with("256 MiB, RDMC") || !p.beside.paper) continue;
     ++rows;
     EXPECT_EQ(p.beside.note, "2 at once");
-    EXPECT_LT(p.value, 25) << "ms of 256 MiB: 21.8 is what links take";
+    EXPECT_LT(p.value, 25) << "ms of 256 MiB: 21.8 is the links' time";
   }
   EXPECT_EQ(rows, 2);
 }

@@ -25,7 +25,7 @@ double time_of_rival(const Schedule& schedule) {
   return microseconds(time_of(testbed, schedule, first_hosts(kMembers)));
 }
 
-// As many slices as ranks, if that leaves a packet for each.
+// As many slices as ranks, if each has at least a packet.
 std::size_t slices_of(std::uint64_t bytes) {
   return std::clamp<std::size_t>(bytes / kMtu, 1, kMembers);
 }
@@ -50,7 +50,7 @@ void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
     report.add("tuned chain", x, tuned.us, "us", {.note = tuned.setting});
     report.add("over tuned chain", x, tuned.us / ours, "times", {.note = tuned.setting});
   }
-  // Beyond this size a tree only grows in proportion, and takes minutes to simulate.
+  // Beyond this size a tree's time only grows in proportion, and takes minutes to simulate.
   if (bytes > 16 * kMiB) return;
   const double tree_us = time_of_rival(binomial_tree(kMembers, bytes));
   report.add("binomial tree", x, tree_us, "us");

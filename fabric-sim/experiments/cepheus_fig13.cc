@@ -12,7 +12,7 @@ namespace cepheus_fig13 {
 constexpr std::size_t kPorts = 16;
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// `with_one_nak`: also with switches that keep one waiting NAK, as the paper's.
+// `with_one_nak`: also with switches that keep one held NAK, as in the paper.
 void measure(std::size_t members, bool with_one_nak, const ExperimentOptions& options,
              Report& report) {
   const std::vector<std::size_t> ranks = first_hosts(members);

@@ -14,9 +14,9 @@ struct Phases {
   wire::Duration f2_begins, f2_ends, f3_begins, f3_ends, end;
 };
 
-// How long after `from` both are within a tenth of half the link, over ten milliseconds.
-double settles_after(const FlowRates& rates, std::size_t flow, wire::Duration from,
-                     wire::Duration to) {
+// Time after `from` until both are within a tenth of half the link, over ten milliseconds.
+double steady_after(const FlowRates& rates, std::size_t flow, wire::Duration from,
+                    wire::Duration to) {
   for (wire::Duration at = from; at + 10ms <= to; at += 1ms) {
     const double multicast = rates.mean(0, at, at + 10ms);
     const double unicast = rates.mean(flow, at, at + 10ms);
@@ -51,10 +51,10 @@ void run(const ExperimentOptions& options, Report& report) {
       f1_with_f3.push_back(rates.mean(0, in3, p.f3_ends));
       with_f2.push_back(fairness({f1_with_f2.back(), rates.mean(1, in2, p.f2_ends)}));
       with_f3.push_back(fairness({f1_with_f3.back(), rates.mean(2, in3, p.f3_ends)}));
-      settled.push_back(settles_after(rates, 1, p.f2_begins, p.f2_ends));
+      settled.push_back(steady_after(rates, 1, p.f2_begins, p.f2_ends));
       if (seed > 1) continue;
       for (std::size_t f = 0; f < flows.size(); ++f) {
-        draw_course(report, flows[f].name + ", " + filter.name, rates, f, 10ms);
+        draw_curve(report, flows[f].name + ", " + filter.name, rates, f, 10ms);
       }
     }
     const std::string name = filter.name;

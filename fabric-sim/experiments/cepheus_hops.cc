@@ -1,5 +1,5 @@
-// The longest way of a message from one to four, in links: with links of 1 us and nothing else that
-// takes time, the time in microseconds is the number of links.
+// The longest way of a message from one to four, in links. Links take 1 us and nothing else takes
+// time, so the time in microseconds is the number of links.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/rivals.h"

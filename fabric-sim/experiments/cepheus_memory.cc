@@ -1,4 +1,4 @@
-// Bytes of groups' tables in one switch, by the number of its ports that a group uses.
+// Bytes of groups' tables in one switch, by the number of ports that a group uses.
 #include "fabric-sim/experiments/all.h"
 #include "switch-emulator/engine/switch.h"
 
@@ -17,7 +17,7 @@ void run(const ExperimentOptions&, Report& report) {
     const auto table = static_cast<double>(TableBytes::sum(bytes.table));
     const auto beside = static_cast<double>(TableBytes::sum(bytes.beside));
     const auto x = static_cast<double>(paths);
-    // Our arithmetic: an index of 64 bytes, and address, QPN and PSN for each path.
+    // Our layout: an index of 64 bytes, and address, QPN and PSN for each path.
     const double fields = 64 + 10 * x;
     report.add("tables of 1024 groups", x, kGroups * table / kMiB, "MiB",
                {.paper = paths == kPorts ? std::optional(0.69) : std::nullopt});

@@ -1,4 +1,4 @@
-// Both multicasts on the same scenes: what they take in switches, their times, and loss.
+// Both multicasts in the same scenarios: their state in switches, their times, and loss.
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"
@@ -23,7 +23,7 @@ struct Run {
   double set_up_us = 0, received_us = 0, acknowledged_us = 0;
   double timeouts = 0, naks = 0;
   double table_bytes = 0, largest_table = 0,
-         switches = 0;  // of one group: in all, in one, with any
+         switches = 0;  // of one group: in all, in one, switches with any
 };
 
 void count_tables(Testbed& testbed, Run& run) {

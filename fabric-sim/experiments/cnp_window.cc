@@ -1,4 +1,4 @@
-// What switches count notifications over: where too short and too long a window fails.
+// The window over which switches count CNPs: failures of too short and too long a window.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 
@@ -7,7 +7,7 @@ namespace cnp_window {
 
 using namespace std::chrono_literals;
 
-// Seven paths congested alike for a while, then the first one by three unicasts more.
+// Seven equally congested paths for a while, then three more unicasts on the first one.
 std::vector<FlowPlan> plan(wire::Duration change) {
   std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2, 3, 4, 5, 6, 7}}};
   for (std::size_t i = 1; i <= 7; ++i) flows.push_back({"unicast", i % 7 + 1, {i}});

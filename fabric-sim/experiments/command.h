@@ -1,4 +1,4 @@
-// cepheus-sim experiment: what there is, and one of them with its table and JSON.
+// cepheus-sim experiment: lists the experiments, or runs one and prints its table and JSON.
 #pragma once
 
 #include <string>

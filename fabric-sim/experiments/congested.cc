@@ -28,7 +28,7 @@ Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
 
 net::Topology two_racks_of_four() {
   net::Topology topology = net::leaf_spine(2, 1, 4, paper_link(100, 500ns));
-  // Four links of 100 Gb/s are one: which of them a flow takes is not what is measured.
+  // Four links of 100 Gb/s act as one, because the choice of one for a flow is not measured.
   for (net::TrunkSpec& trunk : topology.trunks) {
     trunk.ab.rate.bits_per_second *= 4;
     trunk.ba.rate.bits_per_second *= 4;
@@ -36,8 +36,8 @@ net::Topology two_racks_of_four() {
   return topology;
 }
 
-void draw_course(Report& report, const std::string& series, const FlowRates& rates,
-                 std::size_t flow, wire::Duration every) {
+void draw_curve(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every) {
   const wire::Duration end = rates.every() * static_cast<std::int64_t>(rates.intervals());
   for (wire::Duration at{0}; at + every <= end; at += every) {
     report.draw(series, milliseconds(at), rates.mean(flow, at, at + every), "Gb/s");

@@ -1,4 +1,4 @@
-// Fabrics whose queues mark and whose senders slow down, and the policies that are compared on them.
+// Fabrics with marking queues and senders that slow down, and the policies that are compared there.
 #pragma once
 
 #include <array>
@@ -19,22 +19,22 @@ inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf};
 inline constexpr CnpFilter kPapersTmcf = {"tmcf 50 us", net::CnpPolicy::kTmcf,
                                           std::chrono::microseconds(50)};
 inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf, kPapersTmcf};
-// The pages call it the default.
+// The pages name worst-path as the default.
 static_assert(net::Rules().cnp_policy == kWorstPath.policy);
 
-// `topology` with queues that mark from 50,000 to `kmax` bytes, up to one frame in a hundred. Throws
-// std::invalid_argument if options.congestion can't be. The rate is that of the first host; `config`
-// says the rest.
+// `topology` with queues that mark from 50,000 to `kmax` bytes, up to one frame in a hundred.
+// Throws std::invalid_argument if options.congestion is invalid. The rate is that of the first
+// host; other settings are in `config`.
 Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
                           const ExperimentOptions& options, TestbedConfig config = {},
                           wire::Bytes kmax = 500'000);
 
-// Two racks of four hosts whose switches share a third: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
+// Two racks of four hosts, with a third switch between: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
 net::Topology two_racks_of_four();
 
-// Draws a flow's rate over time, x in ms, a point for each `every`.
-void draw_course(Report& report, const std::string& series, const FlowRates& rates,
-                 std::size_t flow, wire::Duration every);
+// Draws a flow's rate over time, x in ms, with a point for each `every`.
+void draw_curve(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every);
 
 double milliseconds(wire::Duration time);
 

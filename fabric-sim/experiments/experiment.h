@@ -1,6 +1,6 @@
 // An experiment: a figure or a number of a paper, measured again on virtual time with the engines
-// that run live. The page docs/experiments/NAME.md says what was simulated, and where that differs
-// from the paper and why.
+// that run live. The page docs/experiments/NAME.md describes the simulation, and its differences
+// from the paper with their reasons.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@
 namespace cepheus::sim {
 
 struct ExperimentOptions {
-  // Congestion control of those experiments that have it (nic-emulator/engine/congestion_text.h).
+  // Congestion control, for experiments that use it (nic-emulator/engine/congestion_text.h).
   std::string congestion = "orig";
-  // File of message sizes (message_sizes.h) instead of an experiment's own; "": none.
+  // File of message sizes (message_sizes.h) instead of the experiment's own; "": none.
   std::string cdf = "";
   bool quick = false;  // fewer and smaller points, for a first look: a minute or two
-  unsigned seeds = 0;  // of random links and placements; 0: as many as the experiment needs
+  unsigned seeds = 0;  // of random links and placements; 0: the experiment's own number
   unsigned seeds_or(unsigned when_quick, unsigned when_full) const {
     return seeds != 0 ? seeds : quick ? when_quick : when_full;
   }
@@ -26,17 +26,17 @@ struct ExperimentOptions {
 struct Experiment {
   std::string_view name;
   std::string_view shows;     // one sentence
-  std::string_view figure;    // whose
+  std::string_view figure;    // paper and figure
   std::string_view cost;      // time on one core: "quick, full"
-  std::string_view x;         // what the points lie over
-  std::string_view headline;  // the series whose values stand in the index of all experiments
-  std::string_view verdict;   // those values beside the paper's, in a few words
+  std::string_view x;         // meaning of the points' x
+  std::string_view headline;  // the series whose values are in the index of all experiments
+  std::string_view verdict;   // a short comparison of those values with the paper's
   void (*run)(const ExperimentOptions& options, Report& report);
 };
 
-// All, in the order of the papers' figures.
+// All experiments, in the order of the papers' figures.
 std::span<const Experiment> experiments();
-// Null if none is called so.
+// Null if no experiment has this name.
 const Experiment* find_experiment(std::string_view name);
 
 }  // namespace cepheus::sim

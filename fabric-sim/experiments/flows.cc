@@ -15,7 +15,7 @@ constexpr std::uint32_t kMessage = 128 << 10;
 // Ethernet, IPv4, UDP, BTH and ICRC around a packet's payload.
 constexpr double kHeaders = 14 + 20 + 8 + 12 + 4;
 
-// One of a testbed's flows: what has arrived so far.
+// One flow of a testbed, with its received bytes.
 class Flow {
  public:
   virtual ~Flow() = default;
@@ -54,7 +54,7 @@ class UnicastFlow final : public Flow {
     is_running_ = true;
     for (std::uint32_t i = 0; i < kPostedMessages; ++i) channel_.source.send(kMessage);
   }
-  void stop() override { is_running_ = false; }  // what is posted still goes out
+  void stop() override { is_running_ = false; }  // posted messages are still sent
   std::uint64_t messages() const override { return messages_; }
 
  private:

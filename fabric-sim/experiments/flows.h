@@ -1,4 +1,4 @@
-// Programs that send without end, to one or to many, and the rates that they get.
+// Programs that send without end, to one or to many hosts, and their rates.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cepheus::sim {
 
-// A multicast if it goes to more than one. Hosts are the network's indices; times count from the
+// A multicast if it has several receivers. Hosts are the network's indices; times count from the
 // start of the measurement.
 struct FlowPlan {
   std::string name;
@@ -18,7 +18,8 @@ struct FlowPlan {
   wire::Duration end = wire::Duration::max();
 };
 
-// Of each flow, in each interval, what all its receivers got and its sender knows of: Gb/s on the wire.
+// Of each flow, in each interval: the data that all its receivers have and its sender has as
+// acknowledged, in Gb/s on the wire.
 class FlowRates {
  public:
   FlowRates(wire::Duration every, std::vector<std::vector<double>> gigabits)
@@ -39,7 +40,7 @@ class FlowRates {
 FlowRates measure_flows(Testbed& testbed, const std::vector<FlowPlan>& flows, wire::Duration until,
                         wire::Duration every);
 
-// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
+// Jain's index of fairness: 1 if all are equal, 1/n if one flow has everything.
 double fairness(const std::vector<double>& shares);
 
 }  // namespace cepheus::sim

@@ -1,4 +1,4 @@
-// The papers' testbeds of four hosts at one switch, with what their hosts' software takes.
+// The papers' testbeds of four hosts at one switch, with the time that the hosts' software takes.
 #include <algorithm>
 
 #include "fabric-sim/experiments/all.h"
@@ -14,10 +14,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t kHosts = 4;
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-// Without a cost of relaying: what Cepheus fig. 10 implies about hosts, and nothing of fig. 8.
+// Without a cost of relaying: the host times that Cepheus fig. 10 implies, and nothing of fig. 8.
 constexpr HostCost kPlain{.post = kHostPost, .receive = kHostPath};
-// A host that sends on takes 16 us more. That is fitted to Cepheus fig. 8 (5.2 times a chain's time,
-// 3.5 times a tree's), so fig. 8 can't check it.
+// A relaying host takes 16 us more. That is fitted to Cepheus fig. 8 (5.2 times a chain's time, 3.5
+// times a tree's), so fig. 8 can't check it.
 constexpr HostCost kRelaying{.post = kHostPost, .receive = kHostPath, .relay = 16'000ns};
 constexpr const char* kFitted = "fitted to Cepheus fig. 8";
 
@@ -38,7 +38,7 @@ TimeOfSchedule rivals_with(const HostCost& cost) {
   };
 }
 
-// Open MPI's chain: a slice for each host, unless a slice would be less than a packet.
+// Open MPI's chain: a slice for each host, unless a slice would be smaller than a packet.
 Schedule chain_of(std::uint64_t bytes) {
   return chain(kHosts, bytes, std::clamp<std::size_t>(bytes / 4096, 1, kHosts));
 }
@@ -47,7 +47,7 @@ struct Papers {
   std::optional<double> over_chain, over_tree;
 };
 
-// Both rivals, by hosts of this cost.
+// Both rivals, with this cost of hosts.
 void compare_with(const HostCost& cost, const std::string& suffix, const std::string& note,
                   std::uint64_t bytes, const Papers& paper, Report& report) {
   const auto x = static_cast<double>(bytes);
@@ -69,7 +69,7 @@ void compare(std::uint64_t bytes, const Papers& paper, Report& report) {
   compare_with(kRelaying, ", relay 16 us", kFitted, bytes, paper, report);
 }
 
-// A chain in as many slices as serve it best, by hosts of this cost.
+// A chain with its best number of slices, with this cost of hosts.
 void compare_tuned_chain(const HostCost& cost, const std::string& suffix, std::uint64_t bytes,
                          Report& report) {
   const auto x = static_cast<double>(bytes);
@@ -118,7 +118,7 @@ void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
   report.say(std::to_string(bytes) + " bytes");
   const auto x = static_cast<double>(bytes);
   const double ours = time_of_cepheus(bytes);
-  // What its decision rules take for four ranks.
+  // The choice of its decision rules for four ranks.
   const bool is_small = bytes < 8 * kKiB;
   const Schedule schedule = is_small ? binomial_tree(kHosts, bytes) : fan_out(kHosts, bytes);
   const double rival = rivals_with(kPlain)(schedule);
@@ -127,7 +127,7 @@ void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
   std::optional<double> paper;
   if (gleam_us && open_mpi_us) paper = *open_mpi_us / *gleam_us;
   report.add("faster", x, rival / ours, "times", {.paper = paper});
-  if (!is_small) return;  // nobody relays
+  if (!is_small) return;  // no host relays
   const double relayed = rivals_with(kRelaying)(schedule);
   report.add("stock Open MPI, relay 16 us", x, relayed, "us", {.note = kFitted});
   report.add("faster, relay 16 us", x, relayed / ours, "times", {.note = kFitted});

@@ -1,4 +1,4 @@
-// What the figures of the papers' testbed say about where their numbers come from.
+// Notes in the figures of the papers' testbed about the sources of their numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Report run_one(std::string_view name) {
 
 bool relays(const Point& p) { return p.series.find("relay") != std::string::npos; }
 
-TEST(FourHosts, EveryRowWithACostFittedToFig8SaysSo) {
+TEST(FourHosts, EveryRowWithACostFittedToFig8IsMarked) {
   for (const std::string_view name : {"cepheus-fig8", "gleam-fig9"}) {
     int fitted = 0;
     const Report report = run_one(name);
@@ -40,7 +40,7 @@ TEST(FourHosts, Fig8HasEachRatioWithoutTheFittedCost) {
   EXPECT_GT(at_64["over chain, relay 16 us"], 1.5 * at_64["over chain"]);
 }
 
-// Without a paper's word for its setting a rival gets its best.
+// If a paper names no setting for a rival, the rival gets its best.
 TEST(FourHosts, AChainInMoreSlicesIsFasterForLargeMessages) {
   std::map<std::string, Point> largest;
   const Report report = run_one("cepheus-fig9");

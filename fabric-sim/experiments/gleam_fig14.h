@@ -11,9 +11,9 @@ enum class Placement { kConsecutive, kRandom };
 
 struct GridCase {
   std::size_t n = 0;        // n times n nodes
-  std::uint64_t whole = 0;  // bytes that each broadcast has
-  // Of these, that are simulated. If they are fewer, half as many are simulated, too, and the line
-  // through both times is extended to `whole`; the rows' notes say so.
+  std::uint64_t whole = 0;  // bytes of each broadcast
+  // Simulated bytes. If they are fewer than `whole`, half as many are simulated as well, and the
+  // line through both times is extended to `whole`. The rows' notes tell it.
   std::uint64_t simulated = 0;
   unsigned seeds = 1;
   std::optional<double> paper_gleam = {}, paper_rival = {};  // ms

@@ -15,7 +15,7 @@ Report measured(std::uint64_t simulated) {
   return report;
 }
 
-TEST(GleamGrid, SaysOfEachRowThatItIsExtrapolated) {
+TEST(GleamGrid, MarksEachRowAsExtrapolated) {
   const Report report = measured(kWhole / 4);
   ASSERT_FALSE(report.points().empty());
   for (const Point& p : report.points()) {
@@ -23,13 +23,13 @@ TEST(GleamGrid, SaysOfEachRowThatItIsExtrapolated) {
   }
 }
 
-TEST(GleamGrid, SaysNothingOfRowsThatAreSimulatedWhole) {
+TEST(GleamGrid, AddsNoNoteToRowsThatAreSimulatedWhole) {
   const Report report = measured(kWhole);
   ASSERT_FALSE(report.points().empty());
   for (const Point& p : report.points()) EXPECT_EQ(p.beside.note, "") << p.series;
 }
 
-// Four hosts at one switch have no flows that meet by chance: the line is right there.
+// Flows of four hosts at one switch do not meet by chance, so the line is exact there.
 TEST(GleamGrid, ExtrapolatesToTheTimeOfTheWhole) {
   const Report part = measured(kWhole / 4), whole = measured(kWhole);
   for (std::size_t i = 0; i < whole.points().size(); ++i) {

@@ -33,7 +33,7 @@ wire::Duration finish(Testbed& testbed, const Ones& ones, Instant begin) {
   return end - begin;
 }
 
-// All groups at once, from their first members.
+// All groups at once, each from its first member.
 wire::Duration send_all(Testbed& testbed, const Groups& groups, std::uint64_t bytes) {
   const Instant begin = testbed.simulator().now();
   for (const auto& group : groups) group->send(0, static_cast<std::uint32_t>(bytes));

@@ -1,5 +1,6 @@
-// HPL's two broadcasts as Gleam simulates them: panel broadcast (PB) along rows, row swap (RS) along columns of nodes;
-// with multicast, or with HPL's increasing ring in slices and long (spread and roll).
+// HPL's two broadcasts as Gleam simulates them: panel broadcast (PB) along rows, row swap (RS)
+// along columns of nodes, with multicast, or with HPL's increasing ring in slices and long (spread
+// and roll).
 #pragma once
 
 #include <vector>
@@ -21,12 +22,14 @@ struct Grid {
 };
 Grid grid_of(std::size_t n);
 
-// All rows at once, then all columns at once; `bytes` in each group. In a column every member multicasts its
-// share in its turn. Nothing else may run on the testbed, before or afterwards. Groups are numbered
-// from `first_group`: switches that choose a port by chance choose by a group's number.
+// All rows at once, then all columns at once; `bytes` in each group. In a column every member
+// multicasts its share in its turn. The testbed must run nothing else, before or afterwards. Groups
+// are numbered from `first_group`, because switches that choose a port by hash use a group's
+// number.
 HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
                        std::uint64_t bytes, std::uint32_t first_group = 1);
-// The row swap if one member of each column has all of its data: the first multicasts `bytes` at once.
+// The row swap if one member of each column has all of its data: the first multicasts `bytes` at
+// once.
 // As above, on a testbed of its own.
 wire::Duration time_of_swap_from_one(Testbed& testbed, const HostGroups& columns,
                                      std::uint64_t bytes);

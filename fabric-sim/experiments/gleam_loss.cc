@@ -1,4 +1,4 @@
-// HPL's broadcasts where switches in the middle of the fabric lose packets.
+// HPL's broadcasts if switches in the middle of the fabric lose packets.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/gleam_hpl.h"
 #include "fabric-sim/experiments/loss_sweep.h"
@@ -12,7 +12,7 @@ namespace gleam_loss {
 
 constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
-// A switch near the receivers does not know how far the source is: longer than a round trip.
+// A switch near the receivers does not know the distance of the source: longer than a round trip.
 constexpr wire::Duration kFeedbackWait = std::chrono::microseconds(25);
 constexpr std::uint64_t kMiB = 1 << 20;
 

@@ -14,8 +14,8 @@ constexpr std::size_t kRack = 8;
 constexpr wire::Bytes kBuffer =
     32 << 20;  // of a switch  // hosts of a rack; the last of three racks receives
 
-// Group g goes from a host of the first rack to four of the last, unicast u from one of the second to
-// one there: each host receives four multicasts and a unicast.
+// Group g goes from a host of the first rack to four of the last, unicast u from one of the second
+// to one of the last: each host there receives four multicasts and a unicast.
 std::vector<FlowPlan> plan() {
   const auto receiver = [](std::size_t i) { return 2 * kRack + i % kRack; };
   std::vector<FlowPlan> flows;
@@ -28,7 +28,7 @@ std::vector<FlowPlan> plan() {
 
 enum class Links { kLossy, kLossless, kHalting };
 
-// Switches pause who sends more than they have room for.
+// Switches pause senders before their buffers overflow.
 void make_lossless(net::Topology& topology, bool group_halt) {
   for (net::HostSpec& host : topology.hosts) host.up.pfc.on = host.down.pfc.on = true;
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.pfc.on = trunk.ba.pfc.on = true;
@@ -61,7 +61,7 @@ void measure(const std::string& name, const CnpFilter& filter, Links links,
   }
   report.add("a group, " + name, kRack, groups / kRack, "Gb/s", {.expected = 20});
   report.add("a unicast, " + name, kRack, unicasts / kRack, "Gb/s", {.expected = 20});
-  // What all receivers get together: each copy counts.
+  // Throughput of all receivers together: each copy counts.
   report.add("received, " + name, kRack, 4 * groups + unicasts, "Gb/s in all", {.expected = 800});
   report.add("fairness, " + name, kRack, fairness(shares), "Jain's index", {.expected = 1});
   std::uint64_t longest = 0;

@@ -7,7 +7,7 @@ namespace {
 
 struct Run {
   double ms = 0, timeouts = 0;
-  double goodput = 0;  // of the same seed's without loss
+  double goodput = 0;  // as a share of the same seed's without loss
 };
 
 Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,

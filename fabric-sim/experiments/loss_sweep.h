@@ -1,4 +1,4 @@
-// The same broadcast at rising rates of loss: what is left of the goodput without any.
+// The same broadcast at rising rates of loss, and its goodput relative to no loss.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace cepheus::sim {
 
 struct LossSweep {
   net::Topology fabric;            // without loss
-  LossAt where = LossAt::kCopies;  // frames are lost
+  LossAt where = LossAt::kCopies;  // place of the loss
   std::vector<std::size_t> hosts;  // of the fabric, that take part
   std::uint64_t bytes = 0;         // the largest message
   std::vector<double> rates;       // of loss
@@ -20,13 +20,13 @@ struct LossSweep {
   std::uint32_t ack_every = rnic::NicConfig().ack_every;  // packets of a long message
 };
 
-// Microseconds that the measured thing takes on a testbed of the sweep's hosts alone.
+// Microseconds of the measured operation on a testbed of the sweep's hosts alone.
 using Measured = std::function<double(Testbed&)>;
 
-// Adds, for each rate, the time as `series` ("ms"), "SERIES, goodput" as a share of the same seed's
-// without loss ("of lossless": a seed sets flows' hashes, too), beside it what the papers say where `paper_goodput` has the rate, and the
-// NICs' time-outs: who lost a last packet or its acknowledgement waits for half a millisecond.
-// Returns the median times by rate, in ms.
+// Adds for each rate: the time as `series` ("ms"); "SERIES, goodput" as a share of the same seed's
+// without loss ("of lossless": a seed sets flows' hashes, too), beside it the papers' value if
+// `paper_goodput` has the rate; and the NICs' time-outs, because a lost last packet, or its lost
+// acknowledgement, costs half a millisecond. Returns the median times by rate, in ms.
 std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series,
                                const Measured& measured, Report& report,
                                const std::vector<std::pair<double, double>>& paper_goodput = {});

@@ -7,7 +7,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Seeds differ in more than loss: flows' hashes make some of them slow without any.
+// Seeds differ in more than loss: flows' hashes make some of them slow without any loss.
 TEST(LossSweep, DividesByTheSameSeedsRunWithoutLoss) {
   LossSweep sweep;
   sweep.fabric = net::Topology::star(2, paper_link());

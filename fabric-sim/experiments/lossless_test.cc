@@ -1,4 +1,4 @@
-// Groups over lossless links: what one of them is paused for costs no other a frame, and ends.
+// Groups over lossless links: a pause because of one group loses no frame of another, and ends.
 #include <gtest/gtest.h>
 
 #include "fabric-sim/experiments/congested.h"
@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Racks of four on two switches above, all links lossless, little more memory in a switch than its
-// headroom takes; the last receiver's own link is ten times slower.
+// Racks of four with two switches above, all links lossless. A switch has little more memory than
+// its headroom; the last receiver's own link is ten times slower.
 constexpr std::size_t kSlow = 7;
 
 net::Topology lossless_racks(wire::Duration delay, bool group_halt = false) {
@@ -48,13 +48,13 @@ Books books_of(Testbed& testbed) {
   return sums;
 }
 
-// From both racks into the slow host and its neighbours, each source in the others' way.
+// From both racks to the slow host and its neighbours, so that the sources compete.
 const std::vector<FlowPlan> kGroups = {{"slow", 0, {1, 5, kSlow}, 0ms, 6ms},
                                        {"beside it", 2, {3, 5, 6}, 0ms, 6ms},
                                        {"back", 6, {0, 2, 4}, 0ms, 6ms},
                                        {"unicast", 4, {kSlow}, 0ms, 6ms}};
 
-// Nothing waits for ever: frames go up the tree and then down, so no pause waits for itself.
+// Every pause ends: frames go up the tree and then down, so no pause waits for itself.
 void expect_all_ended(Testbed& testbed, const FlowRates& rates) {
   for (std::size_t f = 0; f < kGroups.size(); ++f) {
     EXPECT_EQ(rates.mean(f, 25ms, 30ms), 0) << kGroups[f].name << " has ended";
@@ -64,17 +64,17 @@ void expect_all_ended(Testbed& testbed, const FlowRates& rates) {
   }
 }
 
-TEST(Lossless, APausedGroupCostsNoOtherAFrame) {
+TEST(Lossless, APausedGroupLosesNoFrameOfAnother) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
-    // Who is paused waits longer for an answer than time-outs of measurements are.
+    // A paused sender waits longer for an answer than the time-outs of other measurements.
     Testbed testbed(lossless_racks(delay), {.ack_timeout = 20ms});
     const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
     const Books books = books_of(testbed);
-    EXPECT_GT(books.pauses, 0u) << "nobody was paused: the test tested nothing";
+    EXPECT_GT(books.pauses, 0u) << "no sender was paused: the test tested nothing";
     EXPECT_EQ(books.no_headroom, 0u);
     const Testbed::Totals totals = testbed.totals();
-    EXPECT_EQ(totals.no_room, 0u);
+    EXPECT_EQ(totals.queue_drops, 0u);
     EXPECT_EQ(totals.timeouts, 0u);
     EXPECT_EQ(totals.retransmitted, 0u);
     const double slow = rates.mean(0, 2ms, 6ms) + rates.mean(3, 2ms, 6ms);
@@ -94,8 +94,9 @@ std::uint64_t halts_of(Testbed& testbed) {
   return halts;
 }
 
-// The frames of a halted group wait where they came in, on that port's account: no other's is lost.
-TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
+// The frames of a halted group wait at their ingress port, on that port's account: no other group
+// loses frames.
+TEST(Lossless, AHaltedGroupLosesNoFrameOfAnother) {
   for (const wire::Duration delay : {0us, 1us, 20us}) {
     SCOPED_TRACE(milliseconds(delay));
     Testbed testbed(lossless_racks(delay, true), {.ack_timeout = 20ms});
@@ -103,7 +104,7 @@ TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
     EXPECT_GT(halts_of(testbed), 0u) << "no group was halted: the test tested nothing";
     EXPECT_EQ(books_of(testbed).no_headroom, 0u);
     const Testbed::Totals totals = testbed.totals();
-    EXPECT_EQ(totals.no_room, 0u);
+    EXPECT_EQ(totals.queue_drops, 0u);
     EXPECT_EQ(totals.timeouts, 0u);
     EXPECT_EQ(totals.retransmitted, 0u);
     for (std::size_t f = 0; f < kGroups.size(); ++f) {

@@ -12,7 +12,7 @@ void run(const ExperimentOptions& options, Report& report) {
   const std::vector<FlowPlan> flows = {
       {"m1", 0, {2, 3}}, {"m2", 2, {3, 4}, phase}, {"u1", 3, {4}, 2 * phase}};
   constexpr double kLink = 100;
-  // By flow and phase, where each receives notifications of every path that it shares.
+  // By flow and phase, if each receives CNPs of every path that it shares.
   constexpr double kAll[3][3] = {{1, 1.0 / 2, 2.0 / 3}, {0, 1.0 / 2, 1.0 / 3}, {0, 0, 2.0 / 3}};
   // The paper's text: m1 falls to a half, then to a third.
   constexpr double kPaperM1[3] = {1, 1.0 / 2, 1.0 / 3};
@@ -31,7 +31,7 @@ void run(const ExperimentOptions& options, Report& report) {
         report.add(series + ", settled", milliseconds((p + 1) * phase),
                    rates.mean(f, p * phase + phase / 2, (p + 1) * phase), "Gb/s settled", beside);
       }
-      draw_course(report, series, rates, f, phase / 10);
+      draw_curve(report, series, rates, f, phase / 10);
     }
   }
 }

@@ -1,4 +1,4 @@
-// A multicast with more and more congested paths: what it gets by which notifications it hears.
+// A multicast with a growing number of congested paths: its rate, by the CNP policy.
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
 
@@ -8,12 +8,12 @@ namespace mcrdma_fig6 {
 using namespace std::chrono_literals;
 
 constexpr double kLink = 100;  // Gb/s
-constexpr wire::Duration kUntil = 100ms, kSettled = 50ms;
+constexpr wire::Duration kUntil = 100ms, kSteady = 50ms;
 // Ten times the published growth after fast recovery.
 constexpr const char* kSteep = ",additive_mbps=400,hyper_mbps=2000";
 
-// A multicast from the first host to all others, and a unicast into each of the first `congested` of
-// them, from the next one, so that no other link is shared.
+// A multicast from the first host to all others, and a unicast into each of the first `congested`
+// of them, from the next host, so that no other link is shared.
 std::vector<FlowPlan> plan(std::size_t congested) {
   std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2, 3, 4, 5, 6, 7}}};
   for (std::size_t i = 1; i <= congested; ++i) {
@@ -23,11 +23,11 @@ std::vector<FlowPlan> plan(std::size_t congested) {
   return flows;
 }
 
-// Of one run, to a seed of marks.
+// Of one run; its seed determines the marks.
 struct Shares {
-  double multicast, unicasts;  // Gb/s, of unicasts the mean
+  double multicast, unicasts;  // Gb/s; of unicasts the mean
   double marked;               // frames a millisecond
-  double notified;             // notifications that the multicast hears for each of a unicast's
+  double notified;             // CNPs that the multicast receives for each CNP of a unicast
 };
 
 Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t seed,
@@ -37,7 +37,7 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   Testbed testbed = congested_testbed(fabric, filter, options, {.seed = seed});
   const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
   double unicasts = 0;
-  for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSettled, kUntil);
+  for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSteady, kUntil);
   const auto heard = [&](std::size_t host) {
     const rnic::Counters& c = testbed.network().host(host).nic().counters();
     return static_cast<double>(c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho]);
@@ -45,7 +45,7 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   double by_unicasts = 0;
   for (std::size_t h = 1; h < testbed.network().host_count(); ++h) by_unicasts += heard(h);
   const auto k = static_cast<double>(congested);
-  return {rates.mean(0, kSettled, kUntil), unicasts / k,
+  return {rates.mean(0, kSteady, kUntil), unicasts / k,
           static_cast<double>(testbed.totals().marked) / milliseconds(kUntil),
           heard(0) / (by_unicasts / k)};
 }
@@ -66,7 +66,7 @@ void measure(const CnpFilter& filter, const std::string& suffix, std::size_t con
   report.add("unicasts, " + name, k, each(runs, &Shares::unicasts), "Gb/s",
              {.expected = kLink - share});
   report.add("marked, " + name, k, each(runs, &Shares::marked), "frames/ms");
-  // Were it 1, as the theory says.
+  // If it were 1, as in the theory.
   report.add("notified, " + name, k, each(runs, &Shares::notified), "times a unicast");
 }
 

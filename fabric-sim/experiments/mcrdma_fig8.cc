@@ -1,4 +1,4 @@
-// Block storage with three replicas: how long reads take beside writes by one way or another.
+// Block storage with three replicas: times of reads during writes by one method or another.
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -27,8 +27,8 @@ Testbed bed(net::SenderGroups branching, const MessageSizes& sizes, std::uint64_
            .memory = sizes.largest()}};
 }
 
-// Mean times of reads, us: of half of the requests that count, and of all of them. If the system
-// settles, they are alike.
+// Mean times of reads, us: of half of the counted requests, and of all of them. If the system is
+// stable, they are alike.
 struct Reads {
   double half = 0, all = 0;
   bool settled() const { return std::abs(all / half - 1) < 0.05; }
@@ -36,9 +36,9 @@ struct Reads {
 
 struct Scene {
   MessageSizes own;
-  // Requests that count, after a warm-up of a third as many that does not.
+  // Counted requests; a warm-up of a third as many comes first.
   std::size_t quick_requests, requests;
-  bool has_racks;                    // switches of racks alone, too
+  bool has_racks;                    // also with switches of single racks
   std::optional<double> at_highest;  // the paper's saving there, %
 };
 

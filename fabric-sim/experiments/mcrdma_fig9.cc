@@ -1,4 +1,4 @@
-// Training with parameter servers: gradients to a server, its sum back to all its workers.
+// Training with parameter servers: gradients to a server, their sum back to all its workers.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -18,7 +18,7 @@ constexpr std::size_t kServers = 5, kWorkers = 6;  // workers of each server
 constexpr std::size_t kPorts = 6, kPod = kPorts * kPorts / 4, kAll = kPod * kPorts;
 constexpr std::uint32_t kMiB = 1 << 20;
 
-// A server and its workers: an iteration begins when all workers have the result of the one before it.
+// A server and its workers: an iteration begins when all workers have the result of the last one.
 class Training {
  public:
   Training(Testbed& testbed, ReplicationWay way, std::size_t server,
@@ -60,7 +60,7 @@ class Training {
   const std::size_t iterations_;
   std::unique_ptr<Replication> to_workers_;
   std::vector<std::unique_ptr<Channel>> gradients_;
-  std::size_t missing_ = 0;  // of the current half of the iteration
+  std::size_t missing_ = 0;  // messages of the current half of the iteration
   Instant begun_at_{};
   std::vector<double> times_;
 };

@@ -1,4 +1,4 @@
-// Rules in the switches at the top of racks, for all groups of three replicas that there can be.
+// Rules in the switches at the top of racks, for all possible groups of three replicas.
 #include <stdexcept>
 
 #include "fabric-sim/experiments/all.h"

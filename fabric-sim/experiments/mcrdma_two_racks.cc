@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kA1 = 0, kB1 = 1, kD1 = 3, kA2 = 4;
 constexpr std::size_t kDepth = 8;
 
-// A sender that has kDepth messages under way until all are sent.
+// A sender that keeps kDepth messages under way until all are sent.
 class Writer {
  public:
   Writer(Testbed& testbed, ReplicationWay way, std::size_t sender,
@@ -56,7 +56,7 @@ class Writer {
   std::vector<std::unique_ptr<Replication>> ways_;
   std::uint32_t bytes_ = 0;
   std::size_t left_ = 0;
-  std::deque<Instant> under_way_;  // since when
+  std::deque<Instant> under_way_;  // start times of messages under way
   Instant begun_at_{}, ended_at_{};
   std::vector<double> latencies_;
 };
@@ -113,8 +113,8 @@ struct LossyRun {
 
 LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std::size_t messages) {
   net::Topology topology = two_racks_of_four();
-  // From the sender's rack to the switch between the racks: what goes to the near receiver never
-  // comes by.
+  // From the sender's rack to the switch between the racks, where data for the near receiver does
+  // not pass.
   for (net::TrunkSpec& trunk : topology.trunks) {
     if (trunk.a == topology.hosts[kA1].switch_index) trunk.ab.loss = loss;
     if (trunk.b == topology.hosts[kA1].switch_index) trunk.ba.loss = loss;

@@ -1,5 +1,5 @@
-// The two ends of a simulated connection over which one host sends messages to others, a connection of
-// two such ends, and what a sender group (sender_group.h) is made of.
+// The two ends of a simulated connection over which one host sends messages to others, a connection
+// of two such ends, and the parts of a sender group (sender_group.h).
 #pragma once
 
 #include <deque>
@@ -9,21 +9,21 @@
 
 namespace cepheus::sim {
 
-// Messages of a queue pair that may be posted at once, each way: more bytes than a round trip over
-// full queues carries, if they are large.
+// Messages of a queue pair that may be posted at once, each way: if they are large, more bytes than
+// a round trip over full queues carries.
 inline constexpr std::uint32_t kPostedMessages = 16;
 
-// Sends messages in order. As many as there is room for are posted at once, more wait.
+// Sends messages in order. The queue pair's limit are posted at once, more wait.
 class MessageSource final : public CompletionClient {
  public:
-  // Its messages lie in the testbed's memory. The queue pair is in INIT.
+  // Its messages are in the testbed's memory. The queue pair is in INIT.
   MessageSource(Testbed& testbed, Host& host);
   MessageSource(const MessageSource&) = delete;
   MessageSource& operator=(const MessageSource&) = delete;
 
   rnic::Qpn qpn() const { return qpn_; }
   Host& host() const { return host_; }
-  // `acknowledged` is called for each message, in order, once it is known to have arrived.
+  // `acknowledged` is called for each message, in order, when its acknowledgement has arrived.
   void on_acknowledged(std::function<void(Instant)> acknowledged) {
     acknowledged_ = std::move(acknowledged);
   }
@@ -50,7 +50,7 @@ class MessageSink final : public CompletionClient {
 
   rnic::Qpn qpn() const { return qpn_; }
   Host& host() const { return host_; }
-  // `received` is called for each message, in order, when its last byte is there.
+  // `received` is called for each message, in order, when its last byte has arrived.
   void on_received(std::function<void(Instant)> received) { received_ = std::move(received); }
   // Precondition: the queue pair is connected.
   void begin();
@@ -66,7 +66,7 @@ class MessageSink final : public CompletionClient {
   std::function<void(Instant)> received_;
 };
 
-// An RC connection between two hosts of the network's. Ready at once, and sends nothing yet.
+// An RC connection between two hosts of the network. It is ready at once, and has sent nothing yet.
 struct Channel {
   Channel(Testbed& testbed, std::size_t from, std::size_t to);
 

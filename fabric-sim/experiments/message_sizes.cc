@@ -8,7 +8,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr double kLargest = 1 << 30;  // what one message of a queue pair may have
+constexpr double kLargest = 1 << 30;  // largest message of a queue pair
 
 tl::unexpected<wire::Error> invalid(const std::string& source, std::size_t line,
                                     const std::string& why) {
@@ -62,8 +62,8 @@ wire::Result<MessageSizes> MessageSizes::from_file(const std::string& path) {
   return parse(text.str(), path);
 }
 
-// Percentiles as published; those at 98 % and at 65, 85 and 97 % are ours, so that the means are the published 40.9 kB
-// and 1.71 MB.
+// Published percentiles. Those at 98 % and at 65, 85 and 97 % are ours, so that the means are the
+// published 40.9 kB and 1.71 MB.
 MessageSizes MessageSizes::alibaba_storage() {
   return MessageSizes({{500, 0},
                        {4'200, 25},

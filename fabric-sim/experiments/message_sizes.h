@@ -1,4 +1,4 @@
-// Sizes of messages as applications have them: a distribution by points, linear between them.
+// Sizes of applications' messages: a distribution by points, linear between them.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ class MessageSizes {
  public:
   struct Point {
     double bytes = 0;
-    double percent = 0;  // of messages that are not larger
+    double percent = 0;  // of messages of at most this size
   };
 
-  // A line for each point, "BYTES PERCENT", both rising, the last one at 100; # begins a comment. What is below
-  // the first point's percentage has the first point's size. kInvalid: the error names the line, and what to write.
+  // A line for each point, "BYTES PERCENT", both rising, the last one at 100; # begins a comment.
+  // Percentages below the first point's have the first point's size. kInvalid: the error names the
+  // line and the remedy.
   static wire::Result<MessageSizes> parse(std::string_view text, const std::string& source);
   static wire::Result<MessageSizes> from_file(const std::string& path);
   // Through published means and percentiles: block storage at Alibaba, web search (both as HPCC's

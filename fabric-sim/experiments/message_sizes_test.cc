@@ -35,14 +35,14 @@ TEST(MessageSizes, AreDrawnAsTheyAreSpread) {
   EXPECT_NEAR(small, kDraws / 2, kDraws / 100);
 }
 
-TEST(MessageSizes, BelowTheFirstPointAreAsLargeAsThat) {
+TEST(MessageSizes, BelowTheFirstPointHaveItsSize) {
   const auto sizes = MessageSizes::parse("4096 100\n", "cdf");
   ASSERT_TRUE(sizes) << sizes.error().text;
   Random random(1);
   EXPECT_EQ(sizes->draw(random), 4096u);
 }
 
-TEST(MessageSizes, ThatCantBeAreRefusedWithTheLineAndWhatToWrite) {
+TEST(MessageSizes, ThatAreInvalidAreRefusedWithTheLineAndTheRemedy) {
   EXPECT_EQ(refusal("100 0\nmany 50\n"),
             "cdf, line 2: write a size in bytes and a percentage, '4096 25'");
   EXPECT_EQ(refusal("100 0 7\n"), "cdf, line 1: write a size in bytes and a percentage, '4096 25'");

@@ -22,7 +22,8 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
  public:
   Member(MulticastGroup& group, Host& host, wire::McstId id)
       : GroupProgram(group.simulator_, host,
-                     {.qpn = create_qp(host, 2 * kStreamed, 2 * kStreamed),  // with announcements
+                     // Including announcements.
+                     {.qpn = create_qp(host, 2 * kStreamed, 2 * kStreamed),
                       .control_port = static_cast<std::uint16_t>(40000 + id.value() % 10000),
                       .token = kToken,
                       .timers = {kGroupTimeout}}),
@@ -71,13 +72,13 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
     group_.note(now, is_source);
     if (!is_source) on_received();
   }
-  // Receives are posted again as they complete, so that none is ever missing; so are sends, which are
-  // no more.
+  // Receives are posted again as they complete, so that none is ever missing; sends likewise, while
+  // they last.
   void stream(std::uint32_t bytes, bool sends) {
     streamed_bytes_ = bytes;
     for (std::uint32_t i = 0; i < kStreamed; ++i) sends ? post_send(bytes) : post_receive();
   }
-  // Receives this many messages of the others, and sends its own when it has so many.
+  // Receives this many messages of the others, and sends its own after that number.
   void join_turns(std::size_t messages, std::size_t before_own, std::uint32_t bytes) {
     received_ = 0;
     expected_ = messages;
@@ -112,7 +113,7 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
 
   MulticastGroup& group_;
   std::uint32_t lkey_ = 0, announcement_key_ = 0;
-  // Where members take turns:
+  // If members take turns:
   std::size_t received_ = 0, expected_ = 0;
   std::size_t own_after_ = ~std::size_t{0};
   std::uint32_t own_bytes_ = 0;
@@ -176,7 +177,7 @@ void MulticastGroup::write(std::size_t member, std::uint32_t bytes) {
 
 void MulticastGroup::take_turns(std::uint32_t bytes) {
   const std::size_t n = members_.size();
-  waiting_ = n * n;  // n - 1 receive each message, its source completes it
+  waiting_ = n * n;  // n - 1 members receive each message, and its source completes it
   for (std::size_t i = n; i-- > 0;) members_[i]->join_turns(n - 1, i, bytes);
 }
 

@@ -1,5 +1,5 @@
-// A multicast group of simulated hosts whose programs do nothing but move bytes: registered as live
-// ones are, then any member sends messages to all others.
+// A multicast group of simulated hosts whose programs only move bytes: registered like a live
+// group. Then any member sends messages to all others.
 #pragma once
 
 #include <functional>
@@ -10,38 +10,38 @@
 
 namespace cepheus::sim {
 
-// Of the one group of a testbed that experiments with one group make.
+// McstID for experiments with one group.
 inline constexpr wire::McstId kFirstGroup{198, 18, 0, 1};
 
 class MulticastGroup {
  public:
-  // `hosts`: indices into the network's, the first leads. Where a message lies does not matter: all
-  // members send from and receive into the testbed's memory. Registers the group and waits on virtual
-  // time; throws std::runtime_error if that fails.
+  // `hosts`: indices in the network, the first leads. All members send from and receive into the
+  // testbed's memory, at any address. Registers the group and waits on virtual time; throws
+  // std::runtime_error if that fails.
   MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
                  wire::McstId id = kFirstGroup);
   ~MulticastGroup();
   MulticastGroup(const MulticastGroup&) = delete;
   MulticastGroup& operator=(const MulticastGroup&) = delete;
 
-  // When all had confirmed, and the leader knew.
+  // When the leader knew that all had confirmed.
   Instant ready_at() const { return ready_at_; }
-  // The member sends `bytes`, all others have a receive posted; `done` when the last of them has
-  // it, and the source knows.
+  // The member sends `bytes`, with a receive posted at all others. `done` is called when the last
+  // of them has it and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
   // Every member sends `bytes` to all others, one after the other: each when it has the message of
-  // the one before it. Done as above.
+  // the one before it. `done` as above.
   void take_turns(std::uint32_t bytes);
   bool is_done() const { return waiting_ == 0; }
-  // The member sends messages of `bytes` to all others without end; once in a group's life.
+  // The member sends messages of `bytes` to all others without end; once in a group's lifetime.
   void stream(std::size_t member, std::uint32_t bytes);
-  void end_stream() { is_streaming_ = false; }          // what is posted still goes out
-  std::uint64_t streamed() const { return streamed_; }  // messages that all have
-  // All members' memory lies at address 0 under `key` from now on, for a fabric of the WRITE mode
-  // same-key; `written` is called whenever all have what was written. A host can have a key once.
+  void end_stream() { is_streaming_ = false; }          // posted messages are still sent
+  std::uint64_t streamed() const { return streamed_; }  // messages that all members have
+  // From now on all members' memory is at address 0 under `key`, for a fabric of the WRITE mode
+  // same-key. `written` is called whenever all have a WRITE. A host can use a key once.
   void accept_writes(std::uint32_t key, std::function<void(Instant)> written);
-  // The same at an address that each WRITE announces, for a fabric of the WRITE mode per-request, on
-  // a testbed that moves payload.
+  // The same at an address that each WRITE announces, for a fabric of the WRITE mode per-request,
+  // on a testbed that moves payload.
   void announce_writes(std::function<void(Instant)> written);
   void write(std::size_t member, std::uint32_t bytes);
   // When the last receiver had the message, and when the source knew.

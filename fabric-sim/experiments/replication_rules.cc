@@ -35,7 +35,7 @@ RackRules Racks::count(std::size_t rack, bool with_senders_host,
       for (std::size_t b = a + 1; b < hosts; ++b) {
         if (!with_senders_host && (a == sender || b == sender)) continue;
         const bool is_one_rack = rack_of(a) == rack_of(b);
-        // Data that neither comes from this rack nor goes to it never meets its switch.
+        // Data that neither comes from this rack nor goes to it does not pass its switch.
         if (rack_of(sender) != rack && rack_of(a) != rack && rack_of(b) != rack) continue;
         if (!is_one_rack && groups_per_host > 0 && two_racks == groups_per_host) continue;
         if (!has_rule(sender, rack, {a, b}, with_senders_host)) continue;
@@ -57,13 +57,14 @@ std::vector<fabric::Branch> Racks::branches(std::size_t rack, const Hosts& recei
   return found;
 }
 
-// As the switch has it: where data goes one way on it needs none, unless that is to the receiver itself.
+// As in the switch: data that goes on over one path needs no rule, unless the path is to the
+// receiver itself.
 bool Racks::has_rule(std::size_t sender, std::size_t rack, const Hosts& receivers,
                      bool with_senders_host) const {
   const auto needs_rule = [](const std::vector<fabric::Branch>& all) {
     return all.size() > 1 || all.front().is_here;
   };
-  // Nothing goes back to where it came from, so the sender's own host is reached only if that is unknown.
+  // No copy goes back to its ingress, so the sender's own host is reached only if that is unknown.
   const wire::PortId from = with_senders_host ? wire::PortId() : port(sender % per_rack_);
   const auto at_sender = branches(rack_of(sender), receivers, from);
   if (rack_of(sender) == rack) return needs_rule(at_sender);

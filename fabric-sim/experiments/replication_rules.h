@@ -1,5 +1,5 @@
-// Rules that sender groups of three replicas take in the switches at the top of racks (MC-RDMA V-B), counted by the
-// switches' own bifurcation.
+// Rules that sender groups of three replicas need in the switches at the top of racks (MC-RDMA
+// V-B), counted by the switches' own bifurcation.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace cepheus::sim {
 
-// Of one rack's switch. A pattern is a sender and the two hosts that its data goes to.
+// Of one rack's switch. A pattern is a sender and its two receiving hosts.
 struct RackRules {
-  std::uint64_t one_rack = 0;   // of patterns whose two hosts are both in this rack
-  std::uint64_t two_racks = 0;  // of this rack's senders, whose two hosts are in different racks
+  std::uint64_t one_rack = 0;   // of patterns with both receivers in this rack
+  std::uint64_t two_racks = 0;  // of this rack's senders with receivers in different racks
   std::uint64_t sum() const { return one_rack + two_racks; }
   friend bool operator==(const RackRules&, const RackRules&) = default;
 };
@@ -23,9 +23,9 @@ class Racks {
  public:
   Racks(std::size_t racks, std::size_t hosts_per_rack);
 
-  // All patterns, counted at one rack's switch. `with_senders_host`: a replica may be at the sender's own
-  // host, as the paper's formula has it. `groups_per_host`: of patterns to two racks each host has so
-  // many, or as many as there are; 0: all.
+  // All patterns, counted at one rack's switch. `with_senders_host`: a replica may be at the
+  // sender's own host, as in the paper's formula. `groups_per_host`: number of patterns to two
+  // racks for each host, or as many as exist; 0: all.
   RackRules count(std::size_t rack, bool with_senders_host,
                   std::uint64_t groups_per_host = 0) const;
 

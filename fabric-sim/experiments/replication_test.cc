@@ -1,4 +1,4 @@
-// Sender groups and their rivals where links are the only limit.
+// Sender groups and their rivals, limited by links only.
 #include "fabric-sim/experiments/replication.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Replication, BySenderGroupTakesTheTimeOfOneCopy) {
   }
 }
 
-TEST(Replication, ByFanOutTakesTheTimeOfACopyForEach) {
+TEST(Replication, ByFanOutTakesTheTimeOfOneCopyPerReceiver) {
   const auto times = time_of(ReplicationWay::kFanOut, net::SenderGroups::kEverywhere, {1, 5, 6});
   EXPECT_NEAR(times.received_us / (3 * wire_us()), 1, 0.03);
 }
@@ -74,7 +74,7 @@ TEST(Replication, ByChainTakesTheTimeOfOneCopyAndOfAMessageForEachHostBetween) {
   EXPECT_NEAR(times.received_us / (wire_us() * (kMessages + 2) / kMessages), 1, 0.03);
 }
 
-TEST(SenderGroup, ThatNoSwitchBranchesForIsNotSetUp) {
+TEST(SenderGroup, WithoutBranchingSwitchesIsNotSetUp) {
   net::Topology topology = net::Topology::star(3, paper_link(100, 100ns));
   topology.switches.front().config.sender_groups = net::SenderGroups::kOff;
   Testbed testbed(topology, {});

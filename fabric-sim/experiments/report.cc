@@ -11,7 +11,7 @@
 namespace cepheus::sim {
 namespace {
 
-// Four digits are more than these measurements mean; sizes in bytes are whole.
+// Four digits are more than the precision of these measurements; sizes in bytes are whole.
 std::string number(double value) {
   std::array<char, 32> text{};
   const bool is_whole = value == static_cast<double>(static_cast<std::int64_t>(value));
@@ -23,7 +23,7 @@ std::string number_or_dash(const std::optional<double>& value) {
   return value ? number(*value) : "-";
 }
 
-// "": none. A range of the paper's is a note, since a point has one number.
+// "": none. A range in the paper becomes a note, since a point has one number.
 std::string paper_text(const Point& p) {
   constexpr std::string_view kRange = "paper: ";
   if (p.beside.paper) return number(*p.beside.paper);
@@ -42,7 +42,7 @@ struct Row {
   std::string note;
 };
 
-// Series after series, in the order in which they first came.
+// Series after series, in the order of their first points.
 std::vector<Point> by_series(const std::vector<Point>& points) {
   std::vector<Point> sorted;
   for (const Point& first : points) {
@@ -112,7 +112,7 @@ void Report::write_table(std::ostream& out, std::string_view x_name) const {
   if (has_paper) rows[0].cells.emplace_back("paper");
   if (has_expected) rows[0].cells.emplace_back("expected");
   for (const Point& p : points) {
-    if (p.is_course) continue;
+    if (p.is_curve) continue;
     const std::string range = p.low == p.high ? "" : number(p.low) + ".." + number(p.high);
     Row row{{p.series, number(p.x), number(p.value) + ' ' + p.unit, range}, p.beside.note};
     if (has_paper) row.cells.push_back(number_or_dash(p.beside.paper));
@@ -145,7 +145,7 @@ void Report::write_headline(std::ostream& out, std::string_view series,
   for (const auto beside : {paper_text, expected_text, no_text}) {
     std::vector<Point> points;
     std::copy_if(points_.begin(), points_.end(), std::back_inserter(points), [&](const Point& p) {
-      return p.series == series && !p.is_course && !beside(p).empty();
+      return p.series == series && !p.is_curve && !beside(p).empty();
     });
     if (points.empty()) continue;
     const Point &first = points.front(), &last = points.back();

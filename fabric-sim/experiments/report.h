@@ -1,5 +1,5 @@
-// What an experiment found: points of series. Beside a point stand the paper's number, what theory
-// expects, and a note, where there are any.
+// Results of an experiment: points of series. A point may have the paper's number, an expected
+// value from theory, and a note.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace cepheus::sim {
 
 struct Beside {
-  std::optional<double> paper = {};     // a number of the paper's text, or the ratio of two of them
-  std::optional<double> expected = {};  // by theory or by our own estimate: no paper has it
-  std::string note = {};                // how the row was made, if not like the others
+  std::optional<double> paper = {};     // a number in the paper's text, or the ratio of two of them
+  std::optional<double> expected = {};  // from theory or from our own estimate, in no paper
+  std::string note = {};                // the origin of the row, if it differs from the others
 };
 
 struct Point {
@@ -25,7 +25,7 @@ struct Point {
   std::string unit;
   double low = 0, high = 0;  // of the seeds
   Beside beside = {};
-  bool is_course = false;  // one of many of a curve: not in the table
+  bool is_curve = false;  // one of many points of a curve: not in the table
 };
 
 class Report {
@@ -36,24 +36,24 @@ class Report {
 
   void add(const std::string& series, double x, double value, const std::string& unit,
            const Beside& beside = {});
-  // One value for each seed. Precondition: there is one.
+  // One value for each seed. Precondition: there is at least one.
   void add(const std::string& series, double x, std::vector<double> values, const std::string& unit,
            const Beside& beside = {});
-  // A point of a curve that is to be looked at: in JSON, not in the table.
+  // A point of a curve to be plotted: in JSON, not in the table.
   void draw(const std::string& series, double x, double value, const std::string& unit);
-  // What is being done, for whoever waits.
+  // Reports progress to the user.
   void say(const std::string& what) const;
 
   const std::vector<Point>& points() const { return points_; }
 
-  // [{experiment, series, x, value, unit, low, high, paper, expected, note}]: paper and expected are
-  // numbers or null, the note is a text.
+  // [{experiment, series, x, value, unit, low, high, paper, expected, note}]: paper and expected
+  // are numbers or null, the note is a text.
   void write_json(std::ostream& out) const;
-  // Series after series, in columns: series, x, value, range of the seeds, paper, expected, note. Of
-  // the last three, those that no row has are left out.
+  // Series after series, in columns: series, x, value, range of the seeds, paper, expected, note.
+  // Those of the last three that no row has are left out.
   void write_table(std::ostream& out, std::string_view x_name) const;
   // A Markdown table of one row: the first and the last point of a series for which the paper has a
-  // number; if it has none, those with an expected value; else the series' own ends.
+  // number; otherwise those with an expected value; otherwise the series' own ends.
   void write_headline(std::ostream& out, std::string_view series, std::string_view verdict) const;
 
  private:

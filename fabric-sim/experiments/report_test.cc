@@ -66,7 +66,7 @@ TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
             "b          64    7 us                 -\n");
 }
 
-TEST(Report, KeepsTheoryApartFromThePaperAndNamesWhatIsSpecialAboutARow) {
+TEST(Report, KeepsTheoryApartFromThePaperAndNotesSpecialRows) {
   Report report("fig", {});
   report.add("a", 64, 1.5, "us", {.paper = 2.25});
   report.add("b", 64, 7, "us", {.expected = 8, .note = "extrapolated"});
@@ -78,7 +78,7 @@ TEST(Report, KeepsTheoryApartFromThePaperAndNamesWhatIsSpecialAboutARow) {
             "b          64    7 us                 -         8  extrapolated\n");
 }
 
-TEST(Report, LeavesColumnsOutThatNoRowHas) {
+TEST(Report, OmitsEmptyColumns) {
   Report report("fig", {});
   report.add("a", 64, 1.5, "us");
   std::ostringstream out;
@@ -96,7 +96,7 @@ std::string headline(const Report& report) {
   return text.substr(text.rfind('\n', text.size() - 2) + 1);
 }
 
-TEST(Report, ItsHeadlineHasTheFirstAndTheLastPointOfWhichThePaperHasANumber) {
+TEST(Report, ItsHeadlineHasTheFirstAndTheLastPointWithAPapersNumber) {
   Report report("fig", {});
   report.add("a", 1, 1, "us", {.expected = 9});
   report.add("a", 2, 2, "us", {.paper = 2.5, .expected = 9});
@@ -107,7 +107,7 @@ TEST(Report, ItsHeadlineHasTheFirstAndTheLastPointOfWhichThePaperHasANumber) {
   EXPECT_EQ(headline(report), "| a | 2.5, 4.5 | 2, 4 us | equal |\n");
 }
 
-TEST(Report, ItsHeadlineHasWhatIsExpectedWhereThePaperHasNoNumber) {
+TEST(Report, ItsHeadlineHasExpectedValuesWithoutAPapersNumber) {
   Report report("fig", {});
   report.add("a", 1, 1, "us");
   report.add("a", 2, 2, "us", {.expected = 9});
@@ -115,7 +115,7 @@ TEST(Report, ItsHeadlineHasWhatIsExpectedWhereThePaperHasNoNumber) {
   EXPECT_EQ(headline(report), "| a | 9, 8 expected | 2, 3 us | equal |\n");
 }
 
-TEST(Report, ItsHeadlineHasTheEndsOfASeriesThatStandsAlone) {
+TEST(Report, ItsHeadlineHasTheEndsOfASeriesWithoutEither) {
   Report report("fig", {});
   EXPECT_EQ(headline(report), "| a | - | - | equal |\n");
   report.add("a", 1, 1, "us");
@@ -125,7 +125,7 @@ TEST(Report, ItsHeadlineHasTheEndsOfASeriesThatStandsAlone) {
   EXPECT_EQ(headline(report), "| a | - | 1, 2 us | equal |\n");
 }
 
-TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
+TEST(Experiments, HaveUniqueNamesAndDescriptions) {
   std::set<std::string_view> names;
   for (const Experiment& e : experiments()) {
     EXPECT_TRUE(names.insert(e.name).second) << e.name;
@@ -136,14 +136,14 @@ TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
   }
 }
 
-TEST(Experiments, HavePagesThatSayWhatWasSimulated) {
+TEST(Experiments, HavePagesThatDescribeTheSimulation) {
   const std::filesystem::path pages = CEPHEUS_SOURCE_DIR "/docs/experiments";
   for (const Experiment& e : experiments()) {
     EXPECT_TRUE(exists(pages / (std::string(e.name) + ".md"))) << e.name;
   }
 }
 
-TEST(Experiments, OneThatIsNotThereIsBadUsageAndTheKnownAreNamed) {
+TEST(Experiments, AnUnknownNameIsBadUsageAndTheKnownAreListed) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(run_experiment({false, "cepheus-fig99", {}, ""}), 2);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cepheus-memory"));

@@ -25,8 +25,8 @@ std::size_t reach(Rank r, std::size_t ranks) {
   return r == 0 ? std::bit_ceil(ranks) : r & (~r + 1);
 }
 
-// Each rank's part, a slice for each rank, down a binomial tree. A range goes on when all of it has
-// come.
+// Each rank's part, a slice for each rank, down a binomial tree. A range is sent on when all of it
+// has arrived.
 void scatter(Schedule& s) {
   const std::size_t n = s.ranks();
   for (Rank r = 0; r < n; ++r) {

@@ -1,5 +1,5 @@
-// Broadcasts without multicast: what MPI libraries, HPL and RDMC do instead. Rank 0 is the root; all
-// others end with all `bytes`.
+// Broadcasts without multicast, by MPI libraries, HPL and RDMC. Rank 0 is the root; all others end
+// with all `bytes`.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace cepheus::sim {
 
-// The root sends to each; all at once.
+// The root sends to all at once.
 Schedule fan_out(std::size_t ranks, std::uint64_t bytes);
 
 // Each rank to the next, slice by slice: pipelined. HPL's increasing ring, and Open MPI's chain of
@@ -24,28 +24,28 @@ enum class Tree {
 };
 Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, Tree tree = Tree::kFarFirst);
 
-// HPL's long: the data is spread in equal parts over the ranks down a binomial tree, then rolls
+// HPL's long: a binomial tree spreads the data in equal parts over the ranks, then the parts rolls
 // round the ring.
 Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes);
 
-// RDMC's: in round t every rank meets its partner along dimension t of a hypercube, modulo its
-// dimensions; the root gives block t, the others the newest block that they have (Ganesan and
-// Seshadri, ICDCS 2005). Precondition: a power of two.
+// RDMC's: in round t every rank exchanges with its partner along dimension t of a hypercube, modulo
+// its dimensions; the root gives block t, the others their newest block (Ganesan and Seshadri,
+// ICDCS 2005). Precondition: a power of two.
 Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
 
-// The setting that serves a rival best: rivals have what a careful user would give them.
+// The best setting of a rival: a careful user would choose it.
 struct BestSetting {
   double us = 0;        // the shortest time
-  std::string setting;  // that took it, for the row's note
+  std::string setting;  // the setting with this time, for the row's note
 };
 
-// Microseconds that a schedule takes.
+// Microseconds of a schedule.
 using TimeOfSchedule = std::function<double(const Schedule&)>;
 
-// Of 1, 2, 4 and 8 large sends of a rank under way at once.
+// The best of 1, 2, 4 and 8 large sends of a rank under way at once.
 BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of);
 
-// Of a chain's numbers of slices. Precondition: there is one.
+// The best of a chain's numbers of slices. Precondition: there is one.
 BestSetting best_chain(std::size_t ranks, std::uint64_t bytes,
                        const std::vector<std::size_t>& slices, const TimeOfSchedule& time_of);
 

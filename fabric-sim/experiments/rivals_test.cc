@@ -1,5 +1,5 @@
-// Every rival against its closed-form bound: links that are the only limit, and messages much
-// longer than a round trip.
+// Every rival against its closed-form bound: links are the only limit, and messages are much longer
+// than a round trip.
 #include "fabric-sim/experiments/rivals.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr double kHeaders = (4096.0 + 58) / 4096;  // Ethernet, IPv4, UDP, BTH, ICRC
 
-// How much longer a schedule takes among hosts of one switch than one link takes for `bound_bytes`.
+// The ratio of a schedule's time among hosts of one switch to one link's time for `bound_bytes`.
 double over_bound(const Schedule& schedule, std::uint64_t bound_bytes) {
   Testbed testbed(net::Topology::star(schedule.ranks(), paper_link(100, 100ns)),
                   {.memory = 64 * kMiB});
@@ -24,7 +24,7 @@ double over_bound(const Schedule& schedule, std::uint64_t bound_bytes) {
   return us / (static_cast<double>(bound_bytes) * kHeaders * 8 / 100e3);
 }
 
-// A schedule that is right gives each rank each slice once, and nobody sends what it can't have.
+// A correct schedule gives each rank each slice once, and no rank sends a slice before it has it.
 void expect_sound(const Schedule& s, bool may_repeat) {
   std::vector<std::vector<unsigned>> got(s.ranks(), std::vector<unsigned>(s.slices.size(), 0));
   for (Rank from = 0; from < s.ranks(); ++from) {
@@ -87,7 +87,7 @@ TEST(Rivals, ABinomialPipelineTakesItsBlocksAndOneMoreForEachDoubling) {
   }
 }
 
-// What hosts take comes on top, once for each who sends on.
+// The hosts' time comes on top, once for each relaying host.
 TEST(Rivals, HostsCostsAddUpAlongAChain) {
   const std::size_t n = 4;
   Testbed testbed(net::Topology::star(n, paper_link(100, 0ns)), {});

@@ -1,5 +1,5 @@
-// A collective as unicasts: who sends which slice of the data to whom, in what order, after having what. Algorithms
-// (rivals.h) make schedules, UnicastRun carries them out over RC connections.
+// A collective as unicasts: the slice, sender, receiver, order and condition of each send.
+// Algorithms (rivals.h) make schedules; UnicastRun carries them out over RC connections.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ using Rank = std::size_t;
 struct Send {
   Rank to = 0;
   std::size_t slice = 0;
-  std::size_t after = 0;  // begins when the sender has this slice: mostly the same one
+  std::size_t after = 0;  // begins when the sender has this slice: usually the same one
 };
 
 struct Schedule {
@@ -20,9 +20,9 @@ struct Schedule {
   std::vector<std::vector<Send>> sends;  // of each rank, in order: none overtakes the one before it
   // Rank 0 has all slices at the beginning, the others none.
   //
-  // Sends of a rank that may be under way at once, if they go to different ranks: a program that
-  // waits for a large message to be acknowledged before it begins the next one has 1. Sends to the
-  // same rank follow each other at once, and so do small ones.
+  // Sends of a rank that may be under way at once, if they go to different ranks. 1: the program
+  // waits for a large message's acknowledgement before it begins the next one. Sends to the same
+  // rank, and small ones, follow each other at once.
   std::size_t at_once = 1;
 
   std::size_t ranks() const { return sends.size(); }

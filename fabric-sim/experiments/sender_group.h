@@ -1,5 +1,5 @@
-// A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups") whose programs do nothing
-// but move bytes: registered as live ones are, then its sender sends messages to all.
+// A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups") whose
+// programs only move bytes: registered like a live group. Then its sender sends messages to all.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace cepheus::sim {
 
 class SenderGroup final : public Replication {
  public:
-  // Hosts are the network's indices; 1 to 16 receivers, the first is the alias. `number`: no other group
-  // of the sender has it. Which switches branch is the topology's `sender_groups`.
+  // Hosts are the network's indices; 1 to 16 receivers, the first is the alias. `number`: unique
+  // among the sender's groups. The topology's `sender_groups` sets which switches branch.
   SenderGroup(Testbed& testbed, std::size_t sender, const std::vector<std::size_t>& receivers,
               std::uint32_t number);
   ~SenderGroup() override;
@@ -20,7 +20,7 @@ class SenderGroup final : public Replication {
   void begin() override;
   bool is_ready() const override;
   void send(std::uint32_t bytes) override;
-  // When all receivers were there, and the sender knew. Precondition: is_ready().
+  // When the sender knew that all receivers had answered. Precondition: is_ready().
   Instant ready_at() const;
 
  private:

@@ -1,5 +1,5 @@
-// The papers' second application: a client writes blocks to three replicas, by multicast WRITE or by
-// a connection to each.
+// The papers' second application: a client writes blocks to three replicas, by multicast WRITE or
+// by a connection to each.
 #include <algorithm>
 #include <memory>
 
@@ -21,12 +21,12 @@ constexpr std::uint32_t kLargest = 4096 * kKiB;
 constexpr std::uint32_t kKey = 1;         // of the replicas' memory, at address 0
 constexpr std::uint8_t kTimeoutCode = 7;  // 0.5 ms
 
-// What the client's software takes. Of one request at a time: fitted to the two published latencies of
-// Cepheus fig. 10 (unicast_run.h). Of requests that follow each other: to the published rates of
-// one and of three unicasts.
+// Time of the client's software. For one request at a time: fitted to the two published latencies
+// of Cepheus fig. 10 (unicast_run.h). For back-to-back requests: to the published rates of one and
+// of three unicasts.
 struct Software {
-  wire::Duration path;     // of a request's way through the host, whatever else goes on
-  wire::Duration request;  // of the processor for a request
+  wire::Duration path;     // of a request's way through the host, independent of the load
+  wire::Duration request;  // processor time of a request
   wire::Duration post;     // ... and for each WRITE of it; the NIC gets all of them at once
 };
 constexpr Software kOneByOne{kHostPath, 0ns, kHostPost}, kPipelined{0ns, 52ns, 790ns}, kNone{};
@@ -42,7 +42,7 @@ Testbed bed(Way way) {
   return {std::move(topology), {.memory = kLargest, .moves_payload = way == Way::kAnnounced}};
 }
 
-// Where WRITEs go: a group, or a replica.
+// Target of WRITEs: a group, or a replica.
 class Target {
  public:
   virtual ~Target() = default;
@@ -96,8 +96,8 @@ class ReplicaTarget final : public Target, public CompletionClient {
   rnic::Qpn qpn_;
 };
 
-// A client with so many requests of one size to do, at most `depth` at a time: each is a WRITE to
-// every target, and complete with the last of them.
+// A client with this number of requests of one size, at most `depth` at a time. Each is a WRITE to
+// every target, and is complete when the last of them is.
 class Client final : public Actor {
  public:
   Client(Testbed& testbed, Way way, const Software& software, std::uint32_t bytes)
@@ -114,7 +114,7 @@ class Client final : public Actor {
     }
   }
 
-  // How long they all take.
+  // Time of all of them.
   wire::Duration run(Testbed& testbed, std::size_t requests, std::size_t depth) {
     requests_ = requests;
     depth_ = depth;
@@ -124,7 +124,7 @@ class Client final : public Actor {
     return completed_at_ - begin + software_.path;
   }
 
-  // The processor is done with a request: its WRITEs go to the NIC.
+  // The processor has finished a request: its WRITEs go to the NIC.
   void on_event(Instant now, std::uint64_t) override {
     is_posting_ = false;
     for (const auto& target : targets_) target->post(bytes_);
@@ -152,7 +152,7 @@ class Client final : public Actor {
   const Software software_;
   const std::uint32_t bytes_;
   std::vector<std::unique_ptr<Target>> targets_;
-  std::vector<std::size_t> counts_;  // WRITEs that each has completed
+  std::vector<std::size_t> counts_;  // completed WRITEs of each target
   std::size_t requests_ = 0, depth_ = 0, posted_ = 0, completed_ = 0;
   bool is_posting_ = false;
   Instant completed_at_{};

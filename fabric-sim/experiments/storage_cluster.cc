@@ -6,7 +6,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint32_t kAsk = 64;  // bytes of a request to read
+constexpr std::uint32_t kAsk = 64;  // bytes of a read request
 constexpr std::size_t kReplicas = 3;
 constexpr double kGigabits = 100;  // a second, of a client's link
 
@@ -47,7 +47,7 @@ StorageCluster::StorageCluster(Testbed& testbed, ReplicationWay way, const Stora
 
 StorageCluster::~StorageCluster() = default;
 
-// The two other replicas are in the two other pods that store.
+// The two other replicas are in the two other storing pods.
 void StorageCluster::add_groups(ReplicationWay way, const StoragePlan& plan, std::uint64_t seed) {
   Random random(seed);
   std::vector<std::unique_ptr<Replication>> all;

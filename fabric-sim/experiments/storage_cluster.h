@@ -1,5 +1,5 @@
-// Block storage in a fat-tree: clients that read from and write to three replicas of what they
-// store (MC-RDMA VII-E).
+// Block storage in a fat-tree: clients read from and write to three replicas of their data (MC-RDMA
+// VII-E).
 #pragma once
 
 #include <deque>
@@ -16,26 +16,25 @@ namespace cepheus::sim {
 
 struct StoragePlan {
   std::size_t clients = 27;              // the first hosts; the others store
-  std::size_t pod = 9;                   // hosts of one; a group's replicas are in three
+  std::size_t pod = 9;                   // hosts of a pod; a group's replicas are in three pods
   std::size_t groups_of_a_primary = 10;  // of each storing host
-  double load = 0.5;            // reads and writes that clients ask for, of their links of 100 Gb/s
-  std::size_t requests = 1000;  // of all clients; every second one reads, at random
+  double load = 0.5;  // requested reads and writes, as a share of the clients' links of 100 Gb/s
+  std::size_t requests = 1000;  // of all clients; half of them reads, at random
 };
 
 // Each client's requests come as a Poisson process. A write goes to the group's primary, which
-// sends it to the two other replicas when it has it; a read asks any of the three, which sends the
-// data.
+// sends it on to the two other replicas. A read goes to any of the three, which sends the data.
 class StorageCluster {
  public:
-  // The same seed makes the same requests, whatever the way. The network has clients + three pods
-  // of hosts.
+  // Equal seeds give equal requests with all methods. The network has the clients and three pods of
+  // hosts.
   StorageCluster(Testbed& testbed, ReplicationWay way, const StoragePlan& plan,
                  const MessageSizes& sizes, std::uint64_t seed);
   ~StorageCluster();
 
-  // All requests, from the first to the last one's end.
+  // Runs all requests, until the last one ends.
   void run(Testbed& testbed);
-  // Mean time in us of the reads among the requests [first, last), numbered as they were issued.
+  // Mean time in us of the reads among the requests [first, last), numbered by time of issue.
   // Preconditions: run() has returned, and one of them is a read.
   double mean_read(std::size_t first, std::size_t last) const;
 
@@ -45,13 +44,13 @@ class StorageCluster {
     std::vector<std::size_t> hosts;  // the primary first
     std::unique_ptr<Replication> replicas;
   };
-  // Messages from one host to another; each has something to be done when it has come.
+  // Messages from one host to another; each has an action on arrival.
   struct Way {
     Way(Testbed& testbed, std::size_t from, std::size_t to) : channel(testbed, from, to) {}
     Channel channel;
     std::deque<std::function<void(Instant)>> then;
   };
-  enum class Traffic { kRequest, kRead, kWrite };  // each has connections of its own
+  enum class Traffic { kRequest, kRead, kWrite };  // each has its own connections
 
   void add_groups(ReplicationWay way, const StoragePlan& plan, std::uint64_t seed);
   void send(Traffic traffic, std::size_t from, std::size_t to, std::uint32_t bytes,

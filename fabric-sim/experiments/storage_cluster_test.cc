@@ -30,15 +30,15 @@ Means reads_at(double load) {
           cluster.mean_read(kRequests / 2, kRequests)};
 }
 
-// A storing host receives 1.5 times the load. Beyond two thirds its queue grows as long as requests
-// come, and so do the times of reads: a mean is one of the run's length.
-TEST(StorageCluster, InOverloadReadsTakeTheLongerTheLaterTheyAre) {
+// A storing host receives 1.5 times the load. Above two thirds its queue grows during the whole
+// run, and so do the times of reads: a mean would depend on the run's length.
+TEST(StorageCluster, ReadTimesGrowInOverload) {
   const Means overload = reads_at(1.5);
   EXPECT_GT(overload.second_quarter, 1.2 * overload.first_quarter);
   EXPECT_GT(overload.second_half, 1.2 * overload.second_quarter);
 }
 
-TEST(StorageCluster, BelowOverloadReadsSettle) {
+TEST(StorageCluster, ReadTimesAreStableBelowOverload) {
   const Means calm = reads_at(0.1);
   EXPECT_NEAR(calm.second_half / calm.second_quarter, 1, 0.5);
 }

@@ -1,4 +1,4 @@
-// The storage experiments against the papers' numbers, by the tolerance of their fit.
+// The storage experiments against the papers' numbers, within the tolerance of their fit.
 #include <gtest/gtest.h>
 
 #include "fabric-sim/experiments/experiment.h"
@@ -12,8 +12,8 @@ Report quick_run(std::string_view name) {
   return report;
 }
 
-// Two constants fitted to two numbers: Cepheus's own, and no other paper's.
-TEST(Storage, OneRequestSavesWhatFig10SaysAndItsRowsSayThatTheyAreFitted) {
+// Two constants fitted to two numbers of Cepheus, and to no other paper's.
+TEST(Storage, OneRequestSavesAsMuchAsInFig10AndItsRowsAreMarkedAsFitted) {
   std::vector<double> sizes;
   const Report report = quick_run("storage-latency");
   for (const Point& point : report.points()) {
@@ -25,7 +25,7 @@ TEST(Storage, OneRequestSavesWhatFig10SaysAndItsRowsSayThatTheyAreFitted) {
   EXPECT_EQ(sizes, (std::vector<double>{8 << 10, 512 << 10}));
 }
 
-TEST(Storage, AnnouncedWritesSaveWhatGleamSays) {
+TEST(Storage, AnnouncedWritesSaveAsMuchAsInGleam) {
   int compared = 0;
   double announced = 0, silent = 0;
   const Report report = quick_run("gleam-fig13");

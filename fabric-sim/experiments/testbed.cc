@@ -54,7 +54,7 @@ Testbed::Totals Testbed::totals() const {
   Totals t;
   for (const auto& cable : network_->cables()) {
     t.hops += cable->delivered();
-    t.no_room += cable->link_counters().dropped_queue_full;
+    t.queue_drops += cable->link_counters().dropped_queue_full;
     t.marked += cable->queue_counters().marked;
   }
   for (std::size_t i = 0; i < network_->host_count(); ++i) {

@@ -47,7 +47,7 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
     has_[completion.wr_id] = true;
     post();
   }
-  // A slice that came some time ago can be sent on, or the processor is free.
+  // Called when a received slice can be sent on, or the processor is free.
   void on_event(Instant, std::uint64_t what) override {
     if (what != kFree) has_[what] = true;
     post();
@@ -88,7 +88,7 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   std::uint32_t lkey_ = 0;
   std::vector<bool> has_;
   std::map<Rank, rnic::Qpn> connections_;
-  std::map<Rank, std::size_t> under_way_;  // sends, by whom they go to
+  std::map<Rank, std::size_t> under_way_;  // number of sends, by receiver
   std::size_t next_ = 0;
   Instant free_at_{};
 };
@@ -100,7 +100,7 @@ UnicastRun::UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<st
     programs_.push_back(std::make_unique<Program>(*this, testbed.network().host(hosts[r]), r));
   }
   for (const auto& from : programs_) {
-    std::map<Rank, std::vector<std::size_t>> by_rank;  // slices, in the order they will come
+    std::map<Rank, std::vector<std::size_t>> by_rank;  // slices in their order of arrival
     for (const Send& send : from->sends()) by_rank[send.to].push_back(send.slice);
     for (const auto& [rank, slices] : by_rank) {
       Program& to = *programs_[rank];

@@ -204,7 +204,7 @@ void LiveNic::transmit(Instant now) {
       ++counters_.tx_lost_no_fabric;
       continue;
     }
-    if (port_->room() == 0) break;
+    if (port_->free_entries() == 0) break;
     if (!engine_.transmit(now, port_->tx_buffer(), frame, actions_)) break;
     if (is_to(frame, identity_.address)) {
       // Switches return nothing by the port it came from: a NIC's own packets turn round in it.
@@ -282,7 +282,7 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
     return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
   }
   const auto no_room = wire::fail(wire::ErrorCode::kAgain, "no room in the port; send again later");
-  if (port_->room() == 0) return no_room;
+  if (port_->free_entries() == 0) return no_room;
 
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;

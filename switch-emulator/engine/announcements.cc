@@ -4,7 +4,7 @@
 
 namespace cepheus::fabric {
 
-// Where that member's queue is or would be.
+// Position of that member's queue, present or not.
 std::size_t Announcements::place_of(PortId port) const {
   const auto at =
       std::lower_bound(queues_.begin(), queues_.end(), port,

@@ -1,10 +1,10 @@
-// What sources have announced of WRITEs to the members behind this switch, until those have
+// Sources' announcements of WRITEs to the members behind this switch, kept until these members have
 // acknowledged them (docs/protocol.md, "Multicast WRITE": per-request).
 //
-// Kept by the place of the WRITE's first packet in the turn: go-back-N repeats announcements and
-// WRITEs, out of step with what was announced since. Places have 64 bits (Turn::place_of): a turn may
-// go on for 2^23 packets and more without another announcement, and by PSN an old one would then
-// seem to lie ahead, and fill the room for ever.
+// The key is the place of the WRITE's first packet in the turn, because go-back-N repeats
+// announcements and WRITEs after later announcements. Places have 64 bits (Turn::place_of): a turn
+// may go on for 2^23 packets and more without another announcement. By PSN an old one would then
+// seem to be ahead, and would never be deleted.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@
 
 namespace cepheus::fabric {
 
-// What a hardware table would hold of one.
+// Fields of one entry in a hardware table.
 struct Announced {
   std::int64_t first = 0;  // place in the turn of the WRITE's first packet
   std::uint64_t virtual_address = 0;
-  std::uint64_t length = 0;  // bytes from there on that may be written
+  std::uint64_t length = 0;  // writable bytes from there on
   std::uint32_t rkey = 0;
 
   // Neither sum can wrap: a target ends within the address space.
@@ -34,15 +34,15 @@ class Announcements {
  public:
   static constexpr std::size_t kMost = wire::Announcement::kMostUnderWay;  // of one member
 
-  // False if there is no room: what lies up to `acked`, the place of the member's, has been
-  // forgotten. One that is noted again replaces itself.
+  // False if the queue is full. `acked` is the place up to which the member has acknowledged: older
+  // entries have been deleted. A repeated announcement replaces the first.
   bool note(PortId port, const Announced& announced, std::int64_t acked);
   // Null if there is none for that place.
   const Announced* find(PortId port, std::int64_t first) const;
-  // What was noted last, whatever its place (rule announced_by_psn off).
+  // The newest announcement, at any place (rule announced_by_psn off).
   const Announced* newest(PortId port) const;
   void remove(PortId port);
-  // The turn is over: places name other WRITEs.
+  // The turn is over: its places would name other WRITEs.
   void clear();
 
   std::size_t allocated_bytes() const { return queues_.capacity() * sizeof(Queue); }
@@ -60,7 +60,7 @@ class Announcements {
   struct Queue {
     PortId port;
     std::uint16_t size = 0;
-    std::uint16_t newest = 0;  // place of what was noted last, if there is any
+    std::uint16_t newest = 0;  // place of the newest announcement, if there is any
     std::array<Announced, kMost> entries{};
   };
   std::size_t place_of(PortId port) const;

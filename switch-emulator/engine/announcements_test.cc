@@ -1,4 +1,4 @@
-// Multicast WRITEs that are announced one by one: where each goes at every member, kept by PSN.
+// Multicast WRITEs that are announced one by one: the target at every member is kept by PSN.
 #include "switch-emulator/engine/announcements.h"
 
 #include <gtest/gtest.h>
@@ -35,14 +35,14 @@ TEST(Announcements, AreFoundByMemberAndPlace) {
   EXPECT_EQ(all.find(kB, 10), nullptr);
 }
 
-TEST(Announcements, AreKeptUntilTheirMemberHasAcknowledgedThemAndNoMoreThanThereIsRoomFor) {
+TEST(Announcements, AreKeptUpToTheLimitUntilTheirMemberHasAcknowledgedThem) {
   Announcements all;
   const std::uint32_t last = Announcements::kMost - 1;
   for (std::uint32_t i = 0; i <= last; ++i) EXPECT_TRUE(all.note(kA, at(2 * i, i), -1));
   EXPECT_TRUE(all.note(kA, at(0, 99), -1)) << "it replaces itself";
   EXPECT_EQ(all.find(kA, 0)->rkey, 99u);
   EXPECT_FALSE(all.note(kA, at(2 * (last + 1), 7), -1));
-  EXPECT_EQ(all.find(kA, 2 * last)->rkey, last) << "nobody lost anything by it";
+  EXPECT_EQ(all.find(kA, 2 * last)->rkey, last) << "no member lost data by it";
   EXPECT_TRUE(all.note(kA, at(2 * (last + 1), 7), 1));
   EXPECT_EQ(all.find(kA, 0), nullptr);
   EXPECT_EQ(all.find(kA, 2)->rkey, 1u);
@@ -62,7 +62,7 @@ TEST(Announcements, AreForgottenHoweverLateAfterThemTheNextOneComes) {
 
 void per_request(SwitchConfig& c) { c.rules.write_mode = net::WriteMode::kPerRequest; }
 
-// `host`'s part of announcement `number`: elsewhere on each, and for each WRITE.
+// The target of announcement `number` at `host`: different for each host and each WRITE.
 AnnouncedTarget target(std::size_t host, std::uint32_t number, std::uint64_t length = 64) {
   return {TestNetwork::ip(host), static_cast<std::uint32_t>(0x7000 + 0x10 * number + host),
           0x10000 * (host + 1) + 0x100 * number, length};
@@ -86,7 +86,7 @@ Reth at_target(std::size_t host, std::uint32_t number, std::uint64_t offset = 0)
   return {t.virtual_address + offset, t.rkey, 64};
 }
 
-TEST(AnnouncedWrite, GoesWhereItWasAnnouncedAtEachMember) {
+TEST(AnnouncedWrite, ReachesTheAnnouncedTargetOfEachMember) {
   auto net = star(3);
   net->announce(0, 0, targets(3, 1));
   EXPECT_EQ(reth_at(*net, 1), Reth());
@@ -123,8 +123,8 @@ TEST(AnnouncedWrite, IsReadByTheMembersOwnSwitchAndGoesOnWholeToOthers) {
   EXPECT_EQ(reth_at(*net, 3), at_target(3, 1));
 }
 
-// Go-back-N: what a member lacks comes again behind what was announced since.
-TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
+// Go-back-N repeats an announcement after later ones.
+TEST(AnnouncedWrite, ThatIsRepeatedUsesItsOwnAnnouncement) {
   auto net = star(3);
   for (std::uint32_t i = 0; i < 3; ++i) {
     net->announce(0, 2 * i, targets(3, i));
@@ -140,7 +140,7 @@ TEST(AnnouncedWrite, ThatIsRepeatedGoesWhereItsOwnAnnouncementSaid) {
   EXPECT_EQ(reth_at(*net, 2), at_target(2, 2));
 }
 
-// Sent under whatever key, a copy that is held back would be taken once the announcement has come.
+// Under any key a delayed copy would be accepted after the announcement has arrived.
 TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   auto net = make_pair_of_switches(true, per_request);
   net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 0"; };
@@ -160,7 +160,7 @@ TEST(AnnouncedWrite, WaitsForAnAnnouncementThatWasLost) {
   EXPECT_EQ(reth_at(*net, 3), at_target(3, 1));
 }
 
-TEST(AnnouncedWrite, LongerThanAnnouncedIsRefusedForwardedToNobodyThereAndNamed) {
+TEST(AnnouncedWrite, LongerThanAnnouncedIsRefusedAndReportedAndNotForwardedThere) {
   auto net = star(3);
   auto some = targets(3, 1);
   some[2].length = 63;
@@ -200,8 +200,8 @@ TEST(AnnouncedWrite, WithoutAnAnnouncementIsRefusedOnceItsMemberHasAllBeforeIt) 
             Texts({"reject e1 a write outside a member's regions 10.0.0.2", "fatal 1 c2"}));
 }
 
-// Whatever is announced beyond what is kept comes again when there is room.
-TEST(AnnouncedWrite, WaitsForRoom) {
+// An announcement beyond the queue's limit is requested again later.
+TEST(AnnouncedWrite, WaitsForAFreeEntry) {
   auto net = star(3);
   const auto most = static_cast<std::uint32_t>(Announcements::kMost);
   for (std::uint32_t i = 0; i < most; ++i) {
@@ -243,7 +243,7 @@ TEST(AnnouncedWrite, IsHeldByTheGateWithItsAnnouncement) {
   EXPECT_EQ(reth_at(*net, 0), at_target(0, 4));
 }
 
-TEST(AnnouncedWrite, NeedsNothingOfMembersThatWereEvicted) {
+TEST(AnnouncedWrite, NeedsNoTargetsOfEvictedMembers) {
   auto net = star(3);
   net->announce(0, 0, targets(3, 1));
   net->control(0, wire::MrpType::kEvict, 1, {net->member(2)});
@@ -259,7 +259,7 @@ TEST(AnnouncedWrite, WithoutDataNeedsNone) {
   EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
 }
 
-TEST(Announcing, IsRefusedWhereItIsNoAnnouncement) {
+TEST(Announcing, IsRefusedIfItIsInvalid) {
   auto net = star(2);
   auto h = net->headers_from(0, Opcode::kRcWriteOnly, 0);
   h.reth = {0, Announcement::kKey, 64};
@@ -268,7 +268,7 @@ TEST(Announcing, IsRefusedWhereItIsNoAnnouncement) {
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-// Damaged on its way it would be read, and then lost from sight.
+// A damaged announcement would be read, and then be invisible in the counters.
 TEST(Announcing, IsReadOnlyIfItsIcrcIsRight) {
   auto net = star(2, [](SwitchConfig& c) { c.check_icrc = false; });
   std::vector<std::uint8_t> list(Announcement::size_of(1));
@@ -286,7 +286,7 @@ TEST(Announcing, IsReadOnlyIfItsIcrcIsRight) {
   EXPECT_EQ(net->count(Counter::kDropCorrupt), 1u);
 }
 
-TEST(Announcing, MustBeServedWhereMembersAskForIt) {
+TEST(Announcing, MustBeServedIfMembersNeedIt) {
   auto net = star(3);
   net->publish(2, 1, {}, wire::Publication::kAnnounced);
   EXPECT_EQ(net->inbox(2), Texts({"confirm e1 10.0.0.3"}));
@@ -295,11 +295,11 @@ TEST(Announcing, MustBeServedWhereMembersAskForIt) {
   auto by_regions = make_star(3);
   by_regions->publish(2, 1, {}, wire::Publication::kAnnounced);
   EXPECT_EQ(by_regions->inbox(2), Texts());
-  EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader is told";
+  EXPECT_EQ(by_regions->inbox(0).size(), 1u) << "its leader gets a message";
 }
 
-// What the rule keeps out.
-TEST(AnnouncedByPsn, OffSendsWritesWhereAnotherWasAnnounced) {
+// Attacks that the rule prevents.
+TEST(AnnouncedByPsn, OffSendsWritesToAnotherAnnouncement) {
   auto net = star(2, [](SwitchConfig& c) { c.rules.announced_by_psn = false; });
   net->announce(0, 0, targets(2, 1));
   net->announce(0, 2, targets(2, 2));

@@ -13,7 +13,7 @@ wire::MrpType step_of(const wire::MrpHeader& confirm) {
   return static_cast<wire::MrpType>(confirm.flags & ~wire::MrpHeader::kHostSync);
 }
 
-// A CONFIRM that switches merge; that of EVICT is a switch's own.
+// A CONFIRM that switches merge; the CONFIRM of EVICT comes from a switch itself.
 bool is_of_members(const wire::MrpHeader& header) {
   if (header.type != wire::MrpType::kConfirm) return false;
   switch (step_of(header)) {
@@ -31,14 +31,14 @@ bool is_version_refusal(const wire::MrpHeader& header) {
          header.flags == static_cast<std::uint16_t>(MrpReject::kVersion);
 }
 
-// Hosts speak for themselves; switches report, and say who is out.
+// Hosts send only about themselves; switches send REPORT, and name the evicted.
 bool may_be_from_host(const MrpRequest& answer) {
   const auto list = answer.message.list();
   const auto is_itself = [&](const wire::MrpMember& m) {
     return m.host == answer.datagram.ip.source;
   };
   const wire::MrpHeader& header = answer.message.header;
-  if (list.empty()) return is_version_refusal(header);  // it can't read who is named
+  if (list.empty()) return is_version_refusal(header);  // the leader can't read the list
   return list.size() == 1 && is_itself(list[0]) && header.type != wire::MrpType::kReport &&
          (header.type != wire::MrpType::kConfirm || is_of_members(header));
 }
@@ -55,7 +55,7 @@ bool is_on(const Roster& roster, const MrpRequest& answer) {
                       : roster.find(list[0]) != nullptr;
 }
 
-// A host that waits for a leader can't know that no question of its gets there.
+// A host that waits for a leader can't know that the leader does not get its questions.
 void say_it_is_over(Call& call, const MrpRequest& answer, MrpReject why) {
   if (answer.message.header.type == wire::MrpType::kComplain) send_reject(call, answer, why, {});
 }
@@ -96,14 +96,14 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
   if (is_of_members(header)) {
     merge(call, answer, party->roster);
-    return settle(call, answer.id(), answer.epoch());
+    return confirm_due(call, answer.id(), answer.epoch());
   }
   if (from_host && party->by_switch) return say_it_is_over(call, answer, MrpReject::kNotMember);
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
     return say_it_is_over(call, answer, MrpReject::kEvicted);
   }
-  // The leader has nothing to say to itself, and what comes from its side goes round.
+  // The leader sends nothing to itself, so answers from its side are in a loop.
   if (call.ingress() == party->towards_leader) return call.count(Counter::kDropNotMember);
   if (party->towards_leader == PortId()) return;
   pass_up(call, answer, party->towards_leader, party->leader);
@@ -119,12 +119,12 @@ void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
   if (known == 0) call.count(Counter::kDropNotMember);
 }
 
-void Answers::settle(Call& call, McstId id, std::uint16_t epoch) {
+void Answers::confirm_due(Call& call, McstId id, std::uint16_t epoch) {
   const auto party = find(id, epoch);
   if (!party || party->roster.ready() == 0) return;
   Roster& roster = party->roster;
   if (roster.awaited() == 0 || roster.ready() >= wire::MrpMessage::kMaxMembers) {
-    tell(call, id, epoch, *party);
+    send_confirms(call, id, epoch, *party);
   } else if (!roster.is_timed) {
     roster.is_timed = true;
     due_.push_back({call.now + call.config.confirm_wait, id, epoch});
@@ -138,18 +138,19 @@ void Answers::on_timer(Call& call) {
     const auto party = find(due.id, due.epoch);
     if (!party) continue;
     party->roster.is_timed = false;
-    tell(call, due.id, due.epoch, *party);
+    send_confirms(call, due.id, due.epoch, *party);
   }
 }
 
-void Answers::tell(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
+void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kConfirm;
   message.header.epoch = epoch;
   message.header.mcst_id = id;
   message.header.instance = party.leader.instance;
   const auto step = static_cast<std::uint16_t>(party.roster.step());
-  // Those whose switches leave the PSNs to hosts apart from the others: the flag is one a datagram.
+  // Members of switches that do not rebase are listed separately, because the flag holds for a
+  // whole datagram.
   std::array<wire::MrpMessage, 2> of_kind{message, message};
   of_kind[0].header.flags = step;
   of_kind[1].header.flags = step | wire::MrpHeader::kHostSync;

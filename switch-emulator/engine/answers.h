@@ -1,8 +1,8 @@
-// What members and switches say to a group's leader, on its way up the tree (docs/protocol.md,
+// Answers of members and switches to a group's leader, on their way up the tree (docs/protocol.md,
 // "Registration").
 //
-// CONFIRMs are merged: a switch speaks for all behind it, once they have confirmed, or after a
-// short wait for those that have. All else goes on as it is.
+// CONFIRMs are merged: a switch confirms for all members behind it when they have confirmed, or
+// after a short wait for those that have. All other answers go on unchanged.
 #pragma once
 
 #include <deque>
@@ -21,15 +21,15 @@ class Answers {
 
   // A datagram for the leader (wire::is_for_leader) has arrived, from a host or another switch.
   void on_answer(Call& call, const MrpRequest& answer);
-  // The leader has asked, or members have confirmed: says what can be said now, or sets the time
-  // for it.
-  void settle(Call& call, McstId id, std::uint16_t epoch);
+  // The leader has sent a request, or members have confirmed. Sends the confirmations that are due
+  // now, or sets the time for them.
+  void confirm_due(Call& call, McstId id, std::uint16_t epoch);
 
   void on_timer(Call& call);
   Instant deadline() const { return due_.empty() ? wire::kNever : due_.front().at; }
 
  private:
-  // A registration, whether it is a table's or buried.
+  // A registration of a table, or of a tombstone.
   struct Party {
     Roster& roster;
     Leader leader;
@@ -38,7 +38,7 @@ class Answers {
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
   void merge(Call& call, const MrpRequest& confirm, Roster& roster);
-  void tell(Call& call, McstId id, std::uint16_t epoch, const Party& party);
+  void send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party);
 
   struct Due {
     Instant at;
@@ -46,7 +46,7 @@ class Answers {
     std::uint16_t epoch;
   };
   GroupTable& groups_;
-  std::deque<Due> due_;  // all wait equally long: in order
+  std::deque<Due> due_;  // all wait equally long, so they are in order
 };
 
 }  // namespace cepheus::fabric

@@ -1,4 +1,4 @@
-// What becomes of answers on their way to the leader, host 0.
+// Handling of answers on their way to the leader, host 0.
 #include "switch-emulator/engine/answers.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using wire::MrpType;
 
-TEST(Confirm, OfManyBecomesOneOnceAllHaveConfirmed) {
+TEST(Confirm, IsMergedOnceAllHaveConfirmed) {
   auto net = make_star(4, false);
   net->register_group(0, 1);
   net->confirm(3, MrpType::kRegister);
@@ -22,7 +22,7 @@ TEST(Confirm, OfManyBecomesOneOnceAllHaveConfirmed) {
   net->confirm(2, MrpType::kRegister);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
   net->advance(1s);
-  EXPECT_EQ(net->inbox(0), Texts()) << "said once";
+  EXPECT_EQ(net->inbox(0), Texts()) << "sent once";
 }
 
 TEST(Confirm, IsMergedBySwitchAfterSwitch) {
@@ -76,8 +76,8 @@ TEST(Confirm, OfASignedFabricIsVerifiedAndSignedAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
 }
 
-// The leader did not hear of host 2: the switch can tell it again.
-TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
+// The leader did not get the answer about host 2: the switch can send it again.
+TEST(Confirm, ThatWasLostIsRepeatedWithoutTheMember) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->confirm(1, MrpType::kRegister);
@@ -94,7 +94,7 @@ TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Confirm, IsAskedForAgainOnlyWhereItIsMissing) {
+TEST(Confirm, IsRequestedAgainOnlyWhereItIsMissing) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kRegister);
@@ -109,7 +109,7 @@ TEST(Confirm, IsAskedForAgainOnlyWhereItIsMissing) {
   };
   net->control(0, MrpType::kActivate, 1, {net->member(2), net->member(3)});
   EXPECT_EQ(over, Texts({"activate e1 10.0.0.3 10.0.0.4"}))
-      << "the leaf there has not said yet who confirmed";
+      << "the leaf there has not sent its CONFIRMs yet";
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->inbox(2), Texts());
   EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
@@ -132,8 +132,9 @@ TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
-// Its leaf does not; a switch above it waits for another one, since it counts, but not for long.
-TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
+// Its leaf does not know it. A switch above waits for another one, because it is in the count, but
+// not for long.
+TEST(Confirm, OfUnregisteringDoesNotWaitForEvictedMembers) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(3)});
   net->control(0, MrpType::kUnregister, 1);
@@ -147,7 +148,7 @@ TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(Confirm, OfATableThatAgedIsForNobody) {
+TEST(Confirm, OfAnAgedTableHasNoRecipient) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.age = 2s; });
   net->advance(3s);
   EXPECT_EQ(net->sw(0).tombstone_count(), 1u);
@@ -171,7 +172,7 @@ TEST(Confirm, CountsForItsStepAndEpochOnly) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(Confirm, IsBelievedFromTheMembersOwnPortOnly) {
+TEST(Confirm, IsAcceptedFromTheMembersOwnPortOnly) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1, {0, 1, 2});
   net->confirm(3, MrpType::kRegister);  // no member
@@ -203,7 +204,7 @@ TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
   EXPECT_EQ(net->count(Counter::kMrpReject, 0), 1u) << "counted where it passes";
 }
 
-TEST(Answers, ThatAHostCanNotGiveAreForged) {
+TEST(Answers, OfSwitchesOnlyAreForgedIfAHostSendsThem) {
   auto net = make_star(4);
   net->speak(2, TestNetwork::message_about(MrpType::kReport, {net->member(2)}));
   net->speak(2, TestNetwork::message_about(MrpType::kReject, {net->member(1)}));
@@ -219,8 +220,8 @@ TEST(Answers, ThatAHostCanNotGiveAreForged) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// Whoever asks whether the group stands would else wait for an answer that can't come.
-TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
+// A member that asks about the group would otherwise wait for an answer that can't come.
+TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   auto net = make_pair_of_switches();
   auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   question.header.flags = wire::MrpHeader::kPresence;
@@ -237,7 +238,7 @@ TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   net->speak(3, question);
   EXPECT_EQ(net->inbox(3), Texts({"reject e1 host does not know the queue pair"}));
   net->speak(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
-  EXPECT_EQ(net->inbox(3), Texts()) << "who says no waits for nothing";
+  EXPECT_EQ(net->inbox(3), Texts()) << "a host that refuses waits for nothing";
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
@@ -261,7 +262,7 @@ TEST(Answers, AreLeftToALeaderThatHasUnregistered) {
   EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.2"}));
 }
 
-// Its header is all that it can read, and say.
+// The switch can read only the header, and returns only that.
 TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
@@ -271,7 +272,7 @@ TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 another version of the registration protocol"}));
 }
 
-TEST(Answers, OfAStrangerGoNowhere) {
+TEST(Answers, OfAStrangerAreDropped) {
   auto net = make_star(4, false);
   net->set_up_group();  // of all
   net->control(0, MrpType::kUnregister, 1);
@@ -288,14 +289,14 @@ TEST(Answers, OfAStrangerGoNowhere) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// The last member there has gone: its switch may still say so.
+// The last member there has gone: its switch may still report it.
 TEST(Answers, OfASwitchThatIsLeftWithoutMembersReachTheLeader) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Confirm, TellsApartWhoseSwitchesLeaveThePsnsToHosts) {
+TEST(Confirm, SeparatesMembersWithHostSync) {
   auto net = make_star(4, false);
   net->register_group(0, 1);
   net->confirm(1, MrpType::kRegister, true);
@@ -326,7 +327,7 @@ void confirm_by_trunk(TestNetwork& net, std::size_t from) {
                 TestNetwork::control_bytes(2, MrpType::kConfirm, 1, named, 1, 0, 1, nullptr, step));
 }
 
-TEST(Core, PassesARepeatOnByTheTrunksOfThoseItNamesAlone) {
+TEST(Core, PassesARepeatOnByTheTrunksOfItsMembersOnly) {
   auto net = make_core();
   for (const std::size_t h : {1, 2}) net->confirm(h, MrpType::kActivate);
   Texts over;
@@ -342,7 +343,7 @@ TEST(Core, PassesARepeatOnByTheTrunksOfThoseItNamesAlone) {
   EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
 }
 
-TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
+TEST(Core, ConfirmsForAllAtOnceWithoutTheirNames) {
   auto net = make_core();
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
@@ -351,8 +352,8 @@ TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.4 10.0.0.3"}));
 }
 
-// The core can't tell that it is the same one, and waits for nobody else. Nobody is lost by it.
-TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
+// The core can't tell that it is the same one, and waits for no other. No member is lost by that.
+TEST(Core, TreatsADuplicatedConfirmAsAnotherMembers) {
   auto net = make_core();
   Texts over;
   net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
@@ -365,7 +366,7 @@ TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
-TEST(Core, BelievesAConfirmOfATrunkWithMembersOnly) {
+TEST(Core, AcceptsAConfirmOnlyOverATrunkWithMembers) {
   auto net = make_core();
   confirm_by_trunk(*net, 0);
   EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);
@@ -373,7 +374,7 @@ TEST(Core, BelievesAConfirmOfATrunkWithMembersOnly) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-// The core has no name to take off its count, and EVICT is repeated.
+// The core has no name to subtract from its count, and EVICT is repeated.
 TEST(Core, LosesNoOtherMemberByAnEvictionHoweverOftenItIsRepeated) {
   auto net = make_core();
   for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
@@ -390,8 +391,8 @@ TEST(Core, LosesNoOtherMemberByAnEvictionHoweverOftenItIsRepeated) {
   EXPECT_TRUE(net->view(3).active);
 }
 
-// Of the trunk to the evicted member's leaf the core names nobody: a leader believes nothing about
-// a member that it has evicted.
+// Of the trunk to the evicted member's leaf the core names no member: a leader ignores answers
+// about a member that it has evicted.
 TEST(Core, NamesAMemberBehindALostTrunkUnlessThatOneWasEvicted) {
   auto net = make_core();
   net->control(0, MrpType::kEvict, 1, {net->member(2)});

@@ -1,7 +1,7 @@
-// What a group does with its packets: one object a group, made when the group is registered.
+// Handling of a group's packets: one object per group, created when the group is registered.
 //
-// Registration, ageing, eviction and views call these functions and know nothing else of it.
-// make_behaviour() (switch.h) is the one place that chooses.
+// Registration, ageing, eviction and views call these functions and know no more. Only
+// make_behaviour() (switch.h) chooses the class.
 #pragma once
 
 #include <vector>
@@ -13,10 +13,10 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// What the leader hears of a host in a REPORT.
+// A host's entry in a REPORT to the leader.
 struct HostReport {
-  std::uint8_t flags = 0;   // wire::kMemberDown and so on; 0: nothing
-  std::uint32_t heard = 0;  // packets from it, modulo 2^24
+  std::uint8_t flags = 0;     // wire::kMemberDown and so on; 0: nothing
+  std::uint32_t packets = 0;  // packets from it, modulo 2^24
 };
 
 class Behaviour {
@@ -31,9 +31,10 @@ class Behaviour {
   Instant deadline() const { return deadline_; }
   virtual void on_timer(Call&) {}
 
-  // The tree. A path has come, as the last one.
+  // The tree. A path has been added, as the last one.
   virtual void on_path_added() = 0;
-  // A path has left, and the last one has its number. What the group waited for may be there now.
+  // A path has left, and the last one has its number. The group may have waited for the path that
+  // left.
   struct Removed {
     PathNo gone, last;
     PortId port;  // of the path that has left
@@ -42,25 +43,26 @@ class Behaviour {
   virtual void on_port_down(PathNo path) = 0;
   virtual void on_port_up(PathNo path) = 0;
 
-  // Frames that the group keeps. release_held() drops them all: the group will be freed.
+  // Frames that the group keeps. release_held() drops them all, because the group will be freed.
   virtual std::size_t held() const = 0;
   virtual void release_held(Call& call) = 0;
 
-  // Registration. Flags of REGISTER that tell the members how the group is served (wire::MrpHeader).
+  // Registration. Flags of REGISTER that tell the members how the group is served
+  // (wire::MrpHeader).
   virtual std::uint16_t register_flags() const = 0;
   // The host at `path` publishes its regions.
   enum class Published : std::uint8_t { kYes, kTooOld, kNotServed };
   virtual Published on_publication(Call& call, PathNo path,
                                    const wire::Publication& publication) = 0;
-  // The host at `path` as the leader should hear of it; `is_up`: its port is.
+  // The host at `path` as it should appear in a REPORT; `is_up`: its port is up.
   virtual HostReport report(const Call& call, PathNo path, bool is_up) const = 0;
-  // Can what is in flight still end when the host at `path` has left?
+  // Whether messages in flight can still complete after the host at `path` has left.
   virtual bool may_outlive(PathNo path) const = 0;
 
-  // What an administrator sees: fills in all that is not the tree's.
+  // For administrators: fills in all fields except the tree's.
   virtual void show(const SwitchConfig& config, GroupView& view) const = 0;
   virtual TableBytes bytes() const = 0;
-  // The ports that data goes to when it comes in by `ingress`.
+  // The egress ports of data from `ingress`.
   virtual void list_copies(PortId ingress, std::vector<PortId>& out) const = 0;
   // For simulation (Switch::jump).
   virtual bool jump(std::uint64_t packets) = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Its timer runs out a millisecond after each packet, and after a path has left.
+// Its timer expires a millisecond after each packet, and after a path has left.
 class Ticker final : public Behaviour {
  public:
   static inline int ticks = 0;

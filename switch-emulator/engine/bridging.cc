@@ -8,7 +8,7 @@ namespace {
 
 using wire::RoceHeaders;
 
-// The IBTA asks senders for a source port per flow, above 0xC000; it only spreads load.
+// The IBTA wants a source port per flow, above 0xC000. Its only use is load balancing.
 std::uint16_t flow_port(const OneSource& group) {
   return static_cast<std::uint16_t>(0xC000 | (group.tree.id.value() & 0x3FFF));
 }
@@ -28,7 +28,7 @@ Rewrite to_host(const Call& call, const OneSource& group, PathNo path, Psn psn) 
   return {group.tree.id, call.port(to.port).host, 0, to.qpn, psn - group.turn.turns(path)};
 }
 
-// A packet that the switch makes in the group's name, for whoever is behind `path`.
+// A packet from the switch itself in the group's name, for the node behind `path`.
 RoceHeaders from_group(const Call& call, const OneSource& group, const Path& path,
                        const TurnName& turn) {
   RoceHeaders h;
@@ -47,7 +47,7 @@ void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const 
   wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset),
                      header_at<wire::Ipv4Header>(original, wire::kIpOffset), r.source,
                      r.destination, r.hops);
-  // It would cover the addresses; RoCEv2 lets it be none.
+  // It would cover the addresses; RoCEv2 allows 0.
   wire::clear_udp_checksum(header_at<wire::Udp>(frame, wire::kUdpOffset));
   wire::rewrite_bth(header_at<wire::Bth>(frame, wire::kBthOffset), r.qpn, r.psn);
   if (r.reth != nullptr) r.reth->emit(header_at<wire::Reth>(frame, wire::kExtensionOffset));

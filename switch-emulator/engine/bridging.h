@@ -1,6 +1,6 @@
 // Rewriting and making packets: connection bridging (paper III-B), next hops, aggregated feedback.
 //
-// On the wire of a group, by who is at the other end (docs/protocol.md):
+// A group's packets on the wire, by the node at the other end (docs/protocol.md):
 //
 //                       source IP     destination IP   destination QPN       PSN
 //   data from a host    host          McstID           0x1                   host's
@@ -18,43 +18,43 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// What a copy's headers say otherwise than the original's; all else stays.
+// Fields of a copy's headers that differ from the original's.
 struct Rewrite {
   Ipv4 source, destination;
-  std::uint8_t hops;  // taken from the TTL
+  std::uint8_t hops;  // subtracted from the TTL
   Qpn qpn;
   Psn psn;
-  const wire::Reth* reth = nullptr;  // null: as it is
-  const wire::Aeth* aeth = nullptr;  // null: as it is
+  const wire::Reth* reth = nullptr;  // null: unchanged
+  const wire::Aeth* aeth = nullptr;  // null: unchanged
 };
-// Rewrites the headers that bridging touches in a copy that leaves by port `out`, and mends its ICRC.
+// Rewrites the headers of a copy that leaves by port `out`, and patches its ICRC.
 void rewrite(Call& call, PortId out, Frame& copy, const Frame& original, const Rewrite& r);
 
 // Next hop of an IPv4 frame: new MACs, time to live one less. `ip` is the frame's header.
 void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer);
 
-// Emits a copy of group data (or of a CNP) on `path`, rewritten for who is behind it. `psn` counts
-// as the group does; `turn` names the turn between switches. A present ICRC is patched, a deferred
-// one stays deferred. Returns whether a copy went out.
+// Emits a copy of group data (or of a CNP) on `path`, rewritten for the node behind it. `psn` is in
+// the group's numbering; `turn` names the turn between switches. A present ICRC is patched, a
+// deferred one stays deferred. Returns whether a copy was sent.
 bool send_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                const wire::RoceHeaders& headers, const TurnName& turn, Psn psn);
-// The same of a WRITE's first packet to a host, with another address and key.
+// The same for a WRITE's first packet to a host, with another address and key.
 bool send_addressed(Call& call, const OneSource& group, PathNo path, const Frame& frame, Psn psn,
                     const wire::Reth& reth);
-// The same of an announcement to a host: a WRITE without data, which takes its PSN there.
+// The same for an announcement to a host: a WRITE without data, which takes its PSN there.
 bool send_without_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                        const wire::RoceHeaders& headers, Psn psn);
 void send_cnp(Call& call, const OneSource& group, const Frame& frame,
               const wire::RoceHeaders& headers);
-// One of the switch's own, to the source: what feedback that may be absorbed said of congestion.
+// A CNP from the switch itself to the source, for a mark that an absorbed acknowledgement echoed.
 void make_cnp(Call& call, const OneSource& group);
 
-// Emits a packet of the switch's own; its addresses on Ethernet are filled in here.
+// Emits a packet of the switch itself; fills in its Ethernet addresses.
 void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
 
-// Emits feedback on `path`; `psn` is in the numbering of that port. `messages`: of this turn, which
-// the MSN counts beyond those of the path's finished turns.
+// Emits feedback on `path`; `psn` is in the numbering of that port. `messages`: of this turn; the
+// MSN adds those of the path's finished turns.
 void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
                    wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t messages = 0);
 

@@ -1,7 +1,6 @@
-// One call into the engine: the time and the outputs it was given, and the switch's own odds and
-// ends.
+// One call into the engine: its time, its outputs, and small services of the switch.
 //
-// Passed by reference through every part of the engine, so that none of them keeps time or outputs.
+// Passed by reference through every part of the engine, so that no part stores time or outputs.
 #pragma once
 
 #include <array>
@@ -28,16 +27,16 @@ class Scratch {
   void reset() { used_ = 0; }
 
  private:
-  std::deque<Block> blocks_;  // a deque: blocks keep their addresses while it grows
+  std::deque<Block> blocks_;  // a deque, because its blocks keep their addresses when it grows
   std::size_t used_ = 0;
 };
 
 struct Call {
-  Call(const SwitchConfig& c, Counters& counts, Scratch& room, PayloadStore& store, Instant time,
-       SwitchOutput& outputs, PortId port)
+  Call(const SwitchConfig& c, Counters& counts, Scratch& payload_scratch, PayloadStore& store,
+       Instant time, SwitchOutput& outputs, PortId port)
       : config(c),
         counters(counts),
-        scratch(room),
+        scratch(payload_scratch),
         payloads(store),
         now(time),
         out(outputs),
@@ -49,13 +48,14 @@ struct Call {
   PayloadStore& payloads;
   const Instant now;
   SwitchOutput& out;
-  wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
-  const Leader* leader = nullptr;       // of the group that it concerns, where that is known
-  int fates = 0;  // of frames so far, less those that gates let through: 1, once it is said what
-                  // became of the one that came in
+  wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled; answers get the same
+  const Leader* leader = nullptr;       // of the group that is being handled, if known
+  // Of frames so far, less those that gates let through: 1 after the received frame has got its
+  // fate.
+  int fates = 0;
 
-  // The port of the frame being handled: counters and emits are this port's. None: the switch acts on
-  // its own.
+  // The port of the frame being handled: its counters and emits belong to this port. None: the
+  // switch acts on its own.
   PortId ingress() const { return ingress_; }
   const Rules& rules() const { return config.rules; }
   const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
@@ -65,13 +65,13 @@ struct Call {
     if (is_fate(c)) ++fates;
     if (part(c) == Part::kAgain) --fates;
   }
-  // Makes a copy that is not sent.
+  // Counts a copy that is not sent.
   void lose(Counter kind, Counter reason) {
     count(kind);
     count(reason);
   }
-  // Emits a copy of `frame` of that kind on port `id` and returns it, to be rewritten in place; null
-  // if it is too long.
+  // Emits a copy of `frame` of that kind on port `id` and returns it, to be rewritten in place;
+  // null if it is too long.
   Frame* emit(Counter kind, PortId id, const Frame& frame) {
     count(kind);
     if (frame.size() > port(id).mtu) {
@@ -89,15 +89,16 @@ struct Call {
   PortId ingress_;
 };
 
-// While it lives, the call handles another frame than the one that came in, or acts on its own.
+// During its lifetime the call handles a kept frame instead of the received one, or acts on its
+// own.
 class Handling {
  public:
-  // A frame that came by `port` before, and that the switch has kept.
+  // A kept frame that was received by `port` earlier.
   Handling(Call& call, PortId port, wire::Icrc icrc) : Handling(call) {
     call.ingress_ = port;
     call.icrc = icrc;
   }
-  // No frame: what the switch makes then has an ICRC.
+  // No frame: the switch's own packets get an ICRC.
   static Handling none(Call& call) { return {call, PortId(), wire::Icrc::kPresent}; }
   ~Handling() {
     call_.ingress_ = ingress_;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Both groups age by one call of the timer.
+// One timer call ages both groups.
 TEST(Call, CountsATableThatAgesForNoPort) {
   auto net = make_star(3, false);
   for (const std::uint8_t leader : {0, 1}) {
@@ -56,7 +56,7 @@ TEST(Call, ChargesAFrameThatAGateLetsThroughToItsOwnPort) {
   EXPECT_EQ(out.emits[2].origin, net->port_of(1));
 }
 
-TEST(Call, ChargesTheSwitchsOwnFramesToNobody) {
+TEST(Call, ChargesTheSwitchsOwnFramesToNoHost) {
   auto net = make_star(3);
   SwitchOutput out;
   net->sw(0).on_port_down(net->now(), net->port_of(2), out);
@@ -64,7 +64,7 @@ TEST(Call, ChargesTheSwitchsOwnFramesToNobody) {
   EXPECT_EQ(out.emits[0].origin, PortId());
   out.clear();
   net->sw(0).on_timer(net->now() + 1h, out);
-  ASSERT_FALSE(out.emits.empty()) << "UNREGISTER of a group that nobody uses";
+  ASSERT_FALSE(out.emits.empty()) << "UNREGISTER of an unused group";
   for (const Emit& emit : out.emits) EXPECT_EQ(emit.origin, PortId());
 }
 

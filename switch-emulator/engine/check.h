@@ -1,4 +1,5 @@
-// must(): what check_consistent() demands. Checked in every build, because it is asked for by name.
+// must(): conditions of check_consistent(). Checked in every build, because callers request it
+// explicitly.
 #pragma once
 
 #include <stdexcept>
@@ -6,8 +7,7 @@
 
 namespace cepheus::fabric {
 
-// A bug of the engine. The simulator catches it and names the seed; anywhere else it ends the
-// process.
+// A bug of the engine. The simulator catches it and names the seed; elsewhere it ends the process.
 class Inconsistent : public std::logic_error {
  public:
   explicit Inconsistent(const char* what)

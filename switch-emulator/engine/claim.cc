@@ -19,16 +19,16 @@ Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket
   send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kAck,
                 wire::Aeth::kNoCreditLimit, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 Claim drop(Call& call, Counter reason) {
   call.count(reason);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
-// A NIC's packets lie within 2^23 of the first it can have outstanding (IBTA 9.7.2). What does not is
-// forged, and is dropped as what lies too far ahead, or answered as what is old.
+// A NIC's packets are within 2^23 of its first outstanding one (IBTA 9.7.2). A packet outside is
+// forged. It is dropped as too far ahead, or answered as old.
 bool beyond_window(const Call& call, Psn expected, Psn psn) {
   return distance(expected, psn) > static_cast<std::int32_t>(call.config.data_window);
 }
@@ -42,7 +42,8 @@ Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
     return Claim::kCurrent;
   }
   const Psn psn = packet.psn();
-  // The name's base is not asked: a turn of almost 2^24 packets may have begun at what is `next` now.
+  // The name's base is not compared: a turn of almost 2^24 packets may have begun at the present
+  // `next`.
   if (turn.begins_after(psn)) {
     if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
     return drop(call, Counter::kDropConflict);
@@ -58,9 +59,9 @@ Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
   return Claim::kCurrent;
 }
 
-// The source has been silent for longer than any waits before it sends again, and somebody lacks a
-// part of its turn. Unless the leader takes out whoever that is, the turn never ends; and as it has
-// not done so by now, there is none.
+// The source has been silent for longer than the longest wait before a retransmission, and a member
+// lacks a part of its turn. The turn ends only if the leader evicts that member. The leader has not
+// done so by now, so it is gone.
 Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
               Psn first) {
   Gate& gate = group.turn.gate();
@@ -70,7 +71,7 @@ Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const Tur
   const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);
   send_feedback(call, group, packet.path, turn, wire::AckKind::kNak, error, first);
   call.count(Counter::kGateGaveUp);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
 }
 
 bool gate_is_open(const Call& call, const OneSource& group) {
-  return !call.rules().gate || group.turn.is_settled();
+  return !call.rules().gate || group.turn.is_finished();
 }
 
 void empty_gate(Call& call, OneSource& group, PortId port) {
@@ -97,29 +98,28 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   if (gate.is_past(call.now, call.config.gate_age)) {
     return give_up(call, group, packet, turn, first);
   }
-  // A sender that begins again wants an answer again; what follows its first packet needs none of
-  // its own.
+  // A sender that begins again needs another answer; the packets behind its first need none.
   if (packet.psn() == first && gate.answered() == packet.path) gate.on_begun_again();
 
   const Gate::Kept kept = gate.keep(packet, turn.source, call.config.max_held, call.payloads);
   if (kept == Gate::Kept::kYes) {
     call.count(Counter::kGateHeld);
-    return Claim::kSettled;
+    return Claim::kHandled;
   }
   if (kept == Gate::Kept::kAlready && packet.psn() != first) {
     return drop(call, Counter::kDropGateAnswered);
   }
   if (gate.answered() == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.on_answered(packet.path);
-  // Who sends its first packet again although it is kept has timed out: left without an answer it
-  // would soon give up. No need to ask often, since what ends its wait is the answer to that
-  // packet.
+  // A newcomer that repeats its first packet although the gate holds it has timed out, and would
+  // soon give up without an answer. It needs few RNRs, because the answer to that packet
+  // ends its wait.
   const std::uint8_t timer = kept == Gate::Kept::kAlready
                                  ? Gate::kLongestTimer
                                  : gate.next_timer(call.config.gate_rnr_timer);
   send_feedback(call, group, packet.path, turn, wire::AckKind::kRnrNak, timer, first);
   call.count(Counter::kGateRnr);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace cepheus::fabric

@@ -12,16 +12,16 @@ namespace {
 
 constexpr auto host_sync = [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; };
 
-TEST(Turns, RebaseEachHostsNumbersOnTheGroups) {
+TEST(Turns, RebaseEachHostsNumbersToTheGroups) {
   auto net = make_star(3);
   net->message(0, 0, 2);
   net->ack(1, 2);
   net->ack(2, 2);
   net->clear();
 
-  net->data(1, 0);  // host 1 has sent nothing yet: its own first PSN
+  net->data(1, 0);  // host 1 has sent nothing yet: its first PSN is the group's
   EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
-  EXPECT_EQ(net->inbox(0), Texts({"data 0"})) << "what host 0 sent itself does not count for it";
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"})) << "host 0's own packets do not count for it";
   net->ack(0, 0);
   net->ack(2, 3);
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
@@ -128,8 +128,8 @@ TEST(HostSync, AdmitsANewSourceAtTheNextPsnOnly) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
 }
 
-// Nobody else would: receivers never see the packets behind it.
-TEST(HostSync, AsksANewSourceOnceForItsLostFirstPacket) {
+// No other node would: receivers never get the packets behind it.
+TEST(HostSync, SendsANewSourceOneNakForItsLostFirstPacket) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -145,9 +145,10 @@ TEST(HostSync, AsksANewSourceOnceForItsLostFirstPacket) {
   EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
 }
 
-// The newcomer spends one of its retries on a NAK from its switch, and none on what receivers say of
-// the same packet: with two gone, its time-outs are over before a silent member is evicted.
-TEST(HostSync, AsksANewSourceForItsFirstPacketOnceThoughReceiversMissItToo) {
+// The newcomer spends one of its retries on a NAK from its switch, and none on receivers' NAKs for
+// the same packet. With two retries gone, its time-outs would end before a silent member is
+// evicted.
+TEST(HostSync, SendsANewSourceOneNakThoughReceiversLackTheFirstPacketToo) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -165,7 +166,7 @@ TEST(HostSync, AsksANewSourceForItsFirstPacketOnceThoughReceiversMissItToo) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
 }
 
-TEST(HostSync, AsksNobodyForAFirstPacketFarAhead) {
+TEST(HostSync, SendsNoNakForAFirstPacketFarAhead) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -176,8 +177,8 @@ TEST(HostSync, AsksNobodyForAFirstPacketFarAhead) {
   EXPECT_EQ(net->count(Counter::kDropConflict), 1u);
 }
 
-// Its ACK was lost, or its queue pair was stopped before it had sent it: the last source would have
-// to time out.
+// Its ACK was lost, or its queue pair was stopped before it had sent the ACK: the last source would
+// have to time out.
 TEST(HostSync, TakesANewSourcesFirstPacketAsItsAcknowledgement) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
@@ -216,7 +217,7 @@ TEST(HostSync, HoldsANewcomerAtTheGate) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
-TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndSomebodyLacksItsData) {
+TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndAMemberLacksItsData) {
   auto net = make_star(4, true, host_sync);
   net->data(1, 0);
   for (const std::size_t host : {0, 3}) net->ack(host, 0);
@@ -228,7 +229,7 @@ TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndSomebodyLacksItsData) {
   EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
 }
 
-// Its packet says that it has all of that turn, which nobody is left to hear.
+// Its packet acknowledges all of that turn, but the turn's source has left.
 TEST(HostSync, HoldsANewcomerThatLackedDataOfASourceThatHasLeft) {
   auto net = make_star(4, true, host_sync);
   net->data(1, 0);
@@ -243,7 +244,7 @@ TEST(HostSync, HoldsANewcomerThatLackedDataOfASourceThatHasLeft) {
   EXPECT_EQ(net->inbox(3), Texts({"data 2"}));
 }
 
-TEST(HostSync, AdmitsTheLastOneThatLackedDataOfASourceThatHasLeft) {
+TEST(HostSync, AdmitsTheOnlyMemberThatLackedDataOfASourceThatHasLeft) {
   auto net = make_star(4, true, host_sync);
   net->data(1, 0);
   for (const std::size_t host : {2, 3}) net->ack(host, 0);
@@ -265,8 +266,8 @@ TEST(HostSync, AnswersOldDuplicatesWithTheirOwnPsnThoughTheLastSourceHasLeft) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"})) << "a NIC believes an ACK for more than it sent";
 }
 
-// The last source has not moved its queue pair's PSN on yet, so it asks for what it sent itself.
-TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
+// The last source has not set its queue pair's PSN yet, so it sends NAKs for its own packets.
+TEST(HostSync, MakesTheNewSourceWaitForTheLastOne) {
   auto net = next_source_has_begun();
   net->nak(0, 0);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 3 t20"}));
@@ -284,9 +285,9 @@ TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
   EXPECT_EQ(net->count(Counter::kHandoverRnr), 2u);
 }
 
-// It says only once what it misses. A RESET that takes longer than the first wait must not cost the
-// new source a time-out.
-TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
+// It sends only one NAK. A RESET that takes longer than the first wait must not cost the new source
+// a time-out.
+TEST(HostSync, RepeatsTheWaitWhileTheLastSourceIsSilent) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
   net->ack(1, 2);
@@ -307,8 +308,8 @@ TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
 }
 
-// The last source is dead, and no leader takes it out.
-TEST(HostSync, TellsTheNewSourceThatTheLastOneNeverSynchronises) {
+// The last source is dead, and no leader evicts it.
+TEST(HostSync, RefusesTheNewSourceIfTheLastOneNeverSynchronises) {
   auto net = next_source_has_begun();
   const wire::Duration age = net->config(0).gate_age;
   net->nak(0, 0);
@@ -325,7 +326,7 @@ TEST(HostSync, TellsTheNewSourceThatTheLastOneNeverSynchronises) {
   EXPECT_EQ(net->count(Counter::kHandoverGaveUp), 1u);
 }
 
-// The last source hears only what the new one repeats.
+// The last source gets only packets that the new one repeats.
 TEST(HostSync, WaitsForTheLastOneAgainAfterTheNewSourceWasSilentItself) {
   auto net = next_source_has_begun();
   const wire::Duration age = net->config(0).gate_age;
@@ -343,13 +344,13 @@ TEST(HostSync, WaitsForTheLastOneAgainAfterTheNewSourceWasSilentItself) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
 }
 
-TEST(HostSync, LeavesRepeatsAloneWhereNobodyHasToWait) {
+TEST(HostSync, LeavesRepeatsAloneWithoutAWaitingNewcomer) {
   auto net = next_source_has_begun();
   net->data(1, 3);
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-TEST(HostSync, KeepsWhatFollowsAHeldPacket) {
+TEST(HostSync, KeepsPacketsBehindAHeldOne) {
   auto net = make_star(3, true, host_sync);
   net->data(0, 0);
   net->ack(1, 0);
@@ -362,8 +363,8 @@ TEST(HostSync, KeepsWhatFollowsAHeldPacket) {
   EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
 }
 
-// Turns so long that PSNs pass half the circle, or all of it, are made of steps: only the last packet
-// of each step is passed. The receivers' NICs would say the same.
+// Turns whose PSNs pass half the circle, or all of it, are built of steps: only the last packet of
+// each step is sent. Receivers' NICs would answer alike.
 class LongTurns : public testing::TestWithParam<std::tuple<SourceChange, std::int64_t>> {
  protected:
   static constexpr std::int64_t kStep = 1 << 22;
@@ -381,13 +382,13 @@ class LongTurns : public testing::TestWithParam<std::tuple<SourceChange, std::in
   static std::string text(const char* what, std::int64_t psn) {
     return std::string(what) + " " + std::to_string(shown(psn));
   }
-  // The next PSN of a host as it counts.
+  // The next PSN of a host in its own numbering.
   std::int64_t next_sent(std::size_t h) const { return rebases() ? sent_[h] : total_; }
   std::int64_t next_received(std::size_t h) const { return rebases() ? total_ - sent_[h] : total_; }
 
-  // `source` sends `packets`, and all others acknowledge each step: but not the last one, if
-  // `acknowledged` says so.
-  // A newcomer's first packet is passed by itself: under host-sync nothing else shows it.
+  // `source` sends `packets`, and all others acknowledge each step, except the last one unless
+  // `acknowledged`. A newcomer's first packet is sent by itself: under host-sync nothing else
+  // reveals it.
   void send(std::size_t source, std::int64_t packets, bool acknowledged = true) {
     for (bool is_first = true; packets > 0; is_first = false) {
       const std::int64_t step = is_first ? 1 : std::min(packets, kStep);
@@ -432,8 +433,8 @@ TEST_P(LongTurns, LeaveTheirOwnDuplicatesOld) {
   EXPECT_EQ(net_->count(Counter::kOldDuplicateAnswered, 0), 2u);
 }
 
-// The ACK of the last packet is lost between the switches, and the next turn has begun at the farther
-// one when that packet comes again.
+// The ACK of the last packet is lost between the switches. The next turn has begun at the farther
+// one when that packet is repeated.
 TEST_P(LongTurns, AreAnsweredByTheFarSwitchThoughItsTurnIsAnother) {
   send(0, length(), false);
   const std::int64_t last = next_sent(0) - 1;
@@ -452,7 +453,7 @@ TEST_P(LongTurns, AreAnsweredByTheFarSwitchThoughItsTurnIsAnother) {
   EXPECT_EQ(net_->inbox(0), Texts({text("ack", last), text("data", next_received(0))}));
 }
 
-// Rule C1 is broken: what nobody has must not be acknowledged.
+// Rule C1 is broken: a packet that no member has must not be acknowledged.
 TEST_P(LongTurns, AreNotInterruptedByAnotherSource) {
   send(0, length());
   net_->data(0, next_sent(0), false);  // a message that goes on

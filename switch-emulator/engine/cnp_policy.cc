@@ -38,7 +38,7 @@ bool WorstPathCnps::passes(Instant now, PathNo path) {
   if (chosen_ == kNoPath) {
     begin(now, least_, path);
   } else if (silence > silence_) {
-    // On a slow link CNPs are that far apart, though not by more than kLongest.
+    // On a slow link CNPs are that far apart, but never by more than kLongest.
     begin(now, std::min(silence, std::max(least_, kLongest)), path);
   }
   count(path);
@@ -50,7 +50,7 @@ bool WorstPathCnps::passes(Instant now, PathNo path) {
   const Duration window = now - began_;
   if (window < least_ || counts_[path] < kEnough) return is_passed;
   const auto worst = std::max_element(counts_.begin(), counts_.end());
-  // Of two with as many the one that was chosen stays. The gaps of another one are not known.
+  // Of two equal paths the chosen one stays. The gaps of the other are not known.
   const bool is_worse = *worst > counts_[chosen_];
   begin(now, is_worse ? window / 2 : std::min<Duration>(window / 2, 2 * Duration(gap_)),
         is_worse ? static_cast<PathNo>(worst - counts_.begin()) : chosen_);
@@ -73,7 +73,7 @@ void WorstPathCnps::begin(Instant now, Duration silence, PathNo chosen) {
 std::string SlottedCnps::to_text() const { return "tmcf, slots of " + net::to_text(slot_); }
 
 bool SlottedCnps::passes(Instant now, PathNo path) {
-  if (now - last_ >= std::max(slot_, kCalm)) {
+  if (now - last_ >= std::max(slot_, kQuiet)) {
     chosen_ = kNoPath;
     std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
   } else if (now.time_since_epoch() / slot_ != last_.time_since_epoch() / slot_) {
@@ -81,11 +81,11 @@ bool SlottedCnps::passes(Instant now, PathNo path) {
   }
   last_ = now;
   count(path);
-  if (chosen_ == kNoPath) chosen_ = path;  // else the first slot would slow nobody down
+  if (chosen_ == kNoPath) chosen_ = path;  // otherwise the first slot would slow no source down
   return path == chosen_;
 }
 
-// By the slot that has ended.
+// By the counts of the finished slot.
 void SlottedCnps::choose() {
   const auto worst = std::max_element(counts_.begin(), counts_.end());
   const bool any = worst != counts_.end() && *worst > 0;

@@ -1,9 +1,9 @@
-// Which congestion notifications (CNPs) a group's source hears. Fixed when a group is registered.
+// Which congestion notifications (CNPs) reach a group's source. Fixed when a group is registered.
 //
-// A source slows down by every CNP: told of k congested paths it would take 1/(k+1) of a link where
-// a unicast beside it takes k/(k+1). A policy passes those of one path, the most congested. Over
-// several switches each passes one path's, so that the next one counts a subtree by its worst
-// member.
+// A source slows down by every CNP: with CNPs of k congested paths it would get 1/(k+1) of a link
+// where a unicast beside it gets k/(k+1). A policy passes the CNPs of one path, the most congested.
+// Over several switches each passes one path's, so that the next switch counts a subtree by its
+// worst member.
 #pragma once
 
 #include <memory>
@@ -17,21 +17,24 @@ namespace cepheus::fabric {
 class CnpPolicy {
  public:
   virtual ~CnpPolicy() = default;
-  virtual std::string to_text() const = 0;  // as in the topology file, and its window if it has one
-  // A CNP about the current turn came by `path`, not its source's. Is the source to hear it?
+  // As in the topology file, with its window if it has one.
+  virtual std::string to_text() const = 0;
+  // A CNP about the current turn has arrived by `path`, not its source's. Returns whether to pass
+  // it to the source.
   virtual bool passes(Instant now, PathNo path) = 0;
-  // The path whose CNPs pass; kNoPath: none is chosen, or those of all pass.
+  // The path whose CNPs pass; kNoPath: none is chosen, or all pass.
   virtual PathNo chosen() const { return kNoPath; }
-  // Another turn: what is known is about the last one.
+  // Another turn: the counts were about the last one.
   virtual void on_turn(std::size_t paths) = 0;
-  // A path has come, as the last one; or left, and the last one got its number.
+  // A path has been added, as the last one; or has left, and the last one has its number.
   virtual void on_path_added() = 0;
   virtual void on_path_removed(PathNo gone, PathNo last) = 0;
-  virtual std::size_t table_bytes() const = 0;  // of its own fields and of all paths
-  virtual std::size_t bytes() const = 0;        // that it takes here
+  // Of its own fields and of all paths, in a hardware table.
+  virtual std::size_t table_bytes() const = 0;
+  virtual std::size_t bytes() const = 0;  // in memory here
 };
 
-// "all": every one (MC-RDMA IV-D).
+// "all": passes every CNP (MC-RDMA IV-D).
 class AllCnps final : public CnpPolicy {
  public:
   std::string to_text() const override { return "all"; }
@@ -56,25 +59,26 @@ class CountedCnps : public CnpPolicy {
   void count(PathNo path) {
     if (counts_[path] < kMost) ++counts_[path];
   }
-  std::size_t room_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
+  std::size_t allocated_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
   static constexpr std::uint16_t kMost = 0xFFFF;
   std::vector<std::uint16_t> counts_;
   PathNo chosen_ = kNoPath;
 };
 
-// "worst-path" (paper III-D "congestion control", whose text leaves window and ageing open): those
-// of the path that had most in the last window. A window lasts `least`, and on until some path has
-// had kEnough in it: of fewer, chance chooses. A choice is forgotten after a silence: twice the
-// longest gap that its path had in the last window, and half of that window at most.
+// "worst-path" (paper III-D "congestion control", which leaves window and ageing open): passes the
+// CNPs of the path with most in the last window. A window lasts `least`, and on until a path has
+// had kEnough: with fewer, chance would choose. A choice is dropped after a silence: twice the
+// longest gap of its path in the last window, but at most half of that window.
 class WorstPathCnps final : public CountedCnps {
  public:
   explicit WorstPathCnps(Duration least) : least_(least) {}
   std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
-  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
+  std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
   std::size_t table_bytes() const override;
   static constexpr std::uint16_t kEnough = 16;
-  static constexpr Duration kLongest = std::chrono::seconds(30);  // silence that is waited for
+  // Longest silence before the choice is dropped.
+  static constexpr Duration kLongest = std::chrono::seconds(30);
 
  private:
   using Microseconds = std::chrono::duration<std::uint32_t, std::micro>;  // 71 minutes at most
@@ -82,33 +86,33 @@ class WorstPathCnps final : public CountedCnps {
   void begin(Instant now, Duration silence, PathNo chosen);
 
   const Duration least_;
-  Microseconds silence_{};  // after so long the choice is forgotten
+  Microseconds silence_{};  // silence after which the choice is dropped
   Microseconds gap_{};      // the longest between two CNPs that passed in this window
   Instant began_{};         // this window
   Instant passed_{};        // the last CNP that passed
 };
 
-// "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of
-// different switches need not agree. An empty slot changes nothing: where congestion is mild, most
-// are empty. But a group that has heard of none for kCalm, or a slot if that is longer, was not
-// congested at all: which path was worst before says nothing of the next queue that grows.
+// "tmcf": passes the CNPs of the path with most in the last `slot` with any (TMCF IV). Slots of
+// different switches need not agree. An empty slot changes nothing: under mild congestion most
+// slots are empty. A group without CNPs for kQuiet, or a slot if that is longer, was not congested
+// at all: its old worst path does not predict the next queue.
 class SlottedCnps final : public CountedCnps {
  public:
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
   std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
-  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
-  // A congested sender is told some ten times in it at usual rates.
-  static constexpr Duration kCalm = std::chrono::milliseconds(10);
+  std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
+  // A congested sender gets about ten CNPs in this time at usual rates.
+  static constexpr Duration kQuiet = std::chrono::milliseconds(10);
 
  private:
   void choose();
 
   const Duration slot_;
-  Instant last_{};  // when any path had one
+  Instant last_{};  // the last CNP of any path
 };
 
-// `window`: the least one, or the slot; above 0.
+// `window`: the shortest window, or the slot; above 0.
 std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window);
 
 }  // namespace cepheus::fabric

@@ -22,7 +22,7 @@ class CnpPolicyTest : public testing::Test {
   bool passes(std::int64_t at, PathNo path) {
     return policy_->passes(Instant(std::chrono::microseconds(at)), path);
   }
-  // How many of `count` CNPs of a path that come `gap` apart pass.
+  // Of `count` CNPs of a path at intervals of `gap`, the number that passes.
   int passed(std::int64_t from, std::int64_t gap, int count, PathNo path) {
     int all = 0;
     for (int i = 0; i < count; ++i) all += passes(from + i * gap, path) ? 1 : 0;
@@ -32,7 +32,7 @@ class CnpPolicyTest : public testing::Test {
   std::unique_ptr<fabric::CnpPolicy> policy_;
 };
 
-TEST_F(CnpPolicyTest, AllPassesEveryPaths) {
+TEST_F(CnpPolicyTest, AllPassesThoseOfEveryPath) {
   use(net::CnpPolicy::kAll);
   for (const PathNo path : {1, 2, 3, 1}) EXPECT_TRUE(passes(0, path));
   EXPECT_EQ(policy_->table_bytes(), 0u);
@@ -49,7 +49,7 @@ TEST_F(CnpPolicyTest, WorstPathPassesThoseOfThePathThatHadMostInTheLastWindow) {
   EXPECT_TRUE(passes(520, 2));
 }
 
-TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasHadEnough) {
+TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasEnough) {
   use(net::CnpPolicy::kWorstPath);
   constexpr int kEnough = WorstPathCnps::kEnough;
   EXPECT_TRUE(passes(0, 1));
@@ -61,9 +61,9 @@ TEST_F(CnpPolicyTest, AWindowLastsUntilAPathHasHadEnough) {
   EXPECT_EQ(policy_->chosen(), 2);
 }
 
-// CNPs come at random: of equal paths now one has had more, now another. What passes is what one
-// has, and no more than a little of what the others have beside it.
-TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
+// CNPs come at random, so equal paths alternate as the worst. The source gets the CNPs of one path,
+// and few more.
+TEST_F(CnpPolicyTest, OfEquallyCongestedPathsThoseOfOnePass) {
   use(net::CnpPolicy::kWorstPath);
   std::minstd_rand random(1);
   constexpr int kOfEach = 10'000;
@@ -72,7 +72,7 @@ TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
   EXPECT_NEAR(all, kOfEach, kOfEach / 10);
 }
 
-TEST_F(CnpPolicyTest, OfAPathThatIsMoreCongestedThanOthersNearlyAllPass) {
+TEST_F(CnpPolicyTest, OfTheMostCongestedPathNearlyAllPass) {
   use(net::CnpPolicy::kWorstPath);
   std::minstd_rand random(1);
   constexpr int kOfEach = 10'000;
@@ -83,8 +83,8 @@ TEST_F(CnpPolicyTest, OfAPathThatIsMoreCongestedThanOthersNearlyAllPass) {
   EXPECT_NEAR(all, 2 * kOfEach, 2 * kOfEach / 10);
 }
 
-// A fixed window would hold one of each path or none where they are rare.
-TEST_F(CnpPolicyTest, WorstPathPassesOnesOnFastAndSlowLinks) {
+// A fixed window would contain one of each path, or none, if they are rare.
+TEST_F(CnpPolicyTest, WorstPathPassesThoseOfOnePathOnFastAndSlowLinks) {
   for (const std::int64_t gap : {50, 5'000, 500'000}) {
     use(net::CnpPolicy::kWorstPath, 20ms);
     std::minstd_rand random(1);
@@ -94,7 +94,7 @@ TEST_F(CnpPolicyTest, WorstPathPassesOnesOnFastAndSlowLinks) {
   }
 }
 
-// Else the burst of a sender that begins elsewhere is spent on a path that is free again.
+// Otherwise the burst of a sender that begins elsewhere would count for a path that is free again.
 TEST_F(CnpPolicyTest, WorstPathForgetsAChoiceThatIsSilentForTwiceItsLongestGap) {
   use(net::CnpPolicy::kWorstPath, 20ms);
   EXPECT_EQ(passed(0, 1'000, 21, 1), 21);
@@ -114,7 +114,7 @@ TEST_F(CnpPolicyTest, WorstPathForgetsAChoiceThatIsSilentForHalfAWindow) {
 TEST_F(CnpPolicyTest, TheSilenceOfAChoiceOutlastsTheEndOfAWindow) {
   use(net::CnpPolicy::kWorstPath, 20ms);
   passed(0, 1'000, 60, 1);
-  // The third window ends at 60.25 ms, and path 1 had more in it. Path 1 is forgotten after 61 ms.
+  // The third window ends at 60.25 ms, and path 1 had more in it. Path 1 is dropped after 61 ms.
   EXPECT_GT(passed(59'500, 50, 60, 2), 20);
 }
 
@@ -132,13 +132,13 @@ TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
   EXPECT_TRUE(passes(0, 1));
   EXPECT_TRUE(passes(500 * 9, 1)) << "eight empty slots";
   EXPECT_FALSE(passes(500 * 9 + 1, 2));
-  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: who was chosen stays";
+  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: the chosen path stays";
   EXPECT_FALSE(passes(500 * 10 + 1, 2));
 }
 
-// Else the first slot of a queue that grows elsewhere is spent on a path that is long free again,
-// and a slot is much of the time that a source then needs to give way.
-TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceOnceNobodyWasCongestedForAWhile) {
+// Otherwise the first slot of a queue that grows elsewhere counts for a path that has long been
+// free. A slot is much of the time in which a source should slow down.
+TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceAfterATimeWithoutCongestion) {
   use(net::CnpPolicy::kTmcf);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_FALSE(passes(9'999, 2)) << "not that long";
@@ -164,7 +164,7 @@ TEST_F(CnpPolicyTest, APathThatLeavesTakesItsCountsAlong) {
   for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
     use(kind);
     passed(0, 1, 50, 1);
-    policy_->on_path_removed(1, 3);  // 3 is called 1 from now on
+    policy_->on_path_removed(1, 3);  // 3 has number 1 from now on
     EXPECT_TRUE(passes(100, 2)) << policy_->to_text();
     EXPECT_FALSE(passes(101, 1)) << policy_->to_text();
   }
@@ -189,7 +189,7 @@ TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
 
 // In a switch and over several.
 
-TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
+TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndDropped) {
   auto net = make_star(4);
   net->data(0, 0);
   net->clear();
@@ -200,7 +200,7 @@ TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
   EXPECT_EQ(net->count(Counter::kCnpToSource), 3u);
 }
 
-TEST(Cnps, OfATurnThatHasEndedSayNothingOfTheNext) {
+TEST(Cnps, OfATurnThatHasEndedDoNotCountForTheNext) {
   auto net = make_star(4);
   net->data(0, 0);
   for (int i = 0; i < 9; ++i) net->cnp(1);
@@ -211,7 +211,7 @@ TEST(Cnps, OfATurnThatHasEndedSayNothingOfTheNext) {
   EXPECT_EQ(net->inbox(3), Texts({"cnp"}));
 }
 
-TEST(Cnps, EachSwitchPassesOnesSubtreeOnes) {
+TEST(Cnps, EachSwitchPassesThoseOfOneSubtree) {
   auto net = make_pair_of_switches();
   net->data(0, 0);
   net->clear();
@@ -223,7 +223,7 @@ TEST(Cnps, EachSwitchPassesOnesSubtreeOnes) {
   EXPECT_EQ(net->count(Counter::kCnpFiltered, 0), 1u);
 }
 
-// The acknowledgement that carries it is merged, or says nothing new.
+// The acknowledgement that carries it is merged, or acknowledges nothing new.
 TEST(Cnps, AMarkEchoedInAnAckGoesOnAsANotification) {
   auto net = make_star(
       3, true, [](SwitchConfig& config) { config.rules.cnp_policy = net::CnpPolicy::kAll; });

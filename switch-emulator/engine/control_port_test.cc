@@ -1,4 +1,4 @@
-// What a leader says to its members reaches the process that is the member.
+// A leader's messages to its members reach the members' processes.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/registration.h"
@@ -9,8 +9,8 @@ namespace {
 
 using wire::MrpType;
 
-// Every host of these networks checks that what comes is for its process's port (TestNetwork).
-TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
+// Every host of these networks checks that datagrams are for its process's port (TestNetwork).
+TEST(ControlPort, OfTheMemberGetsItsDatagrams) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->control(0, MrpType::kActivate, 1);
@@ -25,7 +25,7 @@ TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
   EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
 }
 
-TEST(GiveUp, ReachesMembersWhoseSwitchesKnowNoGroup) {
+TEST(GiveUp, ReachesMembersBehindSwitchesWithoutTheGroup) {
   auto net = make_pair_of_switches(false);
   net->control(0, MrpType::kGiveUp, 1, {net->member(3), net->member(1), net->member(2)});
   EXPECT_EQ(net->inbox(1), Texts({"give up e1 10.0.0.2"}));
@@ -51,7 +51,7 @@ TEST(Alive, ByAnotherThanTheLeaderIsForeign) {
 }
 
 // Two processes of host 1 are members of two groups.
-TEST(ControlPort, TellsTheProcessesOfAHostApart) {
+TEST(ControlPort, DistinguishesTheProcessesOfAHost) {
   auto net = make_star(3, false);
   net->listens = false;
   const auto port_of_arrival = [&] {
@@ -77,7 +77,7 @@ TEST(ControlPort, TellsTheProcessesOfAHostApart) {
   EXPECT_EQ(net->sw(0).group_count(), 2u);
 }
 
-// What comes to a process from the registration port comes from its switch.
+// Datagrams from the registration port come from the process's switch.
 TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
   auto net = make_star(3);
   const auto report = TestNetwork::message_about(MrpType::kReport, {net->member(1)});

@@ -1,7 +1,7 @@
 // Named counters of a switch and of each of its ports. Each is a line of counters.def.
 //
 // They balance, at any time between two calls into the engine:
-//   frames in + let through by gates = sent on + taken, held or dropped, each by one name
+//  frames in + let through by gates = sent on + consumed, held or dropped, each by one name
 //   held by gates                    = let through + emptied + held now
 //   copies made                      = frames out + copies dropped, each by one name
 #pragma once
@@ -25,13 +25,13 @@ inline constexpr wire::CounterText kCounterTexts[] = {
 #include "switch-emulator/engine/counters.def"
 };
 
-// What a counter says in the balance.
+// A counter's part in the balance.
 enum class Part : std::uint8_t {
   kNone,
-  kIn,        // a frame came in
-  kAgain,     // a frame that a gate held is looked at again
-  kFate,      // what became of one
-  kSentOn,    // ... it became one copy
+  kIn,        // a frame was received
+  kAgain,     // a gate let a held frame through
+  kFate,      // fate of a frame
+  kSentOn,    // ... it was sent as one copy
   kCopy,      // a copy was made
   kLostCopy,  // ... and not sent
   kOut,       // ... and sent
@@ -57,12 +57,12 @@ class Counters {
     return std::accumulate(by_port_.begin(), by_port_.end(), std::uint64_t{0},
                            [&](std::uint64_t sum, const auto& values) { return sum + values[c]; });
   }
-  // "" if they balance while gates hold `held` frames; else what does not.
+  // "" if they balance while gates hold `held` frames; else the difference as text.
   std::string imbalance(std::uint64_t held) const;
   std::uint64_t of(wire::PortId port, Counter c) const { return by_port_[row(port)][c]; }
 
  private:
-  // No port comes first: its number is the largest, and one more is 0.
+  // The slot without a port comes first: its number is the largest, and one more is 0.
   static std::size_t row(wire::PortId port) { return static_cast<std::uint16_t>(port.value() + 1); }
   static_assert(wire::PortId().value() == 0xFFFF);
 

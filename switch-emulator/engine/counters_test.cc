@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using wire::MrpType;
 
-TEST(Counters, HaveNamesOfTheirOwn) {
+TEST(Counters, HaveUniqueNames) {
   std::set<std::string_view> names;
   for (std::size_t c = 0; c < static_cast<std::size_t>(Counter::kCount); ++c) {
     EXPECT_TRUE(names.insert(name(static_cast<Counter>(c))).second) << c;
@@ -21,12 +21,12 @@ TEST(Counters, HaveNamesOfTheirOwn) {
 }
 
 // TestNetwork holds every switch's balance after every call.
-TEST(Balance, IsLostByAFrameOfWhichNobodySaysAnything) {
+TEST(Balance, IsLostByAFrameWithoutAFate) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.every_drop_counted = false; });
   net->data(0, 0);
   EXPECT_EQ(net->sw(0).imbalance(), "");
   net->ack(1, -5);  // stale
-  EXPECT_THAT(net->sw(0).imbalance(), HasSubstr("frames in, and what became of them"));
+  EXPECT_THAT(net->sw(0).imbalance(), HasSubstr("frames received, and their fates"));
 }
 
 TEST(Balance, IsLostByAFrameWithTwoFates) {
@@ -35,7 +35,7 @@ TEST(Balance, IsLostByAFrameWithTwoFates) {
   counters.add({}, Counter::kDropTtl);
   EXPECT_EQ(counters.imbalance(0), "");
   counters.add({}, Counter::kDropNoRoute);
-  EXPECT_EQ(counters.imbalance(0), "frames in, and what became of them: 1 against 2");
+  EXPECT_EQ(counters.imbalance(0), "frames received, and their fates: 1 against 2");
 }
 
 TEST(Balance, IsLostByAHeldFrameThatIsForgotten) {
@@ -43,7 +43,7 @@ TEST(Balance, IsLostByAHeldFrameThatIsForgotten) {
   counters.add({}, Counter::kRxPackets);
   counters.add({}, Counter::kGateHeld);
   EXPECT_EQ(counters.imbalance(1), "");
-  EXPECT_EQ(counters.imbalance(0), "frames held, and what became of them: 1 against 0");
+  EXPECT_EQ(counters.imbalance(0), "frames held, and their fates: 1 against 0");
 }
 
 TEST(Balance, IsLostByACopyThatIsNeitherSentNorDropped) {
@@ -74,7 +74,7 @@ TEST(Balance, HoldsForFramesThatTheGateLetsThrough) {
   EXPECT_EQ(net->count(Counter::kDataTaken), 2u);
 }
 
-// By a trunk without members, under any name: it came in once.
+// By a trunk without members, under any name: it was received once.
 TEST(Balance, HoldsForConfirmationsOfSeveralStrangers) {
   auto net = make_pair_of_switches();
   const std::vector<wire::MrpMember> strangers{{Ipv4(10, 9, 9, 8), Qpn(5)},

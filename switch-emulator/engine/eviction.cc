@@ -6,9 +6,9 @@
 namespace cepheus::fabric {
 namespace {
 
-// In which order a REPORT names hosts, as long as there is room: the next QUERY is for the rest. The
-// source comes first: a member that lags may only have missed something, and it is the source that
-// should send again. Then those that may be gone.
+// The order of hosts in a REPORT with limited room: the next QUERY gets the rest. The source comes
+// first: a lagging member may only have lost a packet, and the source should send it again. Then
+// hosts that may be gone.
 enum class Rank : std::uint8_t { kSource, kSilent, kLate };
 
 Rank rank_of(std::uint8_t flags) {
@@ -40,7 +40,7 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       const HostReport report = group.behaviour->report(call, i, routes.is_up(path.port));
       if (report.flags == 0 || rank_of(report.flags) != rank) continue;
       if (i == group.leader && rank != Rank::kLate) continue;
-      if (!message.add({call.port(path.port).host, Qpn(report.heard), report.flags})) break;
+      if (!message.add({call.port(path.port).host, Qpn(report.packets), report.flags})) break;
     }
   }
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);

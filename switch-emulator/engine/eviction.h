@@ -1,8 +1,8 @@
-// Members that die or stall: a switch tells the leader which of its hosts hold a group up, and
-// takes them out at its word (docs/protocol.md, "Members that die or stall").
+// Members that die or stall: a switch reports its lagging hosts to the leader, and evicts them on
+// the leader's request (docs/protocol.md, "Members that die or stall").
 //
-// Each switch speaks of and evicts hosts on its own ports only. A switch that is left without
-// members goes on acknowledging for them: nothing above it needs to know.
+// Each switch reports and evicts hosts on its own ports only. A switch that is left without members
+// goes on acknowledging for them, so switches above need no message.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,17 @@ namespace cepheus::fabric {
 // The port that `host` is behind, if it is one of this switch's own hosts.
 std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host);
 
-// REPORT of the hosts that hold the group up, or of `only` one path; if there is none nothing,
-// unless the leader waits to hear of its switch.
+// Sends a REPORT of the lagging hosts, or of `only` one path. If none lags, sends nothing, unless
+// the leader waits for its switch.
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
                   std::optional<PathNo> only, bool even_if_empty = false);
 
 // REJECT(path lost) to the leader: the trunk that is this path is down.
 void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path);
 
-// Takes a path out of the group: its acknowledgements are not waited for any more, its packets are
-// those of a stranger. What the others have acknowledged is passed on at once, and a newcomer that
-// waited only for this path begins.
+// Takes a path out of the group: its acknowledgements are no longer awaited, and its packets are
+// treated as a stranger's. Passes on at once the acknowledgements of the others, and admits a
+// newcomer that waited only for this path.
 void evict(Call& call, GroupTable& groups, Group& group, PathNo path);
 
 }  // namespace cepheus::fabric

@@ -16,7 +16,7 @@ void evict_host(TestNetwork& net, std::size_t host, std::size_t leader = 0) {
   net.control(leader, MrpType::kEvict, 1, {net.member(host)});
 }
 
-// The members of the last REPORT that reached `host`; QPNs are how often each was heard.
+// The members of the last REPORT that reached `host`; their QPNs count feedback packets.
 std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   std::vector<wire::MrpMember> members;
   for (const auto& bytes : net.frames(host)) {
@@ -28,7 +28,8 @@ std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   return members;
 }
 
-// Whom the switches name when the leader, host 0, asks: those who answer, and the others.
+// The members that switches report when the leader, host 0, sends QUERY: the answering ones, and
+// the others.
 std::vector<wire::MrpMember> named(TestNetwork& net, bool late) {
   net.clear();
   net.control(0, MrpType::kQuery, 1);
@@ -36,7 +37,7 @@ std::vector<wire::MrpMember> named(TestNetwork& net, bool late) {
   std::erase_if(list, [&](const auto& m) { return (m.flags == wire::kMemberLate) != late; });
   return list;
 }
-std::vector<wire::MrpMember> asked_for(TestNetwork& net) { return named(net, false); }
+std::vector<wire::MrpMember> lagging(TestNetwork& net) { return named(net, false); }
 std::vector<wire::MrpMember> late(TestNetwork& net) { return named(net, true); }
 
 TEST(Eviction, LetsTheSourceGoOnAtOnce) {
@@ -54,7 +55,7 @@ TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   EXPECT_EQ(net->view().paths.size(), 3u);
 }
 
-TEST(Eviction, TakesNoFurtherPacketsOfTheMember) {
+TEST(Eviction, DropsFurtherPacketsOfTheMember) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->clear();
@@ -93,7 +94,7 @@ TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
   EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
-TEST(Eviction, GivesBackWhatTheGateHeldOfTheMember) {
+TEST(Eviction, ReleasesTheMembersFramesAtTheGate) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -122,7 +123,7 @@ TEST(Eviction, RenumbersThePathsThatStay) {
   EXPECT_EQ(net->inbox(2), Texts({"data 4"}));
 }
 
-TEST(Eviction, OfASourceThatOwesNothingLetsOthersSend) {
+TEST(Eviction, OfAFinishedSourceLetsOthersSend) {
   auto net = make_star(3);
   net->message(1, 0, 1);
   net->ack(0, 1);
@@ -152,7 +153,7 @@ TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
 }
 
-TEST(Eviction, IsDoneOnceHoweverOftenItIsAsked) {
+TEST(Eviction, IsDoneOnceForRepeatedRequests) {
   auto net = make_star(3);
   evict_host(*net, 2);
   net->clear();
@@ -180,7 +181,7 @@ TEST(Eviction, FreesTheTableInTheEnd) {
   EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
 }
 
-TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
+TEST(Query, ReportsLaggingHostsWithTheirFeedbackCounts) {
   auto net = make_pair_of_switches();
   net->message(1, 0, 4);
   net->ack(0, 4);
@@ -191,7 +192,7 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
     net->advance(1ms);
     net->data(1, 3, false);
   }
-  const auto list = asked_for(*net);
+  const auto list = lagging(*net);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].host, TestNetwork::ip(2));
   EXPECT_EQ(list[0].qpn.value(), 2u);
@@ -200,29 +201,29 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
   EXPECT_EQ(list[1].qpn.value(), 1u);
 }
 
-// The source repeats what the slowest lack: the others have nothing to answer.
-TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
+// The source repeats the packets of the slowest: the others have nothing to answer.
+TEST(Query, ReportsNoHostWithoutUnansweredRepeats) {
   auto net = make_star(4);
   net->message(0, 0, 4);
   net->ack(1, 1);
   net->ack(2, 2);
   net->ack(3, 4);
   net->data(0, 2, false);
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
   net->advance(1ms);
   net->data(0, 2, false);
-  ASSERT_EQ(asked_for(*net).size(), 1u);
-  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(1));
-  net->advance(4ms);  // the source waits for somebody else
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  ASSERT_EQ(lagging(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net)[0].host, TestNetwork::ip(1));
+  net->advance(4ms);  // the source waits for another receiver
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
   net->data(0, 2, false);
-  EXPECT_EQ(asked_for(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net).size(), 1u);
   net->nak(1, 2);  // it answers: it is alive
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
-// No receive is posted, since the program computes: it lags, but answers.
-TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
+// No receive is posted, because the program computes: it lags, but answers.
+TEST(Query, ReportsLateHostsAndCountsTheirAnswers) {
   auto net = make_star(4);
   net->message(1, 0, 1);
   net->ack(2, 1);
@@ -241,22 +242,22 @@ TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
     net->data(1, 1);
   }
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>()) << "it does not answer any more";
-  ASSERT_GE(asked_for(*net).size(), 1u);
+  ASSERT_GE(lagging(*net).size(), 1u);
   net->ack(3, 1);
   net->ack(0, 1);
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>());
 }
 
-// A source that is silent holds up everybody, whoever lags: it is the one that should send again.
-// Its packets are counted where all of them are seen.
-TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
+// A silent source blocks all, whichever member lags: it should send again. Its packets are counted
+// where all of them pass.
+TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
   auto net = make_pair_of_switches();
   net->message(2, 0, 4);
   net->ack(0, 4);
   net->ack(1, 4);
   net->ack(3, 2);
   for (const std::uint32_t packets : {5u, 6u}) {
-    const auto list = asked_for(*net);
+    const auto list = lagging(*net);
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0].host, TestNetwork::ip(2));
     EXPECT_EQ(list[0].qpn.value(), packets);
@@ -264,10 +265,10 @@ TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
     net->data(2, 3, false);
   }
   net->ack(3, 4);
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
-TEST(Query, IsNotAnsweredWhenNobodyLags) {
+TEST(Query, IsNotAnsweredWhenNoHostLags) {
   auto net = make_star(3);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -278,7 +279,7 @@ TEST(Query, IsNotAnsweredWhenNobodyLags) {
   EXPECT_EQ(net->count(Counter::kMrpQuery), 1u);
 }
 
-// A leader that waits for data hears nothing else of its switch.
+// A leader that waits for data gets no other message from its switch.
 void ask_for_presence(TestNetwork& net) {
   constexpr std::size_t kFlagsLow = wire::kBthOffset + 3;
   auto bytes = TestNetwork::control_bytes(0, MrpType::kQuery, 1, {});
@@ -287,7 +288,7 @@ void ask_for_presence(TestNetwork& net) {
   net.inject_bytes(0, bytes);
 }
 
-TEST(Query, ForPresenceIsAnsweredThoughThereIsNothingToSay) {
+TEST(Query, ForPresenceIsAnsweredEvenIfNoHostLags) {
   auto net = make_star(3);
   net->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net->count(Counter::kMrpReport), 0u);
@@ -330,21 +331,21 @@ TEST(PortDown, IsReportedToTheLeaderAtOnce) {
             wire::kMemberDown | wire::kMemberSource | wire::kMemberOwes);
 }
 
-// The REPORT may be lost, and a new program be there when the leader asks.
-TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
+// The REPORT may be lost, and the leader may ask when a new program runs there.
+TEST(PortDown, IsRememberedUntilTheMemberAnswers) {
   auto net = make_star(4);
   net->message(0, 0, 1);
   net->set_port(0, net->port_of(2), false);
   net->ack(2, 0);  // was under way
   net->set_port(0, net->port_of(2), true);
-  ASSERT_EQ(asked_for(*net).size(), 1u);
-  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(2));
-  EXPECT_EQ(asked_for(*net)[0].flags, wire::kMemberDown);
+  ASSERT_EQ(lagging(*net).size(), 1u);
+  EXPECT_EQ(lagging(*net)[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(lagging(*net)[0].flags, wire::kMemberDown);
   net->ack(2, 1);  // only its link was down
-  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  EXPECT_EQ(lagging(*net), std::vector<wire::MrpMember>());
 }
 
-TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
+TEST(PortDown, OfTheLeaderCompletesMessagesInFlightAndThenEndsTheGroup) {
   auto net = make_star(4);
   net->message(1, 0, 1);
   net->ack(2, 1);
@@ -359,8 +360,8 @@ TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// A group without evictions: no switch acknowledges in the leader's place, because the leader may
-// lack the messages in flight.
+// A group without evictions: no switch acknowledges for the leader, because the leader may lack the
+// messages in flight.
 TEST(PortDown, OfTheLeaderEndsAGroupThatSurvivesNoLoss) {
   auto net = make_star(4);
   net->register_group(0, 2, {}, wire::MrpHeader::kLossEnds);

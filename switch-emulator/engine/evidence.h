@@ -1,5 +1,5 @@
-// What a switch notes of a path beside its table, in case its member dies or stalls
-// (docs/protocol.md, "Members that die or stall").
+// Notes about a path beside its table, used if its member dies or stalls (docs/protocol.md,
+// "Members that die or stall").
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@
 
 namespace cepheus::fabric {
 
-// Repeats of the packet that a path needs next, since the path was heard.
+// Repeats of the packet that a path needs next, since the last feedback of the path.
 //
-// A path lags if two of them are unanswered and the source still repeats it. A source repeats what
-// the slowest lack, so the others have nothing to answer. From one repeat to the next a source waits
-// twice as long at most, but for one case: behind the last request for overdue feedback it waits for
-// its own time-out. If that is longer than `go_on` allows, the path lags again from that repeat on.
+// A path lags if two of them are unanswered and the source still repeats it. A source repeats the
+// packets of the slowest, so the others have nothing to answer. Between repeats a source waits at
+// most twice as long as before, with one exception: after the last request for overdue feedback it
+// waits for its own time-out. If that is longer than `go_on` allows, the path lags again from that
+// repeat on.
 class Repeats {
  public:
   void note(wire::Instant now) {
-    if (seen_ > 0 && now - last_ <= gap_ / 4) return;  // doubled on its way
+    if (seen_ > 0 && now - last_ <= gap_ / 4) return;  // duplicated on its way
     if (seen_ > 0) gap_ = now - last_;
     last_ = now;
     if (seen_ < kEnough) ++seen_;
@@ -34,12 +35,12 @@ class Repeats {
 
 struct Evidence {
   Repeats unanswered;
-  std::uint32_t heard = 0;  // feedback packets from here
-  bool was_down = false;    // its port, and nothing was heard since: the program may be another
-  bool is_back = false;     // the port is up again: what is heard now was not under way before
+  std::uint32_t packets = 0;  // feedback packets of this path
+  bool was_down = false;      // its port, without feedback since: the program may be another one
+  bool is_back = false;       // the port is up again: feedback from now on is new
 
-  // A packet came from here.
-  void hear() {
+  // A packet has arrived by this path.
+  void on_packet() {
     if (is_back) was_down = is_back = false;
   }
 };

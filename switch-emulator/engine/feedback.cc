@@ -26,8 +26,8 @@ void send_nak(Call& call, const OneSource& group, const Nak& nak) {
             nak.psn);
 }
 
-// What all have acknowledged may have grown to what the held NAK waits for, or past what the source
-// knows. `from_slowest`: the feedback came by the path that the others were waiting for.
+// The acknowledgements of all may have reached the held NAK's PSN, or passed the last ACK to the
+// source. `from_slowest`: the feedback came by the path for which the others waited.
 void check(Call& call, OneSource& group, bool from_slowest) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
@@ -45,13 +45,13 @@ void check(Call& call, OneSource& group, bool from_slowest) {
   }
 }
 
-// A NAK waits until all have what it acknowledges (paper III-D).
+// A NAK waits until all have the packets that it acknowledges (paper III-D).
 void take_nak(Call& call, OneSource& group, const Nak& nak, bool from_slowest) {
   Turn& turn = group.turn;
   const Rules& rules = call.rules();
   const bool waits = nak.rnr ? rules.rnr_ordering : rules.nak_ordering;
   if (!waits) {
-    turn.naks().tell(nak);
+    turn.naks().on_sent(nak);
     return send_nak(call, group, nak);
   }
   turn.naks().drop_overtaken(turn.min());
@@ -61,7 +61,8 @@ void take_nak(Call& call, OneSource& group, const Nak& nak, bool from_slowest) {
   check(call, group, from_slowest);
 }
 
-// Is there a source to tell, and is the feedback about its turn? Counts the reason if not.
+// Whether there is a source to notify, and the feedback is about its turn. Counts the reason if
+// not.
 bool concerns_turn(Call& call, const OneSource& group, PathNo path, const wire::RoceHeaders& h) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath) {
@@ -80,15 +81,15 @@ bool concerns_turn(Call& call, const OneSource& group, PathNo path, const wire::
   return true;
 }
 
-// A receiver's acknowledgement echoes the mark of a packet. What it acknowledges may be merged into
-// later feedback, and is old news sometimes; the echo goes on by itself.
+// A receiver's acknowledgement echoes the mark of a packet. The acknowledgement may be merged into
+// later feedback, or be old; the echo goes on by itself.
 void take_echo(Call& call, const OneSource& group, PathNo path) {
   if (!group.cnps->passes(call.now, path)) return call.count(Counter::kEchoFiltered);
   make_cnp(call, group);
 }
 
-// The source should begin its turn again later. Nobody else can be behind its first packet by less:
-// `min` is what lies before the turn.
+// Requests that the source begin its turn again later. No member can be further behind its first
+// packet: `min` is the PSN before the turn.
 void ask_to_wait(Call& call, OneSource& group) {
   call.count(Counter::kHandoverRnr);
   Turn& turn = group.turn;
@@ -115,15 +116,15 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
 
   const Path& from = group.tree.paths[path];
   Evidence& evidence = group.evidence[path];
-  ++evidence.heard;
+  ++evidence.packets;
   evidence.unanswered.clear();
-  evidence.hear();
+  evidence.on_packet();
   Turn& turn = group.turn;
   const Psn psn = headers.bth.psn + (from.is_host ? turn.turns(path) : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
-  // A last source that takes nothing yet asks once, and is silent from then on. Asking the new one
-  // to wait and begin again is safe, since the other acknowledges nothing of this turn; left alone,
-  // it would have to time out.
+  // A last source that is not ready sends one NAK and is silent from then on. Requesting that the
+  // new source waits and begins again is safe, because the last one acknowledges nothing of this
+  // turn. Without the request the new source would time out.
   if (aeth.is_sequence_nak() && group.numbering.is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);
@@ -131,9 +132,9 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
-  // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does. Bound: what a
-  // path has acknowledged and `sent` lie within 2^22 (Turn::kMostUnderWay), so of the PSNs of long
-  // ago only those of 2^24 packets ago can pass for one of these.
+  // Real receivers send very old PSNs, and PSNs from before their reset: rdma_rxe does. Bound: a
+  // path's acknowledgement and `sent` are within 2^22 (Turn::kMostUnderWay), so only PSNs of 2^24
+  // packets ago can be mistaken for one of these.
   if (after(is_ack ? cumulative : psn, turn.sent())) {
     return call.count(Counter::kDropFeedbackUnsent);
   }
@@ -150,7 +151,7 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
   take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
 }
 
-// A leader takes a dead last source out. As it has not done so within `gate_age`, there is none.
+// A leader evicts a dead last source. It has not done so within `gate_age`, so it is gone.
 void ask_to_wait_again(Call& call, OneSource& group) {
   Turn& turn = group.turn;
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
@@ -163,14 +164,14 @@ void ask_to_wait_again(Call& call, OneSource& group) {
 void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
-  ++group.evidence[path].heard;
+  ++group.evidence[path].packets;
   turn.set_acked(path, turn.sent());
   check(call, group, from_slowest);
 }
 
-// An RNR NAK with the shortest wait, as if the receiver had sent it: it spends none of the source's
-// retries, and NICs that take no second NAK for a packet take it. The source repeats one packet, and
-// the answer to that says what else is missing.
+// An RNR NAK with the shortest wait, as if from the receiver. It spends none of the source's
+// retries, and NICs that ignore a second NAK for a packet accept it. The source repeats one packet,
+// and the answer to that reveals other losses.
 Instant ask_again_if_overdue(Call& call, OneSource& group) {
   constexpr std::uint8_t kSoon = 1;
   Turn& turn = group.turn;

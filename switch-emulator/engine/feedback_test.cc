@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto with = [](auto change) { return [=](SwitchConfig& c) { change(c.rules); }; };
 
-TEST(Feedback, AcknowledgesWhatAllHave) {
+TEST(Feedback, AcknowledgesTheMinimum) {
   auto net = make_star(4);
   net->message(0, 0, 4);
   net->clear();
@@ -41,7 +41,7 @@ TEST(Feedback, ReachesTheSourceAsFeedbackOfItsOwnConnection) {
   EXPECT_EQ(h->aeth.msn, 1u);
 }
 
-TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
+TEST(Feedback, HasTheIcrcStateOfItsCause) {
   auto net = make_star(2);
   net->data(0, 0);
   for (const auto state : {wire::Icrc::kDeferred, wire::Icrc::kPresent}) {
@@ -61,7 +61,7 @@ TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
   }
 }
 
-TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
+TEST(Feedback, IgnoresPsnsOutsideTheWindow) {
   auto net = make_star(2);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -79,7 +79,7 @@ TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
 }
 
-TEST(Feedback, HoldsANakUntilAllHaveWhatItAcknowledges) {
+TEST(Feedback, HoldsANakUntilAllHaveThePacketsBeforeIt) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->clear();
@@ -116,20 +116,20 @@ TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
   EXPECT_FALSE(net->view().nak_held);
 }
 
-// A receiver says once what it misses: left unsaid it would cost the source a time-out.
+// A receiver sends one NAK for a loss: without passing it on, the source would time out.
 TEST(Feedback, PassesANakThatCameBesideOneThatIsOvertaken) {
   auto net = make_star(4);
   net->message(0, 0, 9);
   net->clear();
   net->nak(1, 3);
   net->nak(2, 6);
-  net->data(0, 3);  // host 1 is asked for by somebody else, and gets it
+  net->data(0, 3);  // another receiver's request brings host 1's packet
   net->ack(1, 9);
   net->ack(3, 9);
   EXPECT_EQ(net->inbox(0), Texts({"nak 6"}));
 }
 
-// As the papers' switch, which leaves host 2 to a time-out.
+// As the papers' switch, which leaves host 2's loss to a time-out.
 TEST(Feedback, KeepsOneNakWithTheRuleOff) {
   auto net = make_star(4, true, with([](Rules& r) { r.several_naks = false; }));
   net->message(0, 0, 9);
@@ -153,8 +153,8 @@ TEST(Feedback, KeepsTheSmallestOfManyNaks) {
   EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
 }
 
-// Passed on after that, it would bring the packet a second time, and all behind it.
-TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
+// If it were passed on later, it would bring the packet and all later ones a second time.
+TEST(Feedback, ForgetsAHeldNakWhenItsPacketIsRepeated) {
   for (const bool is_rnr : {false, true}) {
     auto net = make_star(3);
     net->message(0, 0, 4);
@@ -172,7 +172,7 @@ TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
   }
 }
 
-TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
+TEST(Feedback, ChecksAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
   for (const bool on : {true, false}) {
     auto net = make_star(3, true, with([=](Rules& r) { r.recheck_held_nak = on; }));
     net->message(0, 0, 4);
@@ -180,7 +180,7 @@ TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
     net->ack(2, 0);
     net->data(0, 5);
     net->clear();
-    // All have 0; host 1 is the slowest, host 2 asks for 1 again.
+    // All have 0; host 1 is the slowest, and host 2 requests 1 again.
     net->nak(2, 1);
     EXPECT_EQ(net->inbox(0), on ? Texts({"nak 1"}) : Texts());
   }
@@ -219,7 +219,7 @@ TEST(Feedback, PrefersRnrOfTwoNaksForOnePacketWithTheLongestTimer) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t0"}));
 }
 
-TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
+TEST(Feedback, DropsTheSequenceNakAfterAnRnrUntilItsPacketIsRepeated) {
   auto net = make_star(2);
   net->message(0, 0, 3);
   net->clear();
@@ -231,7 +231,7 @@ TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
 }
 
-TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
+TEST(Feedback, SendsOneNakForAPacketThatSeveralLack) {
   auto net = make_star(4);
   net->message(0, 0, 3);
   net->clear();
@@ -249,9 +249,9 @@ TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 1", "nak 2"}));
 }
 
-// Seven hosts whose answers come one after another, each long after the repeat has passed: each
+// Seven hosts whose answers come one after another, each long after the repeat has passed. Each
 // would spend one of the source's seven retries.
-TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
+TEST(Feedback, SendsOneNakHoweverLateTheOthersCome) {
   for (const bool once : {true, false}) {
     auto net = make_star(8, true, with([=](Rules& r) { r.nak_once = once; }));
     net->data(0, 0);
@@ -260,7 +260,7 @@ TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
     net->clear();
     for (std::size_t host = 1; host < 8; ++host) {
       net->nak(host, 1);
-      net->nak(host, 1);  // doubled on its way
+      net->nak(host, 1);  // duplicated on its way
       net->message(0, 1, 2);
     }
     EXPECT_EQ(net->inbox(0), once ? Texts({"nak 1"}) : Texts(7, "nak 1"));
@@ -269,7 +269,7 @@ TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
   }
 }
 
-TEST(Feedback, AsksASourceForTheSamePsnAgainInAnotherTurn) {
+TEST(Feedback, SendsANakForTheSamePsnAgainInAnotherTurn) {
   auto net = make_star(3);
   net->data(0, 1);
   net->nak(1, 0);
@@ -285,7 +285,7 @@ TEST(Feedback, AsksASourceForTheSamePsnAgainInAnotherTurn) {
   EXPECT_EQ(net->inbox(1), Texts({"nak 0"}));
 }
 
-TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {
+TEST(Feedback, PassesFatalNaksAtOnceAtTheMinimum) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->clear();
@@ -304,7 +304,7 @@ TEST(Feedback, DropsReservedSyndromes) {
   EXPECT_EQ(net->count(Counter::kDropMalformed), 2u);
 }
 
-TEST(Feedback, IsDroppedWhileNobodyHasSent) {
+TEST(Feedback, IsDroppedBeforeAnyHostHasSent) {
   auto net = make_star(2);
   net->ack(1, 0);
   EXPECT_EQ(net->count(Counter::kDropFeedbackNoSource), 1u);
@@ -322,7 +322,7 @@ TEST(Feedback, PassesCongestionNotificationsToTheSource) {
   EXPECT_EQ(net->count(Counter::kCnpToSource), 2u);
 }
 
-TEST(Feedback, CountsTheMessagesThatAllHave) {
+TEST(Feedback, CountsCompletelyAcknowledgedMessages) {
   auto net = make_star(2);
   const auto msn = [&] {
     const auto frame = Frame::from_bytes(net->frames(0).back());
@@ -341,11 +341,11 @@ TEST(Feedback, CountsTheMessagesThatAllHave) {
 }
 
 TEST(Feedback, ComparesPsnsOnTheirCircle) {
-  // An epoch whose start PSN lies close below the wrap.
+  // An epoch with a start PSN close below the wrap.
   auto net = make_star(2, false);
   const auto turns = Psn::kMask + 1 - wire::group_start_psn(TestNetwork::kGroup, 1).value();
   net->set_up_group();
-  // Walk up to the wrap in steps of the window.
+  // Moves up to the wrap in steps of the window.
   std::int64_t psn = 0;
   net->data(0, 0);
   net->ack(1, 0);

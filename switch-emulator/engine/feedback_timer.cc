@@ -61,7 +61,8 @@ void FeedbackTimer::on_data(Instant now, Psn psn, bool ack_request, bool is_new)
 void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr) {
   last_ = now;
   PathTimer& from = paths_[path];
-  // After RNR(e) some NICs send NAK(e), too. That raises nothing, and the receiver still waits.
+  // Some NICs send NAK(e) after RNR(e), too. That acknowledges nothing, and the receiver still
+  // waits.
   if (is_rnr || acked != before_it) from.is_unready = is_rnr;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
@@ -75,7 +76,7 @@ bool FeedbackTimer::on_min(Psn min) {
   return was_in_vain;
 }
 
-// A request for what the slowest paths lack repeats all that others lack, too.
+// A request for the packet of the slowest paths repeats the packets of the others, too.
 Instant FeedbackTimer::next(const Turn& turn, Duration floor, bool patient) const {
   Instant due = wire::kNever;
   const Psn min = turn.min();

@@ -1,8 +1,8 @@
-// When a turn's feedback is overdue: the round trips of each path, and the requests that a switch
-// has made because of silence (docs/protocol.md, "Overdue feedback").
+// When a turn's feedback is overdue: the round trips of each path, and the switch's requests after
+// silence (docs/protocol.md, "Overdue feedback").
 //
-// All PSNs are the group's. Bound of all comparisons: they lie in (min, sent], at most
-// Turn::kMostUnderWay apart. What all paths have acknowledged is forgotten.
+// All PSNs are the group's. Bound of all comparisons: they are in (min, sent], at most
+// Turn::kMostUnderWay apart. PSNs that all paths have acknowledged are deleted.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class RoundTrip {
     if (doublings_ < kMostDoublings) ++doublings_;
   }
   // Silence after which feedback is overdue. RFC 6298 takes the mean once. A switch takes it twice:
-  // its wait then exceeds that of a switch below by more than the way between them, so the lower
+  // its wait then exceeds that of a switch below by more than the time between them, so the lower
   // switch requests first.
   Duration wait(Duration floor) const;
   Duration first_wait(Duration floor) const;  // without the doublings
@@ -41,33 +41,33 @@ class RoundTrip {
 
 class FeedbackTimer {
  public:
-  // Requests for one packet. What they don't repair is left to the source's own time-out.
+  // Requests for one packet. The source's own time-out repairs the rest.
   static constexpr int kMostRequests = 4;
 
   void on_path_added() { paths_.emplace_back(); }
   void on_path_removed(PathNo gone, PathNo last);
-  // Another turn, or a simulated jump: nothing is under way.
+  // Another turn, or a simulated jump: no packet is under way.
   void reset();
 
-  // A packet goes to the paths; `is_new`: for the first time.
+  // A packet is sent to the paths; `is_new`: for the first time.
   void on_data(Instant now, Psn psn, bool ack_request, bool is_new);
-  // A path that had acknowledged `before_it` has answered, and has acknowledged `acked` now.
+  // A path that had acknowledged `before_it` has answered, and now acknowledges `acked`.
   void on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr);
-  // What all have acknowledged has risen to `min`. True: a request was in vain, because the answer
-  // came before the repeat.
+  // The minimum has risen to `min`. True: a request was unnecessary, because the answer came before
+  // the repeat.
   bool on_min(Psn min);
-  // The receiver takes nothing yet.
+  // The receiver is not ready.
   void on_unready(PathNo path) { paths_[path].is_unready = true; }
   // The source has waited, and repeats to the path the packet that it lacks first.
   void on_repeat(PathNo path) { paths_[path].is_unready = false; }
 
-  // Has a packet that must be acknowledged gone out, and some path has not acknowledged it?
+  // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
-  // When a request is due, if nothing comes until then. `patient`: rule ask_patience.
+  // When a request is due, if no packet arrives until then. `patient`: rule ask_patience.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
-  // Has one of the slowest paths answered RNR, and does the source still wait for it?
+  // Whether one of the slowest paths has answered RNR, and the source still waits for it.
   bool awaits_receiver(const Turn& turn) const;
-  // What the slowest paths lack is requested.
+  // The packet that the slowest paths lack has been requested.
   void on_request(Instant now, const Turn& turn);
 
   std::size_t path_bytes() const { return paths_.capacity() * sizeof(PathTimer); }
@@ -88,9 +88,9 @@ class FeedbackTimer {
   std::vector<PathTimer> paths_;
   std::optional<Sample> sample_;
   std::optional<Psn> owed_;       // the last packet that must be acknowledged
-  std::optional<Psn> requested_;  // until it comes again
-  Instant last_{};                // packet of the turn, data or feedback
-  Psn first_;                     // requested last, so often:
+  std::optional<Psn> requested_;  // until it is repeated
+  Instant last_{};                // last packet of the turn, data or feedback
+  Psn first_;                     // packet of the last request, and number of its requests:
   int requests_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A switch that hears nothing of a packet that must be acknowledged requests it again
+// A switch that gets no feedback on a packet that must be acknowledged requests it again
 // (docs/protocol.md, "Overdue feedback").
 #include "switch-emulator/engine/feedback_timer.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RoundTrip, IsWaitedForTwiceAndAFloorMore) {
+TEST(RoundTrip, TakesTwiceAsLongPlusAFloor) {
   RoundTrip trip;
   EXPECT_FALSE(trip.is_known());
   for (int i = 0; i < 100; ++i) trip.add(1ms);
@@ -20,7 +20,7 @@ TEST(RoundTrip, IsWaitedForTwiceAndAFloorMore) {
   EXPECT_NEAR(static_cast<double>(trip.wait(0ms) / 1us), 2000, 10);
 }
 
-TEST(RoundTrip, ThatVariesIsWaitedForLonger) {
+TEST(RoundTrip, ThatVariesGetsALongerWait) {
   RoundTrip trip;
   for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? 1ms : 9ms);
   EXPECT_GT(trip.wait(0ms), 2 * 5ms + 12ms);
@@ -61,7 +61,7 @@ class OverdueFeedback : public testing::Test {
   std::unique_ptr<TestNetwork> net = make_star(4);
 };
 
-TEST_F(OverdueFeedback, IsAskedForWhenTheLastPacketWasLost) {
+TEST_F(OverdueFeedback, IsRequestedWhenTheLastPacketWasLost) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -78,7 +78,7 @@ TEST_F(OverdueFeedback, IsAskedForWhenTheLastPacketWasLost) {
   EXPECT_EQ(net->count(Counter::kAskedInVain), 0u);
 }
 
-TEST_F(OverdueFeedback, AcknowledgesWhatAllHaveAndNoMore) {
+TEST_F(OverdueFeedback, AcknowledgesTheMinimumAndNoMore) {
   net->message(0, 1, 4);
   net->ack(1, 4);
   net->ack(2, 4);
@@ -88,7 +88,7 @@ TEST_F(OverdueFeedback, AcknowledgesWhatAllHaveAndNoMore) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
-TEST_F(OverdueFeedback, IsAskedForLessAndLessOftenAndFourTimesAtMost) {
+TEST_F(OverdueFeedback, IsRequestedLessAndLessOftenAndFourTimesAtMost) {
   net->data(0, 1);
   for (const int times : {1, 2, 4, 8}) {
     net->advance(times * kWait - 1us);
@@ -100,7 +100,7 @@ TEST_F(OverdueFeedback, IsAskedForLessAndLessOftenAndFourTimesAtMost) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
+TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -132,8 +132,8 @@ TEST_F(OverdueFeedback, IsAskedForWhenTheRepeatAfterAnRnrWasLost) {
   EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
 }
 
-// As rdma_rxe may: a NAK follows the RNR NAK, and raises nothing.
-TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
+// As rdma_rxe may: a NAK follows the RNR NAK, and acknowledges nothing.
+TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatSendsANakAfterItsRnr) {
   net->data(0, 1);
   net->data(0, 2);
   net->ack(1, 2);
@@ -145,7 +145,7 @@ TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatSendsANakAfterItsRnr) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST_F(OverdueFeedback, IsAskedForSoonAgainOnceARoundTripIsMeasured) {
+TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
@@ -163,7 +163,7 @@ TEST_F(OverdueFeedback, IsAskedForSoonAgainOnceARoundTripIsMeasured) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
-TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff) {
+TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {
   net = make_star(4, true, [](SwitchConfig& c) { c.rules.ask_patience = false; });
   SetUp();
   net->data(0, 1);
@@ -174,12 +174,12 @@ TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff)
   EXPECT_EQ(net->count(Counter::kAskedUnready), 10u);
 }
 
-TEST_F(OverdueFeedback, WaitsForTheFarthestOfThoseThatLagAlike) {
+TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
   net->advance(1s);
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);
-  net->advance(5ms);  // host 3 takes longer than ever, and no longer than it may
+  net->advance(5ms);  // host 3 takes longer than ever, but not longer than allowed
   net->ack(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
   EXPECT_EQ(net->count(Counter::kAskedAgain), 0u);
@@ -193,14 +193,14 @@ TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   net->clear();
   net->ack(3, 1);
   EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
-  net->data(0, 2);  // now it is known that host 3 may take so long
+  net->data(0, 2);  // now the switch knows host 3's round trip
   net->ack(1, 2);
   net->ack(2, 2);
   net->advance(9ms);
   EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
 }
 
-TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotAskedFor) {
+TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotRequested) {
   for (int psn = 1; psn < 4; ++psn) net->data(0, psn, false);
   net->advance(1s);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -227,7 +227,7 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(OverdueFeedbackOf, AGroupIsNeverAskedForIfTheSwitchIsToldSo) {
+TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {
   const auto by_rule = [](SwitchConfig& c) { c.rules.ask_again = false; };
   const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
   for (const std::function<void(SwitchConfig&)>& off :
@@ -256,7 +256,7 @@ class OverdueFeedbackOverATrunk : public testing::Test {
   std::unique_ptr<TestNetwork> net = make_pair_of_switches();
 };
 
-TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheSwitchBeforeALostPacket) {
+TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheSwitchBeforeALostPacket) {
   net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 1"; };
   net->data(0, 1);
   net->lose = nullptr;
@@ -283,7 +283,7 @@ TEST_F(OverdueFeedbackOverATrunk, IsRepeatedByTheSwitchThatHasIt) {
 }
 
 // The trunk's round trips are longer than those of the hosts behind it.
-TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheLowerSwitchFirst) {
+TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheLowerSwitchFirst) {
   net->data(0, 1);
   net->advance(100us);
   net->ack(2, 1);

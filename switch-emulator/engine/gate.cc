@@ -18,7 +18,7 @@ Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most,
   const Psn psn = packet.psn();
   const auto psn_of = [](const Held& held) { return held.headers.bth.psn; };
   std::size_t at = frames_.size();
-  // Bound: all of them lie in the data window behind the turn's end (claim.cc).
+  // Bound: all PSNs are in the data window behind the turn's end (claim.cc).
   while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
   if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
   if (frames_.size() >= most) return Kept::kNo;
@@ -48,15 +48,15 @@ void Gate::reuse(std::vector<Held> frames) {
 }
 
 std::uint8_t Gate::next_timer(std::uint8_t first) {
-  constexpr std::uint8_t kDouble = 2;  // codes: each two of which double the time
-  if (first == 0 || first >= kLongestTimer) return first;  // code 0 is the longest there is
+  constexpr std::uint8_t kDouble = 2;                      // codes: two more double the time
+  if (first == 0 || first >= kLongestTimer) return first;  // code 0 is the longest time
   const int timer = std::min(first + kDouble * answers_, int{kLongestTimer});
   if (timer < kLongestTimer) ++answers_;
   return static_cast<std::uint8_t>(timer);
 }
 
 void Gate::renumber(PathNo gone, PathNo last) {
-  for (PathNo* const number : {&path_, &answered_, &asked_}) {
+  for (PathNo* const number : {&path_, &answered_, &nacked_}) {
     if (*number == gone) {
       *number = kNoPath;
     } else if (*number == last) {
@@ -69,7 +69,7 @@ void Gate::check_consistent(std::size_t paths, std::size_t most) const {
   must(frames_.size() <= most, "the gate holds too many frames");
   must(frames_.empty() || path_ < paths, "held frames are of no path");
   must(answered_ == kNoPath || answered_ < paths, "the gate has answered no path");
-  must(asked_ == kNoPath || asked_ < paths, "the gate has asked no path");
+  must(nacked_ == kNoPath || nacked_ < paths, "the gate has sent NAK to no path");
 }
 
 }  // namespace cepheus::fabric

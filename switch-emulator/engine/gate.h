@@ -1,5 +1,5 @@
-// The gate before a turn: a newcomer's first packets, kept until the old turn has ended, and whom
-// it told to wait (docs/protocol.md, "Changing the source").
+// The gate before a turn: a newcomer's first packets, held until the old turn has ended, and the
+// newcomers that must wait (docs/protocol.md, "Changing the source").
 #pragma once
 
 #include <optional>
@@ -24,44 +24,46 @@ class Gate {
   }
   // The old turn goes on.
   void on_old_source() { since_.reset(); }
-  // The old turn's source has been silent for `patience` while a newcomer waited.
-  bool is_past(Instant now, Duration patience) const { return since_ && now - *since_ > patience; }
+  // Whether the old turn's source has been silent for `limit` while a newcomer waited.
+  bool is_past(Instant now, Duration limit) const { return since_ && now - *since_ > limit; }
 
-  // Puts the first packets of one newcomer in PSN order, as they came: `most` at most, and what
-  // `payloads` has room for. `source`: its turn's name, behind a switch port.
+  // Inserts a newcomer's packets in PSN order, as frames: `most` at most, and within the limit of
+  // `payloads`. `source`: its turn's name, behind a switch port.
   Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most, PayloadStore& payloads);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }
-  std::size_t room() const { return frames_.capacity(); }  // frames that it has memory for
-  PathNo path() const { return path_; }                    // of whom it holds, or held last
+  std::size_t capacity() const {
+    return frames_.capacity();
+  }                                      // frames for which memory is allocated
+  PathNo path() const { return path_; }  // of the newcomer that it holds, or held last
   Ipv4 source() const { return source_; }
-  // The frames, to be let through; the memory comes back by reuse().
+  // Takes the frames out, to be let through; reuse() returns their memory.
   std::vector<Held> take();
   void reuse(std::vector<Held> frames);
-  // Drops what it holds, and returns how many frames these were.
+  // Drops all held frames, and returns their number.
   std::size_t drop();
-  // ... of what it holds of one newcomer.
+  // Whether it holds, or held last, the frames of this newcomer.
   bool holds_for(PathNo path, Ipv4 source) const { return path_ == path && source_ == source; }
 
-  // RNRs. A path that was told so and has not begun again since hears nothing more: kNoPath if
-  // nobody was.
+  // RNRs. The newcomer that was answered RNR and has not begun again since gets no other answer;
+  // kNoPath: none.
   PathNo answered() const { return answered_; }
   void on_begun_again() { answered_ = kNoPath; }
   void on_answered(PathNo path) { answered_ = path; }
-  // A path was answered NAK: its first packet was lost, and a retry of its own is spent on it.
-  void on_asked(PathNo path) { answered_ = asked_ = path; }
-  bool has_asked(PathNo path) const { return path != kNoPath && asked_ == path; }
-  // Timer code for the next RNR, beginning with `first`: a long wait needs few.
+  // A path was answered NAK, because its first packet was lost; this spends one of its retries.
+  void on_nak(PathNo path) { answered_ = nacked_ = path; }
+  bool has_nak(PathNo path) const { return path != kNoPath && nacked_ == path; }
+  // Timer code of the next RNR, beginning with `first`: a long wait needs few RNRs.
   std::uint8_t next_timer(std::uint8_t first);
   static constexpr std::uint8_t kLongestTimer = 14;  // 1.28 ms
 
-  // The newcomer is admitted, or another one.
+  // That newcomer, or another one, is admitted.
   void on_admitted() {
-    answered_ = asked_ = kNoPath;
+    answered_ = nacked_ = kNoPath;
     answers_ = 0;
     since_.reset();
   }
-  // Path `gone` has left, and `last` got its number.
+  // Path `gone` has left, and `last` has its number.
   void renumber(PathNo gone, PathNo last);
   void check_consistent(std::size_t paths, std::size_t most) const;
 
@@ -70,9 +72,9 @@ class Gate {
   PathNo path_ = kNoPath;
   Ipv4 source_;
   PathNo answered_ = kNoPath;
-  PathNo asked_ = kNoPath;
+  PathNo nacked_ = kNoPath;
   std::uint8_t answers_ = 0;
-  std::optional<Instant> since_;  // somebody waits, and the old source is silent
+  std::optional<Instant> since_;  // start of the old source's silence while a newcomer waits
 };
 
 }  // namespace cepheus::fabric

@@ -30,8 +30,8 @@ TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
   EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
 }
 
-// One that breaks rule C1, or whose last answer was lost: either way the old source must not be
-// told that this member has everything.
+// A newcomer that breaks rule C1, or whose last answer was lost: in both cases the old source must
+// not get an ACK for this member.
 TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
   auto net = make_star(3);
   net->data(0, 0);
@@ -75,7 +75,7 @@ TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2", "data 3"}));
 }
 
-TEST(Gate, AnswersRnrOnceWhenItMayHoldNothing) {
+TEST(Gate, AnswersRnrOnceIfItsLimitIsZero) {
   auto net = make_star(3, true, [](SwitchConfig& c) {
     c.max_held = 0;
     c.gate_rnr_timer = 7;
@@ -108,8 +108,8 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
 }
 
-// The store has no room for the buffer; what is held already stays, and is let through.
-TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
+// The store has no room for the buffer; frames that are held already stay, and are let through.
+TEST(Gate, AnswersRnrIfTheBufferCantBeHeld) {
   auto net = make_star(3);
   net->data(0, 0);
   net->ack(1, 0);
@@ -124,13 +124,13 @@ TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
   EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
-// The old source is dead, host 2 lacks what it sent, and nobody leads who could take host 2 out.
-TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
+// The old source is dead, host 2 lacks its packets, and no leader is left to evict host 2.
+TEST(Gate, RefusesANewcomerIfTheLastTurnNeverEnds) {
   auto net = make_star(3);
   const Duration age = net->config(0).gate_age;
   net->data(0, 0);
   net->ack(1, 0);
-  net->advance(age + 1s);  // what nobody waited for does not count
+  net->advance(age + 1s);  // silence without a waiting newcomer does not count
   net->clear();
   net->message(1, 0, 1);
   EXPECT_EQ(net->inbox(1), Texts());
@@ -146,7 +146,7 @@ TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
   EXPECT_EQ(net->inbox(2), Texts());
 }
 
-TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
+TEST(Gate, WaitsWhileTheOldSourceSends) {
   auto net = make_star(3);
   const Duration age = net->config(0).gate_age;
   net->data(0, 0);
@@ -167,7 +167,7 @@ TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
 
 // Host 1 computes and lacks packet 0, host 3 lacks packet 1. The old source repeats packet 0, which
 // the newcomer's switch does not lack, again and again.
-TEST(Gate, HearsAnOldSourceThatRepeatsForOtherBranches) {
+TEST(Gate, NoticesAnOldSourceThatRepeatsForOtherBranches) {
   auto net = make_pair_of_switches();
   const Duration age = net->config(1).gate_age;
   net->data(0, 0);
@@ -198,7 +198,7 @@ TEST(Gate, HearsAnOldSourceThatRepeatsForOtherBranches) {
   EXPECT_EQ(net->inbox(3), Texts({"data 1", "data 2"}));
 }
 
-TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
+TEST(Gate, ReleasesItsFramesWhenTheGroupEnds) {
   auto net = make_star(3);
   net->data(0, 0);
   net->data(1, 0);

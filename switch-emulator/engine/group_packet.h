@@ -1,4 +1,4 @@
-// A packet of a group as it came in by one of its paths, its headers decoded.
+// A packet of a group, with its ingress path and decoded headers.
 #pragma once
 
 #include "switch-emulator/engine/path.h"

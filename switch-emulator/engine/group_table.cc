@@ -123,7 +123,7 @@ Instant GroupTable::expires(const GroupEntry& entry) const {
 }
 
 void GroupTable::reschedule(McstId id, GroupEntry& entry) {
-  auto node = order_.extract({entry.due, id});  // no allocation
+  auto node = order_.extract({entry.due, id});  // reuses the node, without allocation
   entry.due = due(entry);
   node.value().first = entry.due;
   order_.insert(std::move(node));

@@ -1,9 +1,7 @@
-// All groups of a switch: tables by McstID, tombstones of those that were freed, and their
-// deadlines.
+// All groups of a switch: tables by McstID, tombstones of freed ones, and their deadlines.
 //
-// An entry belongs to one leader. It has a current table, a pending one that a newer epoch is
-// building beside it, or both. Packets do not touch the order of deadlines: an entry that is due is
-// looked at again.
+// An entry belongs to one leader. It has a current table, a pending one that a newer epoch builds
+// beside it, or both. Packets do not touch the order of deadlines: a due entry is checked again.
 #pragma once
 
 #include <deque>
@@ -19,7 +17,7 @@
 
 namespace cepheus::fabric {
 
-// Identity of a leader process (wire/mrp.h), and where it listens.
+// Identity of a leader process (wire/mrp.h), and its address for answers.
 struct Leader {
   Ipv4 host;
   std::uint32_t instance = 0;
@@ -29,14 +27,14 @@ struct Leader {
   }
 };
 
-// A table and what only its registration needs.
+// A table, and state that only its registration needs.
 struct GroupInstance {
   GroupInstance(McstId id, std::uint16_t epoch, MakeBehaviour make, const SwitchConfig& config,
                 std::size_t route_classes, Ipv4 leaders_host)
       : group(id, epoch, make, config), chosen(route_classes), leader(leaders_host) {}
 
   Group group;
-  std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
+  std::vector<PortId> chosen;  // port that this group uses per class of routes; empty once active
   Roster roster;
   Ipv4 leader;             // the host whose quota it counts against
   bool loss_ends = false;  // wire::MrpHeader::kLossEnds of its REGISTER
@@ -47,8 +45,8 @@ struct GroupEntry {
   std::unique_ptr<GroupInstance> current;  // active: data flows
   std::unique_ptr<GroupInstance> pending;  // not yet activated
   Instant last_seen;
-  std::optional<Instant> orphaned;  // since when the port towards the leader is down
-  bool leaderless = false;  // the leader is out: what is in flight may end, then all is freed
+  std::optional<Instant> orphaned;  // since when the port towards the leader has been down
+  bool leaderless = false;  // the leader is evicted: messages in flight may end, then all is freed
   Instant due;              // key in the order of deadlines
 
   const Group& newest() const { return pending ? pending->group : current->group; }
@@ -58,13 +56,13 @@ struct Tombstone {
   Leader leader;
   std::uint16_t epoch = 0;
   PortId leader_port;         // none if the leader was gone
-  std::vector<PortId> ports;  // where repeats of UNREGISTER are passed on to
-  Roster roster;              // who has confirmed it
+  std::vector<PortId> ports;  // to which repeats of UNREGISTER are passed on
+  Roster roster;              // members that have confirmed it
   bool by_switch = false;     // this switch has ended the group: its leader was gone
 };
 
 bool leads_to(const Group& group, PortId port);  // to the leader
-// The ports of a group's paths but that towards the leader.
+// The ports of a group's paths except the leader's.
 void list_branches(const Group& group, std::vector<PortId>& out);
 
 class GroupTable {
@@ -79,12 +77,12 @@ class GroupTable {
   GroupEntry* find(McstId id);
   Tombstone* find_tombstone(McstId id);
 
-  // Tables, pending ones included; what max_groups bounds.
+  // Number of tables, including pending ones; max_groups limits it.
   std::size_t size() const { return tables_; }
   std::size_t tombstone_count() const { return tombstones_.size(); }
-  // ... of which groups led from `host`; what max_groups_per_host bounds.
+  // ... of groups led from `host`; max_groups_per_host limits it.
   std::uint32_t led_by(Ipv4 host) const;
-  // How many tables have a path over `port`.
+  // Number of tables with a path over `port`.
   std::uint32_t groups_over(PortId port) const { return over_port_[port.value()]; }
 
   GroupEntry& add_entry(McstId id, const Leader& leader, Instant now);
@@ -94,27 +92,27 @@ class GroupTable {
   void remove_path(Call& call, Group& group, PathNo path);
   // Frees a table. The entry may be left without any.
   void drop(Call& call, std::unique_ptr<GroupInstance>& table);
-  // Takes away an entry without tables. No tombstone: nothing of it was ever active.
+  // Deletes an entry without tables. No tombstone, because it was never active.
   void erase(McstId id);
-  // Buries an entry: frees its tables and rests the id until now + rest.
+  // Frees the tables of an entry and leaves a tombstone until now + rest.
   void bury(Call& call, McstId id, std::uint16_t epoch);
 
-  // Deadlines: of ages, and of active groups' timers. `next_due` names an entry whose time has come;
-  // the caller ages it, or runs its timer and reschedules it.
+  // Deadlines: of ages, and of active groups' timers. `next_due` returns an entry that is due; the
+  // caller ages it, or runs its timer and reschedules it.
   Instant deadline() const;
   std::optional<McstId> next_due(Instant now) const;
   void reschedule(McstId id, GroupEntry& entry);
-  // The group has moved its timer, perhaps.
+  // The group may have moved its timer.
   void note_timer(McstId id, GroupEntry& entry) {
     if (entry.current->group.behaviour->deadline() < entry.due) reschedule(id, entry);
   }
   Instant expires(const GroupEntry& entry) const;
   void expire_tombstones(Instant now);
   void set_orphaned(PortId port, std::optional<Instant> since);
-  // The configuration has changed: other ages, another limit. What is there stays.
+  // The configuration has changed: other ages, another limit. Existing entries stay.
   void on_settings();
 
-  // Frames that groups hold, all together.
+  // Number of frames that all groups hold.
   std::size_t held() const;
 
   template <typename F>
@@ -131,10 +129,10 @@ class GroupTable {
   std::unordered_map<McstId, std::unique_ptr<GroupEntry>> entries_;
   std::set<std::pair<Instant, McstId>> order_;
   std::unordered_map<McstId, Tombstone> tombstones_;
-  std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long: in order of their ends
+  std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long, so they are in order
   std::vector<std::uint32_t> over_port_;
   std::size_t tables_ = 0;
-  std::size_t kept_ = 0;  // tables when the limit changed last
+  std::size_t kept_ = 0;  // number of tables when the limit last changed
   std::unordered_map<Ipv4, std::uint32_t> led_by_;
 };
 

@@ -1,5 +1,5 @@
-// The counters whose growth somebody who watches a switch wants to see at its moment: rare, each an
-// incident of its own.
+// The counters whose growth an observer of a switch should see at once: rare, each an incident of
+// its own.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ inline constexpr std::array kIncidents = {
     Counter::kDropNotMulticastable,
 };
 
-// In their order.
+// In the same order.
 inline std::vector<std::string> incident_names() {
   std::vector<std::string> names;
   for (const Counter c : kIncidents) names.emplace_back(name(c));

@@ -1,4 +1,4 @@
-// What a switch keeps of a group goes by its ports and paths, not by the number of members (paper
+// A switch's memory for a group depends on its ports and paths, not on the number of members (paper
 // III-D): a core switch with trunks only. The leader is behind the first one.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class Core {
     SwitchConfig config;
     config.address = Ipv4(10, 255, 0, 100);
     config.hello = {};
-    auto homes = std::make_shared<net::Homes>();
+    auto attachments = std::make_shared<net::Attachments>();
     for (std::uint8_t trunk = 0; trunk < kTrunks; ++trunk) {
       PortConfig port;
       port.kind = PortKind::kSwitch;
@@ -27,12 +27,12 @@ class Core {
     }
     for (std::size_t h = 0; h < members; ++h) {
       const std::size_t trunk = h == 0 ? 0 : 1 + (h - 1) % (kTrunks - 1);
-      homes->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
-      if (h == 0) continue;  // the leader's own switch names only those behind this one
+      attachments->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
+      if (h == 0) continue;  // the leader's own switch lists only those behind this one
       list_.push_back({TestNetwork::ip(h), TestNetwork::qpn(h)});
       behind_[trunk].push_back(list_.back());
     }
-    config.homes = homes;
+    config.attachments = attachments;
     switch_ = std::make_unique<Switch>(config, payloads_);
   }
 
@@ -47,8 +47,8 @@ class Core {
       say(trunk, MrpType::kConfirm, behind_[trunk], static_cast<std::uint16_t>(step));
     }
   }
-  // Members that the leader was told of.
-  std::size_t told() { return std::exchange(told_, 0); }
+  // Members that CONFIRMs to the leader named.
+  std::size_t confirmed() { return std::exchange(told_, 0); }
   Switch& engine() { return *switch_; }
   std::size_t bytes() const {
     const GroupView view = switch_->groups().at(0);
@@ -83,15 +83,15 @@ class Core {
   std::size_t told_ = 0;
 };
 
-// Bytes of a group when all its members have confirmed all that is asked.
+// Bytes of a group when all its members have confirmed every step.
 std::size_t registered_bytes(Core& core, std::size_t members) {
   core.name_all();
   core.confirm(MrpType::kRegister);
-  EXPECT_EQ(core.told(), members - 1);
+  EXPECT_EQ(core.confirmed(), members - 1);
   EXPECT_GT(core.bytes(), (members - 1) * sizeof(Ipv4)) << "names, until the next step";
   core.ask(MrpType::kActivate);
   core.confirm(MrpType::kActivate);
-  EXPECT_EQ(core.told(), members - 1);
+  EXPECT_EQ(core.confirmed(), members - 1);
   EXPECT_TRUE(core.engine().groups().at(0).active);
   return core.bytes();
 }
@@ -103,20 +103,21 @@ TEST(Memory, OfACoreSwitchIsTheSameForAnyNumberOfMembers) {
   EXPECT_LT(bytes, 3000u);
 }
 
-TEST(Memory, IsWhatTheShapeOfAGroupSays) {
+TEST(Memory, FollowsFromTheShapeOfAGroup) {
   Core core(64);
   const std::size_t bytes = registered_bytes(core, 64);
-  const TableBytes said = Switch::table_bytes({.ports = kTrunks, .paths = kTrunks, .members = 64});
-  EXPECT_EQ(TableBytes::sum(said.table) + TableBytes::sum(said.beside), bytes);
+  const TableBytes expected =
+      Switch::table_bytes({.ports = kTrunks, .paths = kTrunks, .members = 64});
+  EXPECT_EQ(TableBytes::sum(expected.table) + TableBytes::sum(expected.beside), bytes);
 }
 
-TEST(Memory, IsNotNeededToTellTheLeaderOfAllAtOnceInTheEnd) {
+TEST(Memory, IsNotNeededToConfirmForAllAtOnceInTheEnd) {
   Core core(65535);
   registered_bytes(core, 65535);
   core.ask(MrpType::kUnregister);
   EXPECT_EQ(core.engine().group_count(), 0u);
   core.confirm(MrpType::kUnregister);
-  EXPECT_EQ(core.told(), 65534u);
+  EXPECT_EQ(core.confirmed(), 65534u);
 }
 
 }  // namespace

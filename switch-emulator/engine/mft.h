@@ -1,5 +1,5 @@
-// Multicast forwarding table of one group (paper III-B, figure 3): its identity, its tree, and what
-// serves it.
+// Multicast forwarding table of one group (paper III-B, figure 3): its identity, its tree, and its
+// behaviour.
 //
 // A path is known by its number in `paths`.
 #pragma once
@@ -13,7 +13,7 @@
 namespace cepheus::fabric {
 
 struct Group {
-  static constexpr std::size_t kMaxPaths = kNoPath;  // what the path index can name
+  static constexpr std::size_t kMaxPaths = kNoPath;  // largest number in the path index
 
   Group(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
         const SwitchConfig& config)
@@ -24,11 +24,11 @@ struct Group {
   const McstId id;
   const std::uint16_t epoch;
 
-  // Tree. `path_index[port]`, up to the group's highest port, means something only if that path's
-  // port is `port`.
+  // Tree. `path_index[port]`, up to the group's highest port, is valid only if that path's port is
+  // `port`.
   std::vector<PathNo> path_index;
   std::vector<Path> paths;
-  PathNo leader = kNoPath;  // path towards the leader: where registration came from
+  PathNo leader = kNoPath;  // path towards the leader: ingress of the registration
 
   const std::unique_ptr<Behaviour> behaviour;
 
@@ -39,7 +39,7 @@ struct Group {
   }
   PathNo add_path(PortId port,
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
-  // Takes a path out; the last one gets its number. Precondition: it is not the leader's.
+  // Removes a path; the last one gets its number. Precondition: it is not the leader's.
   void remove_path(Call& call, PathNo path);
   void check_consistent(std::size_t max_held) const;
 };

@@ -47,7 +47,7 @@ TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
   EXPECT_EQ(group.find(PortId(60'000)), kNoPath);
 }
 
-// What the paper gives a table of 64 paths is 704 bytes.
+// In the paper a table of 64 paths has 704 bytes.
 TEST(Mft, FitsAHardwareTable) {
   const auto bytes = [](std::size_t paths) {
     return TableBytes::sum(Switch::table_bytes({.ports = 64, .paths = paths}).table);
@@ -61,7 +61,7 @@ TEST(Mft, FitsAHardwareTable) {
             sizeof(Group) + sizeof(OneSource) + 64 * sizeof(PathNo) + 2 * kPath + kFilter);
 }
 
-TEST(Mft, CountsApartWhatIsBesideTheTable) {
+TEST(Mft, CountsStateOutsideTheTableSeparately) {
   auto net = make_star(3);
   const GroupView idle = net->view();
   const TableBytes bytes = Switch::table_bytes({.ports = 3, .paths = 3});
@@ -74,7 +74,7 @@ TEST(Mft, CountsApartWhatIsBesideTheTable) {
   EXPECT_GE(net->view().beside_bytes, idle.beside_bytes + sizeof(Frame)) << "the gate holds one";
 }
 
-TEST(Views, ShowWhoLags) {
+TEST(Views, ShowLaggingMembers) {
   auto net = make_star(3);
   net->message(0, 0, 4);
   net->ack(1, 4);

@@ -38,13 +38,13 @@ std::optional<Nak> NakFilter::take_due(wire::Psn min) {
   if (held_ == 0 || min != waiting_[0].psn - 1) return std::nullopt;
   const Nak nak = waiting_[0];
   held_ = 0;
-  tell(nak);
+  on_sent(nak);
   return nak;
 }
 
-void NakFilter::tell(const Nak& nak) {
-  asked_ = nak.psn;
-  if (!nak.rnr) said_ = nak.psn;
+void NakFilter::on_sent(const Nak& nak) {
+  pending_ = nak.psn;
+  if (!nak.rnr) last_sequence_ = nak.psn;
 }
 
 }  // namespace cepheus::fabric

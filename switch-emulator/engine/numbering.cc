@@ -10,8 +10,8 @@ Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) c
   const Path& path = group.tree.paths[packet.path];
   const Psn psn = packet.psn();
   const Psn first = call.rules().psn_from_state ? group.start + group.turn.turns(packet.path) : psn;
-  // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are no
-  // older than that many of its own packets.
+  // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are
+  // at most that many of its own packets older.
   const bool old = before(psn, first);
   if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
   if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
@@ -29,23 +29,23 @@ std::optional<Psn> Rebasing::first_outstanding(const OneSource& group, PathNo pa
 
 namespace {
 
-// The first packet of a newcomer's turn was lost: it would have to time out. Once, since each of
-// the packets behind it would cost the newcomer a retry.
+// The first packet of a newcomer's turn was lost: without a NAK it would have to time out. One NAK
+// only, because each of the packets behind it would cost the newcomer a retry.
 Claim ask_for_first(Call& call, OneSource& group, const GroupPacket& packet, Psn next) {
   Turn& turn = group.turn;
   const Path& path = group.tree.paths[packet.path];
-  // Bound: the data window beyond `next`. What lies below `next` was an older turn's (begins_after).
+  // Bound: the data window beyond `next`. PSNs below `next` belong to an older turn (begins_after).
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
-  const bool is_asked = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
-  if (!is_newcomer || is_asked) {
+  const bool is_answered = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  if (!is_newcomer || is_answered) {
     return drop(call, Counter::kDropConflict);
   }
-  turn.gate().on_asked(packet.path);
+  turn.gate().on_nak(packet.path);
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kNak, sequence, next);
   call.count(Counter::kNewcomerNak);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace
@@ -63,9 +63,10 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
     admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
     return Claim::kCurrent;
   }
-  // Nobody's turn, and all have what was sent: any packet of the next source begins its turn. Where
-  // a source has left and somebody lacks a part of its turn, a newcomer waits as for any other.
-  const bool is_free = turn.source() == kNoPath && turn.is_settled();
+  // No source has a turn, and all have all packets: any packet of the next source begins its turn.
+  // If a source has left and a member lacks a part of its turn, a newcomer waits as for any other
+  // turn.
+  const bool is_free = turn.source() == kNoPath && turn.is_finished();
   if (!is_free) {
     // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
@@ -80,10 +81,10 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
   }
-  const bool was_asked = turn.gate().has_asked(packet.path);
+  const bool had_nak = turn.gate().has_nak(packet.path);
   admit(call, group, packet.path, packet.headers.ip.source, next, next);
-  // What receivers say of this packet would cost a second retry for it (rule nak_once).
-  if (was_asked) turn.naks().tell({next});
+  // Receivers' NAKs for this packet would cost a second retry (rule nak_once).
+  if (had_nak) turn.naks().on_sent({next});
   return Claim::kCurrent;
 }
 
@@ -96,9 +97,9 @@ std::optional<Psn> HostSync::first_outstanding(const OneSource& group, PathNo /*
   return psn == group.turn.next() ? std::optional(psn) : std::nullopt;
 }
 
-// Until it has moved its queue pair's PSN on through RESET it asks for what it sent itself, once,
-// and is silent from then on. Bound: a host sends at most 2^22 packets before it moves its PSN on
-// (mrp::PsnSync::kMostSent), so what it asks for lies as near below the base.
+// Until it has set its queue pair's PSN through RESET it sends one NAK for its own packets, and is
+// then silent. Bound: a host sends at most 2^22 packets before it sets its PSN
+// (mrp::PsnSync::kMostSent), so its NAK is that near below the base.
 bool HostSync::is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                                  Psn psn) const {
   const Path& from = group.tree.paths[path];

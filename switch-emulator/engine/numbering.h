@@ -1,5 +1,5 @@
-// How the PSNs of hosts count from turn to turn (docs/protocol.md, "Changing the source"): what of
-// the protocol depends on it, behind one interface. Fixed when a group is registered.
+// The numbering of hosts' PSNs from turn to turn (docs/protocol.md, "Changing the source"): all
+// parts of the protocol that depend on it, behind one interface. Fixed when a group is registered.
 #pragma once
 
 #include "switch-emulator/engine/claim.h"
@@ -10,23 +10,23 @@ class Numbering {
  public:
   virtual ~Numbering() = default;
   virtual const char* name() const = 0;  // as in the topology file
-  // Flags of REGISTER that tell the members of it (wire::MrpHeader).
+  // Flags of REGISTER that announce it to the members (wire::MrpHeader).
   virtual std::uint16_t register_flags() const = 0;
-  // Is T of a source counted on by the packets of its turn?
+  // Whether a source's T increases by the packets of its turn.
   virtual bool counts_turns() const = 0;
-  // Settles whose turn a host's packet belongs to; admits a newcomer if the gate is open.
+  // Finds the turn of a host's packet; admits a newcomer if the gate is open.
   virtual Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const = 0;
-  // The first PSN that the host on `path` can have outstanding, in its numbering. None: that can't
-  // be told, or `psn` is another.
+  // The first PSN that the host on `path` can have outstanding, in its numbering. None: unknown, or
+  // not `psn`.
   virtual std::optional<Psn> first_outstanding(const OneSource& group, PathNo path,
                                                Psn psn) const = 0;
-  // A sequence NAK for `psn`, the group's: from the last turn's source, which takes nothing before
-  // it has moved its PSNs on?
+  // Whether a sequence NAK for `psn`, the group's, comes from the last turn's source, which accepts
+  // nothing before it has set its PSNs.
   virtual bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                                  Psn psn) const = 0;
 };
 
-// "rebase": a host counts its own packets only, and the switch knows by how many (T).
+// "rebase": a host counts its own packets only, and the switch knows the difference (T).
 class Rebasing final : public Numbering {
  public:
   const char* name() const override { return "rebase"; }
@@ -51,7 +51,7 @@ class HostSync final : public Numbering {
                          Psn psn) const override;
 };
 
-// As host-sync: PSNs mean the same on both sides of the port, and nothing names turns.
+// As host-sync: PSNs are the same on both sides of the port, and turns have no names.
 Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

@@ -25,8 +25,7 @@ void take(Call& call, OneSource& group, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
   const bool is_host = group.tree.paths[packet.path].is_host;
-  // What a host sends goes to the virtual QP; between switches, feedback is what comes from the
-  // McstID.
+  // A host sends to the virtual QP; between switches, packets from the McstID are feedback.
   const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
   const bool to_group = packet.headers.ip.destination == group.tree.id;
   if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
@@ -60,8 +59,8 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   arm(call);
 }
 
-// Packets move the time, and no deadline: the timer looks at it every other wait at least, since a
-// measured round trip ends what back-offs have added.
+// Packets move the time, but not the deadline: the timer checks it at least after every second
+// wait, because a measured round trip ends all back-off.
 void OneSource::arm(const Call& call) {
   if (deadline() != wire::kNever || !asks_again(call)) return;
   if (feedback_timer->is_owed(turn.min())) set_deadline(call.now + call.config.feedback_wait);
@@ -121,24 +120,24 @@ Behaviour::Published OneSource::on_publication(Call& call, PathNo path,
   return taken == Regions::Taken::kTooOld ? Published::kTooOld : Published::kYes;
 }
 
-// The source, as long as not everybody has all of its turn. Its count is that of its packets, which
-// only its own leaf sees all of.
+// The source, while some member lacks a part of its turn. Its count is that of its packets, which
+// only its own leaf sees in full.
 HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
   const Evidence& seen = evidence[path];
   const bool is_down = seen.was_down || !is_up;
   const int down = is_down ? wire::kMemberDown : 0;
   const auto flags = [](int all) { return static_cast<std::uint8_t>(all); };
   if (path == turn.source()) {
-    const bool owes = !turn.is_settled();
+    const bool owes = !turn.is_finished();
     if (!is_down && !owes) return {};
     return {flags(down | wire::kMemberSource | (owes ? wire::kMemberOwes : 0)),
             static_cast<std::uint32_t>(stats.data_packets) & Psn::kMask};
   }
-  const bool is_asked = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+  const bool has_repeats = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
   const bool lags = before(turn.acked(path), turn.sent());  // within Turn::kMostUnderWay
-  const int owes = lags && is_asked ? wire::kMemberOwes : 0;
-  const int late = lags && !is_asked && !is_down ? wire::kMemberLate : 0;
-  return {flags(down | owes | late), seen.heard};
+  const int owes = lags && has_repeats ? wire::kMemberOwes : 0;
+  const int late = lags && !has_repeats && !is_down ? wire::kMemberLate : 0;
+  return {flags(down | owes | late), seen.packets};
 }
 
 void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {

@@ -1,8 +1,8 @@
 // Cepheus's behaviour: one source at a time, whose data is replicated and whose feedback is merged
 // (paper III-B, III-D).
 //
-// This is the state; claim.h, replication.h, feedback.h and refusals.h work on it. All PSNs here are
-// group PSNs unless a name says "host".
+// This is the state; claim.h, replication.h, feedback.h and refusals.h use it. All PSNs here are
+// group PSNs unless a name contains "host".
 #pragma once
 
 #include "switch-emulator/engine/behaviour.h"
@@ -43,20 +43,20 @@ class OneSource final : public Behaviour {
   bool jump(std::uint64_t packets) override;
   void check_consistent(std::size_t max_held) const override;
 
-  // Looks for overdue feedback from now on, if there may be some.
+  // Checks for overdue feedback from now on, if there may be some.
   void arm(const Call& call);
-  // Ends the turn, whose packets end before the newcomer's first, and begins that of the newcomer.
+  // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
-  Regions& own_regions();  // made, if there are none
+  Regions& own_regions();  // creates them if there are none
 
   const Group& tree;
-  const Numbering& numbering;   // how hosts' PSNs count
-  const net::WriteMode writes;  // what becomes of RDMA WRITEs
+  const Numbering& numbering;   // numbering of hosts' PSNs
+  const net::WriteMode writes;  // handling of RDMA WRITEs
   const Psn start;              // S
   Turn turn;
-  const std::unique_ptr<CnpPolicy> cnps;  // which congestion notifications the source hears
+  const std::unique_ptr<CnpPolicy> cnps;  // filter of congestion notifications to the source
   Stats stats;
-  std::unique_ptr<Regions> regions;  // null: nobody here has published any
+  std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path
   // Beside the table.
   const std::unique_ptr<FeedbackTimer> feedback_timer = std::make_unique<FeedbackTimer>();

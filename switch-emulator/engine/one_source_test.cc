@@ -29,10 +29,10 @@ class OneSourceTest : public testing::Test {
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
-  served().evidence[2].heard = 5;
+  served().evidence[2].packets = 5;
   group_.remove_path(call_, 1);
   EXPECT_EQ(group_.find(PortId(2)), 1);
-  EXPECT_EQ(served().evidence[1].heard, 5u);
+  EXPECT_EQ(served().evidence[1].packets, 5u);
   group_.check_consistent(0);
 }
 
@@ -46,7 +46,7 @@ TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   group_.check_consistent(0);
 }
 
-TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsTold) {
+TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsConfigured) {
   EXPECT_STREQ(served().numbering.name(), "rebase");
   EXPECT_EQ(served().cnps->to_text(), "worst-path, windows of 25ms or more");
   config_.rules.source_change = net::SourceChange::kHostSync;
@@ -59,14 +59,14 @@ TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsTold) {
 }
 
 TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
-  const Psn start = served().start;  // nobody has sent yet
+  const Psn start = served().start;  // no host has sent yet
   EXPECT_EQ(Rebasing().first_outstanding(served(), 1, start + 5), start);
   EXPECT_EQ(HostSync().first_outstanding(served(), 1, start), start);
   EXPECT_EQ(HostSync().first_outstanding(served(), 1, start + 5), std::nullopt)
       << "only the packet that comes next is certain there";
 }
 
-TEST(Numbering, IsWhatRegisterTellsTheMembers) {
+TEST(Numbering, IsAnnouncedInRegister) {
   EXPECT_EQ(Rebasing().register_flags(), 0);
   EXPECT_EQ(HostSync().register_flags(), wire::MrpHeader::kHostSync);
 }

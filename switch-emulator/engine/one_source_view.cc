@@ -1,11 +1,11 @@
-// What an administrator sees of a group that has one source at a time, and what its table costs.
+// For administrators: the view of a group with one source at a time, and the size of its table.
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/one_source.h"
 
 namespace cepheus::fabric {
 namespace {
 
-// The newcomer whose first packets the gate holds or has answered RNR.
+// The newcomer with first packets in the gate, or with an RNR answer.
 Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
   const Gate& gate = group.turn.gate();
   const PathNo waiting = gate.holds() ? gate.path() : gate.answered();
@@ -67,16 +67,16 @@ TableBytes OneSource::bytes() const {
   if (const std::size_t congestion = cnps->table_bytes(); congestion > 0) {
     bytes.table.emplace_back("cnps", congestion);
   }
-  const std::size_t turns_room = (turn.path_room() - paths) * sizeof(PathTurns);
-  const std::size_t evidence_room = (evidence.capacity() - paths) * sizeof(Evidence);
+  const std::size_t turns_capacity = (turn.path_capacity() - paths) * sizeof(PathTurns);
+  const std::size_t evidence_capacity = (evidence.capacity() - paths) * sizeof(Evidence);
   bytes.beside = {
       {"path.evidence", paths * sizeof(Evidence)},
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
       {"message_ends", sizeof(MessageEnds)},
-      {"held_frames", turn.gate().room() * sizeof(Gate::Held)},
+      {"held_frames", turn.gate().capacity() * sizeof(Gate::Held)},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
-      {"behaviour_room_for_paths", turns_room + evidence_room},
+      {"behaviour_room_for_paths", turns_capacity + evidence_capacity},
   };
   if (regions) bytes.beside.emplace_back("regions", regions->bytes());
   return bytes;

@@ -1,4 +1,4 @@
-// One way out of a group's tree: a member at a port of this switch, or the switch that leads on to
+// One egress of a group's tree: a member at a port of this switch, or the next switch on the way to
 // some of them.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace cepheus::fabric {
 
-// A value of 24 bits in three bytes, as a hardware table holds it. Its type is made from 24 bits and
-// gives them back by value(): Psn, Qpn.
+// A value of 24 bits in three bytes, as in a hardware table. Its type is constructed from 24 bits
+// and returns them by value(): Psn, Qpn.
 template <typename T>
 class Packed24 {
  public:
@@ -35,7 +35,7 @@ static_assert(sizeof(Packed24<int>) == 3 && alignof(Packed24<int>) == 1);
 using PathNo = std::uint16_t;
 inline constexpr PathNo kNoPath = std::numeric_limits<PathNo>::max();
 
-// What a hardware table would hold. A host's address is its port's (PortConfig::host).
+// Fields in a hardware table. A host's address is its port's (PortConfig::host).
 struct Path {
   PortId port;
   bool is_host = false;

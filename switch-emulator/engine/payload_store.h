@@ -1,4 +1,4 @@
-// Where payloads lie, as the engine sees it: it asks here before it keeps a frame longer than a call.
+// The engine's view of payload buffers: it calls this before it keeps a frame longer than a call.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@ namespace cepheus::fabric {
 // Drivers implement it over their buffers. It outlives the engine.
 class PayloadStore {
  public:
-  // Takes a reference on the buffer. False: the engine holds as much already as it may.
+  // Takes a reference to the buffer. False: the engine already holds as many buffers as it may.
   virtual bool hold(wire::BufferRef buffer) = 0;
   virtual void release(wire::BufferRef buffer) = 0;
 
@@ -18,11 +18,11 @@ class PayloadStore {
   ~PayloadStore() = default;
 };
 
-// A reference that the engine holds; its end gives the reference back.
+// A reference that the engine holds; its destructor releases it.
 class HeldPayload {
  public:
   HeldPayload() = default;  // holds nothing
-  // Precondition: `store` has said true to hold(buffer).
+  // Precondition: `store` has returned true for hold(buffer).
   HeldPayload(PayloadStore& store, wire::BufferRef buffer) : store_(&store), buffer_(buffer) {}
   HeldPayload(HeldPayload&& other) noexcept
       : store_(std::exchange(other.store_, nullptr)), buffer_(other.buffer_) {}

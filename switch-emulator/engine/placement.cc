@@ -54,10 +54,10 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
 }
 
 // Equal-cost choice, made once per group and class of routes, so that repeats and later members
-// agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
-// where the leader is, nor where the next switch has no way on. A switch knows of its own groups
-// only: ties are broken by chance that group and switch determine, or groups of switches that have
-// few would all meet at the first spine.
+// agree with it: a port that is already in the tree, else the one that the fewest groups use. Never
+// back towards the leader, nor to a switch without a route. A switch knows of its own groups only.
+// So a hash of group and switch breaks ties; otherwise groups of switches with few groups would all
+// meet at the first spine.
 std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& table,
                                              Routes::ClassNo c) {
   PortId& chosen = table.chosen[c];

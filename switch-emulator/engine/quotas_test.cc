@@ -1,4 +1,4 @@
-// What one host may take of registration: tables, requests by the second, time without activation.
+// Limits of one host's registrations: tables, requests per second, time without activation.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/register_rate.h"
@@ -32,7 +32,7 @@ TEST(TableQuota, LeavesTablesForOtherHosts) {
   EXPECT_EQ(net->count(Counter::kRefusedQuota), 2u);
 }
 
-TEST(TableQuota, CountsOnlyTablesThatAreThere) {
+TEST(TableQuota, CountsOnlyExistingTables) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups_per_host = 1; });
   for (std::uint16_t epoch = 1; epoch <= 3; ++epoch) {
     net->register_group(0, epoch);
@@ -40,11 +40,11 @@ TEST(TableQuota, CountsOnlyTablesThatAreThere) {
     ASSERT_EQ(net->sw(0).group_count(), 1u) << epoch;
     net->control(0, MrpType::kUnregister, epoch);
     ASSERT_EQ(net->sw(0).group_count(), 0u) << epoch;
-    net->advance(seconds(6));  // the id rests
+    net->advance(seconds(6));  // the id is a tombstone
   }
 }
 
-TEST(ChangedSettings, HoldForWhatComesFromThenOn) {
+TEST(ChangedSettings, ApplyToLaterPackets) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 8; });
   for (std::uint32_t n = 0; n < 4; ++n) register_one(*net, 0, n);
   ASSERT_EQ(net->sw(0).group_count(), 4u);
@@ -83,23 +83,23 @@ TEST(ChangedSettings, SlowRegistrationDown) {
   EXPECT_GE(net->count(Counter::kDropMrpRate), 8u);
 }
 
-TEST(RegistersRate, BoundsHowManyGroupsAHostAsksFor) {
+TEST(RegistersRate, BoundsTheGroupsOfAHost) {
   auto net = make_star(3, false, [](SwitchConfig& c) {
     c.register_rate = 100;
     c.max_groups_per_host = 1024;
   });
-  constexpr std::uint32_t kAsked = 1000;
-  for (std::uint32_t n = 0; n < kAsked; ++n) {
+  constexpr std::uint32_t kRequests = 1000;
+  for (std::uint32_t n = 0; n < kRequests; ++n) {
     register_one(*net, 0, n);
     if (n % 100 == 99) net->advance(milliseconds(10));
   }
   const std::size_t taken = net->sw(0).group_count();
   EXPECT_NEAR(static_cast<double>(taken), 25 + 10, 2) << "the burst, and 0.1 s";
-  EXPECT_EQ(net->count(Counter::kDropMrpRate), kAsked - taken);
-  register_one(*net, 1, kAsked);
+  EXPECT_EQ(net->count(Counter::kDropMrpRate), kRequests - taken);
+  register_one(*net, 1, kRequests);
   EXPECT_EQ(net->sw(0).group_count(), taken + 1) << "another host has its own";
   net->advance(seconds(1));
-  register_one(*net, 0, kAsked + 1);
+  register_one(*net, 0, kRequests + 1);
   EXPECT_EQ(net->inbox(2).back(), "register e1 10.0.0.3") << "it was no punishment";
 }
 
@@ -110,7 +110,7 @@ TEST(RegistersRate, IsNotSpentByRepeatsAndPartsOfOneRegistration) {
   EXPECT_EQ(net->view().paths.size(), 200u);
 }
 
-// A switch in the middle can't tell one host's from another's: all come by the same trunk.
+// A switch in the middle can't distinguish hosts: all come by the same trunk.
 TEST(RegistersRate, IsForHostsPortsOnly) {
   SwitchConfig config;
   config.register_rate = 1;
@@ -124,7 +124,7 @@ TEST(RegistersRate, IsForHostsPortsOnly) {
   EXPECT_TRUE(rate.admit(PortId(0), now + seconds(1)));
 }
 
-TEST(PendingAge, ForgetsWhatIsNeverActivated) {
+TEST(PendingAge, FreesTablesThatAreNeverActivated) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
   net->advance(seconds(4));
@@ -135,8 +135,8 @@ TEST(PendingAge, ForgetsWhatIsNeverActivated) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// Repeats of REGISTER do not reach a switch whose members have all confirmed: a leader refreshes it.
-TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
+// Repeats of REGISTER do not reach a switch with all members confirmed: a leader refreshes it.
+TEST(PendingAge, CountsFromTheLeadersLastMessageAtEverySwitch) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
   net->confirm(2, MrpType::kRegister);
@@ -151,7 +151,7 @@ TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
   EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
 }
 
-TEST(PendingAge, DoesNotTouchWhatIs) {
+TEST(PendingAge, DoesNotTouchActiveTables) {
   auto net = make_star(3);
   net->advance(seconds(60));
   EXPECT_EQ(net->sw(0).group_count(), 1u);
@@ -166,7 +166,7 @@ TEST(PendingAge, DoesNotTouchATableBesideTheRunningOne) {
   EXPECT_EQ(net->sw(0).group_count(), 2u) << "a newer epoch replaces it";
 }
 
-TEST(PendingAge, ForgetsATableThatOutlivesTheOneBeforeItWithoutBeingActivated) {
+TEST(PendingAge, FreesAPendingTableThatOutlivesTheOneBeforeIt) {
   auto net = make_star(3);
   net->register_group(0, 2);
   net->control(0, MrpType::kUnregister, 1);

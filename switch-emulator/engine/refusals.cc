@@ -7,9 +7,8 @@
 namespace cepheus::fabric {
 namespace {
 
-// Before the NAK: where leader and source are one, it knows whose region it was when its WRITE
-// fails.
-void tell_leader(Call& call, const Group& group, const Path& path, wire::MrpReject reason) {
+// Before the NAK: if leader and source are one, it knows the member when its WRITE fails.
+void reject_to_leader(Call& call, const Group& group, const Path& path, wire::MrpReject reason) {
   if (call.leader == nullptr || group.leader == kNoPath) return;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kReject;
@@ -32,17 +31,17 @@ void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) 
 void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Reth& reth) {
   call.count(Counter::kDropWriteRefused);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
-  tell_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
+  reject_to_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
   fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess));
 }
 
 void name_refuser(Call& call, OneSource& group, const Path& path) {
   note(call, group, {{}, 0, 0, 0, true, 0}, path);
-  tell_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
+  reject_to_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
 }
 
 void refuse_regions(Call& call, const Group& group, const Path& path) {
-  tell_leader(call, group, path, wire::MrpReject::kWriteMode);
+  reject_to_leader(call, group, path, wire::MrpReject::kWriteMode);
 }
 
 }  // namespace cepheus::fabric

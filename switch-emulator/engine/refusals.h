@@ -1,5 +1,5 @@
-// WRITEs that a member's regions do not allow: the source is answered, the leader told whose
-// (docs/protocol.md, "Multicast WRITE").
+// WRITEs that a member's regions do not allow: the source gets a NAK, the leader a REJECT with the
+// member's name (docs/protocol.md, "Multicast WRITE").
 #pragma once
 
 #include "switch-emulator/engine/one_source.h"
@@ -13,11 +13,12 @@ struct Call;
 // access) to the source, REJECT(remote access) with the member's name to the leader.
 void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Reth& reth);
 
-// The NIC of the member at `path` has refused one: the leader is told. Its NAK goes its own way.
+// The NIC of the member at `path` has refused a WRITE: sends REJECT to the leader. The NIC's NAK is
+// handled as feedback.
 void name_refuser(Call& call, OneSource& group, const Path& path);
 
-// The member at `path` publishes regions in a group of another write mode, or wants its WRITEs
-// announced: the leader is told, REJECT(write mode).
+// The member at `path` publishes regions in a group of another write mode, or needs announced
+// WRITEs: sends REJECT(write mode) to the leader.
 void refuse_regions(Call& call, const Group& group, const Path& path);
 
 }  // namespace cepheus::fabric

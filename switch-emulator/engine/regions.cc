@@ -5,7 +5,7 @@
 
 namespace cepheus::fabric {
 
-// Where that region is or would be.
+// Position of that region, present or not.
 std::size_t Regions::place_of(PortId port, std::uint32_t number) const {
   const auto at = std::lower_bound(regions_.begin(), regions_.end(), std::tuple(port, number),
                                    [](const Region& r, const auto& wanted) {

@@ -1,6 +1,6 @@
 // The memory regions that members behind this switch have published in a group, for multicast
-// WRITEs (docs/protocol.md, "Multicast WRITE"). Beside the group's table: a group that nobody
-// writes to has none.
+// WRITEs (docs/protocol.md, "Multicast WRITE"). Not in the group's table, because groups without
+// WRITEs have none.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cepheus::fabric {
 
-// What a hardware table would hold of one.
+// Fields of one region in a hardware table.
 struct Region {
   std::uint64_t virtual_address;
   std::uint64_t length;  // bytes
@@ -32,9 +32,8 @@ class Regions {
  public:
   enum class Taken : std::uint8_t { kYes, kAlready, kTooOld };
 
-  // All regions of the member at `port`, in place of those before; publication `serial` of its.
-  // Bound of serials: mrp::Publisher::kMostUnconfirmed.
-  // `newest_only`: an older one, late, is not taken.
+  // Replaces all regions of the member at `port`; `serial` numbers its publication. Bound of
+  // serials: mrp::Publisher::kMostUnconfirmed. `newest_only`: ignores an older, late one.
   Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions,
                 bool newest_only);
   void remove(PortId port);
@@ -42,16 +41,16 @@ class Regions {
   const Region* find(PortId port, std::uint32_t number) const;
   std::span<const Region> of(PortId port) const;
 
-  // Of WRITEs that name no regions.
+  // For WRITEs that name no regions.
   Announcements& announcements() { return announcements_; }
   const Announcements& announcements() const { return announcements_; }
 
-  // A WRITE was refused, by this switch or by the member's NIC.
+  // This switch or the member's NIC has refused a WRITE.
   void note_refusal(const WriteRefusal& refusal);
   const std::optional<WriteRefusal>& last_refusal() const { return refusal_; }
-  // The turn's packets behind `first`, which was refused, are part of the same message, or of no
-  // use without it. Bound: a refusal is fatal to its source's queue pair, so what follows was under
-  // way, within 2^22 of it (Turn::kMostUnderWay), or `first` comes again.
+  // The turn's packets behind `first`, which was refused, belong to the same message, or are
+  // useless without it. Bound: a refusal is fatal to its source's queue pair. So later packets were
+  // already under way, within 2^22 of it (Turn::kMostUnderWay), or `first` is repeated.
   void refuse_from(Psn first) { refused_ = first; }
   void admit(Psn first);
   bool refuses(Psn psn) const { return refused_ && after(psn, *refused_); }

@@ -11,7 +11,7 @@ using wire::MrpRegion;
 
 constexpr PortId kPortA(3), kPortB(5);
 
-TEST(Region, HoldsWhatEndsWithinIt) {
+TEST(Region, ContainsRangesThatEndWithinIt) {
   const Region region{~std::uint64_t{0} - 100, 100, 1, 1, kPortA};
   EXPECT_TRUE(region.holds(0, 100));
   EXPECT_TRUE(region.holds(100, 0));
@@ -45,7 +45,7 @@ TEST(Regions, AreThoseOfTheNewestPublication) {
   EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "a late repeat brings nothing back";
 }
 
-// Twenty bytes a path are the table's; a region is beside it.
+// A path has twenty bytes in the table; a region is outside it.
 TEST(Regions, TakeAFewBytesBesideTheTable) {
   Regions regions;
   const std::size_t none = regions.bytes();

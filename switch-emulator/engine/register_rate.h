@@ -1,8 +1,8 @@
-// How often the host behind a port may ask for another group: a rate with a burst, by the virtual
-// scheduling of ITU-T I.371's GCRA.
+// Limits the rate at which the host behind a port registers new groups: a rate with a burst, by the
+// virtual scheduling of ITU-T I.371's GCRA.
 //
-// Each admitted REGISTER reserves one interval; a host whose reservations reach further ahead than
-// the burst has to wait. What is dropped for it is repeated by its leader.
+// Each admitted REGISTER reserves one interval. A host with reservations further ahead than the
+// burst has to wait: its REGISTER is dropped, and its leader repeats it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cepheus::fabric {
 
 class RegisterRate {
  public:
-  // As many at once as the rate brings in this time.
+  // The burst is the number of requests in this time.
   static constexpr Duration kBurst = std::chrono::milliseconds(250);
 
   explicit RegisterRate(const SwitchConfig& config)
@@ -24,7 +24,7 @@ class RegisterRate {
     }
   }
 
-  // False: not now. What comes over a trunk was admitted where its host is.
+  // False: drop it. A request over a trunk was admitted at its host's switch.
   bool admit(PortId port, Instant now) {
     if (!is_host_[port.value()]) return true;
     Instant& until = reserved_[port.value()];
@@ -39,7 +39,7 @@ class RegisterRate {
   }
 
   const SwitchConfig& config_;
-  std::vector<Instant> reserved_;  // by port: until then
+  std::vector<Instant> reserved_;  // by port: end of the reservations
   std::vector<bool> is_host_;
 };
 

@@ -18,7 +18,7 @@ bool is_well_formed(const MrpRequest& request) {
   return request.message.member_count > 0 && h.seq < h.total;
 }
 
-// The leader is alive, as far as this switch can see.
+// The leader is alive, as far as this switch knows.
 void touch(const Call& call, GroupEntry& entry) {
   entry.last_seen = call.now;
   entry.orphaned.reset();
@@ -102,7 +102,7 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   ask(call, request, entry.pending->roster, {}, entry.pending->group.behaviour->register_flags());
 }
 
-// Passes on what the leader asks of the members that it names, or of all on `ports`, where they
+// Passes on the leader's request to the members that it names, or to all on `ports`, where they
 // have not confirmed it yet, and confirms for those that have.
 void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
                     std::span<const PortId> ports, std::uint16_t flags) {
@@ -124,12 +124,13 @@ void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
     roster.ask_nameless(nameless);
     parts.send(call, request, &roster, flags);
   }
-  answers_.settle(call, request.id(), request.epoch());
+  answers_.confirm_due(call, request.id(), request.epoch());
 }
 
-// The switch has no name of a member behind a trunk. A request for one goes by every trunk of the
-// tree that leads to its home: the trunk of its registration, and seldom another one, whose switches
-// drop it. False during REGISTER: all members behind have names, so others are at the leader's side.
+// The switch has no name of a member behind a trunk. A request for one goes over every trunk of the
+// tree that leads to its attachment switch: the trunk of its registration, and seldom another one,
+// whose switches drop it. False during REGISTER: all members behind have names, so others are at
+// the leader's side.
 bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
                              Split& parts) const {
   const auto route = routes_.find(member.host);
@@ -143,8 +144,7 @@ bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member
   return found;
 }
 
-// Older than what is known, or a repeat of what has been settled: nothing changes and nobody
-// answers.
+// Older than the present epoch, or a repeat of a finished step: changes nothing and gets no answer.
 bool Registrar::is_stale(const MrpRequest& request) {
   if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
     return stone->leader == request.leader() && !wire::newer_epoch(request.epoch(), stone->epoch);
@@ -155,7 +155,7 @@ bool Registrar::is_stale(const MrpRequest& request) {
   return !wire::newer_epoch(request.epoch(), entry->newest().epoch);
 }
 
-// The list's further parts, and repeats, are no new demands.
+// Further parts of a list, and repeats, are not new requests.
 bool Registrar::is_under_way(const MrpRequest& request) {
   const GroupEntry* entry = groups_.find(request.id());
   return entry != nullptr && entry->leader == request.leader() && entry->pending &&
@@ -170,7 +170,8 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
   if (entry != nullptr && entry->pending) {
     if (entry->pending->group.epoch == request.epoch()) {
-      // From two sides at once: two switches disagree on the routes, and this would be no tree.
+      // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
+      // be no tree.
       return leads_to(entry->pending->group, call.ingress()) ? Refusal{}
                                                              : Refusal{MrpReject::kNoRoute, {}};
     }
@@ -232,8 +233,8 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
-    // Repeats of REGISTER name the missing only: what a switch knew before a restart is not among
-    // them.
+    // Repeats of REGISTER name only the missing members: members that a switch knew before a
+    // restart are not among them.
     if (entry->pending->roster.size() != request.message.header.flags) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }
@@ -253,7 +254,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
 void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpUnregister);
   if (Tombstone* stone = groups_.find_tombstone(request.id())) {
-    // A repeat: those behind may have missed the first.
+    // A repeat: switches and hosts behind this one may have missed the first.
     if (stone->leader != request.leader() || stone->leader_port != call.ingress()) {
       return call.count(Counter::kDropMrpForeign);
     }
@@ -307,7 +308,8 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   }
 }
 
-// The switch was restarted. Members behind it may have ended, and can't tell their leader by this way.
+// The switch has restarted. Members behind it may have left, and can't inform their leader over
+// this path.
 void Registrar::say_if_forgotten(Call& call, const MrpRequest& request) {
   const bool is_known =
       groups_.find(request.id()) != nullptr || groups_.find_tombstone(request.id()) != nullptr;
@@ -363,12 +365,12 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
       evict(call, groups_, group, path);
     }
     done.add(member);
-    tell_evicted(call, request, *port, member);
+    send_evicted(call, request, *port, member);
   }
   if (done.member_count > 0) confirm_eviction(call, request, done);
 }
 
-// Those who complained may wait.
+// Members that complained may wait.
 void Registrar::on_alive(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpAlive);
   GroupEntry* entry = find_active(call, request);
@@ -385,30 +387,30 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
   parts.send(call, request);
 }
 
-// A host speaks of its own memory, to its own switch.
+// A host publishes its own memory, to its own switch.
 void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
-                           const wire::Publication& asked) {
+                           const wire::Publication& publication) {
   call.count(Counter::kMrpPublish);
-  const wire::MrpHeader& h = asked.header;
+  const wire::MrpHeader& h = publication.header;
   if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
   const bool is_host = call.port(call.ingress()).kind == PortKind::kHost;
-  if (!is_host || asked.member.host != datagram.ip.source) {
+  if (!is_host || publication.member.host != datagram.ip.source) {
     return call.count(Counter::kDropMrpForged);
   }
   GroupEntry* entry = groups_.find(h.mcst_id);
   if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
   if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
-  const auto is_asked = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
-  GroupInstance* table = is_asked(entry->pending)   ? entry->pending.get()
-                         : is_asked(entry->current) ? entry->current.get()
-                                                    : nullptr;
+  const auto has_epoch = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
+  GroupInstance* table = has_epoch(entry->pending)   ? entry->pending.get()
+                         : has_epoch(entry->current) ? entry->current.get()
+                                                     : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
   Group& group = table->group;
   const PathNo path = group.find(call.ingress());
-  if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
+  if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  switch (group.behaviour->on_publication(call, path, asked)) {
+  switch (group.behaviour->on_publication(call, path, publication)) {
     case Behaviour::Published::kNotServed:
       call.leader = &entry->leader;
       return refuse_regions(call, group, group.paths[path]);
@@ -417,11 +419,11 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
     case Behaviour::Published::kYes:
       break;
   }
-  confirm_publication(call, datagram, asked);
+  confirm_publication(call, datagram, publication);
 }
 
-// Those who are told may be behind switches that have refused the group: it goes by the routes. A
-// member believes it by what it names (wire::MrpMember::token).
+// The recipients may be behind switches that have refused the group, so it follows the routes. A
+// member believes it because of its token (wire::MrpMember::token).
 void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpGiveUp);
   const GroupEntry* entry = groups_.find(request.id());
@@ -438,8 +440,8 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   parts.send(call, request);
 }
 
-// If the leader's port is down, the leader is not the source and the group has evictions, the leader
-// is evicted first, so that the messages in flight complete. Otherwise the group ends.
+// If the leader's port is down, the leader is not the source and the group has evictions, the
+// leader is evicted first, so that the messages in flight complete. Otherwise the group ends.
 void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
@@ -467,7 +469,7 @@ void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
     const Group& group = table->group;
     list_branches(group, branches_);
     pass_on_aged(call, entry.leader, *table, branches_, why);
-    table->roster.begin(wire::MrpType::kUnregister);  // nobody waits for the answers
+    table->roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
   }
   groups_.bury(call, id, entry.newest().epoch);
   if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;

@@ -1,10 +1,10 @@
-// The switch's half of MRP (docs/protocol.md, "Registration"; paper III-C): tables built,
-// activated, freed at a leader's word.
+// The switch's half of MRP (docs/protocol.md, "Registration"; paper III-C): builds, activates and
+// frees tables on the leader's request.
 //
 // REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
-// Answers go up to the leader (answers.h). QUERY and EVICT are of the time in operation: the leader
-// asks who holds the group up, and takes members out (eviction.h). All this is addressed to the
-// McstID; only what goes to a host has that host's address, and the port of the process there.
+// Answers go up to the leader (answers.h). QUERY and EVICT are for groups in operation: the leader
+// requests a REPORT of lagging members, and evicts members (eviction.h). All messages are addressed
+// to the McstID; only those to a host have that host's address, and the port of the process there.
 //
 //            REGISTER(e)            ACTIVATE(e)              UNREGISTER(e), age
 //   (none) -------------> pending -------------> current -----------------------> tombstone
@@ -27,28 +27,28 @@
 
 namespace cepheus::fabric {
 
-// Why a registration can't be.
+// Why a registration is refused.
 struct Refusal {
   wire::MrpReject reason = wire::MrpReject::kNone;
-  wire::MrpMember member;  // whom it is about, if anyone
+  wire::MrpMember member;  // the member in question, if any
 
   explicit operator bool() const { return reason != wire::MrpReject::kNone; }
 };
 
 class Split;
 
-// Which ports a registration makes paths of its group. A switch has one way to build trees; what
-// data then does on a path is the group's behaviour.
+// Chooses the ports that a registration makes paths of its group. A switch has one way to build
+// trees; the group's behaviour handles data on a path.
 class TreeBuilder {
  public:
   virtual ~TreeBuilder() = default;
-  // Makes paths of the group that lead to `members`, and puts those behind this switch on its
-  // roster. A refusal leaves what was placed before it.
+  // Makes paths of the group that lead to `members`, and adds members behind this switch to its
+  // roster. A refusal keeps paths that were added before it.
   virtual Refusal place_all(Call& call, GroupInstance& table,
                             std::span<const wire::MrpMember> members) = 0;
 };
 
-// A control datagram that was understood.
+// A parsed control datagram.
 struct MrpRequest {
   const wire::UdpDatagram& datagram;
   const wire::MrpMessage& message;
@@ -66,16 +66,16 @@ class Registrar {
             std::unique_ptr<TreeBuilder> tree)
       : routes_(routes), groups_(groups), answers_(groups), tree_(std::move(tree)), rate_(config) {}
 
-  // A datagram on the registration port whose destination is in the pool of McstIDs.
+  // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   void on_timer(Call& call) { answers_.on_timer(call); }
   Instant deadline() const { return answers_.deadline(); }
-  // Frees a group that nobody has used or refreshed for too long, and tells those behind this
-  // switch.
+  // Frees a group that was neither used nor refreshed for too long, and informs the nodes behind
+  // this switch.
   void age(Call& call, McstId id);
-  // A host's port went down: the leaders of its groups are told at once.
+  // A host's port went down: informs the leaders of its groups at once.
   void on_port_down(Call& call, PortId down);
-  // It is up again: a member that is heard from now on is the same as before.
+  // It is up again: a member with feedback from now on is the same as before.
   void on_port_up(PortId up);
 
  private:
@@ -88,7 +88,8 @@ class Registrar {
   void on_evict(Call& call, const MrpRequest& request);
   void on_give_up(Call& call, const MrpRequest& request);
   void on_alive(Call& call, const MrpRequest& request);
-  void on_publish(Call& call, const wire::UdpDatagram& datagram, const wire::Publication& asked);
+  void on_publish(Call& call, const wire::UdpDatagram& datagram,
+                  const wire::Publication& publication);
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);
@@ -100,10 +101,10 @@ class Registrar {
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
   void close_refused(Call& call, McstId id, GroupEntry& entry);
 
-  // The entry that `request` may command: of this leader, by the port that leads to it. Null and
+  // The entry that `request` may change: of this leader, by the port that leads to it. Null and
   // counted if none.
   GroupEntry* find_commanded(Call& call, const MrpRequest& request);
-  // The same, of the epoch for which data flows.
+  // The same, of the epoch with active data.
   GroupEntry* find_active(Call& call, const MrpRequest& request);
 
   const Routes& routes_;
@@ -111,7 +112,7 @@ class Registrar {
   Answers answers_;
   const std::unique_ptr<TreeBuilder> tree_;
   RegisterRate rate_;
-  std::vector<PortId> branches_;  // of the group at hand; a member to be reused
+  std::vector<PortId> branches_;  // of the current group; a member for reuse
 };
 
 }  // namespace cepheus::fabric

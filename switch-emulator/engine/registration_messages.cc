@@ -26,7 +26,7 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
 
 bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
 
-// ACTIVATE says how many members are behind the port that it is sent by.
+// ACTIVATE contains the number of members behind the port that it is sent by.
 void count_behind(const Call& call, const Roster& roster, PortId port, wire::MrpHeader& header) {
   if (header.type != wire::MrpType::kActivate) return;
   const std::size_t count = is_host(call, port) ? 1 : roster.count_behind(port);
@@ -42,13 +42,13 @@ wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Lead
   return datagram;
 }
 
-// ... to whoever sent `asked`.
-wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
-  return to_leader(call, call.ingress(), asked.ip.destination,
-                   {asked.ip.source, 0, asked.udp.source_port});
+// ... to the sender of `request`.
+wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& request) {
+  return to_leader(call, call.ingress(), request.ip.destination,
+                   {request.ip.source, 0, request.udp.source_port});
 }
 
-// The same to everybody: without a list, with the records that this switch does not know.
+// The same to all: without a list, with the records that this switch does not know.
 wire::MrpMessage without_members(const wire::MrpMessage& message) {
   wire::MrpMessage bare;
   bare.header = message.header;
@@ -132,7 +132,7 @@ void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& le
   send_signed(call, port, datagram, answer.message);
 }
 
-void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+void send_evicted(Call& call, const MrpRequest& request, PortId port,
                   const wire::MrpMember& member) {
   wire::MrpMessage message;
   message.header = request.message.header;
@@ -148,14 +148,14 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
   send_signed(call, call.ingress(), answer_to(call, request.datagram), message);
 }
 
-void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+void confirm_publication(Call& call, const wire::UdpDatagram& request,
                          const wire::Publication& publication) {
   wire::MrpMessage message;
   message.header = publication.header;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
   message.add({publication.member.host, publication.member.qpn});
-  send_signed(call, call.ingress(), answer_to(call, asked), message);
+  send_signed(call, call.ingress(), answer_to(call, request), message);
 }
 
 void send_to_leader(Call& call, PortId port, const Leader& leader,
@@ -170,8 +170,8 @@ void send_report(Call& call, const Leader& leader, const Group& group,
   call.count(Counter::kMrpReport);
 }
 
-void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal) {
-  write_signed(call, call.ingress(), answer_to(call, asked), [&](std::span<std::uint8_t> room) {
+void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal) {
+  write_signed(call, call.ingress(), answer_to(call, request), [&](std::span<std::uint8_t> room) {
     std::copy(refusal.begin(), refusal.end(), room.begin());
     return refusal.size();
   });
@@ -185,7 +185,7 @@ void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
   message.header = request.message.header;
   message.header.type = wire::MrpType::kReject;
   message.header.flags = static_cast<std::uint16_t>(reason);
-  // Strangers may address a REJECT about the leader to the leader, who believes none of that kind.
+  // A stranger may send a REJECT about the leader to the leader, which believes none of that kind.
   const bool names = !member.host.is_unset() && member.host != datagram.ip.destination;
   if (names) message.add(member);
   send_signed(call, call.ingress(), datagram, message);

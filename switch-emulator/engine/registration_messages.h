@@ -1,5 +1,4 @@
-// MRP datagrams that a switch sends: a REGISTER split by port, control passed down the tree,
-// REJECT.
+// MRP datagrams that a switch sends: a REGISTER split by port, requests down the tree, REJECT.
 #pragma once
 
 #include <span>
@@ -14,57 +13,58 @@ class Split {
  public:
   void add(PortId port, const wire::MrpMember& member);
   bool is_empty() const { return places_.empty(); }
-  // To each port the request with the members behind it; to a host as the process there knows it.
-  // ACTIVATE says how many of `roster` are there. `flags`: what members are told besides.
+  // Sends the request to each port with the members behind it; to a host as its process knows it.
+  // ACTIVATE contains the number of members of `roster` there. `flags`: further flags for members.
   void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr,
             std::uint16_t flags = 0);
 
  private:
   struct Place {
     PortId port;
-    const wire::MrpMember* member;  // in the request's list, all of them
+    const wire::MrpMember* member;  // all members in the request's list
   };
   std::vector<Place> places_;
 };
 
-// The same request, without members, on every port; to a host under its own address, to the process
-// that is the member.
+// Sends the same request, without members, on every port; to a host under its own address, to the
+// member's process.
 void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
              const Roster& roster);
 void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
-// The same request as it is to the switches on `ports`: each takes what concerns its own hosts.
+// Sends the same request unchanged to the switches on `ports`: each handles its own hosts.
 void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
-// UNREGISTER in the name of a leader that is gone, to those behind this switch.
+// UNREGISTER in the name of a leader that has gone, to the nodes behind this switch.
 void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
                   std::span<const PortId> ports, wire::MrpReject why);
 
-// What a member or another switch says, by the port towards the leader.
+// Passes on a message of a member or another switch, by the port towards the leader.
 void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader);
 
-// UNREGISTER in the leader's name to one host that is no member any more.
-void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+// UNREGISTER in the leader's name to one evicted host.
+void send_evicted(Call& call, const MrpRequest& request, PortId port,
                   const wire::MrpMember& member);
 
-// From the switch to the leader: the members that are out.
+// From the switch to the leader: the evicted members.
 void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted);
 
-// From the switch to its own host: the regions it has published are in force.
-void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+// From the switch to its own host: its published regions are in force.
+void confirm_publication(Call& call, const wire::UdpDatagram& request,
                          const wire::Publication& publication);
 
 // From the switch to the leader: hosts at this switch. The message's header names the group.
 void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message);
 
-// From the switch to a leader whose REGISTER it can't read, in the leader's own version.
-void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal);
+// From the switch to a leader with an unreadable REGISTER, in the leader's own version.
+void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal);
 
 // From the switch, by the port towards the leader.
 void send_to_leader(Call& call, PortId port, const Leader& leader, const wire::MrpMessage& message);
 
-// From the switch to the leader: no, and why; `member` says about whom, if its address is set.
+// From the switch to the leader: a refusal with its reason; `member` is the member in question, if
+// its address is set.
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
                  const wire::MrpMember& member);
 

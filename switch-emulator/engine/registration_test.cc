@@ -11,7 +11,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using wire::MrpType;
 
-TEST(Register, TellsEachHostOfItselfAndNotTheLeader) {
+TEST(Register, NamesEachHostToItselfAndNotTheLeader) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -66,7 +66,7 @@ TEST(Register, IsRefusedWithoutTableSpace) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-TEST(Register, IsRefusedBeyondTheMostPathsAndNamesWho) {
+TEST(Register, IsRefusedBeyondTheMostPathsAndNamesTheMember) {
   auto net = make_star(4, false, [](SwitchConfig& c) { c.max_paths = 3; });
   net->register_group(0, 1);
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 too many members behind one switch 10.0.0.4"}));
@@ -92,7 +92,7 @@ TEST(Register, OfAnotherVersionIsRefusedInThatVersion) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
-// What a switch sends to many is cut so that its signature fits.
+// A switch splits long messages so that the signature fits.
 TEST(Register, OfManyMembersIsSplitReportedAndEvictedUnderAKey) {
   const auto key = std::make_shared<const wire::MrpKey>(
       *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
@@ -114,7 +114,7 @@ TEST(Register, OfManyMembersIsSplitReportedAndEvictedUnderAKey) {
   EXPECT_EQ(net->view().paths.size(), 200u - wire::MrpMessage::kMaxMembers);
 }
 
-TEST(Register, IsRefusedWithoutARouteAndNamesWho) {
+TEST(Register, IsRefusedWithoutARouteAndNamesTheMember) {
   auto net = make_pair_of_switches(false);
   net->control(0, MrpType::kRegister, 1,
                {net->member(0), net->member(2), {Ipv4(10, 9, 9, 9), Qpn(5), 0}});
@@ -193,8 +193,8 @@ TEST(Epochs, AnOlderOneIsDropped) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 3u);
 }
 
-// Epochs lie on a circle of 16 bits: behind 65535 comes 0. The tombstone of the last one, too, lets
-// the next one pass and no older one.
+// Epochs are on a circle of 16 bits: 0 follows 65535. The tombstone of the last one also lets the
+// next one pass and no older one.
 TEST(Epochs, GoOnWhereTheyWrap) {
   auto net = make_star(3, false);
   net->set_up_group(0, 65534);
@@ -261,8 +261,8 @@ TEST(Activate, IsPassedOnAgainWhenRepeated) {
   EXPECT_EQ(net->inbox(2), Texts({"activate e1"}));
 }
 
-// It was restarted, say, after it had confirmed for a member: the leader does not name that one
-// again. Without its path messages would complete that it lacks.
+// For example, it restarted after it had confirmed for a member: the leader does not name that
+// member again. Without its path messages would complete that it lacks.
 TEST(Activate, IsRefusedByASwitchThatDoesNotKnowAllMembersBehindIt) {
   auto net = make_pair_of_switches(false);
   net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
@@ -285,7 +285,7 @@ TEST(Activate, IsRefusedIfTheLeaderIsNoMember) {
   EXPECT_FALSE(net->view().active);
 }
 
-TEST(Control, ByAnyoneButTheLeaderIsForeign) {
+TEST(Control, FromOthersThanTheLeaderIsForeign) {
   auto net = make_star(3);
   for (const MrpType type : {MrpType::kActivate, MrpType::kUnregister, MrpType::kRefresh}) {
     net->control(1, type, 1);
@@ -316,7 +316,7 @@ TEST(Control, UnderAnotherAddressThanThePortsIsSpoofed) {
   EXPECT_EQ(net->sw(0).group_count(), 1u);
 }
 
-TEST(Unregister, FreesTheTableAndRestsTheId) {
+TEST(Unregister, FreesTheTableAndLeavesATombstone) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kUnregister, 1);
   for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"unregister e1"}));
@@ -356,7 +356,7 @@ TEST(Unregister, OfManyGroupsKeepsABoundedNumberOfTombstones) {
   EXPECT_EQ(net->sw(0).deadline(), wire::kNever);
 }
 
-TEST(Ageing, ForgetsAGroupThatNobodyUses) {
+TEST(Ageing, FreesAnUnusedGroup) {
   auto net = make_pair_of_switches();
   net->advance(minutes(9));
   net->data(0, 0);
@@ -384,7 +384,7 @@ TEST(Ageing, ForgetsAGroupSoonAfterItsLeadersPortIsDown) {
   net->set_port(0, net->port_of(0), false);
   net->advance(seconds(5));
   EXPECT_EQ(net->sw(0).group_count(), 0u);
-  EXPECT_EQ(net->sw(1).group_count(), 0u) << "switches behind are told";
+  EXPECT_EQ(net->sw(1).group_count(), 0u) << "switches behind get UNREGISTER";
   EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
 }
 

@@ -12,15 +12,15 @@
 namespace cepheus::fabric {
 namespace {
 
-// Does the path lack the packet? Bound: `psn` has been admitted, so it lies within the data window
-// beyond `sent` and above an older turn, and paths' acknowledgements lie within Turn::kMostUnderWay
-// of it (Turn::has_room_for()).
+// Whether the path lacks the packet. Bound: `psn` has been admitted, so it is within the data
+// window beyond `sent` and above an older turn. Paths' acknowledgements are within
+// Turn::kMostUnderWay of it (Turn::has_room_for()).
 bool lacks(const OneSource& group, PathNo path, Psn psn) {
   return before(group.turn.acked(path), psn);
 }
 
-// Refuses a WRITE's first packet if `allows(path number)` is false for a host at this switch that lacks
-// it. Whoever has it already is not asked: its region may have gone since.
+// Refuses a WRITE's first packet if `allows(path number)` is false for a host at this switch that
+// lacks it. Hosts that have it are not checked: their regions may have gone since.
 template <typename Allows>
 bool refuse_unless(Call& call, OneSource& group, const wire::Reth& reth, Psn psn,
                    const Allows& allows) {
@@ -35,7 +35,7 @@ bool refuse_unless(Call& call, OneSource& group, const wire::Reth& reth, Psn psn
   return false;
 }
 
-// `target`: the member's own memory, which the packet's address is an offset in.
+// `target`: the member's own memory; the packet's address is an offset in it.
 template <typename Target>
 bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
                     Psn psn, const Target& target) {
@@ -45,7 +45,7 @@ bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPa
   return send_addressed(call, group, to, packet.frame, psn, reth);
 }
 
-// How the copies of a packet are made: as it is, but for what bridging rewrites.
+// How the copies of a packet are made: unchanged, except for bridging.
 struct AsItIs {
   bool is_refused(Call&, OneSource&, const GroupPacket&, Psn) const { return false; }
   bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
@@ -54,7 +54,7 @@ struct AsItIs {
   }
 };
 
-// ... of a WRITE's packets behind the first.
+// ... of a WRITE's packets after the first.
 struct Continued : AsItIs {
   bool is_refused(Call& call, OneSource& group, const GroupPacket&, Psn psn) const {
     if (!group.regions || !group.regions->refuses(psn)) return false;
@@ -63,9 +63,9 @@ struct Continued : AsItIs {
   }
 };
 
-// ... of a WRITE's first packet: to hosts with the address and key of their own regions. The offset
-// is its virtual address, the region's number its key. If one host at this switch has no such
-// region, or a smaller one, none of them gets the packet (refusals.h).
+// ... of a WRITE's first packet: to hosts with the address and key of their own regions. Its
+// virtual address is the offset, and its key the region's number. If one host at this switch has no
+// such region, or a smaller one, none of them gets the packet (refusals.h).
 struct Addressed : AsItIs {
   static const Region* region_of(const Call& call, const OneSource& group, const Path& path,
                                  const wire::Reth& reth) {
@@ -91,8 +91,8 @@ struct Addressed : AsItIs {
 };
 
 // ... of an announcement (wire/announcement.h): the switch notes the targets of the hosts behind it
-// and sends them a WRITE without data. A host that has as many targets noted as there is room for
-// gets none, and asks for it again.
+// and sends them a WRITE without data. A host with a full queue of targets gets none, and sends a
+// NAK for it later.
 struct Announcing : AsItIs {
   const wire::Announcement& announcement;
 
@@ -100,7 +100,7 @@ struct Announcing : AsItIs {
             const TurnName& turn, Psn psn) const {
     const Path& path = group.tree.paths[to];
     if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
-    // Where it names no target, nothing may be written.
+    // Without a target, no byte may be written.
     const auto target =
         announcement.find(call.port(path.port).host).value_or(wire::AnnouncedTarget());
     const Turn& sent = group.turn;
@@ -115,9 +115,9 @@ struct Announcing : AsItIs {
   }
 };
 
-// ... of the first packet of a WRITE that was announced: to hosts with the address and key that were
-// noted for its PSN. It is refused as Addressed does. A host whose announcement was lost on the way
-// here gets no packet: the switch knows no key under which that packet would be harmless.
+// ... of the first packet of an announced WRITE: to hosts with the address and key that were noted
+// for its PSN. Refusals are as in Addressed. A host gets no packet if its announcement was lost on
+// the way here, because no key would make that packet harmless.
 struct AsAnnounced : AsItIs {
   static const Announced* target_of(const Call& call, const OneSource& group, const Path& path,
                                     Psn psn) {
@@ -131,7 +131,7 @@ struct AsAnnounced : AsItIs {
     return refuse_unless(call, group, reth, psn, [&](PathNo i) {
       if (!call.rules().write_bounds) return true;
       const Announced* const target = target_of(call, group, group.tree.paths[i], psn);
-      // Who has acknowledged all before it has had its announcement, if there was one.
+      // A host that has acknowledged all before it has had its announcement, if there was one.
       return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
                                : group.turn.acked(i) + 1 != psn;
     });
@@ -149,14 +149,14 @@ struct AsAnnounced : AsItIs {
   }
 };
 
-// Copies to every path but the source's; to those that lack `psn` only, if it has been here before,
-// and now and then to all switches. Returns how many lack it.
+// Copies to every path but the source's. If `psn` has passed before, only to paths that lack it,
+// and now and then to all switches. Returns the number of paths that lack it.
 template <typename Copies>
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
   const TurnName turn = group.turn.name();
-  const bool to_all = !repeat || group.turn.is_to_be_heard(call.now, call.config.gate_age);
-  if (to_all) group.turn.on_heard_everywhere(call.now);
+  const bool to_all = !repeat || group.turn.should_reach_all(call.now, call.config.gate_age);
+  if (to_all) group.turn.on_sent_everywhere(call.now);
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -175,13 +175,13 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
 
 template <typename Copies>
 void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
-  if (claim_turn(call, group, packet) == Claim::kSettled) return;
+  if (claim_turn(call, group, packet) == Claim::kHandled) return;
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
   if (!turn.has_room_for(psn, call.config.data_window)) {
     return call.count(Counter::kDropDataWindow);
   }
-  group.evidence[turn.source()].hear();
+  group.evidence[turn.source()].on_packet();
   if (copies.is_refused(call, group, packet, psn)) return;
   call.count(Counter::kDataTaken);
   ++group.stats.data_packets;
@@ -192,7 +192,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   const bool is_new = turn.on_data(psn, ends_message);
   group.feedback_timer->on_data(call.now, psn, is_owed, is_new);
   if (is_new) {
-    // Nobody else in this group: nobody else will say it has arrived.
+    // No other member in this group: no feedback will say that it has arrived.
     if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
   } else if (copy_out(call, group, packet, psn, true, copies) > 0) {
     if (psn == turn.base()) ask_to_wait_again(call, group);
@@ -202,7 +202,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   }
 }
 
-// An announcement is acted on here, and its ICRC ends here.
+// The switch acts on an announcement, so it checks the ICRC, and does not pass it on.
 void replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
   if (!wire::check_icrc(packet.frame)) return call.count(Counter::kDropCorrupt);
   const auto announcement = wire::Announcement::parse(packet.frame.payload());
@@ -226,8 +226,8 @@ void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
   if (is_announced && reth.rkey == wire::Announcement::kKey) {
     return replicate_announcement(call, group, packet);
   }
-  // Nobody looks at the key of a WRITE without data (IBTA 9.7.4.1.5): one with immediate tells all
-  // members something, whether they have regions or not.
+  // NICs ignore the key of a WRITE without data (IBTA 9.7.4.1.5): with immediate data it notifies
+  // all members, whether they have regions or not.
   if (reth.dma_length == 0) return replicate_by(call, group, packet, AsItIs());
   return is_announced ? replicate_by(call, group, packet, AsAnnounced())
                       : replicate_by(call, group, packet, Addressed());
@@ -245,7 +245,7 @@ void try_gate(Call& call, OneSource& group) {
   Gate& gate = group.turn.gate();
   if (!gate.holds() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path();
-  // What the gate would hold anew goes into the empty one.
+  // New packets for the gate go into the empty one.
   std::vector<Gate::Held> all = gate.take();
   for (auto& [frame, headers, payload] : all) {
     const Handling held(call, group.tree.paths[path].port, frame.icrc_state);
@@ -264,7 +264,7 @@ void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
     fail_source(call, group, invalid);
     return;
   }
-  // As a NAK acknowledges what lies below it, it names the first PSN that this host can have
+  // A NAK acknowledges all PSNs below it, so it names the first PSN that this host can have
   // outstanding.
   const auto next = group.numbering.first_outstanding(group, packet.path, packet.psn());
   if (!next) return;

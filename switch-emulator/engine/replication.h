@@ -6,16 +6,16 @@
 
 namespace cepheus::fabric {
 
-// Handles data of an active group; the frame's ICRC has been checked. What becomes of RDMA WRITEs is
-// the group's write mode (docs/protocol.md, "Multicast WRITE").
+// Handles data of an active group; the frame's ICRC has been checked. The group's write mode
+// determines the handling of RDMA WRITEs (docs/protocol.md, "Multicast WRITE").
 void replicate(Call& call, OneSource& group, const GroupPacket& packet);
 
-// Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
-// moves state.
+// Lets a newcomer's held packets through, if the gate has opened. Call it after all other changes
+// of state.
 void try_gate(Call& call, OneSource& group);
 
-// READ, atomics, WRITE where there is none: tells a host, without acknowledging anything that is
-// not, that groups don't do this.
+// For READ, atomics, and WRITE where it is off: sends the host an error, which acknowledges nothing
+// new.
 void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

@@ -27,7 +27,7 @@ TEST(Replication, CopiesDataToEveryMemberButItsSource) {
   EXPECT_EQ(net->count(Counter::kDataCopies), 3u);
 }
 
-TEST(Replication, ShowsEachMemberAPacketOfItsOwnConnection) {
+TEST(Replication, RewritesEachCopyForItsMembersConnection) {
   auto net = make_star(3);
   net->data(0, 0);
   const RoceHeaders h = headers_of(net->frames(2).at(0));
@@ -39,7 +39,7 @@ TEST(Replication, ShowsEachMemberAPacketOfItsOwnConnection) {
   EXPECT_TRUE(h.bth.migration);
 }
 
-TEST(Replication, PatchesTheIcrcInsteadOfHealingADamagedPayload) {
+TEST(Replication, PatchesTheIcrcWithoutHidingADamagedPayload) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.check_icrc = false; });
   Frame frame = net->make_frame(0, net->headers_from(0, Opcode::kRcSendOnly, 0), 256);
   std::vector<std::uint8_t> bytes(frame.size());
@@ -66,7 +66,7 @@ TEST(Replication, LeavesADeferredIcrcDeferred) {
   EXPECT_EQ(out.emits[0].frame.external, frame.external);
 }
 
-TEST(Replication, DropsGroupPacketsWhoseIcrcIsWrong) {
+TEST(Replication, DropsGroupPacketsWithAWrongIcrc) {
   auto net = make_star(3);
   Frame frame = net->make_frame(0, net->headers_from(0, Opcode::kRcSendOnly, 0), 64);
   frame.icrc ^= 1;
@@ -75,7 +75,7 @@ TEST(Replication, DropsGroupPacketsWhoseIcrcIsWrong) {
   EXPECT_EQ(net->count(Counter::kDropCorrupt), 1u);
 }
 
-TEST(Replication, SendsARepeatOnlyToThoseWhoLackIt) {
+TEST(Replication, SendsARepeatOnlyToPathsThatLackIt) {
   auto net = make_star(4);
   net->message(0, 0, 1);
   net->ack(1, 1);
@@ -87,7 +87,7 @@ TEST(Replication, SendsARepeatOnlyToThoseWhoLackIt) {
   EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
 }
 
-TEST(Replication, AnswersARepeatThatNobodyNeedsWithTheLostAggregate) {
+TEST(Replication, AnswersAnUnneededRepeatWithTheLostAggregate) {
   auto net = make_star(3);
   net->data(0, 0);
   net->ack(1, 0);
@@ -110,7 +110,7 @@ TEST(Replication, StaysSilentAboutTheLostAggregateWithTheRuleOff) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(Replication, DropsDataFarBeyondWhatWasSent) {
+TEST(Replication, DropsDataFarBeyondTheLastSentPacket) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.data_window = 100; });
   net->data(0, 0);
   net->clear();
@@ -121,7 +121,7 @@ TEST(Replication, DropsDataFarBeyondWhatWasSent) {
   EXPECT_EQ(net->inbox(1), Texts({"data 100"}));
 }
 
-// Whatever its NIC thinks of windows: PSNs that are compared stay within half the circle.
+// Whatever the NIC's window: PSNs that are compared stay within half the circle.
 TEST(Replication, StopsASourceThatDoesNotWaitForAcknowledgements) {
   constexpr std::int64_t kStep = 1 << 21;
   auto net = make_star(3, true, [](SwitchConfig& c) { c.data_window = kStep; });
@@ -140,7 +140,7 @@ TEST(Replication, RefusesOperationsThatHaveOneTargetOnly) {
   auto net = make_star(3);
   net->data(0, 0);
   net->clear();
-  // The NAK acknowledges what lies below it: PSN 0 is not acknowledged yet.
+  // The NAK acknowledges all PSNs below it: PSN 0 is not acknowledged yet.
   for (const Opcode opcode :
        {Opcode::kRcReadRequest, Opcode::kRcFetchAdd, Opcode::kRcSendOnlyInvalidate}) {
     net->inject(0, net->make_frame(0, net->headers_from(0, opcode, 1)));
@@ -156,7 +156,7 @@ TEST(Replication, RefusesAReadOfAMemberThatIsNotTheSource) {
   EXPECT_EQ(net->inbox(1), Texts({"fatal 0 c1"}));
 }
 
-TEST(Replication, DropsWhatIsAddressedToNoVirtualQueuePair) {
+TEST(Replication, DropsPacketsForRealQueuePairs) {
   auto net = make_star(3);
   auto h = net->headers_from(0, Opcode::kRcSendOnly, 0);
   h.bth.destination_qp = Qpn(2);

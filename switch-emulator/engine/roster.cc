@@ -11,7 +11,7 @@ bool by_host(const Roster::Member& a, const Roster::Member& b) { return a.host <
 
 }  // namespace
 
-// Where `host` is or would be among the first members.
+// Position of `host`, present or not, among the first members.
 std::size_t Roster::place_of(Ipv4 host, std::size_t among) const {
   const auto end = members_.begin() + static_cast<std::ptrdiff_t>(among);
   const auto at = std::lower_bound(members_.begin(), end, host,
@@ -81,7 +81,7 @@ void Roster::begin(wire::MrpType step) {
   if (step_ == wire::MrpType::kRegister) forget_names();
   step_ = step;
   for (Member& m : members_) m.confirmed = m.owed = false;
-  heard_ = std::vector<Member>();
+  unsent_ = std::vector<Member>();
   owed_ = ready_ = expected_ = 0;
 }
 
@@ -110,7 +110,7 @@ bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) 
   const std::size_t at = place_of(named.host, members_.size());
   if (at == members_.size() || members_[at].host != named.host) {
     if (nameless_ == 0 || count_behind(port) == 0) return false;
-    hear({named.host, named.qpn, port, 0, true, true, true, host_sync});
+    add_unsent({named.host, named.qpn, port, 0, true, true, true, host_sync});
     return true;
   }
   Member& m = members_[at];
@@ -122,10 +122,10 @@ bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) 
   return true;
 }
 
-void Roster::hear(const Member& member) {
+void Roster::add_unsent(const Member& member) {
   if (expected_ > 0) --expected_;
-  if (std::ranges::find(heard_, member.host, &Member::host) == heard_.end()) {
-    heard_.push_back(member);
+  if (std::ranges::find(unsent_, member.host, &Member::host) == unsent_.end()) {
+    unsent_.push_back(member);
   }
 }
 
@@ -142,7 +142,7 @@ void Roster::check_consistent() const {
   must(by_trunk == 0 || step_ == wire::MrpType::kRegister, "names behind trunks outlive REGISTER");
   must(nameless_ == 0 || step_ != wire::MrpType::kRegister, "REGISTER has lost names");
   must(owed == owed_ && ready == ready_, "confirmations are miscounted");
-  must(heard_.size() <= 2 * wire::MrpMessage::kMaxMembers, "names behind trunks pile up");
+  must(unsent_.size() <= 2 * wire::MrpMessage::kMaxMembers, "names behind trunks pile up");
 }
 
 }  // namespace cepheus::fabric

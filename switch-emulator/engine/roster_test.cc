@@ -10,14 +10,14 @@ namespace {
 
 using wire::MrpType;
 
-constexpr std::uint16_t kTrunk = 5;  // the first port that is one
+constexpr std::uint16_t kTrunk = 5;  // the first port that is a trunk
 
 Roster::Member at(std::uint32_t host) {
   const auto port = static_cast<std::uint16_t>(host % 7);
   return {Ipv4(host), Qpn(host), PortId(port), 0, port >= kTrunk};
 }
 
-// Against a list that is searched from the front, in the step that keeps all names.
+// Against a list with linear search, in the step that keeps all names.
 TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
   EXPECT_TRUE(rc::check([] {
     Roster roster;
@@ -124,7 +124,7 @@ TEST(Roster, NamesMembersBehindTrunksDuringRegisterAndCountsThemAfterIt) {
   roster.check_consistent();
 }
 
-TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
+TEST(Roster, KeepsANameFromItsConfirmUntilTheSwitchs) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   const std::size_t idle = roster.allocated_bytes();
@@ -140,8 +140,8 @@ TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
   EXPECT_FALSE(confirm(roster, 3)) << "no member, and no trunk leads to it";
 }
 
-// The leader has not heard of host 12, which the trunk's switch says again.
-TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
+// The leader did not get host 12's confirmation, which the trunk's switch repeats.
+TEST(Roster, AwaitsMembersWithoutNamesAfterARepeatedRequest) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   roster.ask_all();
@@ -158,7 +158,7 @@ TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
   EXPECT_EQ(roster.awaited(), 6u);
 }
 
-TEST(Roster, TakesNobodyOffATrunksCount) {
+TEST(Roster, SubtractsNoMemberFromATrunksCount) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   EXPECT_EQ(roster.one_behind(PortId(5))->host, Ipv4(5)) << "the first by address";

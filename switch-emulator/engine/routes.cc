@@ -21,13 +21,16 @@ std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::I
 }
 
 Routes::Routes(const SwitchConfig& config)
-    : homes_(config.homes), up_(config.ports.size(), true), lacks_(config.ports.size()) {
-  const auto add_class = [&](Ipv4 home, const std::vector<PortId>& ports) {
-    classes_.push_back({ports, home});
+    : attachments_(config.attachments),
+      up_(config.ports.size(), true),
+      lacks_(config.ports.size()) {
+  const auto add_class = [&](Ipv4 attachment, const std::vector<PortId>& ports) {
+    classes_.push_back({ports, attachment});
     return static_cast<ClassNo>(classes_.size() - 1);
   };
   for (const Route& route : config.routes) {
-    if (!route.ports.empty()) behind_.emplace(route.home, add_class(route.home, route.ports));
+    if (!route.ports.empty())
+      behind_.emplace(route.attachment, add_class(route.attachment, route.ports));
   }
   for (std::uint16_t i = 0; i < config.ports.size(); ++i) {
     if (config.ports[i].kind == PortKind::kHost) {
@@ -36,40 +39,40 @@ Routes::Routes(const SwitchConfig& config)
   }
 }
 
-bool Routes::set_unreachable(PortId port, std::span<const Ipv4> homes) {
+bool Routes::set_unreachable(PortId port, std::span<const Ipv4> attachments) {
   std::vector<bool>& lacks = lacks_[port.value()];
-  if (homes.empty() && lacks.empty()) return false;
+  if (attachments.empty() && lacks.empty()) return false;
   lacks.resize(classes_.size());
-  std::vector<Ipv4> sorted(homes.begin(), homes.end());
+  std::vector<Ipv4> sorted(attachments.begin(), attachments.end());
   std::ranges::sort(sorted);
   bool changed = false;
   for (ClassNo c = 0; c < classes_.size(); ++c) {
-    const Ipv4 home = classes_[c].home;
-    const bool lacked = !home.is_unset() && std::ranges::binary_search(sorted, home);
+    const Ipv4 attachment = classes_[c].attachment;
+    const bool lacked = !attachment.is_unset() && std::ranges::binary_search(sorted, attachment);
     changed |= lacks[c] != lacked;
     lacks[c] = lacked;
   }
-  if (homes.empty()) lacks.clear();
+  if (attachments.empty()) lacks.clear();
   return changed;
 }
 
-void Routes::list_unreachable(std::vector<Ipv4>& homes) const {
-  homes.clear();
+void Routes::list_unreachable(std::vector<Ipv4>& attachments) const {
+  attachments.clear();
   for (ClassNo c = 0; c < classes_.size(); ++c) {
     const Class& one = classes_[c];
     const auto serves_it = [&](PortId port) { return serves(port, c); };
-    if (!one.home.is_unset() && std::ranges::none_of(one.ports, serves_it)) {
-      homes.push_back(one.home);
+    if (!one.attachment.is_unset() && std::ranges::none_of(one.ports, serves_it)) {
+      attachments.push_back(one.attachment);
     }
   }
 }
 
 std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
   if (const auto at = own_.find(host); at != own_.end()) return at->second;
-  if (homes_ == nullptr) return std::nullopt;
-  const auto home = homes_->find(host);
-  if (home == homes_->end()) return std::nullopt;
-  const auto at = behind_.find(home->second);
+  if (attachments_ == nullptr) return std::nullopt;
+  const auto attachment = attachments_->find(host);
+  if (attachment == attachments_->end()) return std::nullopt;
+  const auto at = behind_.find(attachment->second);
   return at == behind_.end() ? std::nullopt : std::optional(at->second);
 }
 
@@ -80,7 +83,7 @@ std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, Por
   const auto is_choice = [&](PortId port) { return serves(port, *c) && port != ingress; };
   const PortId usual = choices[flow % choices.size()];
   if (is_choice(usual)) return usual;
-  // What its flows share out among the others, not to the next one alone.
+  // So its flows spread over all others, not only over the next one.
   const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, is_choice));
   if (others == 0) return std::nullopt;
   auto skip = (flow / choices.size()) % others;

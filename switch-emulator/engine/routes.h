@@ -1,9 +1,10 @@
-// Layer 3 forwarding: which ports lead to a host, and which of them a flow or a group takes.
+// Layer 3 forwarding: the ports that lead to a host, and the choice among them for a flow or a
+// group.
 //
-// Hosts at one switch, their home, form one class, and so does each host on an own port; a group
-// chooses a port once per class, so that its tree stays a tree: one that is in the tree
-// already, else the one that fewest groups use. A port serves a class unless it is down, or the
-// neighbour there has no way to that home itself (trunks.h).
+// Hosts at one switch, their attachment switch, form one class, and so does each host on an own
+// port. A group chooses a port once per class, so that its tree stays a tree: one that is in the
+// tree already, else the one that fewest groups use. A port serves a class unless it is down, or
+// the neighbour there has no route to that switch (trunks.h).
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace cepheus::fabric {
 
-// Of all the bits that name a flow, and another one in each switch (`self`): where all hash alike,
-// what one stage has sent one way the next stage has one way left for.
+// Hash of all fields that name a flow, different in each switch (`self`). If all switches had the
+// same hash, the flows on one port would all take one port in the next stage.
 std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::Ipv4Header& ip);
 
 class Routes {
@@ -29,12 +30,12 @@ class Routes {
 
   void set_up(PortId port, bool up) { up_[port.value()] = up; }
   bool is_up(PortId port) const { return up_[port.value()]; }
-  // The neighbour at `port` has a way to all homes but these. True if that is new.
-  bool set_unreachable(PortId port, std::span<const Ipv4> homes);
-  // Homes that no port serves, in their order.
-  void list_unreachable(std::vector<Ipv4>& homes) const;
+  // The neighbour at `port` has routes to all attachment switches but these. True if that is new.
+  bool set_unreachable(PortId port, std::span<const Ipv4> attachments);
+  // Attachment switches that no port serves, in their order.
+  void list_unreachable(std::vector<Ipv4>& attachments) const;
 
-  // Host's class: the host itself on an own port, or those at its home.
+  // The host's class: itself on an own port, or all hosts at its attachment switch.
   std::optional<ClassNo> find(Ipv4 host) const;
   const std::vector<PortId>& ports(ClassNo c) const { return classes_[c].ports; }
   bool serves(PortId port, ClassNo c) const {
@@ -42,8 +43,7 @@ class Routes {
   }
   std::size_t class_count() const { return classes_.size(); }
 
-  // Next hop of a unicast packet: a flow keeps its port while that serves, and avoids the port it
-  // came from.
+  // Next hop of a unicast packet: a flow keeps its port while that serves, and avoids its ingress.
   std::optional<PortId> next_hop(Ipv4 destination, std::uint32_t flow, PortId ingress) const;
 
   // Forwards a unicast IPv4 frame: new MACs, time to live one less, or dropped with a reason.
@@ -52,15 +52,15 @@ class Routes {
  private:
   struct Class {
     std::vector<PortId> ports;
-    Ipv4 home;
+    Ipv4 attachment;
   };
 
-  std::shared_ptr<const net::Homes> homes_;   // of all hosts; may be null
-  std::unordered_map<Ipv4, ClassNo> own_;     // hosts on own ports
-  std::unordered_map<Ipv4, ClassNo> behind_;  // homes that routes lead to
+  std::shared_ptr<const net::Attachments> attachments_;  // of all hosts; null: there are no others
+  std::unordered_map<Ipv4, ClassNo> own_;                // hosts on own ports
+  std::unordered_map<Ipv4, ClassNo> behind_;             // attachment switches that have routes
   std::vector<Class> classes_;
   std::vector<bool> up_;
-  std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port lacks none
+  std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port serves all
 };
 
 }  // namespace cepheus::fabric

@@ -18,7 +18,7 @@ wire::RoceHeaders unicast(const TestNetwork& net, std::size_t from, std::size_t 
   return h;
 }
 
-TEST(Forwarding, CarriesUnicastOverSwitchesUnalteredButForItsHop) {
+TEST(Forwarding, ForwardsUnicastUnchangedExceptForItsHop) {
   auto net = make_pair_of_switches(false);
   net->inject(0, net->make_frame(0, unicast(*net, 0, 3), 200));
   ASSERT_EQ(net->frames(3).size(), 1u);
@@ -77,20 +77,21 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
   EXPECT_EQ(net->inbox(1).size(), 1u);
 }
 
-constexpr Ipv4 kHome(10, 255, 0, 2);
+constexpr Ipv4 kAttachment(10, 255, 0, 2);
 
-TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
+TEST(Routes, PutTheHostsOfOneSwitchIntoOneClass) {
   SwitchConfig config;
   config.ports.resize(3);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
   config.ports[2].kind = PortKind::kHost;
   config.ports[2].host = Ipv4(10, 0, 0, 9);
   constexpr Ipv4 kOther(10, 255, 0, 3), kNowhere(10, 255, 0, 4);
-  config.routes = {{kHome, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome},
-                                                         {Ipv4(10, 0, 0, 2), kHome},
-                                                         {Ipv4(10, 0, 0, 3), kNowhere},
-                                                         {Ipv4(10, 0, 0, 5), kOther}});
+  config.routes = {{kAttachment, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
+  config.attachments =
+      std::make_shared<net::Attachments>(net::Attachments{{Ipv4(10, 0, 0, 1), kAttachment},
+                                                          {Ipv4(10, 0, 0, 2), kAttachment},
+                                                          {Ipv4(10, 0, 0, 3), kNowhere},
+                                                          {Ipv4(10, 0, 0, 5), kOther}});
   const Routes routes(config);
   EXPECT_EQ(routes.class_count(), 3u);
   EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
@@ -104,7 +105,7 @@ TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
 
 constexpr std::size_t kFlows = 1024;
 
-// Flows whose addresses differ by `step`, as `ways` they are sent by in this switch.
+// The ports that this switch chooses for flows with addresses that differ by `step`.
 std::vector<std::size_t> flows_by_way(const wire::Mac& self, std::uint32_t step, std::size_t ways) {
   std::vector<std::size_t> flows(ways);
   for (std::uint32_t n = 0; n < kFlows; ++n) {
@@ -129,8 +130,8 @@ TEST(FlowHash, SpreadsFlowsWhateverBitOfTheirAddressesDiffers) {
   }
 }
 
-// What the first stage sends one way is shared out again by the next one.
-TEST(FlowHash, IsAnotherOneInEachSwitch) {
+// The next stage spreads the flows on one port of the first stage again.
+TEST(FlowHash, DiffersBetweenSwitches) {
   const wire::Mac first = wire::mac_for(Ipv4(10, 255, 0, 1));
   const wire::Mac second = wire::mac_for(Ipv4(10, 255, 0, 2));
   std::array<std::size_t, 2> second_way{};
@@ -152,8 +153,9 @@ TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
   SwitchConfig config;
   config.ports.resize(4);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
-  config.routes = {{kHome, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome}});
+  config.routes = {{kAttachment, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  config.attachments =
+      std::make_shared<net::Attachments>(net::Attachments{{Ipv4(10, 0, 0, 1), kAttachment}});
   Routes routes(config);
   routes.set_up(PortId(1), false);
   std::array<int, 4> flows{};

@@ -1,4 +1,4 @@
-// How a switch sends registration datagrams: signed, if the fabric has a key, in the name of the
+// Sends a switch's registration datagrams: signed, if the fabric has a key, in the name of the
 // datagram's source.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cepheus::fabric {
 
-// Emits on `port` what `write(room)` makes, which returns its size, or 0 if it needs more room;
-// what of `datagram` concerns the next hop only is filled in here.
+// Emits on `port` the payload that `write(room)` writes; it returns the size, or 0 if it needs more
+// room. Fills in the fields of `datagram` that concern the next hop only.
 template <typename Write>
 void write_signed(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
   datagram.ethernet.source = call.config.mac;
@@ -42,7 +42,7 @@ void send_signed(Call& call, PortId port, const wire::UdpDatagram& datagram,
                [&](std::span<std::uint8_t> room) { return message.emit(room); });
 }
 
-// What reaches a process comes from the registration port: no host can send from there.
+// Datagrams to a process come from the registration port: no host can send from there.
 inline void address_process(const Call& call, std::uint16_t control_port, wire::Udp& udp) {
   udp.source_port = call.config.mrp_port;
   udp.destination_port = control_port != 0 ? control_port : call.config.mrp_port;

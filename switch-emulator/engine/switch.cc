@@ -53,9 +53,9 @@ namespace {
 
 enum class Kind { kRegistration, kFromRegistration, kOther, kMalformed };
 
-// By what a receiver would take it for. Whoever makes frames says where headers end: told otherwise
-// than every codec would, registration might pass as payload, unread. Hosts and switches speak to
-// the registration port of a group; what reaches a process comes from that port.
+// The kind of frame, as a receiver would see it. The frame's creator states where headers end. If
+// engine and codecs disagreed on that, registration might pass unread as payload. Hosts and
+// switches send to the registration port of a group; messages to a process come from that port.
 // Fills in `headers.udp`, if there is one.
 Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
   if (headers.ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
@@ -74,8 +74,8 @@ Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
 
 }  // namespace
 
-// Sorts a frame by who it is from and to: a group, a group's source (feedback between switches), or
-// unicast.
+// Classifies a frame by source and destination: for a group, for a group's source (feedback between
+// switches), or unicast.
 void Switch::State::on_frame(Call& call, const Frame& frame) {
   const auto drop = [&](Counter reason) { call.count(reason); };
   const auto bytes = frame.header();
@@ -111,7 +111,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
   }
 }
 
-// Groups learn which trunks went dark or came back, sender groups also which ways neighbours have.
+// Groups learn of trunks that went dark or came back, sender groups also of routes of neighbours.
 void Switch::State::take_trunks(Call& call) {
   Trunks::Change change;
   bool has_change = trunks.take(change);
@@ -128,7 +128,7 @@ void Switch::State::take_trunks(Call& call) {
   senders.on_routes_changed(call);
 }
 
-// The entry of a group whose data may flow; null and counted if there is none.
+// The entry of a group with active data; null and counted if there is none.
 GroupEntry* Switch::State::find_active(Call& call, McstId id) {
   GroupEntry* entry = groups.find(id);
   if (entry == nullptr) {
@@ -170,7 +170,7 @@ void Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutpu
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);
-  state_->trunks.hear(port);
+  state_->trunks.on_frame(port);
   state_->on_frame(call, frame);
   state_->take_trunks(call);
 }
@@ -209,7 +209,7 @@ void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
     state_->trunks.on_port(call, port, true);
     return state_->take_trunks(call);
   }
-  // Behind a host's port a new program begins; a leader that only lost its link refreshes.
+  // A new program may begin behind a host's port; a leader that only lost its link refreshes.
   state_->routes.set_up(port, true);
   state_->registrar.on_port_up(port);
   state_->senders.on_port_up(now, port);

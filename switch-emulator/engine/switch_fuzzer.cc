@@ -1,9 +1,9 @@
 // Mutated frames into a switch with a running group, a pending one, a sender group and a trunk;
 // consistent after each.
 //
-// Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the fields of
-// a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a group, or with
-// the next bit as well, of a sender group.
+// Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the
+// fields of a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a
+// group, or with the next bit as well, of a sender group.
 #include <algorithm>
 #include <vector>
 
@@ -26,7 +26,7 @@ constexpr wire::McstId kGroup(198, 18, 0, 7);
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
 constexpr wire::Psn kSenderStart(0xFFFFF0);
-// Receivers of sender groups; 9 is behind the trunk, nobody knows 8.
+// Receivers of sender groups; 9 is behind the trunk, 8 is unknown.
 constexpr std::uint8_t kReceivers[] = {2, 3, 9, 8, 1};
 
 wire::Ipv4 host(std::uint8_t last) { return {10, 0, 0, last}; }
@@ -41,9 +41,10 @@ net::SwitchConfig make_config() {
   for (std::uint8_t p = 0; p < 3; ++p) config.ports[p].host = wire::Ipv4(10, 0, 0, p + 1);
   config.ports[3].kind = net::PortKind::kSwitch;
   config.ports[3].peer = wire::Ipv4(10, 255, 0, 2);
-  constexpr wire::Ipv4 kHome(10, 255, 0, 3);
-  config.routes = {{kHome, {wire::PortId(3)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{wire::Ipv4(10, 0, 0, 9), kHome}});
+  constexpr wire::Ipv4 kAttachment(10, 255, 0, 3);
+  config.routes = {{kAttachment, {wire::PortId(3)}}};
+  config.attachments =
+      std::make_shared<net::Attachments>(net::Attachments{{wire::Ipv4(10, 0, 0, 9), kAttachment}});
   return config;
 }
 
@@ -73,7 +74,7 @@ std::vector<std::uint8_t> with_payload(const wire::RoceHeaders& headers) {
   return bytes;
 }
 
-// The input's bytes, as many as are asked for.
+// The input's next bytes, as many as requested.
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -98,17 +99,17 @@ class Harness {
     SwitchOutput out;
     now_ += std::chrono::milliseconds(1);
     if (frame) switch_.on_packet(now_, port, *frame, out);
-    settle(out);
+    check(out);
     payloads_.release(ref);
   }
   void wait(wire::Duration time) {
     now_ += time;
     SwitchOutput out;
     switch_.on_timer(now_, out);
-    settle(out);
+    check(out);
     fabric::must(switch_.deadline() > now_, "a deadline that on_timer does not move");
   }
-  // What the input meets: a fuzzer whose frames are all dropped at once finds nothing.
+  // The state that the input meets: a fuzzer whose frames are all dropped at once finds nothing.
   void check_set_up() const {
     const auto senders = switch_.sender_groups();
     fabric::must(switch_.group_count() == 2, "a running group and a pending one");
@@ -119,7 +120,7 @@ class Harness {
   }
 
  private:
-  void settle(const SwitchOutput& out) {
+  void check(const SwitchOutput& out) {
     switch_.check_consistent();
     fabric::must(switch_.imbalance().empty(), "counters that do not balance");
     for (const auto& emit : out.emits) {
@@ -141,7 +142,7 @@ class Harness {
     }
     send(1, message);
   }
-  // Two regions, the second smaller than what a WRITE may ask for.
+  // Two regions, the second smaller than the largest WRITE.
   void publish(std::uint8_t last) {
     wire::Publication publication;
     publication.header.type = wire::MrpType::kPublish;
@@ -163,7 +164,7 @@ class Harness {
   wire::Instant now_{std::chrono::seconds(1)};
 };
 
-// A group frame whose fields that matter come from the input: opcode, PSN, tag, AETH, source.
+// A group frame with the important fields from the input: opcode, PSN, tag, AETH, source.
 std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_t> in) {
   const Choices byte(in);
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
@@ -188,13 +189,13 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
   return with_payload(h);
 }
 
-// Who may send what comes by a port: its host, and by the trunk a host behind it.
+// A source address that the port allows: its host's, and on the trunk a host's behind it.
 wire::Ipv4 speaker(std::uint16_t port) {
   return host(static_cast<std::uint8_t>(port == 3 ? 9 : port + 1));
 }
 
-// Registration of a sender group: type, flags, epoch, instance, share, receivers and their regions, whom
-// it is addressed to. Byte 0: from whom, mostly the port's own host.
+// Registration of a sender group: type, flags, epoch, instance, share, receivers and their regions,
+// destination. Byte 0: the source, mostly the port's own host.
 std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices& byte) {
   constexpr wire::MrpType kTypes[] = {wire::MrpType::kInstall,   wire::MrpType::kInstall,
                                       wire::MrpType::kInstalled, wire::MrpType::kReject,
@@ -225,8 +226,8 @@ std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices&
   return datagram(source, is_answer ? m.sender() : destination, m);
 }
 
-// Data to a sender group's virtual queue pair, or feedback to it: opcode, PSN, AETH, RETH, whom it is
-// for.
+// Data to a sender group's virtual queue pair, or feedback to it: opcode, PSN, AETH, RETH,
+// destination.
 std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte) {
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
                                        wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
@@ -264,8 +265,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   harness.deliver(wire::PortId(0), shaped(0, kData));
   harness.deliver(wire::PortId(3), shaped(3, kAck));
   harness.deliver(wire::PortId(1), shaped(1, kData));
-  // A sender group of host 0, to hosts 1 and 2 and the one behind the trunk; all have answered the first
-  // packet, the second is under way.
+  // A sender group of host 0, to hosts 1 and 2 and the one behind the trunk; all have answered the
+  // first packet, the second is under way.
   constexpr std::uint8_t kInstall[] = {0x20, 8, 0, 7, 7}, kFirst[] = {0, 8, 0},
                          kSecond[] = {0, 8, 1}, kHave[] = {0, 2, 0, 0, 31};
   harness.deliver(wire::PortId(0), of_sender_group(0, kInstall));

@@ -9,7 +9,7 @@ namespace cepheus::fabric {
 namespace {
 
 constexpr std::size_t kFarAway = 1000;
-constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it they go in circles
+constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it there is a loop
 
 std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   std::vector<std::uint8_t> bytes(frame.size());
@@ -17,7 +17,7 @@ std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   return bytes;
 }
 
-// From the process that listens at its control port, to the registration port.
+// From the process at its control port, to the registration port.
 template <typename Message>
 std::vector<std::uint8_t> datagram_bytes(std::size_t from, const Message& message,
                                          const wire::MrpKey* key) {
@@ -94,11 +94,11 @@ std::vector<std::size_t> TestNetwork::distances_from(std::size_t s) const {
 }
 
 void TestNetwork::start() {
-  auto homes = std::make_shared<net::Homes>();
+  auto attachments = std::make_shared<net::Attachments>();
   std::set<std::size_t> with_hosts;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     with_hosts.insert(hosts_[host].at);
-    homes->emplace(ip(host), switches_[hosts_[host].at].config.address);
+    attachments->emplace(ip(host), switches_[hosts_[host].at].config.address);
   }
   for (const std::size_t home : with_hosts) {
     const auto distance = distances_from(home);
@@ -112,7 +112,7 @@ void TestNetwork::start() {
       switches_[s].config.routes.push_back(std::move(route));
     }
   }
-  for (SwitchNode& s : switches_) s.config.homes = homes;
+  for (SwitchNode& s : switches_) s.config.attachments = attachments;
   for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config, payloads);
 }
 
@@ -367,7 +367,7 @@ void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
     if (peer.host != kNone) {
       hosts_[peer.host].inbox.push_back(text(emit.frame));
       const auto datagram = wire::UdpDatagram::parse(emit.frame);
-      if (datagram && listens) {  // a process there does, not just the host
+      if (datagram && listens) {  // the process there gets it, not just the host
         EXPECT_EQ(datagram->udp.source_port, wire::kDefaultMrpUdpPort) << text(emit.frame);
         EXPECT_EQ(datagram->udp.destination_port, control_port(peer.host)) << text(emit.frame);
       }

@@ -1,9 +1,8 @@
-// Switches, their links and hosts for tests: frames are passed by hand, on a time that the test
-// moves.
+// Switches, their links and hosts for tests: the test passes frames and moves the time.
 //
-// What reaches a host is kept as text, with PSNs relative to the group's start PSN: "data 3", "ack
-// 3", "nak 3", "rnr 3 t1", "fatal 3 c1", "cnp", "activate e1", "reject e1 no route 10.0.0.9". A
-// loss is a frame that `lose` erases. After each step the switches are checked for consistency, and
+// The packets that reach a host are kept as text, with PSNs relative to the group's start PSN:
+// "data 3", "ack 3", "nak 3", "rnr 3 t1", "fatal 3 c1", "cnp", "activate e1", "reject e1 no route
+// 10.0.0.9". `lose` erases frames. After each step the switches are checked for consistency, and
 // every frame for its ICRC.
 #pragma once
 
@@ -32,7 +31,7 @@ class TestNetwork {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   // Build: switches first, then links and hosts, then start(), which makes routes over all shortest
-  // ways.
+  // paths.
   std::size_t add_switch();
   std::size_t add_host(std::size_t at_switch);
   void link(std::size_t a, std::size_t b);
@@ -50,7 +49,7 @@ class TestNetwork {
   PortId port_of(std::size_t host) const { return PortId(hosts_[host].port); }
   PortId port_between(std::size_t from, std::size_t to) const;
 
-  // Registration. All hosts are members unless said otherwise; `leader` speaks to its leaf.
+  // Registration. All hosts are members by default; `leader` sends to its leaf.
   void register_group(std::size_t leader, std::uint16_t epoch,
                       std::vector<std::size_t> members = {}, std::uint16_t flags = 0);
   void control(std::size_t leader, wire::MrpType type, std::uint16_t epoch,
@@ -68,12 +67,12 @@ class TestNetwork {
       std::span<const wire::MrpMember> members, std::uint32_t instance = 1, std::uint16_t seq = 0,
       std::uint16_t total = 1, const wire::MrpKey* key = nullptr, std::uint16_t flags = 0);
   void inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes);
-  // REGISTER and ACTIVATE; what hosts receive of it is thrown away.
+  // REGISTER and ACTIVATE; discards the messages to hosts.
   void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
   wire::MrpMember member(std::size_t host) const {
     return {ip(host), qpn(host), 0, control_port(host)};
   }
-  // Where the one process of a host listens.
+  // Port of a host's one process.
   static std::uint16_t control_port(std::size_t host) {
     return static_cast<std::uint16_t>(40000 + host);
   }
@@ -87,17 +86,17 @@ class TestNetwork {
   // A host publishes its regions, as its publication `serial`.
   void publish(std::size_t host, std::uint16_t serial, const std::vector<wire::MrpRegion>& regions,
                std::uint16_t flags = 0);
-  // A host announces where the WRITE behind this packet goes.
+  // A host announces the targets of the WRITE behind this packet.
   void announce(std::size_t host, std::int64_t psn,
                 const std::vector<wire::AnnouncedTarget>& targets);
-  // A WRITE's first packet, that is all of it unless `only` is false: `length` bytes altogether.
+  // A WRITE's first packet, which is all of it unless `only` is false: `length` bytes altogether.
   void write(std::size_t host, std::int64_t psn, std::uint16_t region, std::uint64_t offset,
              std::uint32_t length, bool only = true);
   void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer = 1);
   void feedback(std::size_t host, std::int64_t psn, wire::AckKind kind, std::uint8_t value);
   void cnp(std::size_t host);
   void echo(std::size_t host, std::int64_t psn);  // an ACK with a congestion notification
-  // Any frame from a host's port, as it is.
+  // Any frame from a host's port, unchanged.
   void inject(std::size_t host, const Frame& frame);
   void inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes);
   Frame make_frame(std::size_t host, const wire::RoceHeaders& headers,
@@ -110,20 +109,20 @@ class TestNetwork {
   }
   void clear();
 
-  // Erases frames between switches for which it says true. (from, to, text)
+  // Erases frames between switches for which it returns true. (from, to, text)
   std::function<bool(std::size_t, std::size_t, const std::string&)> lose;
   std::function<void(std::size_t, std::size_t, const wire::RoceHeaders&)>
-      on_trunk;  // sees RoCE there
+      on_trunk;  // called for RoCE frames there
 
-  void advance(Duration d);  // moves time and serves every deadline on the way
+  void advance(Duration d);  // moves the time and serves every deadline on the way
   void set_port(std::size_t s, PortId port, bool up);
   Instant now() const { return now_; }
 
   TestPayloads payloads;                   // of frames that switches handle or hold
-  wire::Icrc icrc = wire::Icrc::kPresent;  // of what hosts send
+  wire::Icrc icrc = wire::Icrc::kPresent;  // of frames from hosts
   std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
   const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
-  bool listens = true;      // what reaches a host must be for the process there
+  bool listens = true;      // frames to a host must be for the process there
   std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }
   std::string text(const Frame& frame) const;
@@ -151,7 +150,7 @@ class TestNetwork {
     wire::Icrc icrc;
   };
 
-  // The fabric's, if it has one: registration is signed then.
+  // The fabric's key, if it has one: registration is signed then.
   const wire::MrpKey* key() const { return switches_[0].config.mrp_key.get(); }
   const wire::MrpKey* hosts_key() const { return sign_with != nullptr ? sign_with : key(); }
   std::vector<std::size_t> distances_from(std::size_t s) const;
@@ -171,7 +170,7 @@ std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready = true,
 // Two switches, hosts 0 and 1 at the first, 2 and 3 at the second.
 std::unique_ptr<TestNetwork> make_pair_of_switches(
     bool ready = true, const std::function<void(SwitchConfig&)>& change = {});
-// Of the last packet that a host got.
+// Of the last packet to a host.
 wire::Reth reth_at(const TestNetwork& net, std::size_t host);
 
 }  // namespace cepheus::fabric

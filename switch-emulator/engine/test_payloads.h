@@ -28,7 +28,7 @@ class TestPayloads final : public PayloadStore {
   }
   std::size_t in_use() const { return buffers_.size(); }
 
-  bool has_room = true;  // for the engine to hold more
+  bool has_room = true;  // the engine may hold more
 
  private:
   struct Buffer {

@@ -1,4 +1,4 @@
-// Trees of switches: tagged turns, merging at every hop, choices among equal-cost ports.
+// Trees of switches: tagged turns, merging at every hop, choice among equal-cost ports.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -80,7 +80,7 @@ TEST(Tree, HoldsANewcomerAtTheSwitchThatStillWaits) {
   EXPECT_EQ(net->inbox(2), Texts({"ack 0", "data 0"}));
   EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
 
-  // Now the near switch is free, the far one is not.
+  // Now the near switch's turn has ended, the far one's has not.
   net->ack(1, 1);
   net->ack(2, 0);
   net->clear();
@@ -120,7 +120,7 @@ TEST(Tree, AnswersOldDuplicatesUnderTheirOldName) {
   // answer to the old turn.
   net->data(2, 0);
   EXPECT_EQ(net->inbox(1), Texts());
-  // The old source asks again; the far switch answers for a turn that is over there.
+  // The old source repeats a packet; the far switch answers for a turn that is over there.
   net->data(0, 0);
   EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered, 1), 1u);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0"}));
@@ -148,7 +148,7 @@ TEST(Tree, IgnoresFeedbackOfAnotherTurn) {
   EXPECT_EQ(net->view(0).paths[net->view(0).paths.size() - 1].lag, 0u);
 }
 
-TEST(Tree, TakesNoNoticeOfTagsWithTheRuleOff) {
+TEST(Tree, IgnoresTagsWithTheRuleOff) {
   auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.named_turns = false; });
   net->data(0, 0);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
@@ -157,7 +157,7 @@ TEST(Tree, TakesNoNoticeOfTagsWithTheRuleOff) {
   EXPECT_EQ(net->count(Counter::kTurns, 1), 1u);
 }
 
-TEST(Tree, DropsATurnThatDoesNotFollowWhatWasSent) {
+TEST(Tree, DropsATurnThatDoesNotFollowTheLast) {
   auto net = make_pair_of_switches();
   net->data(0, 0);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
@@ -213,7 +213,7 @@ struct Clos : ::testing::Test {
   TestNetwork net;
 };
 
-TEST_F(Clos, OneGroupTakesOneOfTheEqualWays) {
+TEST_F(Clos, OneGroupTakesOneOfTheEqualPaths) {
   net.set_up_group();
   EXPECT_EQ(net.sw(2).group_count() + net.sw(3).group_count(), 1u);
   EXPECT_EQ(net.sw(1).group_count(), 1u);
@@ -232,15 +232,15 @@ TEST_F(Clos, AvoidsAPortThatIsDown) {
   EXPECT_EQ(net.sw(3).group_count(), 1u);
 }
 
-TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
+TEST_F(Clos, TakesThePathThatFewerGroupsUse) {
   net.set_up_group();
   net.register_group(0, 2);  // beside the first table
   EXPECT_EQ(net.sw(2).group_count(), 1u);
   EXPECT_EQ(net.sw(3).group_count(), 1u);
 }
 
-// Which is the same for both: the hash is of the group, whatever else goes over the port.
-TEST(ClosByHash, TakesAWayThatGroupAndSwitchDetermine) {
+// The hash is the same for both: it is of the group, not of other traffic over the port.
+TEST(ClosByHash, TakesAPathThatGroupAndSwitchDetermine) {
   TestNetwork net;
   for (int s = 0; s < 4; ++s) net.add_switch();
   for (const std::size_t leaf : {0, 1}) {
@@ -264,7 +264,7 @@ TEST(WideClos, LeavesWithoutGroupsBeginWithDifferentSpines) {
     for (std::size_t from = 0; from < 8; ++from) {
       for (const std::size_t spine : {8, 9}) net.link(from, spine);
     }
-    net.add_host(leaf);  // leads
+    net.add_host(leaf);  // the leader's
     net.add_host((leaf + 1) % 8);
     net.start();
     net.set_up_group();
@@ -273,13 +273,14 @@ TEST(WideClos, LeavesWithoutGroupsBeginWithDifferentSpines) {
   EXPECT_EQ(taken.size(), 2u);
 }
 
-TEST_F(Clos, SaysNoRouteOnceTheWayItChoseIsDown) {
+TEST_F(Clos, RefusesWithNoRouteOnceTheChosenPathIsDown) {
   net.register_group(0, 1);
   net.clear();
   const bool by_first = net.sw(2).group_count() > 0;
   net.set_port(0, net.port_between(0, by_first ? 2 : 3), false);
   net.clear();
-  net.register_group(0, 1);  // members may have been reached: taking the other way would be no tree
+  // Members may have been reached: with the other path it would be no tree.
+  net.register_group(0, 1);
   EXPECT_EQ(net.inbox(0), Texts({"reject e1 no route 10.0.0.3"}));
 }
 

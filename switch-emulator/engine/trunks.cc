@@ -10,8 +10,8 @@ std::int64_t microseconds(Duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
 
-// How much older the stamp is of a list that another one overtook. Beyond that, the other end began
-// again with another clock.
+// Largest difference of stamps after which an older list counts as overtaken. Beyond it, the far
+// end has restarted with another clock.
 std::int32_t late_by(const Call& call) {
   return static_cast<std::int32_t>(microseconds(wire::times::kHellosMissed * call.config.hello));
 }
@@ -45,10 +45,10 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
     trunk.next_part = 0;
     trunk.coming.clear();
   }
-  trunk.hears_us = hello->hears;
+  trunk.is_received = hello->hears;
   if (!trunk.is_up) ++trunk.in_a_row;
   judge(call, trunk);
-  if (hello->seq != trunk.next_part) return;  // a part was lost, or comes twice
+  if (hello->seq != trunk.next_part) return;  // a part was lost, or is duplicated
   ++trunk.next_part;
   trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
@@ -66,7 +66,7 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
   trunk.is_whole = up;
   trunk.missed = 0;
   if (up) {
-    trunk.is_up = trunk.is_heard = trunk.hears_us = true;
+    trunk.is_up = trunk.receives = trunk.is_received = true;
     routes_.set_up(port, true);
     changes_.push_back({port, true});
     announce(call, true);
@@ -75,12 +75,12 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
   }
 }
 
-// Takes what is known of both directions together.
+// Combines the states of both directions.
 void Trunks::judge(Call& call, Trunk& trunk) {
   constexpr unsigned kMost = wire::times::kHellosMissed;
   if (trunk.missed >= 2) trunk.in_a_row = 0;
-  trunk.is_heard = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
-  const bool is_live = (trunk.is_heard && trunk.hears_us) || !call.rules().dark_trunks;
+  trunk.receives = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
+  const bool is_live = (trunk.receives && trunk.is_received) || !call.rules().dark_trunks;
   const bool up = trunk.is_whole && is_live;
   if (up == trunk.is_up) return;
   trunk.is_up = up;
@@ -93,7 +93,7 @@ void Trunks::judge(Call& call, Trunk& trunk) {
 
 void Trunks::on_timer(Call& call) {
   if (call.now < next_ || next_ == wire::kNever) return;
-  // At the same moments in all switches: who sleeps between them is woken once for all.
+  // At the same moments in all switches, so that a sleeping machine wakes once for all of them.
   const auto since = call.now.time_since_epoch();
   next_ = Instant(since - since % call.config.hello + call.config.hello);
   for (Trunk& trunk : trunks_) {
@@ -104,7 +104,7 @@ void Trunks::on_timer(Call& call) {
   announce(call, false);
 }
 
-// To all neighbours; `changed_only`: only if it is something else than before.
+// To all neighbours; `changed_only`: only if the list has changed.
 void Trunks::announce(Call& call, bool changed_only) {
   if (next_ == wire::kNever) return;
   std::swap(before_, unreachable_);
@@ -126,7 +126,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
   datagram.ip.destination = port.peer;
   datagram.udp.source_port = datagram.udp.destination_port = call.config.mrp_port;
   wire::Hello hello;
-  hello.hears = trunk.is_heard;
+  hello.hears = trunk.receives;
   hello.stamp = static_cast<std::uint32_t>(stamp_);
   hello.total = static_cast<std::uint16_t>(
       std::max<std::size_t>(1, (unreachable_.size() + kMost - 1) / kMost));

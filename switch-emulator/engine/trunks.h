@@ -1,13 +1,13 @@
-// Whether the switches next to this one are there, and what they have no way to (docs/protocol.md,
-// "Trunks that fail").
+// Whether the neighbouring switches are alive, and the switches that they can't reach
+// (docs/protocol.md, "Trunks that fail").
 //
 //     kUp -- cable cut, kHellosMissed HELLOs without an answer, or "I don't hear you" --> kDark
 //      ^                                                                                    |
 //      +--------- as many HELLOs in a row, and the other end hears this one ----------------+
 //
-// Each end sends a HELLO every `hello`, and at once when what it can reach has changed. Anything
-// that comes from the other end shows that it is there. Missed are HELLOs that were sent, not time
-// that has gone by: a switch that did not run for a while has missed none.
+// Each end sends a HELLO every `hello`, and at once when its reachable switches have changed. Any
+// frame from the far end shows that it is alive. Missed are HELLOs that this end has sent, not the
+// time: a switch that did not run for a while has missed none.
 #pragma once
 
 #include <utility>
@@ -29,13 +29,13 @@ class Trunks {
 
   Trunks(const SwitchConfig& config, Routes& routes);
 
-  // A frame has come from `port`.
-  void hear(PortId port) {
+  // A frame has arrived from `port`.
+  void on_frame(PortId port) {
     if (const std::size_t at = index_[port.value()]; at != kNone) trunks_[at].missed = 0;
   }
-  // A HELLO from the other end.
+  // A HELLO from the far end.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  // The cable was cut, or mended. A trunk whose cable is whole is taken for up until it is silent.
+  // The cable was cut or repaired. A trunk with a whole cable is up until it is silent.
   void on_port(Call& call, PortId port, bool up);
   void on_timer(Call& call);
   Instant deadline() const { return trunks_.empty() ? wire::kNever : next_; }
@@ -51,14 +51,14 @@ class Trunks {
     PortId port;
     bool is_whole = true;  // the cable
     bool is_up = true;
-    bool is_heard = true;           // ... here
-    bool hears_us = true;           // the other end says
-    unsigned missed = 0;            // HELLOs sent since something came from there
-    unsigned in_a_row = 0;          // HELLOs that came while it was dark
+    bool receives = true;           // frames arrive here
+    bool is_received = true;        // according to the far end
+    unsigned missed = 0;            // HELLOs sent since the last frame from there
+    unsigned in_a_row = 0;          // HELLOs received while it was dark
     std::uint32_t stamp = 0;        // of the newest list
     std::uint16_t next_part = 0;    // ... of it
-    std::vector<Ipv4> coming;       // of a list whose first parts have come
-    std::vector<Ipv4> unreachable;  // from the other end
+    std::vector<Ipv4> coming;       // of a list with more parts to come
+    std::vector<Ipv4> unreachable;  // according to the far end
   };
 
   void judge(Call& call, Trunk& trunk);
@@ -72,7 +72,7 @@ class Trunks {
   std::vector<Change> changes_;
   bool has_withdrawals_ = false;            // not yet taken
   std::vector<Ipv4> unreachable_, before_;  // from here
-  std::int64_t stamp_ = 0;                  // of the list that was sent last
+  std::int64_t stamp_ = 0;                  // of the last list sent
   Instant next_{};
 };
 

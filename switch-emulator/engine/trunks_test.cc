@@ -48,7 +48,7 @@ class LeafSpine : public testing::Test {
     net_.set_port(a, net_.port_between(a, b), false);
     net_.set_port(b, net_.port_between(b, a), false);
   }
-  // Of kFlows datagrams from one host to another, how many arrive.
+  // Of kFlows datagrams from one host to another, the number that arrives.
   std::size_t arrive(std::size_t from, std::size_t to) {
     net_.clear();
     for (std::uint16_t flow = 0; flow < kFlows; ++flow) {
@@ -65,7 +65,7 @@ class LeafSpine : public testing::Test {
   std::set<std::pair<std::size_t, std::size_t>> silent_;
 };
 
-TEST_F(LeafSpine, IsUpWhileSwitchesHearEachOther) {
+TEST_F(LeafSpine, IsUpWhileHellosArriveBothWays) {
   net_.advance(1s);
   for (std::size_t leaf = 0; leaf < 3; ++leaf) {
     for (const std::size_t spine : {kSpine, kOtherSpine}) {
@@ -103,7 +103,7 @@ TEST_F(LeafSpine, TrunksThatAreSilentOneWayGoDarkAtBothEnds) {
 }
 
 // HELLOs are small and may be lost where data gets through.
-TEST_F(LeafSpine, WhateverComesShowsThatTheOtherEndIsThere) {
+TEST_F(LeafSpine, AnyFrameShowsThatTheFarEndIsAlive) {
   net_.lose = [](std::size_t from, std::size_t to, const std::string& text) {
     return from == kSpine && to == 0 && text == "hello e0";
   };
@@ -119,7 +119,7 @@ TEST_F(LeafSpine, WhateverComesShowsThatTheOtherEndIsThere) {
   EXPECT_TRUE(is_up(0, kSpine) && is_up(kSpine, 0));
 }
 
-// A process that was stopped looks at the time only: nobody could have answered it.
+// A stopped process compares times only: no neighbour could have answered it.
 TEST(Trunks, AreNotDarkBecauseTheSwitchItselfDidNotRun) {
   SwitchConfig config;
   config.ports.resize(1);
@@ -138,14 +138,14 @@ TEST(Trunks, AreNotDarkBecauseTheSwitchItselfDidNotRun) {
   EXPECT_EQ(out.emits.size(), wire::times::kHellosMissed + 1);
 }
 
-// Spine 3 has no way to leaf 2: whoever is at leaf 0 does not see the cut itself.
-TEST_F(LeafSpine, FlowsAvoidASpineThatLacksTheWay) {
+// Spine 3 has no path to leaf 2: leaf 0 does not see the cut itself.
+TEST_F(LeafSpine, FlowsAvoidASpineWithoutARoute) {
   cut(kSpine, 2);
   EXPECT_TRUE(is_up(0, kSpine));
   EXPECT_EQ(arrive(0, 4), kFlows);
   EXPECT_EQ(arrive(0, 2), kFlows);
   const auto before = net_.count(Counter::kUnicastForwarded, kSpine);
-  EXPECT_GT(before, 0u) << "what leads to leaf 1 still takes both";
+  EXPECT_GT(before, 0u) << "flows to leaf 1 still take both";
   EXPECT_EQ(net_.count(Counter::kDropNoRoute, kSpine), 0u);
   cut(kOtherSpine, 2);
   EXPECT_EQ(arrive(0, 4), 0u);
@@ -156,8 +156,8 @@ TEST_F(LeafSpine, FlowsAvoidASpineThatLacksTheWay) {
   EXPECT_EQ(arrive(0, 4), kFlows);
 }
 
-// What a switch can't reach is a list of any length.
-TEST(Trunks, TellOfMoreSwitchesThanOneDatagramHolds) {
+// The list of unreachable switches has any length.
+TEST(Trunks, ListMoreSwitchesThanOneDatagramHolds) {
   TestNetwork net;
   constexpr std::size_t kLeaves = wire::Hello::kMaxSwitches + 20;
   for (std::size_t s = 0; s < 3 + kLeaves; ++s) net.config(net.add_switch()).hello = kHello;
@@ -185,11 +185,11 @@ class GroupOverSpines : public LeafSpine {
     net_.set_up_group(0, epoch);
     net_.clear();
   }
-  // Which spine serves the group.
+  // The spine that serves the group.
   std::size_t spine() { return net_.sw(kSpine).group_count() > 0 ? kSpine : kOtherSpine; }
 };
 
-TEST_F(GroupOverSpines, EndsAtTheWordOfWhoeverLosesThePathAndComesBackByAnother) {
+TEST_F(GroupOverSpines, EndsWhenASwitchLosesItsPathAndComesBackByAnother) {
   set_up(1);
   const std::size_t first = spine();
   net_.data(0, 0);
@@ -234,7 +234,7 @@ TEST_F(GroupOverSpines, IsNotTouchedByOtherTrunks) {
   EXPECT_THAT(net_.inbox(4), Contains("data 0"));
 }
 
-// Beyond the cut nobody hears the leader: its tables go, and its members are told.
+// Beyond the cut the leader can't be reached: the tables there age, and the members are informed.
 TEST_F(GroupOverSpines, LeavesNothingBeyondTheCut) {
   set_up(1);
   cut(0, spine());
@@ -247,7 +247,7 @@ TEST_F(GroupOverSpines, LeavesNothingBeyondTheCut) {
   }
 }
 
-// To leaf 0, from anybody.
+// To leaf 0, from any source.
 std::vector<std::uint8_t> hello_bytes(TestNetwork& net, wire::Ipv4 from, const wire::Hello& hello) {
   std::array<std::uint8_t, 64> bytes;
   wire::UdpDatagram datagram;
@@ -261,20 +261,20 @@ std::vector<std::uint8_t> hello_bytes(TestNetwork& net, wire::Ipv4 from, const w
   return raw;
 }
 
-TEST_F(LeafSpine, HellosAreBelievedFromTheOtherEndOnly) {
-  // A host says that its switch hears nobody.
+TEST_F(LeafSpine, HellosAreAcceptedFromTheFarEndOnly) {
+  // A host sends a HELLO that claims that its switch receives none.
   net_.inject_at(0, net_.port_of(0), hello_bytes(net_, TestNetwork::ip(0), {}));
   EXPECT_EQ(net_.count(Counter::kDropMrpForged), 1u);
-  // Another switch's words, come round.
+  // Another switch's HELLO, returned in a loop.
   const auto malformed = net_.count(Counter::kDropMalformed);
   net_.inject_at(0, net_.port_between(0, kSpine), hello_bytes(net_, net_.config(1).address, {}));
   EXPECT_EQ(net_.count(Counter::kDropMalformed), malformed + 1);
   EXPECT_TRUE(is_up(0, kSpine));
 }
 
-// A list that a newer one overtook would make two switches disagree: a new group's branches to one
-// leaf then come over two spines, and it is refused.
-TEST_F(LeafSpine, AListThatAnotherOneOvertookIsNotTaken) {
+// An overtaken list would make two switches disagree: a new group's branches to one leaf then come
+// over two spines, and it is refused.
+TEST_F(LeafSpine, AnOvertakenListIsIgnored) {
   cut(kSpine, 2);
   const auto say_all_is_reached = [this](std::uint32_t stamp) {
     wire::Hello hello;
@@ -286,7 +286,7 @@ TEST_F(LeafSpine, AListThatAnotherOneOvertookIsNotTaken) {
   const std::chrono::microseconds cut_at(net_.now().time_since_epoch() / 1us);
   say_all_is_reached(static_cast<std::uint32_t>(cut_at.count() - 1));
   EXPECT_EQ(arrive(0, 4), kFlows);
-  say_all_is_reached(3'000'000'000);  // began again, on a machine that has run for longer
+  say_all_is_reached(3'000'000'000);  // restarted, on a machine that has run for longer
   EXPECT_LT(arrive(0, 4), kFlows);
 }
 

@@ -7,14 +7,14 @@
 namespace cepheus::fabric {
 namespace {
 
-// RNR timer codes, each two of which double the time: from 10.24 ms to 81.92 ms.
+// RNR timer codes, each with twice the time of the one before: from 10.24 ms to 81.92 ms.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
 
 }  // namespace
 
 const char* to_string(Turn::State state) {
   switch (state) {
-    case Turn::State::kSettled:
+    case Turn::State::kFinished:
       return "settled";
     case Turn::State::kRunning:
       return "running";
@@ -41,10 +41,10 @@ void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   gate_.on_admitted();
   paths_[source_].acked = base_ - 1;
   find_slowest();
-  settle("another source has begun");
+  update_state("another source has begun");
 }
 
-// Past the gate, all of the turn's messages have arrived everywhere.
+// The gate is open, so all of the turn's messages have arrived everywhere.
 void Turn::finish(Psn end, bool counts_turns) {
   PathTurns& source = paths_[source_];
   if (is_source_host_) {
@@ -63,7 +63,7 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   if (ahead <= 0) return false;
   length_ += ahead;
   ended_ = ends_message;
-  settle("new data");
+  update_state("new data");
   return true;
 }
 
@@ -72,7 +72,7 @@ void Turn::set_acked(PathNo path, Psn psn) {
   paths_[path].acked = psn;
   if (path != slowest_) return;
   if (!find_as_slow_behind(path)) find_slowest();
-  settle("all have acknowledged all");
+  update_state("all have acknowledged all");
 }
 
 Psn Turn::acknowledge() {
@@ -97,11 +97,11 @@ void Turn::await_handover(Instant now) {
   handover_since_ms_ = handover_repeat_ms_ = milliseconds(now.time_since_epoch());
 }
 
-bool Turn::is_handover_past(Instant now, Duration patience) {
+bool Turn::is_handover_past(Instant now, Duration limit) {
   const std::uint32_t ms = milliseconds(now.time_since_epoch());
-  if (ms - handover_repeat_ms_ > milliseconds(patience / 2)) handover_since_ms_ = ms;
+  if (ms - handover_repeat_ms_ > milliseconds(limit / 2)) handover_since_ms_ = ms;
   handover_repeat_ms_ = ms;
-  return ms - handover_since_ms_ > milliseconds(patience);
+  return ms - handover_since_ms_ > milliseconds(limit);
 }
 
 std::uint8_t Turn::next_handover_timer() {
@@ -111,7 +111,7 @@ std::uint8_t Turn::next_handover_timer() {
 }
 
 bool Turn::jump(std::uint64_t packets) {
-  if (source_ == kNoPath || !is_settled() || gate_.holds() || agg_ != sent()) return false;
+  if (source_ == kNoPath || !is_finished() || gate_.holds() || agg_ != sent()) return false;
   const auto steps = static_cast<std::int64_t>(packets);
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (i != source_) paths_[i].acked = acked(i) + steps;
@@ -143,12 +143,12 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
   }
   gate_.renumber(gone, last);
   find_slowest();
-  settle("a path has left");
+  update_state("a path has left");
 }
 
-// The slowest path is the first of several that are as slow. So the paths before it need no second
-// look, and find_slowest() runs only when all have acknowledged one packet more: at most once for each
-// packet, which cost as many copies as there are paths.
+// The slowest path is the first of several equally slow ones. So the paths before it need no second
+// check, and find_slowest() runs only when all have acknowledged one more packet: at most once for
+// each packet, which needed as many copies as there are paths.
 bool Turn::find_as_slow_behind(PathNo path) {
   for (std::size_t i = path + std::size_t{1}; i < paths_.size(); ++i) {
     if (i == source_ || acked(static_cast<PathNo>(i)) != min_) continue;
@@ -168,11 +168,11 @@ void Turn::find_slowest() {
 }
 
 Turn::State Turn::state_now() const {
-  if (ended_ && !before(min(), sent())) return State::kSettled;
+  if (ended_ && !before(min(), sent())) return State::kFinished;
   return source_ == kNoPath ? State::kAbandoned : State::kRunning;
 }
 
-void Turn::settle(const char* reason) { set_state(state_now(), reason); }
+void Turn::update_state(const char* reason) { set_state(state_now(), reason); }
 
 void Turn::set_state(State state, const char* reason) {
   if (state == state_) return;

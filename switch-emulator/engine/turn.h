@@ -1,12 +1,12 @@
-// A turn: one source's run of messages, as one switch knows it. What was sent, what each path has
-// acknowledged, what the source was told, which NAK waits, and which newcomer waits for the turn's
-// end.
+// A turn, one source's run of messages, in one switch: its sent packets, each path's
+// acknowledgements, the feedback to the source, the held NAKs, and the newcomer that waits for the
+// turn's end.
 //
-//     kSettled -- data --> kRunning -- its source leaves --> kAbandoned
+//     kFinished -- data -> kRunning -- its source leaves --> kAbandoned
 //        ^                    |                                 |
-//        +-- all have all ----+--- whoever lacks it leaves -----+
+//        +-- all have all ----+--- lagging paths leave ---------+
 //
-// A path is known by its number in the group's tree. All PSNs are the group's unless a name says
+// A path is known by its number in the group's tree. All PSNs are the group's unless a name contains
 // "port".
 #pragma once
 
@@ -21,13 +21,12 @@
 
 namespace cepheus::fabric {
 
-// Which of the PSNs on their way end a message: the aggregate's MSN counts the ends that it has
-// passed.
+// The PSNs under way that end a message: the aggregate's MSN counts the ends that it has passed.
 //
-// A ring of bits, one a PSN. Bound of its comparisons: the aggregate and the turn's packets lie within
-// 2^22 of each other (Turn::kMostUnderWay). Ends further than kWindow beyond the aggregate are not noted; the MSN
-// then lags, which a requester may ignore (IBTA 9.7.7: it serves credits, and the aggregate
-// claims none).
+// A ring of bits, one per PSN. Bound of its comparisons: the aggregate and the turn's packets are
+// within 2^22 of each other (Turn::kMostUnderWay). Ends further than kWindow beyond the aggregate
+// are not noted. Then the MSN lags, which a requester may ignore (IBTA 9.7.7: it is for credits,
+// and the aggregate grants none).
 class MessageEnds {
  public:
   static constexpr std::uint32_t kWindow = 1024;
@@ -39,7 +38,7 @@ class MessageEnds {
     const std::int32_t ahead = distance(acknowledged, psn);
     if (ahead > 0 && ahead <= static_cast<std::int32_t>(kWindow)) ends_.set(slot(psn));
   }
-  // Counts and forgets the ends in (from, to].
+  // Counts and deletes the ends in (from, to].
   std::uint32_t take(wire::Psn from, wire::Psn to) {
     std::uint32_t count = 0;
     const std::int32_t n = distance(from, to);
@@ -68,7 +67,7 @@ struct TurnName {
   friend bool operator==(const TurnName&, const TurnName&) = default;
 };
 
-// What a hardware table would hold of a path for turns.
+// A path's fields for turns in a hardware table.
 struct PathTurns {
   Packed24<Psn> acked, packets, messages;
 };
@@ -79,7 +78,7 @@ static_assert(sizeof(Path) + sizeof(PathTurns) + 2 <= kMostPathBytes);
 
 class Turn {
  public:
-  // A source that begins: `port_first` is `first` as its port counts.
+  // A source that begins: `port_first` is `first` in its port's numbering.
   struct Newcomer {
     PathNo path;
     bool is_host;
@@ -88,122 +87,126 @@ class Turn {
     Psn port_first;
   };
   enum class State : std::uint8_t {
-    kSettled,    // all have all of it, or nobody has sent yet: another source may begin
-    kRunning,    // a message is on its way, or somebody lacks a part of one
+    kFinished,   // all have all of it, or no host has sent yet: another source may begin
+    kRunning,    // a message is on its way, or a member lacks a part of one
     kAbandoned,  // the same, but its source has left: only evictions end it
   };
 
   explicit Turn(Psn start) : base_(start), port_base_(start), agg_(start - 1) {}
 
   State state() const { return state_; }
-  const char* reason() const { return reason_; }  // for the last change of state
-  bool is_settled() const { return state_ == State::kSettled; }
+  const char* reason() const { return reason_; }  // of the last change of state
+  bool is_finished() const { return state_ == State::kFinished; }
 
-  // Whose turn it is; kNoPath: nobody has sent, or who did has left.
+  // Path of the source; kNoPath: no host has sent, or the source has left.
   PathNo source() const { return source_; }
   PathNo previous() const { return previous_; }  // source of the turn before
   TurnName name() const { return {source_ip_, base_}; }
   Psn base() const { return base_; }                  // of its first packet
   Psn sent() const { return base_ + (length_ - 1); }  // the highest that was forwarded
   Psn next() const { return base_ + length_; }
-  // The place of a PSN in the turn, in 64 bits: 0 is the turn's first packet, and packets of earlier
-  // turns lie below 0. A turn may be longer than the circle, so a PSN is compared with `next`, never
-  // with the base. Bound: senders have fewer than 2^23 packets outstanding (IBTA 9.7.2), and no new
-  // data passes before the sender of a repeat has acknowledged what lies before it.
+  // The place of a PSN in the turn, in 64 bits: 0 is the turn's first packet, and packets of
+  // earlier turns are below 0. A turn may be longer than the circle, so a PSN is compared with
+  // `next`, never with the base. Bound: senders have fewer than 2^23 packets outstanding (IBTA
+  // 9.7.2), and no new data passes before the sender of a repeat has acknowledged all before it.
   std::int64_t place_of(Psn psn) const { return length_ + distance(next(), psn); }
-  // Does `psn` belong to an earlier turn?
+  // Whether `psn` belongs to an earlier turn.
   bool begins_after(Psn psn) const { return place_of(psn) < 0; }
-  // May the source send `psn` now? It may go `window` packets beyond `sent`, and kMostUnderWay beyond
-  // what all have.
+  // Whether the source may send `psn` now: at most `window` packets beyond `sent`, and
+  // kMostUnderWay beyond the minimum.
   bool has_room_for(Psn psn, std::uint32_t window) const {
     return distance(sent(), psn) <= static_cast<std::int32_t>(window) &&
            place_of(psn) - place_of(min()) <= kMostUnderWay;
   }
-  bool ends_message() const { return ended_; }  // the packet `sent` did
+  bool ends_message() const { return ended_; }  // of the packet `sent`
   Psn acknowledged() const { return agg_; }     // to the source
-  // What all paths but the source's have acknowledged; `sent`, if there are none.
+  // Acknowledged by all paths but the source's; `sent`, if there are none.
   Psn min() const { return slowest_ == kNoPath ? sent() : min_; }
   PathNo slowest() const { return slowest_; }
   // Message ends that `acknowledged` has passed.
   std::uint32_t messages() const { return messages_; }
 
-  std::size_t path_room() const { return paths_.capacity(); }  // paths that it has memory for
+  // Paths for which memory is allocated.
+  std::size_t path_capacity() const { return paths_.capacity(); }
 
   // In the numbering of the source's port, and back.
   Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
   Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }
 
-  // Everything up to here has been acknowledged by all behind the path.
+  // All behind the path have acknowledged all up to here.
   Psn acked(PathNo path) const { return paths_[path].acked; }
   // T: packets of this host's finished turns, modulo 2^24; and the messages in them, for the MSN.
   std::uint32_t turns(PathNo path) const { return paths_[path].packets.value(); }
   std::uint32_t messages(PathNo path) const { return paths_[path].messages.value(); }
 
-  // Ends this turn, whose packets end before the newcomer's first, and begins another.
-  // `counts_turns`: T of the source whose turn ends goes on by its packets.
+  // Ends this turn, with packets up to the newcomer's first, and begins another. `counts_turns`:
+  // the ending source's T increases by its packets.
   void begin(const Newcomer& newcomer, bool counts_turns);
-  // Another host behind the same port goes on (without names, and without rebasing).
+  // Another host behind the same port continues (without names, under host-sync).
   void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
   // A packet of the source. True: it is new; false: a repeat.
   bool on_data(Psn psn, bool ends_message);
-  // A packet has gone to every path. Else switches behind paths that lack nothing would take the
-  // source for silent (Gate), though it repeats for others: is a repeat to go to them, too?
-  void on_heard_everywhere(Instant now) { heard_ms_ = milliseconds(now.time_since_epoch()); }
-  bool is_to_be_heard(Instant now, Duration gate_age) const {
-    return milliseconds(now.time_since_epoch()) - heard_ms_ >
-           milliseconds(gate_age / kHeardInGateAge);
+  // A packet has gone to every path. Returns whether a repeat should go to all paths, too.
+  // Otherwise switches behind paths that lack nothing would regard the source as silent (Gate),
+  // although it repeats for others.
+  void on_sent_everywhere(Instant now) {
+    sent_everywhere_ms_ = milliseconds(now.time_since_epoch());
+  }
+  bool should_reach_all(Instant now, Duration gate_age) const {
+    return milliseconds(now.time_since_epoch()) - sent_everywhere_ms_ >
+           milliseconds(gate_age / kRepeatsInGateAge);
   }
   void set_acked(PathNo path, Psn psn);
-  // The source is told what all have. Returns that.
+  // The source gets an acknowledgement of all; returns its PSN.
   Psn acknowledge();
-  // The held NAK, if the source may hear it now; it is told what lies below as well.
+  // The held NAK, if it may go to the source now; it acknowledges all below as well.
   std::optional<Nak> take_due_nak();
   NakFilter& naks() { return naks_; }
   const NakFilter& naks() const { return naks_; }
   Gate& gate() { return gate_; }
   const Gate& gate() const { return gate_; }
 
-  // A last source that has not synchronised its PSNs (without rebasing only): the new one waits for
-  // it, longer each time. Timer code of the next RNR.
+  // The last source has not set its PSNs (host-sync only): the new one waits for it, longer each
+  // time. Timer code of the next RNR.
   void await_handover(Instant now);
   bool awaits_handover() const { return handover_timer_ != 0; }
-  // The new source has begun again. Has it waited for `patience`? A new source that was silent for
-  // half of that gave the last one no chance to acknowledge, so the time begins again.
-  bool is_handover_past(Instant now, Duration patience);
+  // The new source has begun again. Whether it has waited for `limit`. A new source that was
+  // silent for half of that gave the last one no chance to acknowledge, so the time restarts.
+  bool is_handover_past(Instant now, Duration limit);
   std::uint8_t next_handover_timer();
 
   // For simulation: as if the source had sent `packets` messages of one packet more, and all had
-  // acknowledged them. False, and nothing changes: nobody's turn, or somebody waits for something.
+  // acknowledged them. False, with no change: there is no source, or a packet is under way.
   bool jump(std::uint64_t packets);
 
-  // A path has come, as the last one; or left, and the last one got its number.
+  // A path has been added, as the last one; or has left, and the last one has its number.
   void on_path_added();
   void on_path_removed(PathNo gone, PathNo last);
   void check_consistent(std::size_t paths, std::size_t max_held) const;
 
-  // Packets that a source may send beyond what all have acknowledged, whatever its NIC thinks. So
-  // every acknowledgement, the aggregate, `sent` and every held NAK of a turn lie within 2^22 of each
+  // Limit of a source's packets beyond the minimum, whatever its NIC's window. So every
+  // acknowledgement, the aggregate, `sent` and every held NAK of a turn are within 2^22 of each
   // other, and all circular comparisons among them are right.
   static constexpr std::int64_t kMostUnderWay = 1 << 22;
-  // A switch farther away hears the source as seldom as the sum of what switches before it leave
-  // out, and a source is silent itself between two repeats: together less than `gate_age`.
-  static constexpr int kHeardInGateAge = 16;
+  // A switch further away gets as few repeats as all switches before it together leave, and a
+  // source pauses between two repeats: the sum must be less than `gate_age`.
+  static constexpr int kRepeatsInGateAge = 16;
 
  private:
-  // On a circle of 2^32 ms, 49 days. Differences alone are taken, of now and a time before it. Bound:
-  // a source repeats within seconds. If one comes 49 days after the last repeat, it may pass for too
-  // early; the next ones do not.
+  // On a circle of 2^32 ms, 49 days. Only differences of now and an earlier time are used. Bound: a
+  // source repeats within seconds. A repeat 49 days after the last one may count as too early; the
+  // next ones do not.
   static std::uint32_t milliseconds(Duration d) {
     return static_cast<std::uint32_t>(d / std::chrono::milliseconds(1));
   }
   void finish(Psn end, bool counts_turns);
   void find_slowest();
   bool find_as_slow_behind(PathNo path);
-  void settle(const char* reason);
+  void update_state(const char* reason);
   void set_state(State state, const char* reason);
   State state_now() const;
 
-  State state_ = State::kSettled;
+  State state_ = State::kFinished;
   bool ended_ = true;
   bool is_source_host_ = false;
   std::uint8_t handover_timer_ = 0;
@@ -214,12 +217,12 @@ class Turn {
   Ipv4 source_ip_;
   Psn base_;
   Psn port_base_;
-  std::uint32_t heard_ms_ = 0;
+  std::uint32_t sent_everywhere_ms_ = 0;
   std::uint32_t handover_since_ms_ = 0, handover_repeat_ms_ = 0;
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;
-  const char* reason_ = "nobody has sent yet";
+  const char* reason_ = "no member has sent yet";
   NakFilter naks_;
   std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;

@@ -13,7 +13,7 @@ namespace {
 
 using State = Turn::State;
 
-// Four paths, all of them hosts; nobody has sent.
+// Four paths, all of them hosts; none has sent.
 class TurnTest : public testing::Test {
  protected:
   TurnTest() {
@@ -45,18 +45,18 @@ class TurnTest : public testing::Test {
   Turn turn_{kStart};
 };
 
-TEST_F(TurnTest, IsSettledUntilSomebodySends) {
-  EXPECT_EQ(turn_.state(), State::kSettled);
-  EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
+TEST_F(TurnTest, IsFinishedUntilAHostSends) {
+  EXPECT_EQ(turn_.state(), State::kFinished);
+  EXPECT_STREQ(turn_.reason(), "no member has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
   begin(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   data(0);
   EXPECT_EQ(turn_.state(), State::kRunning);
   EXPECT_STREQ(turn_.reason(), "new data");
 }
 
-TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
+TEST_F(TurnTest, IsFinishedWhenAllHaveAMessagesEnd) {
   begin(0);
   data(0, false);
   for (PathNo path : {1, 2, 3}) ack(path, 0);
@@ -68,19 +68,19 @@ TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
   EXPECT_EQ(turn_.slowest(), 2);
   EXPECT_EQ(turn_.min(), kStart);
   ack(2, 1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "all have acknowledged all");
   data(1);  // a repeat changes nothing
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
-TEST_F(TurnTest, IsSettledByTheDepartureOfWhoeverLacksAPart) {
+TEST_F(TurnTest, IsFinishedWhenTheLastLaggingPathLeaves) {
   begin(0);
   data(0);
   ack(1, 0);
   ack(2, 0);
   leave(3);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "a path has left");
 }
 
@@ -94,7 +94,7 @@ TEST_F(TurnTest, IsAbandonedByItsSourceUnlessAllHaveIt) {
   leave(1);
   EXPECT_EQ(turn_.state(), State::kAbandoned);
   leave(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
@@ -108,23 +108,23 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
   begin(0);
   EXPECT_EQ(turn_.turns(2), 3u);
   EXPECT_EQ(turn_.messages(2), 2u);
-  EXPECT_EQ(turn_.acked(2), kStart + 2) << "it has what it sent itself";
+  EXPECT_EQ(turn_.acked(2), kStart + 2) << "it has its own packets";
   EXPECT_EQ(turn_.previous(), 2);
   EXPECT_EQ(turn_.base(), kStart + 3);
   EXPECT_EQ(turn_.messages(), 0u);
 }
 
-// What the simulator takes for it.
-TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+// The simulator's jumps.
+TEST_F(TurnTest, JumpsToTheStateAfterAsManyPackets) {
   constexpr std::int64_t kPackets = 300;
   for (const bool jumps : {false, true}) {
     turn_ = Turn(kStart);
     paths_ = 0;
     for (int i = 0; i < 4; ++i) add();
-    EXPECT_FALSE(turn_.jump(1)) << "nobody has sent";
+    EXPECT_FALSE(turn_.jump(1)) << "no host has sent";
     begin(2);
     data(0);
-    EXPECT_FALSE(turn_.jump(1)) << "nobody has it";
+    EXPECT_FALSE(turn_.jump(1)) << "no path has it";
     for (PathNo path : {0, 1, 3}) ack(path, 0);
     EXPECT_FALSE(turn_.jump(1)) << "the source does not know it";
     turn_.acknowledge();
@@ -161,10 +161,10 @@ TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
   leave(1);  // path 3 becomes path 1
   EXPECT_EQ(turn_.source(), 1);
   ack(2, 0);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
-TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
+TEST_F(TurnTest, PassesANakWithItsAcknowledgement) {
   begin(0);
   for (int psn = 0; psn < 4; ++psn) data(psn);
   ack(1, 3);
@@ -179,7 +179,7 @@ TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
   EXPECT_TRUE(turn_.naks().knows(kStart + 2, true));
   data(2);
   EXPECT_FALSE(turn_.naks().knows(kStart + 2, false)) << "it has come again";
-  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true)) << "but was asked for";
+  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true)) << "but a NAK for it was sent";
 }
 
 TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
@@ -189,7 +189,7 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
   for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
 }
 
-// Times lie on a circle of 2^32 ms: these pass its end, after 49 days.
+// Times are on a circle of 2^32 ms: these pass its end, after 49 days.
 TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   using std::chrono::milliseconds;
   constexpr milliseconds kWrap{std::int64_t{1} << 32};
@@ -197,12 +197,12 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
     const Instant start{kWrap - before};
     Turn turn(kStart);
-    turn.on_heard_everywhere(start);
-    EXPECT_FALSE(turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge, kGateAge));
-    EXPECT_TRUE(
-        turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge + milliseconds(1), kGateAge));
+    turn.on_sent_everywhere(start);
+    EXPECT_FALSE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge, kGateAge));
+    EXPECT_TRUE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge + milliseconds(1),
+                                      kGateAge));
     turn.await_handover(start);
-    // A source that repeats every 50 ms, each time within half of the patience.
+    // A source that repeats every 50 ms, which is within half of the limit.
     for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
       EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
     }
@@ -212,8 +212,8 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   }
 }
 
-// What nobody may do past set_acked().
-TEST_F(TurnTest, AnAcknowledgementOfWhatWasNotSentIsInconsistent) {
+// Errors that set_acked() would prevent.
+TEST_F(TurnTest, AnAcknowledgementOfUnsentPacketsIsInconsistent) {
   begin(0);
   data(0);
   turn_.set_acked(1, kStart + 1);
@@ -224,7 +224,7 @@ TEST_F(TurnTest, OtherPathsThanTheTreesAreInconsistent) {
   EXPECT_THROW(turn_.check_consistent(paths_ + 1, 0), Inconsistent);
 }
 
-// CPU time of a round of acknowledgements: each path has a packet, in the order in which copies leave.
+// CPU time of a round of acknowledgements: each path has a packet, in the order of its copies.
 std::chrono::nanoseconds best_round(std::size_t paths) {
   Turn turn(Psn(0));
   for (std::size_t i = 0; i < paths; ++i) turn.on_path_added();
@@ -242,18 +242,18 @@ std::chrono::nanoseconds best_round(std::size_t paths) {
       turn.set_acked(static_cast<PathNo>(i), turn.sent());
     }
     best = std::min(best, cpu_time() - begin);
-    EXPECT_TRUE(turn.is_settled());
+    EXPECT_TRUE(turn.is_finished());
   }
   return best;
 }
 
 TEST(TurnCost, OfARoundOfAcknowledgementsGrowsAsThePathsDo) {
-  // Sixteen times the paths: 16 times the time, 256 times if each looks at all.
+  // Sixteen times the paths take 16 times the time; 256 times if each acknowledgement checks all.
   EXPECT_LT(best_round(4096), 64 * best_round(256));
 }
 
-// Any order: the slowest path is always the first of those that are as slow.
-TEST_F(TurnTest, KnowsWhatAllHaveInAnyOrder) {
+// In any order: the slowest path is always the first of the equally slow ones.
+TEST_F(TurnTest, KnowsTheMinimumInAnyOrder) {
   for (int i = 4; i < 20; ++i) add();
   begin(5);
   std::uint32_t random = 1;

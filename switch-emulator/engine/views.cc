@@ -79,22 +79,22 @@ TableBytes bytes_of(const TableShape& shape) {
 
 SenderGroupView view_of(const SenderGroup& group) {
   SenderGroupView view;
-  view.sender = group.said.sender();
-  view.addressed = group.said.addressed;
-  view.virtual_qpn = group.said.virtual_qpn;
-  view.sender_qpn = group.said.sender_qpn;
-  view.epoch = group.said.header.epoch;
+  view.sender = group.installed.sender();
+  view.addressed = group.installed.addressed;
+  view.virtual_qpn = group.installed.virtual_qpn;
+  view.sender_qpn = group.installed.sender_qpn;
+  view.epoch = group.installed.header.epoch;
   view.merges = group.merge != nullptr;
   if (group.merge) view.alias = group.merge->alias();
   view.branches = group.branches.size();
   view.replicas = group.rule.size();
   view.data_packets = group.data_packets;
   view.copies = group.copies;
-  for (std::uint8_t i = 0; i < group.said.receiver_count; ++i) {
+  for (std::uint8_t i = 0; i < group.installed.receiver_count; ++i) {
     SenderReceiverView one;
-    one.host = group.said.receivers[i].host;
-    one.qpn = group.said.receivers[i].qpn;
-    for (const auto& r : group.said.region_list()) {
+    one.host = group.installed.receivers[i].host;
+    one.qpn = group.installed.receivers[i].qpn;
+    for (const auto& r : group.installed.region_list()) {
       if (r.receiver != i) continue;
       one.regions.push_back({r.region.number, r.region.virtual_address, r.region.length});
     }
@@ -111,7 +111,8 @@ SenderGroupView view_of(const SenderGroup& group) {
   constexpr std::size_t kKey = 4 + 3 + 4, kReplica = 2 + 4 + 3 + 2;
   if (!group.rule.empty()) view.rule_bytes = kKey + group.rule.size() * kReplica;
   if (group.merge) {
-    view.merge_bytes = AckMerge::kGroupBytes + group.said.receiver_count * AckMerge::kReceiverBytes;
+    view.merge_bytes =
+        AckMerge::kGroupBytes + group.installed.receiver_count * AckMerge::kReceiverBytes;
   }
   return view;
 }

@@ -1,4 +1,4 @@
-// What an administrator sees of a group, and what its table costs.
+// For administrators: the view of a group, and the size of its table.
 #pragma once
 
 #include "switch-emulator/engine/group_table.h"
@@ -9,7 +9,7 @@ namespace cepheus::fabric {
 GroupView view_of(const SwitchConfig& config, const GroupEntry& entry, const GroupInstance& table);
 SenderGroupView view_of(const SenderGroup& group);
 
-// What is not a named field (padding, and vectors' own pointers) is a row of its own, so that the
+// Memory outside named fields (padding, and vectors' own pointers) is a row of its own, so that the
 // rows add up.
 TableBytes bytes_of(const GroupInstance& table);
 TableBytes bytes_of(const TableShape& shape);

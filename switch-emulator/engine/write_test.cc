@@ -1,4 +1,5 @@
-// Multicast WRITEs through switches: addressed at each member's own, checked there, refused there.
+// Multicast WRITEs through switches: addressed for each member, and checked and refused at its
+// switch.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"
@@ -13,7 +14,7 @@ using wire::Reth;
 
 constexpr std::uint32_t kSize = 4096;
 
-// Region 7 of a host lies elsewhere on each, under another key.
+// Region 7 of each host has its own address and key.
 MrpRegion region_of(std::size_t host, std::uint64_t length = kSize) {
   return {7, static_cast<std::uint32_t>(0x7000 + host), 0x10000 * (host + 1), length};
 }
@@ -36,7 +37,7 @@ std::unique_ptr<TestNetwork> pair_with_regions() {
   return net;
 }
 
-TEST(Publish, IsConfirmedByTheOwnSwitchAndGoesNoFurther) {
+TEST(Publish, IsConfirmedByTheOwnSwitchAndNotPassedOn) {
   auto net = make_pair_of_switches();
   net->publish(3, 1, {region_of(3)});
   EXPECT_EQ(net->inbox(3), Texts({"confirm e1 10.0.0.4"}));
@@ -46,7 +47,7 @@ TEST(Publish, IsConfirmedByTheOwnSwitchAndGoesNoFurther) {
   EXPECT_EQ(net->path_view(3).regions[0].length, kSize);
 }
 
-TEST(Publish, IsConfirmedAgainIfItComesAgain) {
+TEST(Publish, IsConfirmedAgainIfItIsRepeated) {
   auto net = make_star(2);
   net->publish(1, 1, {region_of(1)});
   net->publish(1, 1, {region_of(1)});
@@ -117,7 +118,7 @@ TEST(Write, AlternatesWithSendsAndHasPacketsOfItsOwn) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 3"}));
 }
 
-TEST(Write, IsAddressedAgainWhenItIsRepeatedToWhoeverLacksIt) {
+TEST(Write, IsAddressedAgainWhenItIsRepeated) {
   auto net = star_with_regions(3);
   net->write(0, 0, 7, 100, 64);
   net->ack(1, 0);
@@ -149,7 +150,7 @@ TEST(Write, IsHeldByTheGateAndAddressedThen) {
   EXPECT_EQ(reth_at(*net, 2), (Reth{0x30000 + 16, 0x7002, 64}));
 }
 
-TEST(Write, BeyondARegionIsRefusedForwardedToNobodyThereAndNamed) {
+TEST(Write, BeyondARegionIsRefusedAndReportedAndNotForwardedThere) {
   auto net = star_with_regions(3);
   net->publish(2, 2, {region_of(2, 100)});
   net->clear();
@@ -195,13 +196,13 @@ TEST(Write, WithoutAnyRegionInTheGroupIsRefused) {
             Texts({"reject e1 a write outside a member's regions 10.0.0.2", "fatal 0 c2"}));
 }
 
-TEST(Write, ThatWasRefusedLosesTheRestOfItsPackets) {
+TEST(Write, ThatWasRefusedDropsTheRestOfItsPackets) {
   auto net = star_with_regions(2);
   net->write(0, 0, 8, 0, 128, false);
   net->request(0, Opcode::kRcWriteLast, 1);
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->count(Counter::kDropWriteRefused), 2u);
-  net->write(0, 0, 7, 0, 128, false);  // as after a RESET: another one there
+  net->write(0, 0, 7, 0, 128, false);  // after a RESET another one has that PSN
   net->request(0, Opcode::kRcWriteLast, 1);
   EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1"}));
 }
@@ -218,7 +219,7 @@ TEST(Write, RefusedFarAwayIsAnsweredAcrossTheTree) {
             Texts({"data 0", "reject e1 a write outside a member's regions 10.0.0.4"}));
 }
 
-TEST(Write, AcknowledgesNoMoreThanAllHaveWhenItIsRefused) {
+TEST(Write, AcknowledgesNoMoreThanTheMinimumWhenItIsRefused) {
   auto net = star_with_regions(3);
   net->data(0, 0);
   net->data(0, 1);
@@ -263,7 +264,7 @@ TEST(WriteMode, SameKeyRewritesAndChecksNothing) {
   EXPECT_EQ(net->view().write_mode, "same-key");
 }
 
-// Else a WRITE to its region would go to whoever has that key.
+// Otherwise a WRITE to its region would go to the member with that key.
 TEST(WriteMode, OtherThanRegionsRefusesPublications) {
   for (const auto mode : {net::WriteMode::kSameKey, net::WriteMode::kNone}) {
     auto net = make_star(3, true, [&](SwitchConfig& c) { c.rules.write_mode = mode; });
@@ -284,7 +285,7 @@ TEST(WriteMode, NoneRefusesAsForReads) {
   EXPECT_EQ(net->inbox(1), Texts());
 }
 
-// What each safety rule keeps out.
+// Attacks that each safety rule prevents.
 TEST(WriteRules, OffLetWritesPassARegionsEndAndRegionsComeBack) {
   auto net = star_with_regions(2, [](SwitchConfig& c) {
     c.rules.write_bounds = false;

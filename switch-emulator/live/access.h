@@ -1,7 +1,8 @@
-// Who may use a fabric, by the user id that the kernel vouches for at a Unix socket.
+// Permissions at a fabric, by the user id that the kernel reports for a Unix socket's peer.
 //
 // The fabric's own user and root may do everything. Users that the topology names may attach and
-// look; everybody else is refused, and without named users the sockets are closed to them anyway.
+// read the status. All others are refused; without named users the sockets' permissions exclude
+// them already.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +20,8 @@ class Access {
   static wire::Result<Access> of(const std::vector<std::string>& users);
 
   bool may_attach(uid_t user) const;
-  bool may_command(uid_t user) const;  // links, counters, the end
-  // Permissions of the sockets: for the owner alone, or for all, who are then told apart.
+  bool may_command(uid_t user) const;  // change links, reset counters, stop the fabric
+  // Permissions of the sockets: for the owner alone, or for all users, which are then checked here.
   mode_t socket_mode() const { return users_.empty() ? 0600 : 0666; }
 
  private:

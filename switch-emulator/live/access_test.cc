@@ -53,7 +53,7 @@ TEST(Access, ClosesBothSocketsToOthers) {
   EXPECT_EQ(mode_of(control_path(fabric.socket())), 0600u);
 }
 
-// Runs `body` as another user, in a process of its own; its exit code.
+// Runs `body` as another user, in its own process; returns its exit code.
 template <typename Body>
 int as_user(uid_t user, Body&& body) {
   const pid_t child = fork();
@@ -63,7 +63,7 @@ int as_user(uid_t user, Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Access, TellsUsersApartByWhatTheKernelSays) {
+TEST(Access, DistinguishesUsersByTheirKernelCredentials) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(2);
   topology.users = {std::to_string(kStranger)};

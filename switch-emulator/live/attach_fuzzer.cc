@@ -1,8 +1,8 @@
-// Any datagrams of clients and launchers to a fabric's attach socket: a message that is understood
-// means the same when it is encoded again, and a host has one owner.
+// Any datagrams of clients and launchers to a fabric's attach socket: a message that parses encodes
+// to the same message, and a host has one owner.
 //
-// Input: records of (what, length, bytes). `what` says who sends them and what they are: a whole
-// datagram, the fields of a valid one, or news of a host or a launcher that has gone.
+// Input: records of (what, length, bytes). `what` selects the sender and the kind: a whole
+// datagram, the fields of a valid one, or the end of a host's client or of a launcher.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -110,8 +110,9 @@ class Fabric final : HostAssignment::Ports {
     Welcome welcome;
     welcome.status = status;
     welcome.text = text;
-    const auto told = decode_welcome(encode(welcome));
-    require(told && told->status == status && text.starts_with(told->text) && !told->text.empty());
+    const auto decoded = decode_welcome(encode(welcome));
+    require(decoded && decoded->status == status && text.starts_with(decoded->text) &&
+            !decoded->text.empty());
   }
 
   std::array<bool, kHosts> is_taken_{};

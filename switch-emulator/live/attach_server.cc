@@ -22,11 +22,11 @@ using fabric::WelcomeStatus;
 using wire::Instant;
 
 bool is_ready(int fd, short events) {
-  pollfd asked{fd, events, 0};
-  return fd >= 0 && poll(&asked, 1, 0) > 0;
+  pollfd watched{fd, events, 0};
+  return fd >= 0 && poll(&watched, 1, 0) > 0;
 }
 
-// Not to be guessed by others; 0: the kernel has no randomness yet.
+// Unguessable; 0: the kernel has no randomness yet.
 fabric::ReservationId random_id() {
   fabric::ReservationId id = 0;
   return getrandom(&id, sizeof id, GRND_NONBLOCK) == sizeof id ? id : 0;
@@ -54,20 +54,20 @@ void refuse(int socket, WelcomeStatus status, std::string text) {
 
 }  // namespace
 
-AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-                           ListeningSocket& socket, const Access& access, wire::Duration patience)
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+                           ListeningSocket& socket, const Access& access, wire::Duration time_limit)
     : poller_(poller),
       datapath_(datapath),
       doorbells_(doorbells),
-      errands_(errands),
+      tasks_(tasks),
       socket_(socket),
       access_(access),
-      patience_(patience),
+      patience_(time_limit),
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
 AttachServer::~AttachServer() {
-  for (const auto& [fd, visitor] : visitors_) poller_.forget(fd);
+  for (const auto& [fd, pending_peer] : pending_) poller_.forget(fd);
   for (const auto& [fd, launcher] : launchers_) poller_.forget(fd);
   poller_.forget(socket_.fd());
 }
@@ -83,7 +83,7 @@ void AttachServer::accept_some() {
     if (!socket.is_open()) return;
     const auto peer = fabric::peer_credentials(socket.get());
     if (!peer) {
-      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
+      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't read your user id");
     } else if (lets_in(socket.get(), *peer)) {
       admit(std::move(socket), *peer);
     }
@@ -100,73 +100,74 @@ bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
 }
 
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
-  if (visitors_.size() >= kMaxVisitors) make_room();
+  if (pending_.size() >= kMaxPending) make_room();
   const int fd = socket.get();
-  if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
+  if (!poller_.watch(fd, Poller::kIn | Poller::kHangup,
+                     [this, fd](std::uint32_t) { on_readable(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
-  visitors_.insert_or_assign(fd,
-                             Visitor{std::move(socket), peer, wire::monotonic_now() + patience_});
-  hear(fd);  // most have said hello by now
+  pending_.insert_or_assign(
+      fd, PendingPeer{std::move(socket), peer, wire::monotonic_now() + patience_});
+  on_readable(fd);  // most have sent their Hello by now
 }
 
-// The longest silent one of the user who has most of them here.
+// The longest silent one of the user with most connections here.
 void AttachServer::make_room() {
   std::map<uid_t, std::size_t> by_user;
-  for (const auto& [fd, visitor] : visitors_) ++by_user[visitor.peer.uid];
+  for (const auto& [fd, pending_peer] : pending_) ++by_user[pending_peer.peer.uid];
   const uid_t user =
       std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
         return a.second < b.second;
       })->first;
-  const std::pair<const int, Visitor>* longest = nullptr;
-  for (const auto& each : visitors_) {
+  const std::pair<const int, PendingPeer>* longest = nullptr;
+  for (const auto& each : pending_) {
     if (each.second.peer.uid != user) continue;
     if (longest == nullptr || each.second.leaves < longest->second.leaves) longest = &each;
   }
-  dismiss(longest->first, "too many connections say nothing; attach again");
+  dismiss(longest->first, "too many silent connections; attach again");
 }
 
 void AttachServer::dismiss(int fd, const char* why) {
-  const auto found = visitors_.find(fd);
+  const auto found = pending_.find(fd);
   refuse(fd, WelcomeStatus::kAgain, why);
   poller_.forget(fd);
-  visitors_.erase(found);
+  pending_.erase(found);
 }
 
 void AttachServer::expire(Instant now) {
-  for (auto at = visitors_.begin(); at != visitors_.end();) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
     const auto each = at++;
-    if (each->second.leaves <= now) dismiss(each->first, "no hello came in time");
+    if (each->second.leaves <= now) dismiss(each->first, "no Hello arrived in time");
   }
 }
 
 Instant AttachServer::deadline() const {
   Instant first = wire::kNever;
-  for (const auto& [fd, visitor] : visitors_) first = std::min(first, visitor.leaves);
+  for (const auto& [fd, pending_peer] : pending_) first = std::min(first, pending_peer.leaves);
   return first;
 }
 
-void AttachServer::hear(int fd) {
+void AttachServer::on_readable(int fd) {
   const auto message = fabric::receive_message(fd);
   if (!message) return;
-  const auto found = visitors_.find(fd);
-  if (found == visitors_.end()) return;
-  Visitor visitor = std::move(found->second);
-  visitors_.erase(found);
+  const auto found = pending_.find(fd);
+  if (found == pending_.end()) return;
+  PendingPeer pending_peer = std::move(found->second);
+  pending_.erase(found);
   poller_.forget(fd);
   // A reload may have revoked the user since the connection was accepted.
-  if (!lets_in(fd, visitor.peer)) return;
+  if (!lets_in(fd, pending_peer.peer)) return;
   if (const auto hello = fabric::decode_hello(message->data)) {
-    serve(std::move(visitor.socket), visitor.peer, *hello);
+    serve(std::move(pending_peer.socket), pending_peer.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
-    reserve(std::move(visitor.socket), visitor.peer, *wanted);
+    reserve(std::move(pending_peer.socket), pending_peer.peer, *wanted);
   }
 }
 
 void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fabric::Hello& hello) {
   if (hello.version != fabric::kHandshakeVersion) {
     return refuse(socket.get(), WelcomeStatus::kWrongVersion,
-                  "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));
+                  "the fabric has port protocol " + std::to_string(fabric::kHandshakeVersion));
   }
   forget_ended_launchers();
   const auto choice = assignment_.choose(hello, peer.uid);
@@ -199,7 +200,7 @@ void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredential
   welcome.pool = datapath_.pools().geometry();
   welcome.area = static_cast<std::uint32_t>(host);
   if (!fabric::send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
-  errands_.run([&] {
+  tasks_.run([&] {
     if (is_still(host)) datapath_.shared_port(host)->forget_granted();
   });
 }
@@ -208,11 +209,11 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
                                                          const PeerCredentials& peer) {
   fabric::SwitchPort& port = *datapath_.shared_port(host);
   wire::Result<fabric::GrantedFds> fds;
-  errands_.run([&] {
+  tasks_.run([&] {
     fds = port.open(peer);
     if (!fds) return;
     if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
-                          [this, host](std::uint32_t) { hear_doorbell(host); })) {
+                          [this, host](std::uint32_t) { watch_doorbell(host); })) {
       port.close();
       fds = wire::fail(wire::ErrorCode::kUnavailable, "the fabric can't watch another doorbell");
       return;
@@ -224,11 +225,11 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
 }
 
 // On the datapath's thread.
-void AttachServer::hear_doorbell(std::size_t host) {
+void AttachServer::watch_doorbell(std::size_t host) {
   if (!datapath_.wake(host)) doorbells_.forget(datapath_.shared_port(host)->doorbell());
 }
 
-// On the datapath's thread: whether the port is the client's, and not closed meanwhile.
+// On the datapath's thread: whether the port is still this client's, and open.
 bool AttachServer::is_still(std::size_t host) const {
   const fabric::SwitchPort& port = *datapath_.shared_port(host);
   return port.is_open() && port.attachment() == clients_[host].attachment;
@@ -239,7 +240,7 @@ void AttachServer::detach(std::size_t host) {
   if (!client.socket.is_open()) return;
   poller_.forget(client.socket.get());
   if (client.process.is_open()) poller_.forget(client.process.get());
-  errands_.run([&] {
+  tasks_.run([&] {
     if (!is_still(host)) return;
     doorbells_.forget(datapath_.shared_port(host)->doorbell());
     datapath_.detach(wire::monotonic_now(), host);
@@ -251,7 +252,7 @@ void AttachServer::detach_all() {
   for (std::size_t host = 0; host < clients_.size(); ++host) detach(host);
 }
 
-// By the descriptor, which names no other process once that one has ended.
+// By the descriptor, because the pid may belong to another process once this one has ended.
 wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const {
   for (std::size_t at = 0; at < clients_.size(); ++at) {
     const Client& client = clients_[at];
@@ -262,14 +263,14 @@ wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const 
     return wire::fail(wire::ErrorCode::kRefused,
                       std::string("it can't be killed: ") + std::strerror(errno));
   }
-  return wire::fail(wire::ErrorCode::kRefused, "that process is not there any more");
+  return wire::fail(wire::ErrorCode::kRefused, "that process has ended");
 }
 
 void AttachServer::on_closed(std::size_t host, std::uint64_t attachment) {
   if (clients_[host].attachment == attachment) detach(host);
 }
 
-// A port whose client has just died is free, even if the news are still in the queue.
+// The port of a client that has just died is free, even if its event is still in the queue.
 bool AttachServer::is_free(std::size_t host) {
   if (datapath_.shared_port(host) == nullptr) return false;
   const Client& client = clients_[host];
@@ -323,7 +324,7 @@ void AttachServer::forget_ended_launchers() {
   }
 }
 
-void AttachServer::tell_reservations(std::vector<SwitchStatus>& switches) const {
+void AttachServer::show_reservations(std::vector<SwitchStatus>& switches) const {
   std::unordered_map<std::string_view, pid_t> holders;
   for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
     if (const auto pid = assignment_.reserved_by(host)) {

@@ -1,9 +1,9 @@
 // Gives hosts' ports to clients, and takes them back when a client closes its socket or its process
-// ends; keeps hosts for the jobs of launchers as long as those keep their sockets.
+// ends. Reserves hosts for the jobs of launchers while these keep their sockets open.
 //
-// Who may not attach is told so when he connects; who may, and then says nothing, is sent away
-// after a while, or when others need the place, and may connect again. Runs on the reception's
-// thread; ports are opened and closed on the datapath's.
+// A user without permission is refused when it connects. A peer that then sends nothing is
+// disconnected after a while, or when others need the place; it may connect again. Runs on the
+// control thread; ports are opened and closed on the datapath's.
 #pragma once
 
 #include <map>
@@ -12,44 +12,44 @@
 
 #include "switch-emulator/live/access.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/host_assignment.h"
 #include "switch-emulator/live/listening_socket.h"
 #include "switch-emulator/live/poller.h"
+#include "switch-emulator/live/task_queue.h"
 #include "switch-emulator/ports/handshake.h"
 
 namespace cepheus::live {
 
 class AttachServer final : private HostAssignment::Ports {
  public:
-  static constexpr std::size_t kMaxVisitors = 256;
+  static constexpr std::size_t kMaxPending = 256;
 
-  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run
-  // there. `patience` is from connecting to the hello.
-  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-               ListeningSocket& socket, const Access& access, wire::Duration patience);
+  // All outlive the server. `doorbells` is the poller of the datapath's thread; `tasks` run
+  // there. `time_limit` is from connecting to the Hello.
+  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+               ListeningSocket& socket, const Access& access, wire::Duration time_limit);
   ~AttachServer();
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
 
   // False if the kernel refuses to watch the socket.
   bool start();
-  // Sends those away who have said nothing for too long.
+  // Disconnects peers that have sent nothing for too long.
   void expire(wire::Instant now);
-  // When expire() has something to do.
+  // When expire() has to run next.
   wire::Instant deadline() const;
-  // The datapath has closed the port, whose `attachment` it was (SwitchPort::attachment).
+  // The datapath has closed the port of this `attachment` (SwitchPort::attachment).
   void on_closed(std::size_t host, std::uint64_t attachment);
   void detach_all();
-  // Kills the host's client with the fabric's own rights. Errors: it is none of `pid`, or the kernel
-  // refuses.
+  // Kills the host's client with the fabric's own rights. Errors: `pid` is not its client, or the
+  // kernel refuses.
   wire::Result<void> kill(const std::string& host, pid_t pid) const;
   std::uint64_t refused_users() const { return refused_users_; }
-  // Says at the hosts' ports who has reserved them.
-  void tell_reservations(std::vector<SwitchStatus>& switches) const;
+  // Stores the reservations at the hosts' ports.
+  void show_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:
-  struct Visitor {  // has not said hello
+  struct PendingPeer {  // has not sent its Hello
     fabric::UniqueFd socket;
     fabric::PeerCredentials peer;
     wire::Instant leaves;
@@ -57,8 +57,8 @@ class AttachServer final : private HostAssignment::Ports {
   struct Client {
     fabric::UniqueFd socket;
     fabric::UniqueFd
-        process;  // readable once the client's process has ended; forked children may keep the
-                  // socket open
+        // Readable once the client's process has ended; forked children may keep the socket open.
+        process;
     pid_t pid = 0;
     std::uint64_t attachment = 0;
   };
@@ -69,19 +69,19 @@ class AttachServer final : private HostAssignment::Ports {
   void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
   void make_room();
   void dismiss(int fd, const char* why);
-  void hear(int fd);
+  void on_readable(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
              const fabric::Hello& hello);
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
   wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
   bool is_still(std::size_t host) const;
-  void hear_doorbell(std::size_t host);
+  void watch_doorbell(std::size_t host);
   void detach(std::size_t host);
   void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
                const fabric::HostsWanted& wanted);
   void end_reservation(int socket);
-  // A launcher that has just ended keeps no host, even if the news are still in the queue. Nor does
-  // one of a user whom a reload has revoked.
+  // Ignores reservations of a launcher that has just ended, even if its event is still in the
+  // queue, and of a user that a reload has revoked.
   void forget_ended_launchers();
   bool is_free(std::size_t host) override;
   std::string why_not_free(std::size_t host) const override;
@@ -89,13 +89,13 @@ class AttachServer final : private HostAssignment::Ports {
   Poller& poller_;
   Datapath& datapath_;
   Poller& doorbells_;
-  Errands& errands_;
+  TaskQueue& tasks_;
   ListeningSocket& socket_;
   const Access& access_;
   const wire::Duration patience_;
   std::uint64_t refused_users_ = 0;
-  std::map<int, Visitor> visitors_;  // by descriptor
-  std::vector<Client> clients_;      // by host
+  std::map<int, PendingPeer> pending_;  // by descriptor
+  std::vector<Client> clients_;         // by host
   struct Launcher {
     fabric::UniqueFd socket;
     fabric::ReservationId reservation = 0;

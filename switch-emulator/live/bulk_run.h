@@ -1,5 +1,5 @@
-// Whether hosts are in the middle of long messages: seen from how many of their packets come in a
-// row. Hosts that send so go on while the switch sleeps, and fill a batch. Pure.
+// Whether hosts are sending long messages, judged by the number of their consecutive packets. Such
+// hosts go on while the switch sleeps, and fill a batch. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cepheus::live {
 class BulkRun {
  public:
   void took_frame() { ++frames_; }
-  // A look at all rings has ended; `worked`: there was something.
+  // A look at all rings has ended; `worked`: it found packets.
   void looked(wire::Instant now, bool worked) {
     if (!worked) {
       frames_ = 0;

@@ -9,7 +9,7 @@
 namespace cepheus::live {
 namespace {
 
-// Bytes for one connection before the others have their turn.
+// Bytes from one connection before the others' turn.
 constexpr std::size_t kSendAtOnce = 1 << 20;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }

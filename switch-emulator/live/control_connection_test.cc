@@ -24,7 +24,7 @@ class ControlConnectionTest : public testing::Test {
   void say(const std::string& text) {
     ASSERT_EQ(send(peer.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
-  // More than a socket takes at once.
+  // More than a socket accepts at once.
   static ControlConnection::Answer long_answer() {
     return std::make_shared<const std::string>(std::size_t{4} << 20, 'x');
   }
@@ -47,7 +47,7 @@ TEST_F(ControlConnectionTest, ReadsLineByLine) {
   EXPECT_EQ(connection.request(), "three\n");
 }
 
-TEST_F(ControlConnectionTest, GivesUpALineWithoutEnd) {
+TEST_F(ControlConnectionTest, DisconnectsAfterALineWithoutEnd) {
   const std::string part(ControlConnection::kMaxRequests / 2 + 1, 'x');
   say(part);
   EXPECT_TRUE(connection.read(now));
@@ -62,14 +62,14 @@ TEST_F(ControlConnectionTest, KeepsOneTextForManyAnswers) {
   EXPECT_EQ(connection.newest_unsent(), text);
 }
 
-TEST_F(ControlConnectionTest, GivesUpWhoDoesNotRead) {
+TEST_F(ControlConnectionTest, DisconnectsAPeerThatDoesNotRead) {
   connection.answer(long_answer());
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
   now += std::chrono::seconds(1);
   ASSERT_TRUE(connection.write(now));
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
-  ASSERT_TRUE(connection.write(now + std::chrono::seconds(1)));  // there is no room for more
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
+  ASSERT_TRUE(connection.write(now + std::chrono::seconds(1)));  // the socket is full
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
 }
 
 TEST_F(ControlConnectionTest, WaitsForRequestsForEver) {
@@ -78,7 +78,7 @@ TEST_F(ControlConnectionTest, WaitsForRequestsForEver) {
   EXPECT_EQ(connection.deadline(), wire::kNever);
 }
 
-TEST_F(ControlConnectionTest, AnswersWhoHasSaidThatHeAsksNoMore) {
+TEST_F(ControlConnectionTest, AnswersAPeerThatHasClosedItsSendingEnd) {
   say("one\n");
   shutdown(peer.get(), SHUT_WR);
   ASSERT_TRUE(connection.read(now));

@@ -1,5 +1,5 @@
-// Any line on a fabric's control socket: refused in one line of JSON, or a request within its bounds.
-// Requests about links are carried out.
+// Any line on a fabric's control socket: refused in one line of JSON, or a request within its
+// bounds. Requests about links are carried out.
 //
 // Input: after an even first byte, the line. After an odd one, numbers of the words of a line, so
 // that mutations reach beyond the syntax.
@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!request) {
     check_refusal(request.error().text);
   } else {
-    std::visit([](const auto& asked) { check(asked); }, *request);
+    std::visit([](const auto& parsed) { check(parsed); }, *request);
   }
   return 0;
 }

@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 using wire::ErrorCode;
 using wire::fail;
 
-constexpr milliseconds kPatience{2000};
+constexpr milliseconds kTimeLimit{2000};
 constexpr std::size_t kMaxAnswer = 64 << 20;
 
 std::string because_of_errno() { return std::string(": ") + std::strerror(errno); }
@@ -29,7 +29,7 @@ std::string because_of_errno() { return std::string(": ") + std::strerror(errno)
 class Connection {
  public:
   explicit Connection(std::string path)
-      : path_(std::move(path)), deadline_(steady_clock::now() + kPatience) {}
+      : path_(std::move(path)), deadline_(steady_clock::now() + kTimeLimit) {}
   ~Connection() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -47,11 +47,11 @@ class Connection {
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd_ < 0) return fail(ErrorCode::kUnavailable, "can't make a socket" + because_of_errno());
-    // Bounds connect() and send() too: both wait for a fabric that does not read.
-    timeval patience{};
-    patience.tv_sec = kPatience.count() / 1000;
-    patience.tv_usec = kPatience.count() % 1000 * 1000;
-    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    // Also limits connect() and send(), which both wait for a fabric that does not read.
+    timeval time_limit{};
+    time_limit.tv_sec = kTimeLimit.count() / 1000;
+    time_limit.tv_usec = kTimeLimit.count() % 1000 * 1000;
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
     if (errno == EAGAIN) return no_answer();
     return fail(ErrorCode::kUnavailable,
@@ -67,7 +67,7 @@ class Connection {
       } else if (n < 0 && errno == EAGAIN) {
         return no_answer();
       } else if (n >= 0 || errno != EINTR) {
-        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       }
     }
     return {};
@@ -83,7 +83,8 @@ class Connection {
       if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
       const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n <= 0) return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+      if (n <= 0)
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
       line += part.substr(0, part.find('\n'));
       if (part.find('\n') != std::string_view::npos) return line;
@@ -118,8 +119,8 @@ wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohman
   if (!line) return tl::unexpected(line.error());
   nlohmann::json answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
-    return fail(ErrorCode::kUnavailable,
-                "what answers at " + control_path(fabric_socket) + " is no fabric of this version");
+    return fail(ErrorCode::kUnavailable, "the program at " + control_path(fabric_socket) +
+                                             " is not a fabric of this version");
   }
   if (!answer["ok"].get<bool>()) {
     const auto reason = answer.find("error");

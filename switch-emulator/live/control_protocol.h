@@ -7,8 +7,8 @@
 //   (live/link_request.h)
 //   {"ask": "record", "recorder": 17}              -> {"ok": true, "events": [...]}
 //   (live/record_request.h)
-//   {"ask": "kill", "host": "h1", "pid": 17}       -> {"ok": true}: that client of the host's, if it
-//   still is that one, gets SIGKILL from the fabric
+//   {"ask": "kill", "host": "h1", "pid": 17}       -> {"ok": true}: the fabric kills that client of
+//                                                     the host, if it is still its client
 //   {"ask": "reset_counters"}                      -> {"ok": true}
 //   {"ask": "reload"}                              -> {"ok": true, "changed": ["switch s0: ..."]}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
@@ -25,7 +25,8 @@ namespace cepheus::live {
 
 nlohmann::json refusal(std::string_view why);                // {"ok": false, "error": why}
 std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
-// Asks a running fabric; errors say whether it is not there, did not answer, or refused.
+// Sends a request to a running fabric. Errors tell whether it is absent, did not answer, or
+// refused.
 wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request);
 
 }  // namespace cepheus::live

@@ -18,8 +18,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 using wire::ErrorCode;
 
-// A socket at control_path() that accepts one client, takes its line and answers with fixed text,
-// then hangs up.
+// A socket at control_path() that accepts one client, reads its line, answers with fixed text, then
+// closes.
 class Answerer {
  public:
   Answerer() {
@@ -68,7 +68,7 @@ class Answerer {
   std::thread thread_;
 };
 
-TEST(ControlProtocol, AsksInOneLineAndReadsTheAnswer) {
+TEST(ControlProtocol, SendsOneLineAndReadsTheAnswer) {
   Answerer fabric;
   fabric.answer_with("{\"ok\": true, \"status\": {\"pid\": 5}}\n");
   const auto answer = ask(fabric.fabric(), {{"ask", "status"}});
@@ -95,7 +95,7 @@ TEST(ControlProtocol, PassesARefusalOn) {
   EXPECT_EQ(answer.error().text, "there is no host h9");
 }
 
-TEST(ControlProtocol, SaysIfNoFabricIsThere) {
+TEST(ControlProtocol, ReportsAMissingFabric) {
   const auto answer = ask("/nonexistent/fabric", {{"ask", "status"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
@@ -104,30 +104,30 @@ TEST(ControlProtocol, SaysIfNoFabricIsThere) {
 }
 
 TEST(ControlProtocol, GivesUpOnAFabricThatDoesNotAnswer) {
-  const Answerer silent;  // the kernel completes connections up to the backlog; nobody accepts
+  const Answerer silent;  // the kernel completes connections up to the backlog, without an accept()
   const auto answer = ask(silent.fabric(), {{"ask", "status"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kTimedOut);
   EXPECT_THAT(answer.error().text, HasSubstr("did not answer within 2 s"));
 }
 
-TEST(ControlProtocol, RefusesAnswersThatAreNone) {
+TEST(ControlProtocol, RefusesInvalidAnswers) {
   for (const char* text : {"hello\n", "[]\n", "{\"ok\": 1}\n", "{}\n"}) {
     Answerer fabric;
     fabric.answer_with(text);
     const auto answer = ask(fabric.fabric(), {{"ask", "status"}});
     ASSERT_FALSE(answer) << text;
-    EXPECT_THAT(answer.error().text, HasSubstr("no fabric of this version")) << text;
+    EXPECT_THAT(answer.error().text, HasSubstr("not a fabric of this version")) << text;
   }
 }
 
-TEST(ControlProtocol, SaysIfTheFabricHangsUpInTheMiddle) {
+TEST(ControlProtocol, ReportsAFabricThatClosesInTheMiddle) {
   Answerer fabric;
   fabric.answer_with("{\"ok\": tr");
   const auto answer = ask(fabric.fabric(), {{"ask", "stop"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(answer.error().text, HasSubstr("hung up"));
+  EXPECT_THAT(answer.error().text, HasSubstr("closed the connection"));
 }
 
 TEST(ControlProtocol, RefusesAPathThatNoSocketCanHave) {

@@ -1,4 +1,4 @@
-// What is asked at a fabric's control socket, checked. live/control_protocol.h has the JSON.
+// Requests at a fabric's control socket, checked. live/control_protocol.h has the JSON.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@
 namespace cepheus::live {
 
 struct StatusRequest {};
-struct LinkRequest {  // what is not set stays as it is
+struct LinkRequest {  // unset values stay unchanged
   std::string link;
   std::string direction = "both";
   std::optional<double> loss;  // probability per frame
@@ -35,7 +35,7 @@ struct StopRequest {};
 using ControlRequest = std::variant<StatusRequest, LinkRequest, RecordRequest, KillRequest,
                                     ResetCountersRequest, ReloadRequest, StopRequest>;
 
-// kInvalid: what is wrong with it, and what to ask instead.
+// kInvalid: the error and its remedy.
 wire::Result<ControlRequest> parse_control_request(std::string_view line);
 
 }  // namespace cepheus::live

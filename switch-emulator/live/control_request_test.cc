@@ -12,7 +12,7 @@ std::string error_of(std::string_view line) {
   return request ? "" : request.error().text;
 }
 
-TEST(ControlRequest, TakesWhatALinkMayBecome) {
+TEST(ControlRequest, AcceptsValidLinkSettings) {
   const auto request = parse_control_request(
       R"({"ask": "link", "link": "h1", "direction": "up", "loss": 0.5, "up": false})");
   ASSERT_TRUE(request) << request.error().text;
@@ -35,7 +35,7 @@ TEST(ControlRequest, BoundsTheRateOfARecording) {
   EXPECT_EQ(rate_of("\"many\""), 20'000u);
 }
 
-// Cut to 32 bits, the second number is the first one.
+// Truncated to 32 bits, the second number equals the first.
 TEST(ControlRequest, KillsNoOtherProcessThanTheOneNamed) {
   const auto kill = [](const std::string& pid) {
     return parse_control_request(R"({"ask": "kill", "host": "h1", "pid": )" + pid + "}");
@@ -51,8 +51,8 @@ TEST(ControlRequest, RefusesValuesNestedAsDeeplyAsALineHolds) {
   constexpr std::size_t kDepth = 30'000;
   const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');
   EXPECT_THAT(error_of(R"({"ask": "link", "link": )" + deep + "}"), HasSubstr("must name a host"));
-  EXPECT_THAT(error_of(R"({"ask": "kill", "pid": )" + deep + "}"), HasSubstr("kill whom"));
-  EXPECT_THAT(error_of(R"({"ask": )" + deep + "}"), HasSubstr("ask for something"));
+  EXPECT_THAT(error_of(R"({"ask": "kill", "pid": )" + deep + "}"), HasSubstr("kill needs"));
+  EXPECT_THAT(error_of(R"({"ask": )" + deep + "}"), HasSubstr("needs a kind"));
 }
 
 }  // namespace

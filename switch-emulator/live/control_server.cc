@@ -69,8 +69,8 @@ void ControlServer::accept_some() {
   }
 }
 
-// A user's own connections give way to his new ones; where there are too many of all, those of who
-// has most.
+// A user's new connections replace the user's old ones. If there are too many of all users, those
+// of the user with most are closed.
 void ControlServer::make_room(uid_t user) {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, connection] : connections_) ++by_user[connection.user()];
@@ -102,10 +102,10 @@ void ControlServer::watch(ControlConnection& connection) {
   const std::uint32_t events = connection.wants_requests() ? Poller::kIn
                                : connection.has_unsent()   ? Poller::kOut
                                                            : Poller::kHangup;
-  if (!poller_.watch(fd, events, [this, fd](std::uint32_t) { hear(fd); })) drop(fd);
+  if (!poller_.watch(fd, events, [this, fd](std::uint32_t) { on_readable(fd); })) drop(fd);
 }
 
-void ControlServer::hear(int fd) {
+void ControlServer::on_readable(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
   ControlConnection& connection = found->second;
@@ -116,7 +116,7 @@ void ControlServer::hear(int fd) {
 }
 
 void ControlServer::serve(Instant now) {
-  asked_.clear();
+  last_request_.clear();
   answered_.reset();
   std::vector<int> gone, answered;
   for (auto& [fd, connection] : connections_) {
@@ -133,10 +133,10 @@ void ControlServer::serve(Instant now) {
   }
   for (const int fd : gone) drop(fd);
   for (const int fd : answered) watch(connections_.at(fd));
-  drop_who_does_not_read();
+  drop_slow_readers();
 }
 
-// One question of a connection and its repeats, then the others have their turn.
+// One request of a connection and its repeats, then the others have their turn.
 void ControlServer::answer_requests(ControlConnection& connection) {
   const std::string first(connection.request());
   const auto answer = answer_line(connection, first);
@@ -148,16 +148,16 @@ void ControlServer::answer_requests(ControlConnection& connection) {
 
 ControlConnection::Answer ControlServer::answer_line(const ControlConnection& connection,
                                                      std::string_view request) {
-  const auto asked = parse_control_request(request);
-  const bool only_looks = asked && std::holds_alternative<StatusRequest>(*asked);
+  const auto parsed = parse_control_request(request);
+  const bool only_looks = parsed && std::holds_alternative<StatusRequest>(*parsed);
   if (!only_looks && !access_.may_command(connection.user())) {
     return std::make_shared<const std::string>(
-        to_line(refusal("only the fabric's own user may do more than look")));
+        to_line(refusal("only the fabric's own user may change the fabric")));
   }
-  if (asked_ == request && answered_ != nullptr) return answered_;
-  asked_ = request;
+  if (last_request_ == request && answered_ != nullptr) return answered_;
+  last_request_ = request;
   answered_ = std::make_shared<const std::string>(
-      to_line(asked ? answer_(*asked) : refusal(asked.error().text)));
+      to_line(parsed ? answer_(*parsed) : refusal(parsed.error().text)));
   return answered_;
 }
 
@@ -172,7 +172,7 @@ std::size_t ControlServer::unsent_bytes() const {
   return bytes;
 }
 
-void ControlServer::drop_who_does_not_read() {
+void ControlServer::drop_slow_readers() {
   while (unsent_bytes() > kMaxUnsent) {
     const ControlConnection* stalest = nullptr;
     for (const auto& [fd, connection] : connections_) {

@@ -1,8 +1,8 @@
 // The listening end of a fabric's control socket (live/control_protocol.h).
 //
-// Requests are read first and answered then, in passes: whoever asks the same within one pass gets
-// the same answer, since all had asked before it was made. Everything is bounded: connections by
-// user, requests taken in, answers kept for those who do not read. Runs on the reception's thread.
+// Works in passes: it first reads requests, then answers them. Equal requests within one pass get
+// the same answer, since all arrived before it was made. All is bounded: connections by user,
+// requests read, and answers kept for peers that do not read. Runs on the control thread.
 #pragma once
 
 #include <functional>
@@ -20,27 +20,27 @@ namespace cepheus::live {
 
 class ControlServer {
  public:
-  // Answers one request that is understood; never throws.
+  // Answers one parsed request; never throws.
   using Answer = std::function<nlohmann::json(const ControlRequest& request)>;
 
   static constexpr std::size_t kMaxConnections = 64;
   static constexpr std::size_t kMaxOfOneUser = 16;
-  // Bytes of different answers that wait to be read, the newest of each connection counted.
+  // Bytes of unread answers, where the newest of each connection counts.
   static constexpr std::size_t kMaxUnsent = 64 << 20;
 
-  // Poller, socket and access outlive the server. Users who may not command are answered nothing
-  // but a StatusRequest.
+  // Poller, socket and access outlive the server. Users without permission to command get only
+  // answers to StatusRequest.
   ControlServer(Poller& poller, ListeningSocket& socket, const Access& access, Answer answer);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
   bool start();
-  // Answers what has been asked, and gives up on whoever does not read.
+  // Answers the requests, and disconnects peers that do not read.
   void serve(wire::Instant now);
-  // When serve() has something to do though nothing was heard.
+  // When serve() has to run even without new requests.
   wire::Instant deadline() const;
-  // True while answers wait to be read.
+  // Whether unread answers are waiting.
   bool has_unsent() const;
   std::uint64_t refused_users() const { return refused_users_; }
 
@@ -48,14 +48,14 @@ class ControlServer {
   using Connections = std::map<int, ControlConnection>;  // by descriptor
 
   void accept_some();
-  void hear(int fd);
+  void on_readable(int fd);
   void make_room(uid_t user);
   void drop_stalest(uid_t user);
   void answer_requests(ControlConnection& connection);
   ControlConnection::Answer answer_line(const ControlConnection& connection,
                                         std::string_view request);
   std::size_t unsent_bytes() const;
-  void drop_who_does_not_read();
+  void drop_slow_readers();
   void watch(ControlConnection& connection);
   void drop(int fd);
 
@@ -65,8 +65,8 @@ class ControlServer {
   Answer answer_;
   std::uint64_t refused_users_ = 0;
   Connections connections_;
-  // The last question of this pass, and what was answered.
-  std::string asked_;
+  // The last request of this pass, and its answer.
+  std::string last_request_;
   ControlConnection::Answer answered_;
 };
 

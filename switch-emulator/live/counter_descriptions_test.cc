@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(CounterDescriptions, SayWhatEachCounterCounts) {
+TEST(CounterDescriptions, ExistForEachCounter) {
   const std::string text = describe_counters(false);
   const nlohmann::json all = counter_descriptions();
   EXPECT_EQ(all.size(), all_readings().size());
@@ -25,7 +25,7 @@ TEST(CounterDescriptions, SayWhatEachCounterCounts) {
   EXPECT_EQ(all["drop_ttl"], "time to live used up: a routing loop");
 }
 
-TEST(CounterDescriptions, AreOfTheCounterThatHasTheName) {
+TEST(CounterDescriptions, BelongToTheCounterOfTheName) {
   EXPECT_EQ(name(fabric::Counter::kDropOther), "drop_other");
   EXPECT_EQ(std::size(fabric::kCounterTexts), static_cast<std::size_t>(fabric::Counter::kCount));
   EXPECT_EQ(name(fabric::PortCounter::kArpAnswered), "arp_answered");

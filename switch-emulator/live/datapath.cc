@@ -9,11 +9,11 @@ namespace {
 
 using wire::Instant;
 
-constexpr std::size_t kFlightsPerRound = 1024;  // landings before the hosts have their turn
+constexpr std::size_t kFlightsPerRound = 1024;  // arrivals before the hosts' turn
 
-// How much an uplink takes from its host's ring in advance: enough to keep the wire busy until the
-// next look, also where programs that compute want the cores (WaitPolicy::kGather). Of a lossless
-// link less, since what has been taken comes after a pause, too, and needs headroom.
+// Time for which an uplink takes frames from its host's ring in advance: enough to keep the wire
+// busy until the next look, even if programs that compute take the cores (WaitPolicy::kGather).
+// Less for a lossless link: frames taken before a pause still arrive, and need headroom.
 constexpr std::chrono::duration<double> kBacklogTime = std::chrono::milliseconds(1);
 constexpr std::chrono::duration<double> kLosslessBacklogTime = std::chrono::microseconds(200);
 constexpr wire::Bytes kMinBacklog = 16 << 10;
@@ -65,7 +65,7 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
       port.end = plan.ends[s][p];
       ports_.push_back(std::move(port));
     }
-    if (icrc_always_) plan.configs[s].check_icrc = false;  // every hop does, here
+    if (icrc_always_) plan.configs[s].check_icrc = false;  // in this fabric, every hop checks it
     state.engine = std::make_unique<fabric::Switch>(std::move(plan.configs[s]), held_);
     switches_.push_back(std::move(state));
   }
@@ -227,7 +227,7 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   publish();
 }
 
-// Both of its rings may show the offence in one round; it counts as one.
+// Both of its rings may show the violation in one round; it counts once.
 void Datapath::offend(std::size_t host) {
   if (std::find(offenders_.begin(), offenders_.end(), host) != offenders_.end()) return;
   hosts_[host].client->count(*hosts_[host].client->offence());
@@ -245,7 +245,7 @@ bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
   if (recorder_ != nullptr && recorder_->end_if_over(now)) recorder_.reset();
   reclaim_unread();
-  bool worked = has_queues_ && run_links(now);  // what was to happen before `now`
+  bool worked = has_queues_ && run_links(now);  // events that were due before `now`
   worked = poll_one_armed(now) || worked;
   worked = poll_hosts(now) || worked;
   worked = (has_queues_ ? run_links(now) : land_flights(now)) || worked;
@@ -273,8 +273,8 @@ bool Datapath::poll_hosts(wire::Instant now) {
   return worked;
 }
 
-// A shaped uplink paces its host as a wire paces a NIC: what does not fit yet waits in the host's
-// own ring.
+// A shaped uplink paces its host as a wire paces a NIC: frames that do not fit yet wait in the
+// host's own ring.
 bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
   const net::Link& uplink = transit_.link(host.uplink);
   const wire::BitRate rate = uplink.config().rate;
@@ -352,7 +352,7 @@ wire::Instant Datapath::deadline() const {
 bool Datapath::arm() {
   if (one_armed_is_active_ && !one_armed_->arm()) return false;
   for (const std::size_t host : active_) {
-    if (hosts_[host].turn.resume() > last_poll_) continue;  // has work, but not before
+    if (hosts_[host].turn.resume() > last_poll_) continue;  // has work, but not before then
     if (!hosts_[host].client->arm()) return false;
   }
   std::erase_if(active_, [this](std::size_t host) {

@@ -1,13 +1,12 @@
-// The way of packets through a live fabric: rings -> links -> switches -> links -> rings, on one
-// thread.
+// Moves packets through a live fabric: rings -> links -> switches -> links -> rings, on one thread.
 //
-// A round (poll) takes a batch from every port that has been active lately, delivers what slow
-// links have brought, fires the switches' timers and publishes the results. Ports that have been
-// quiet are not looked at: they are armed, and their doorbell brings them back (wake). No clock, no
-// waiting and no sockets here.
+// A round (poll) takes a batch from every recently active port, delivers frames whose links have
+// finished, fires the switches' timers and publishes the results. It skips quiet ports: these are
+// armed, and their doorbell makes them active again (wake). No clock, no waiting and no sockets
+// here.
 //
-// Links that mark or are lossless have the simulator's queues and pause frames (datapath_queues.cc),
-// and what happens on them happens in the order of its time, however long a round was away.
+// Links with marks or pauses have the simulator's queues and pause frames (datapath_queues.cc).
+// Events on them happen in the order of their times, however late a round comes.
 #pragma once
 
 #include <functional>
@@ -27,8 +26,8 @@
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/reporting.h"
-#include "switch-emulator/live/stray_account.h"
 #include "switch-emulator/live/transit.h"
+#include "switch-emulator/live/unanswered_account.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
@@ -42,19 +41,20 @@ class Datapath final : Transit::Arrivals {
   Datapath(const Datapath&) = delete;
   Datapath& operator=(const Datapath&) = delete;
 
-  // Captures every port into `directory`, which is made if it does not exist: <host>.pcap, and
-  // <switch>-<neighbour>.pcap for trunks. `warn` is called for captures that end before the datapath.
+  // Captures every port into `directory`, which is created if necessary: <host>.pcap, and
+  // <switch>-<neighbour>.pcap for trunks. `warn` is called for captures that end before the
+  // datapath.
   wire::Result<void> capture(const std::string& directory,
                              const std::function<void(const std::string&)>& warn);
   void flush_captures();
 
-  // Tells it what switches see, until its lease ends; null: nobody.
+  // Passes the switches' packets to the recorder until its lease ends; null: to none.
   void record(std::shared_ptr<PacketRecorder> recorder);
   std::size_t switch_count() const { return switches_.size(); }
 
   std::size_t host_count() const { return hosts_.size(); }
   const fabric::HostIdentity& identity(std::size_t host) const { return hosts_[host].identity; }
-  // The host's port if its clients attach over shared memory, else null; and if it is on a network
+  // The host's port if its clients attach over shared memory, else null; if it is behind a network
   // interface, else null.
   fabric::SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
   fabric::WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
@@ -66,54 +66,55 @@ class Datapath final : Transit::Arrivals {
 
   // Trunks come up. Once, before the first poll.
   void start(wire::Instant now);
-  // A client has opened the host's port, or it has to go (the port is closed here, if it is open).
+  // A client has opened the host's port, or must leave (the port is closed here, if it is open).
   void attach(wire::Instant now, std::size_t host);
   void detach(wire::Instant now, std::size_t host);
   // Opens the one-armed interface and attaches the hosts behind it.
   wire::Result<void> open_one_armed(wire::Instant now);
   void close_one_armed(wire::Instant now);
-  // Hosts whose clients broke the rules of their rings, each once; the caller detaches them before
+  // Hosts whose clients broke the rules of their rings, each once. The caller detaches them before
   // the next poll().
   std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }
 
-  // One round; true if there was anything to do.
+  // One round; true if it did anything.
   bool poll(wire::Instant now);
-  // Hosts are in the middle of long messages.
+  // Whether hosts are sending long messages.
   bool is_amid_bulk(wire::Instant now) const { return bulk_run_.goes_on(now); }
-  // When poll() has something to do without anybody ringing.
+  // When poll() has to run even if no client rings.
   wire::Instant deadline() const;
-  // Asks every active client to ring. False if there is something to do already.
+  // Requests that every active client rings. False if there is work already.
   bool arm();
-  // The host's client has rung. False: it did so again and again without a reason, so that its
-  // doorbell is better not listened to; its ring is looked at now and then instead.
+  // The host's client has rung. False: it has rung repeatedly without a frame, so the caller should
+  // ignore its doorbell. Its ring is then looked at from time to time.
   bool wake(std::size_t host);
-  // Something has come by the one-armed interface.
+  // A frame has arrived by the one-armed interface.
   void wake_one_armed() { one_armed_is_active_ = true; }
 
-  // A cable as one of its ends sees it.
+  // A cable, from one of its ends.
   struct Cable {
     std::string near, far;  // "h1" and "s0"; "leaf0" and "spine0"
     std::string name;       // "h1"; "leaf0-spine0", or "leaf0-spine0#2" for the second between them
     std::uint32_t to_far = 0, to_near = 0;  // links
   };
-  // Hosts', in their order, then every trunk from either end.
+  // The hosts' cables, in their order, then every trunk from either end.
   std::vector<Cable> cables() const;
   struct LinkState {
     double loss = 0;  // probability per frame
     bool up = true;
   };
   LinkState link_state(std::uint32_t link) const;
-  // A trunk that is cut, be it one way, is down for the switches at both ends, and they are told.
+  // A trunk that is cut, even one way, is down for the switches at both ends, and they are
+  // notified.
   void set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state);
 
-  // Switches take what may be changed while they run (SwitchConfig::take_settings), in their order.
+  // Each switch adopts the settings that may change while it runs (SwitchConfig::take_settings).
   void take_settings(const std::vector<net::SwitchSpec>& switches);
 
-  // What its switches, links and ports tell about themselves.
+  // Pointers to the readings of its switches, links and ports.
   const Reporting& reporting() const { return reporting_; }
 
  private:
-  // What waits before a link; with a buffer's entry if it came by a lossless link.
+  // A frame that waits before a link; with a buffer's entry if it came by a lossless link.
   struct Waiting {
     Flight flight;
     net::IngressBooks::EntryId entry = net::IngressBooks::kNone;
@@ -123,7 +124,7 @@ class Datapath final : Transit::Arrivals {
   struct SwitchState {
     std::unique_ptr<fabric::Switch> engine;
     std::unique_ptr<FlowControl> flow;  // null: no link of the fabric has a queue
-    std::size_t first_port = 0;         // in ports_
+    std::size_t first_port = 0;         // index in ports_
     wire::Instant deadline = wire::kNever;
   };
   struct Port {  // of a switch
@@ -131,37 +132,36 @@ class Datapath final : Transit::Arrivals {
     wire::PortId id;
     net::PortEnd end;
     std::uint32_t in = 0, out = 0;  // links
-    bool is_up = true;              // its cable is whole; what its switch has been told of it
+    bool is_up = true;              // its cable is whole, as its switch was last notified
     Traffic rx, tx;
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
   };
   struct DirectedLink {
-    std::size_t port = 0;  // the port it leads to; a downlink: the port it leaves
-    wire::Bytes backlog_limit =
-        0;  // uplinks: more than this waiting, and the host's ring has to wait
+    std::size_t port = 0;  // the port at its far end; for a downlink: the port at its near end
+    wire::Bytes backlog_limit = 0;  // uplinks: beyond this backlog the host's ring has to wait
     std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
     std::unique_ptr<QueueShare> share;     // ... and of it
-    bool is_waited_for = false;            // in waited_for_
-    std::size_t from = 0;                  // if so: the port it leaves
+    bool is_waited_for = false;            // is in waited_for_
+    std::size_t from = 0;                  // if so: the port at its near end
   };
   struct Host {
     fabric::HostIdentity identity;
-    std::size_t port = 0;  // in ports_
+    std::size_t port = 0;  // index in ports_
     std::uint32_t uplink = 0, downlink = 0;
     std::unique_ptr<fabric::AccessPort> client;
-    fabric::SwitchPort* shared = nullptr;  // `client`, as what it is
+    fabric::SwitchPort* shared = nullptr;  // `client` under its own type
     fabric::WirePort* wire = nullptr;
-    bool is_active = false;   // in active_
-    bool has_unread = false;  // in unread_
+    bool is_active = false;   // is in active_
+    bool has_unread = false;  // is in unread_
     HostTurn turn;
-    net::PauseState pause;  // its switch asked for it
+    net::PauseState pause;  // from its switch
   };
 
   std::vector<Reporting::SwitchSource> report_sources() const;
   QueueReading read_queue(const Port& port) const;
 
-  void tell_if_cut(wire::Instant now, Port& port);
+  void notify_if_cut(wire::Instant now, Port& port);
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);
@@ -182,13 +182,13 @@ class Datapath final : Transit::Arrivals {
   void add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu);
   bool run_links(wire::Instant now);
   struct Transmission {
-    wire::Instant at = wire::kNever;  // kNever: nothing waits
+    wire::Instant at = wire::kNever;  // kNever: none waits
     std::uint32_t link = 0;
   };
   Transmission next_transmission() const;
   void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
-  void depart(const Flight& flight, wire::Instant now);
+  void start_transmission(const Flight& flight, wire::Instant now);
   void control(Port& port, const Flight& flight, wire::Instant now);
   void run_flow_control(SwitchState& state, wire::Instant now);
   void run_due_flow_control(wire::Instant now);
@@ -201,12 +201,12 @@ class Datapath final : Transit::Arrivals {
   void activate(std::size_t host);
   void offend(std::size_t host);
 
-  // References: a frame passed on stays its caller's to release.
+  // References: the caller keeps those of the frames it passes.
   void arrive(const Flight& flight, wire::Instant now) override;
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
-  // `origin`: of the frame that came by `ingress`, if one did.
+  // `origin`: of the frame that arrived by `ingress`, if any.
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {},
                 wire::PortId ingress = {});
   Origin origin_of(const SwitchState& state, wire::PortId from, Origin origin,
@@ -229,11 +229,11 @@ class Datapath final : Transit::Arrivals {
   Transit transit_;
   std::vector<DirectedLink> links_;
   std::unique_ptr<fabric::OneArmedInterface> one_armed_;  // mostly null
-  bool one_armed_is_active_ = false;                      // it is looked at
+  bool one_armed_is_active_ = false;                      // it is polled
   std::uint32_t one_armed_idle_rounds_ = 0;
   std::vector<std::size_t> woken_;  // hosts, by poll_one_armed()
   std::vector<Host> hosts_;
-  std::unordered_set<wire::Ipv4> neighbours_;  // addresses that wire ports answer for
+  std::unordered_set<wire::Ipv4> neighbours_;  // addresses for which wire ports answer ARP
   std::vector<std::size_t> active_;            // hosts whose rings are polled
   std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
   std::vector<std::size_t> offenders_;
@@ -243,7 +243,7 @@ class Datapath final : Transit::Arrivals {
   bool has_queues_ = false;
   std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
   wire::Instant flow_due_ = wire::kNever;  // the first deadline of flow control in its switches
-  wire::Instant clock_{};                  // of what happened last on links with queues
+  wire::Instant clock_{};                  // time of the last event on links with queues
   fabric::SwitchOutput actions_;
   std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};

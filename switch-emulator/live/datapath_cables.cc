@@ -1,4 +1,4 @@
-// A datapath's cables: their names, their faults, and captures of what passes.
+// A datapath's cables: their names, their faults, and captures of their frames.
 #include <filesystem>
 #include <system_error>
 
@@ -16,14 +16,14 @@ void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkS
   changed.set_faults(state.loss, config.duplicate, config.reorder, config.corrupt);
   changed.set_up(state.up);
   Port& far = ports_[links_[link].port];
-  tell_if_cut(now, far);
+  notify_if_cut(now, far);
   if (transit_.kind(link) == Transit::Kind::kTrunk) {
-    tell_if_cut(now, ports_[links_[far.out].port]);
+    notify_if_cut(now, ports_[links_[far.out].port]);
   }
   publish();
 }
 
-void Datapath::tell_if_cut(wire::Instant now, Port& port) {
+void Datapath::notify_if_cut(wire::Instant now, Port& port) {
   const bool up = transit_.link(port.in).is_up() && transit_.link(port.out).is_up();
   if (up == port.is_up) return;
   port.is_up = up;

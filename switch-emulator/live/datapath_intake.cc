@@ -1,5 +1,5 @@
-// What a datapath takes from its hosts' rings: each has its turn, and none takes more than others can
-// bear.
+// A datapath's intake from its hosts' rings: each host has its turn, and none takes so much that
+// others suffer.
 #include <utility>
 
 #include "switch-emulator/live/datapath.h"
@@ -40,8 +40,8 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
   host.turn.begin();
   while (host.turn.has_credit() && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
-    flight.origin.is_stray = host.turn.take(frame);
-    transit_.carry(flight, now);
+    flight.origin.is_unanswered = host.turn.take(frame);
+    transit_.transmit(flight, now);
     release(frame);
   }
   if (host.client->offence()) offend(host.identity.host_index);
@@ -51,50 +51,50 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
   return has_sent;
 }
 
-// What a client sent before it ended is on its way: a program may exit as soon as its last ACK is
-// on the ring. But no flood gets round its budget by coming and going.
+// Frames that a client sent before it ended are still delivered: a program may exit as soon as its
+// last ACK is on the ring. But a flood can't evade its budget by attaching again and again.
 void Datapath::drain(Host& host, wire::Instant now) {
   Flight flight;
   flight.link = host.uplink;
   flight.origin.host = host.identity.host_index;
   wire::Frame& frame = flight.frame;
   for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
-    flight.origin.is_stray = host.turn.strays().take(frame);
-    if (!flight.origin.is_stray || !host.turn.is_held(now)) transit_.carry(flight, now);
+    flight.origin.is_unanswered = host.turn.unanswered().take(frame);
+    if (!flight.origin.is_unanswered || !host.turn.is_held(now)) transit_.transmit(flight, now);
     release(frame);
   }
   pace(host, now);
 }
 
-// Frames that the switch itself made, or made since the host itself has sent something, are no
-// answers of other hosts.
+// Frames of the switch itself, and frames that answer the host's own, are not answers of other
+// hosts.
 void Datapath::note_answer(Host& host, const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
   if (sender == fabric::kFabricItself || sender == host.identity.host_index) return;
-  host.turn.strays().on_answer(flight.frame);
+  host.turn.unanswered().on_answer(flight.frame);
 }
 
-// The receiver had no room for a frame. No answer will come, so none pays for it: two hosts that
-// flood each other may not lose frames for free.
+// The receiver had no room for a frame. It will send no answer, so no answer pays for the frame:
+// otherwise two hosts that flood each other would lose frames for free.
 void Datapath::charge_refused(const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
-  if (sender == fabric::kFabricItself || flight.origin.is_stray) return;
-  hosts_[sender].turn.strays().charge(flight.frame);
+  if (sender == fabric::kFabricItself || flight.origin.is_unanswered) return;
+  hosts_[sender].turn.unanswered().charge(flight.frame);
 }
 
-// Of each frame that none paid for, more than one copy.
+// For each unpaid frame, the copies beyond the first.
 void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   bool is_first = true;
   for (const fabric::Emit& emit : actions_.emits) {
     if (emit.origin != ingress) continue;
-    if (!std::exchange(is_first, false)) hosts_[sender].turn.strays().charge(emit.frame);
+    if (!std::exchange(is_first, false)) hosts_[sender].turn.unanswered().charge(emit.frame);
   }
 }
 
-// A host that has sent too much that nobody answers waits, if others send.
+// A host that has sent too many unanswered frames waits, if others send.
 void Datapath::pace(Host& host, wire::Instant now) {
   const bool others_send = contention_.others_send(host.identity.host_index, now);
-  if (host.turn.settle(now, host.client->refused(), others_send)) {
+  if (host.turn.update_account(now, host.client->refused(), others_send)) {
     host.client->count(fabric::PortCounter::kHeldBack);
   }
 }

@@ -1,4 +1,4 @@
-// What hosts that send too much leave to others.
+// Limits of hosts that send too much, for the benefit of others.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,13 +18,14 @@ using wire::Instant;
 using wire::Ipv4;
 using wire::Qpn;
 
-// Host 0 floods for 10 ms; 1 is whom it floods, 2 sends to 3 now and then, if it does.
+// Host 0 floods host 1 for 10 ms; meanwhile host 2 may send to host 3 now and then.
 class FloodTest : public DatapathTest {
  protected:
   static constexpr std::uint32_t kRounds = 2000, kEvery = 10;
-  // What nobody answers: the first of a stream, the burst, and 10 ms of the rate.
-  static constexpr std::uint32_t kAllowed = static_cast<std::uint32_t>(
-      AnsweredFrames::kPerAnswer + StrayBudget::kBurst + StrayBudget::kPerSecond / 100 + 256);
+  // Unanswered frames: the first of a stream, the burst, and 10 ms of the rate.
+  static constexpr std::uint32_t kAllowed =
+      static_cast<std::uint32_t>(AnsweredFrames::kPerAnswer + UnansweredBudget::kBurst +
+                                 UnansweredBudget::kPerSecond / 100 + 256);
 
   static Frame roce(std::size_t from, Ipv4 to, wire::Opcode opcode = wire::Opcode::kRcSendOnly,
                     std::uint32_t dma_length = 0) {
@@ -63,12 +64,12 @@ class FloodTest : public DatapathTest {
     build(net::Topology::star(4));
     for (std::size_t host = 0; host < 4; ++host) clients.push_back(attach(host));
   }
-  // How many of `flood` reach host 1. Meanwhile `answer` is called each round.
+  // The number of frames of `flood` that reach host 1. Meanwhile `answer` is called each round.
   template <typename Answer>
   std::uint32_t flood_with(const Frame& flood, Answer&& answer) {
     std::uint32_t passed = 0;
     for (std::uint32_t round = 1; round <= kRounds; ++round) {
-      while (clients[0].tx.room() > 0) clients[0].put(flood, 0);
+      while (clients[0].tx.free_entries() > 0) clients[0].put(flood, 0);
       if (others_send && round % kEvery == 0) clients[2].put(roce(2, address(3)), 0);
       datapath->poll(now);
       answer(passed);
@@ -104,21 +105,21 @@ TEST_F(FloodTest, ManyPacketsOfLongMessagesInARowAreBulk) {
   EXPECT_FALSE(datapath->is_amid_bulk(now)) << "a few";
 }
 
-TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
+TEST_F(FloodTest, WaitsWhileOthersSend) {
   const std::uint32_t passed = flood_with(roce(0, address(1)));
   EXPECT_LE(passed, kAllowed);
-  EXPECT_GE(passed, StrayBudget::kBurst);
+  EXPECT_GE(passed, UnansweredBudget::kBurst);
   EXPECT_EQ(others_passed, kRounds / kEvery);
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, PassesWhileNobodyElseSends) {
+TEST_F(FloodTest, PassesWhileNoOtherHostSends) {
   others_send = false;
   EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
   EXPECT_EQ(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, IsNoneIfItIsAnswered) {
+TEST_F(FloodTest, DoesNotCountIfItIsAnswered) {
   std::uint32_t answered = 0;
   const std::uint32_t passed = flood_with(roce(0, address(1)), [&](std::uint32_t so_far) {
     if (so_far / 128 == answered / 128) return;
@@ -128,19 +129,20 @@ TEST_F(FloodTest, IsNoneIfItIsAnswered) {
   EXPECT_GT(passed, 10 * kAllowed);
 }
 
-TEST_F(FloodTest, IsOneThoughAnAccompliceAnswers) {
+TEST_F(FloodTest, CountsThoughAnAccompliceAnswers) {
   EXPECT_LE(flood_with(roce(0, address(1)),
                        [&](std::uint32_t) {
-                         if (clients[3].tx.room() > 0) clients[3].put(roce(3, address(0)), 0);
+                         if (clients[3].tx.free_entries() > 0)
+                           clients[3].put(roce(3, address(0)), 0);
                        }),
             kAllowed);
 }
 
-TEST_F(FloodTest, IsOneThoughAnsweredIfItsReceiverHasNoRoom) {
+TEST_F(FloodTest, CountsThoughAnsweredIfItsReceiverIsFull) {
   std::uint32_t sent = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    for (; clients[0].tx.room() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
-    if (clients[1].tx.room() > 0) clients[1].put(roce(1, address(0)), 0);
+    for (; clients[0].tx.free_entries() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
+    if (clients[1].tx.free_entries() > 0) clients[1].put(roce(1, address(0)), 0);
     datapath->poll(now);
     take_all(clients[0]);
     now += std::chrono::microseconds(5);
@@ -149,23 +151,23 @@ TEST_F(FloodTest, IsOneThoughAnsweredIfItsReceiverHasNoRoom) {
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
 
-TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
+TEST_F(FloodTest, DoesNotCountIfItAnswersAReadRequest) {
   clients[1].put(roce(1, address(0), wire::Opcode::kRcReadRequest, 1 << 30), 0);
   datapath->poll(now);
   EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
 }
 
-// The switch drops them; nobody has told it that it may.
-TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
-  Frame stray = roce(0, address(1));
-  wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
-  flood_with(stray);
+// The switch drops them, because it has no permission for them.
+TEST_F(FloodTest, OfDroppedFramesWaitsToo) {
+  Frame unanswered = roce(0, address(1));
+  wire::store_be32(unanswered.bytes.data() + wire::kIpOffset + 12, address(3).value());
+  flood_with(unanswered);
   const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
   const PortStatus& port = status[0].ports[0];
   EXPECT_LE(counter(port, "drop_malformed") + counter(port, "drop_spoofed_source"), kAllowed);
 }
 
-TEST_F(FloodTest, OfDescriptorsThatCantBeIsHeldBackToo) {
+TEST_F(FloodTest, OfImpossibleDescriptorsWaitsToo) {
   Frame bad = roce(0, address(1));
   bad.icrc_state = wire::Icrc::kNone;  // RoCE has one
   flood_with(bad);
@@ -190,8 +192,8 @@ TEST_F(FloodTest, CountsEachCopy) {
   EXPECT_LE(passed, AnsweredFrames::kPerAnswer + (kAllowed - AnsweredFrames::kPerAnswer) / 3 + 8);
 }
 
-// What the switch says to a flood, for instance that a group can't be written to, does not pay for
-// more of it.
+// The switch's own answers to a flood, for instance that WRITEs are refused, do not pay for more of
+// it.
 TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   wire::MrpMessage message = about_group(MrpType::kRegister);
   for (std::size_t host = 0; host < 2; ++host) message.add({address(host), Qpn(7)});
@@ -215,13 +217,13 @@ TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   EXPECT_LE(count, kAllowed);
 }
 
-// Registration is read, here and where it goes, which takes longer than to pass it on; nobody pays
-// for that, wherever it goes.
-TEST_F(FloodTest, CountsWhatHasToBeRead) {
+// Registration is parsed, here and at its destination, which takes longer than forwarding. No
+// answer pays for it, whatever its destination.
+TEST_F(FloodTest, CountsFramesThatMustBeParsed) {
   const std::vector<std::uint8_t> payload(1400);
   std::uint32_t passed = 0;
   for (std::uint32_t round = 0; round < kRounds; ++round, now += std::chrono::microseconds(5)) {
-    while (clients[0].tx.room() > 0) {
+    while (clients[0].tx.free_entries() > 0) {
       const auto slot = clients[0].take_slot();
       if (!slot) break;
       clients[0].put(plain_datagram(0, 1, payload), *slot);
@@ -237,11 +239,11 @@ TEST_F(FloodTest, CountsWhatHasToBeRead) {
   EXPECT_LE(passed, (kAllowed - AnsweredFrames::kPerAnswer) / 22 + 40);
 }
 
-TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
-  const Frame stray = roce(0, address(1));
+TEST_F(FloodTest, DoesNotEvadeItsBudgetByAttachingAgain) {
+  const Frame unanswered = roce(0, address(1));
   std::uint32_t passed = 0;
   for (int round = 0; round < 100; ++round, now += std::chrono::microseconds(100)) {
-    while (clients[0].tx.room() > 0) clients[0].put(stray, 0);
+    while (clients[0].tx.free_entries() > 0) clients[0].put(unanswered, 0);
     clients[2].put(roce(2, address(3)), 0);
     datapath->poll(now);
     datapath->detach(now, 0);
@@ -254,7 +256,7 @@ TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
 
 using TurnTest = DatapathTest;
 
-// Frames of any size have the same turn: of small ones as many as half as many bytes.
+// Frames of any size have the same turn: twice as many frames of half the size.
 TEST_F(TurnTest, IsByBytes) {
   build(net::Topology::star(4));
   BareClient large = attach(0), first = attach(1), small = attach(2), second = attach(3);
@@ -268,18 +270,18 @@ TEST_F(TurnTest, IsByBytes) {
   EXPECT_NEAR(take_all(second), 66, 1);
 }
 
-// Frames under way of one host do not use up the room of all.
-TEST_F(TurnTest, LeavesRoomUnderWay) {
+// Frames under way of one host do not use up all memory.
+TEST_F(TurnTest, LeavesSpaceUnderWay) {
   net::LinkConfig link;
   link.delay = std::chrono::seconds(1);
   net::Topology topology = net::Topology::star(4);
   for (net::HostSpec& host : topology.hosts) host.up = link;
   build(topology);
   BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
-  const Frame stray = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
+  const Frame unanswered = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
   for (std::size_t n = 0; n < 2 * Transit::kMaxFlights; ++n) {
-    if (flooder.tx.room() == 0) datapath->poll(now);
-    flooder.put(stray, 0);
+    if (flooder.tx.free_entries() == 0) datapath->poll(now);
+    flooder.put(unanswered, 0);
   }
   sender.put(plain_datagram(2, 3, std::vector<std::uint8_t>(8)), 0);
   poll_for(std::chrono::milliseconds(1));
@@ -287,8 +289,8 @@ TEST_F(TurnTest, LeavesRoomUnderWay) {
   EXPECT_TRUE(receiver.take());
 }
 
-// Who fills the queue before a slow link leaves room for others.
-TEST_F(TurnTest, LeavesRoomBeforeASlowLink) {
+// A host that fills the queue before a slow link leaves space for others.
+TEST_F(TurnTest, LeavesSpaceBeforeASlowLink) {
   net::Topology topology = net::Topology::star(3);
   topology.hosts[2].down.rate.bits_per_second = 10'000'000;
   topology.hosts[2].down.queue_bytes = 64 << 10;
@@ -311,19 +313,19 @@ TEST_F(TurnTest, LeavesRoomBeforeASlowLink) {
     send(first, 0, 100);
     send(second, 1, 12);
     const auto from = received();
-    EXPECT_NEAR(from.at(1), 41, 2) << "two thirds of what fits";
+    EXPECT_NEAR(from.at(1), 41, 2) << "two thirds of the limit";
     EXPECT_EQ(from.at(2), 12);
   }
 }
 
-TEST_F(TurnTest, GivesRoomUnderWayBack) {
+TEST_F(TurnTest, ReturnsSpaceUnderWay) {
   net::LinkConfig link;
   link.delay = std::chrono::milliseconds(1);
   build(net::Topology::star(2, link));
   BareClient sender = attach(0), receiver = attach(1);
   const Frame datagram = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) {
-    if (sender.tx.room() == 0) poll_for(std::chrono::milliseconds(3));
+    if (sender.tx.free_entries() == 0) poll_for(std::chrono::milliseconds(3));
     sender.put(datagram, 0);
     take_all(receiver);
   }
@@ -333,12 +335,12 @@ TEST_F(TurnTest, GivesRoomUnderWayBack) {
 
 using DoorbellTest = DatapathTest;
 
-TEST_F(DoorbellTest, IsNotListenedToIfItRingsForNothing) {
+TEST_F(DoorbellTest, IsIgnoredIfItRingsWithoutFrames) {
   build(net::Topology::star(2));
   BareClient ringing = attach(0), other = attach(1);
-  int heard = 0;
-  for (; heard < 1000 && datapath->wake(0); ++heard) datapath->poll(now);
-  EXPECT_LT(heard, 100);
+  int rings = 0;
+  for (; rings < 1000 && datapath->wake(0); ++rings) datapath->poll(now);
+  EXPECT_LT(rings, 100);
   EXPECT_EQ(counted(0, PortCounter::kDoorbellIgnored), 1u);
   EXPECT_TRUE(datapath->arm());
   EXPECT_LE(datapath->deadline(), now + std::chrono::milliseconds(1)) << "it is looked at";
@@ -347,7 +349,7 @@ TEST_F(DoorbellTest, IsNotListenedToIfItRingsForNothing) {
   EXPECT_TRUE(other.take());
 }
 
-TEST_F(DoorbellTest, IsListenedToOnceAnotherClientHasIt) {
+TEST_F(DoorbellTest, IsNoLongerIgnoredOnceAnotherClientHasIt) {
   build(net::Topology::star(2));
   attach(0);
   while (datapath->wake(0)) datapath->poll(now);
@@ -358,7 +360,7 @@ TEST_F(DoorbellTest, IsListenedToOnceAnotherClientHasIt) {
   EXPECT_EQ(datapath->deadline(), wire::kNever) << "it is not looked at without being rung";
 }
 
-TEST_F(DoorbellTest, IsListenedToIfItRingsForEachFrame) {
+TEST_F(DoorbellTest, IsNotIgnoredIfItRingsForEachFrame) {
   build(net::Topology::star(2));
   BareClient ringing = attach(0), other = attach(1);
   for (int n = 0; n < 1000; ++n) {

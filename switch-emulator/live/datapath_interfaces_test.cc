@@ -1,4 +1,4 @@
-// What hosts behind network interfaces leave to each other of the slots that they have in common.
+// Hosts behind network interfaces share slots: the limits of each.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -20,7 +20,7 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr std::uint32_t kMtu = 1024;
 constexpr std::size_t kPayload = 512;  // more than a frame holds inline
 
-// Hosts 0 to 2 are behind one interface. 0 leads groups that 1 is in.
+// Hosts 0 to 2 are behind one interface. 0 leads groups with 1 as a member.
 class HostsBehindAnInterface : public DatapathTest {
  protected:
   static constexpr std::size_t kLeader = 0, kNewcomer = 1, kBystander = 2;
@@ -87,8 +87,8 @@ class HostsBehindAnInterface : public DatapathTest {
     frame.to_bytes(bytes);
     ASSERT_TRUE(network->send(bytes));
   }
-  // All that was sent is in the switch when a frame of nobody's has come.
-  void settle() {
+  // All sent frames are in the switch when a frame of no host has arrived.
+  void poll_until_delivered() {
     const auto& counters = datapath->one_armed()->counters();
     const std::uint64_t before = counters[PortCounter::kDropUnknownSource];
     send_data(kNobody, group_number(0), 0);
@@ -114,9 +114,9 @@ class HostsBehindAnInterface : public DatapathTest {
   std::unique_ptr<TestVeth> network;
 };
 
-// Two hosts agree: one begins a turn that the other never acknowledges, and the other's packets wait
-// at the gate, in as many groups as it takes to fill what hosts behind interfaces share.
-TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) {
+// Two hosts cooperate: one begins a turn that the other never acknowledges, and the other's packets
+// wait at the gate, in enough groups to fill the slots of hosts behind interfaces.
+TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates) {
   const fabric::PoolGeometry& geometry = datapath->pools().geometry();
   const std::uint32_t most_held = net::SwitchConfig().max_held;
   const std::uint32_t groups = geometry.slots_per_area / most_held;
@@ -127,7 +127,7 @@ TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) 
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(n), packet);
     }
-    ASSERT_NO_FATAL_FAILURE(settle());
+    ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
   }
   EXPECT_GT(counted_of(kNewcomer, "gate_held"), most_held);
   EXPECT_GT(counted_of(kNewcomer, "gate_rnr"), 0u);
@@ -136,16 +136,16 @@ TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) 
 
   const std::uint64_t before = counted_of(kBystander, "rx_packets");
   for (std::uint32_t n = 0; n < most_held; ++n) send_data(kBystander, group_number(groups), n);
-  settle();
+  poll_until_delivered();
   EXPECT_EQ(counted_of(kBystander, "rx_packets"), before + most_held);
   EXPECT_EQ(counted_of(kBystander, "drop_no_slot"), 0u);
 
   for (std::uint32_t n = 0; n < groups; ++n) say(MrpType::kUnregister, group_number(n));
-  settle();
+  poll_until_delivered();
   EXPECT_EQ(datapath->pools().in_use(0, geometry.switch_area()), 0u);
 }
 
-// What has left the gate counts no more.
+// Frames that have left the gate no longer count.
 TEST_F(HostsBehindAnInterface, HaveTheirShareAgainWhenGatesOpen) {
   const fabric::PoolGeometry& geometry = datapath->pools().geometry();
   const std::uint32_t most_held = net::SwitchConfig().max_held;
@@ -156,9 +156,10 @@ TEST_F(HostsBehindAnInterface, HaveTheirShareAgainWhenGatesOpen) {
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(0), packet);
     }
-    ASSERT_NO_FATAL_FAILURE(settle());  // hosts' packets keep no order beside each other's
+    ASSERT_NO_FATAL_FAILURE(
+        poll_until_delivered());  // frames of different hosts have no common order
     say(MrpType::kUnregister, group_number(0));
-    ASSERT_NO_FATAL_FAILURE(settle());
+    ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
     now += net::SwitchConfig().rest;
     datapath->poll(now);
     ASSERT_EQ(counted_of(kNewcomer, "gate_held"), (n + 1) * most_held);

@@ -1,5 +1,5 @@
-// Queues before links, and flow control of switches (net/flow_control.h), on the time of what
-// happens on links.
+// Queues before links, and flow control of switches (net/flow_control.h), on the times of the
+// links' events.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace cepheus::live {
 namespace {
 
-constexpr std::size_t kStepsPerRound = 4096;  // before hosts have their turn
+constexpr std::size_t kStepsPerRound = 4096;  // before the hosts' turn
 
 }  // namespace
 
@@ -32,10 +32,10 @@ void Datapath::add_queues(const net::Topology& topology) {
 void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu) {
   SwitchState& state = switches_[at];
   const std::size_t ports = state.engine->config().ports.size();
-  plan.headroom.resize(ports);  // where no link of the fabric is lossless
+  plan.headroom.resize(ports);  // if no link of the fabric is lossless
   plan.repeat.resize(ports);
   for (std::size_t p = 0; p < ports; ++p) {
-    // What is taken from a host's ring in advance comes whatever the host is told meanwhile.
+    // Frames taken from a host's ring in advance arrive even if the host is paused meanwhile.
     const std::uint32_t in = ports_[state.first_port + p].in;
     if (plan.headroom[p] == 0 || transit_.kind(in) != Transit::Kind::kUplink) continue;
     const wire::Bytes ahead = links_[in].backlog_limit + net::largest_frame(mtu);
@@ -50,8 +50,8 @@ void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint
   }
 }
 
-// Landings and transmissions up to `now`, each at its own time: a pause that came while this process
-// was not running has stopped what it would have stopped.
+// Arrivals and transmissions up to `now`, each at its own time: a pause that arrived while this
+// process did not run has stopped the right frames.
 bool Datapath::run_links(wire::Instant now) {
   std::size_t steps = 0;
   for (; steps < kStepsPerRound; ++steps) {
@@ -72,7 +72,7 @@ bool Datapath::run_links(wire::Instant now) {
   return steps > 0;
 }
 
-// When the next frame leaves a queue, and by which link.
+// When the next frame leaves a queue, and its link.
 Datapath::Transmission Datapath::next_transmission() const {
   Transmission first;
   for (const std::uint32_t number : waited_for_) {
@@ -83,14 +83,14 @@ Datapath::Transmission Datapath::next_transmission() const {
   return first;
 }
 
-// A frame that finds the link free and nobody before it does not wait.
+// A frame does not wait if the link is free and no frame is before it.
 void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant now) {
   DirectedLink& line = links_[number];
   net::Link& link = transit_.link(number);
   const wire::Frame& frame = item.flight.frame;
   const net::TrafficClass of = net::class_of(frame);
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
-    return depart(item.flight, now);
+    return start_transmission(item.flight, now);
   }
   const bool is_lossy = item.entry == net::IngressBooks::kNone && of != net::TrafficClass::kLink;
   if (is_lossy) {
@@ -120,7 +120,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   Waiting next;
   if (link.waiting->pop(now, next)) {
     transit_.let_go(number, next.flight.frame);
-    depart(next.flight, now);
+    start_transmission(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
     state.flow->on_copy_left(next.entry);
@@ -131,17 +131,17 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   std::erase(waited_for_, number);
 }
 
-void Datapath::depart(const Flight& flight, wire::Instant now) {
+void Datapath::start_transmission(const Flight& flight, wire::Instant now) {
   const auto& tap = ports_[links_[flight.link].from].tap;
   if (tap != nullptr) tap->write(flight.frame);
   if (net::class_of(flight.frame) == net::TrafficClass::kLink) {
-    transit_.carry_control(flight, now);
+    transit_.transmit_control(flight, now);
   } else {
-    transit_.carry(flight, now);
+    transit_.transmit(flight, now);
   }
 }
 
-// A frame comes into a switch; what flow control says becomes of it. Precondition: has_queues_.
+// A frame arrives at a switch; flow control decides its fate. Precondition: has_queues_.
 void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
   using enum FlowControl::Arrival;
@@ -154,7 +154,7 @@ void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
         state.flow->halt(now, halted);
       }
       break;
-    case kNoRoom:
+    case kBufferFull:
       ++port.drops.no_headroom;
       break;
     case kPause:
@@ -191,7 +191,7 @@ void Datapath::run_due_flow_control(wire::Instant now) {
   }
 }
 
-// A group may wait for fewer ports than before.
+// A group may have fewer ports to wait for than before.
 void Datapath::look_again(SwitchState& state, wire::Instant now) {
   if (state.flow == nullptr) return;
   state.flow->look_again();
@@ -204,7 +204,7 @@ void Datapath::send_pause(Port& port, bool pause, wire::Instant now) {
   leave_switch(port, frame, {}, now);
 }
 
-// A host's NIC is its ring: while it is paused nothing is taken from it.
+// A host's NIC is its ring: while the host is paused, its ring is not read.
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
   if (!host.pause.on_frame(now, frame, transit_.link(host.uplink).config().rate)) return;
   host.turn.wait_for_link(host.pause.until());

@@ -1,4 +1,5 @@
-// Queues, pauses and priorities of a live fabric, on a time that the test moves: as the simulator has them.
+// Queues, pauses and priorities of a live fabric, on a time that the test moves: the same as in the
+// simulator.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ net::LinkConfig fast(bool lossless) {
   return link;
 }
 
-// h0, on a fast link, sends to h1, on one that is a tenth as fast; over a trunk, if `switches` is 2.
+// h0, on a fast link, sends to h1, whose link has a tenth of the rate; over a trunk, if `switches`
+// is 2.
 net::Topology narrowing(bool lossless, std::size_t switches = 1) {
   net::Topology topology = switches == 1 ? net::Topology::star(2, fast(lossless))
                                          : net::leaf_spine(2, 1, 1, fast(lossless));
@@ -59,14 +61,15 @@ class Queues : public DatapathTest {
     EXPECT_TRUE(fabric::read_descriptor(got, frame));
     return wire::RoceHeaders::parse(frame)->bth.psn.value();
   }
-  // What arrives of kStreamPackets packets that h0 sends as fast as it can, while the fabric looks every `step`.
+  // Of kStreamPackets packets that h0 sends at full speed, the number that arrives, if the fabric
+  // polls every `step`.
   std::vector<std::uint32_t> stream(wire::Duration step) {
     BareClient sender = attach(0), receiver = attach(1);
     std::vector<std::uint32_t> arrived;
     std::uint32_t sent = 0;
     for (const wire::Instant until = now + 2s; now < until && arrived.size() < kStreamPackets;
          now += step) {
-      while (sent < kStreamPackets && sender.tx.room() > 0) {
+      while (sent < kStreamPackets && sender.tx.free_entries() > 0) {
         const auto slot = sender.take_slot();
         if (!slot) break;
         sender.put(packet(sent++), *slot);
@@ -74,11 +77,11 @@ class Queues : public DatapathTest {
       datapath->poll(now);
       while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
     }
-    poll_for(50ms);  // what is left: the end of pauses
+    poll_for(50ms);  // the rest: ends of pauses
     while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
     return arrived;
   }
-  // Of all ports of all switches, by name; and of those of one neighbour.
+  // Totals of all ports of all switches, by name; and those of one neighbour.
   std::map<std::string, std::uint64_t> counted(const std::string& neighbour = {}) {
     std::map<std::string, std::uint64_t> sums;
     for (const SwitchStatus& at :
@@ -100,7 +103,7 @@ class Queues : public DatapathTest {
   std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kPayload, 0x33);
 };
 
-TEST_F(Queues, DropWhatALossyLinkHasNoRoomFor) {
+TEST_F(Queues, DropFramesBeyondALossyLinksLimit) {
   net::Topology topology = narrowing(false);
   topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};
   build(topology);
@@ -119,8 +122,8 @@ TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
   EXPECT_EQ(counted()["link_dropped_queue_full"], 0u);
 }
 
-// The switch at the narrow link pauses its neighbour, and that one the host.
-TEST_F(Queues, PausesGoFromSwitchToSwitch) {
+// The switch at the narrow link pauses its neighbour, and the neighbour pauses the host.
+TEST_F(Queues, PausesPropagateFromSwitchToSwitch) {
   build(narrowing(true, 2));
   EXPECT_EQ(stream(20us), all());
   EXPECT_GT(counted("spine0")["pauses_received"] + counted("leaf0")["pauses_received"], 0u);
@@ -129,8 +132,8 @@ TEST_F(Queues, PausesGoFromSwitchToSwitch) {
   EXPECT_EQ(counted()["drop_headroom"], 0u);
 }
 
-// A process that others keep from its core looks late: what was to happen meanwhile happens at its time.
-TEST_F(Queues, HoldThoughTheFabricLooksSeldom) {
+// A process that lost its core polls late: the events meanwhile happen at their own times.
+TEST_F(Queues, HoldThoughTheFabricPollsSeldom) {
   build(narrowing(true, 2));
   EXPECT_EQ(stream(7ms), all());
   EXPECT_EQ(counted()["drop_headroom"], 0u);
@@ -144,8 +147,8 @@ TEST_F(Queues, NeedTheirHeadroom) {
   EXPECT_GT(counted()["drop_headroom"], 0u);
 }
 
-// A link without a rate has no queue, and the quanta of a pause mean no time on it.
-TEST_F(Queues, IgnoreAPauseOfAHostWhoseLinkHasNoRate) {
+// A link without a rate has no queue, and a pause's quanta have no duration on it.
+TEST_F(Queues, IgnoreAPauseOfAHostOnALinkWithoutARate) {
   net::Topology topology = narrowing(false);
   topology.hosts[0].up.rate = topology.hosts[0].down.rate = {};
   topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};

@@ -1,4 +1,4 @@
-// Whose eyes see what passes through a datapath.
+// Packets in a datapath are readable for their users only.
 #include "switch-emulator/live/datapath.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,8 @@ bool contains(std::span<const std::uint8_t> memory, std::span<const std::uint8_t
          memory.end();
 }
 
-// Under way on a slow link, a payload lies somewhere: not where a third user's clients can read it.
+// Frames under way on a slow link have their payload in memory that a third user's clients can't
+// read.
 TEST_F(DatapathTest, KeepsPayloadsUnderWayFromOtherUsers) {
   build(net::Topology::star(3, slow_link()));
   const BareClient third = attach(2, 1002);  // the first user's pool is the first
@@ -54,7 +55,7 @@ TEST_F(DatapathTest, KeepsDamagedPayloadsFromOtherUsers) {
   const std::vector<std::uint8_t> secret(600, kSecret);
   for (int n = 0; n < 8; ++n) sender.put(plain_datagram(0, 1, secret), *sender.take_slot());
   poll_for(std::chrono::milliseconds(5));
-  // All but the bit that was turned over.
+  // All but the flipped bit.
   EXPECT_FALSE(contains({third.pool.data(), third.pool.size()}, std::span(secret).first(200)));
 }
 
@@ -66,7 +67,8 @@ wire::RoceHeaders roce_headers(wire::Opcode opcode, wire::Ipv4 from, wire::Ipv4 
   return headers;
 }
 
-// Hosts 0 and 1 are one user's, 2 and 3 another's; all are members of a group that host 0 leads.
+// Hosts 0 and 1 belong to one user, 2 and 3 to another; all are members of a group that host 0
+// leads.
 class TwoUsersTest : public DatapathTest {
  protected:
   static constexpr wire::McstId kGroup{198, 18, 0, 7};
@@ -111,7 +113,7 @@ class TwoUsersTest : public DatapathTest {
     datagram.emit(frame, bytes);
     send(host, frame);
   }
-  // In a descriptor full of the sender's other bytes, as those of a client with a dirty stack are.
+  // In a descriptor with leftover bytes of the sender, as from a client with a dirty stack.
   void send(std::size_t host, const wire::Frame& frame) {
     fabric::Descriptor d{};
     const bool is_inline = frame.external == nullptr;
@@ -173,13 +175,13 @@ class TwoUsersTest : public DatapathTest {
       send(host, notification);
     }
   }
-  // How many frames all clients have been given. BareClient looks behind the lengths of each.
+  // The number of frames that all clients got. BareClient checks the bytes behind each length.
   std::uint32_t take_everything() {
     std::uint32_t taken = 0;
     for (BareClient& client : clients) taken += take_all(client);
     return taken;
   }
-  // Whether `secret` lies anywhere in the second user's memory.
+  // Whether `secret` is anywhere in the second user's memory.
   bool second_user_has(std::span<const std::uint8_t> secret) const {
     for (std::size_t host = 2; host < 4; ++host) {
       const std::span ring(
@@ -194,7 +196,7 @@ class TwoUsersTest : public DatapathTest {
 };
 
 TEST_F(TwoUsersTest, NothingCrossesBehindTheLengthsOfAFrame) {
-  EXPECT_EQ(take_everything(), 6u);  // registration's
+  EXPECT_EQ(take_everything(), 6u);  // registration messages
   const std::vector<std::uint8_t> secret(40, kSecret), few(16, 1), many(600, 2), none;
   send(0, roce_headers(wire::Opcode::kRcSendOnly, address(0), address(1)), secret);
   send(0, roce_headers(wire::Opcode::kRcAcknowledge, address(0), address(2)));
@@ -211,8 +213,9 @@ TEST_F(TwoUsersTest, NothingCrossesBehindTheLengthsOfAFrame) {
   EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
 }
 
-// Feedback that the switch merges and makes, of groups and of sender groups, and its own refusals.
-TEST_F(TwoUsersTest, NothingCrossesInWhatTheSwitchMakes) {
+// Feedback that the switch merges and generates, of groups and of sender groups, and its own
+// refusals.
+TEST_F(TwoUsersTest, NothingCrossesInTheSwitchsOwnFrames) {
   const std::vector<std::uint8_t> secret(40, kSecret), payload(600, 2);
   take_everything();
   const wire::Psn first = wire::group_start_psn(kGroup, kEpoch);
@@ -254,7 +257,7 @@ TEST_F(TwoUsersTest, NothingCrossesInWhatTheSwitchMakes) {
   EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
 }
 
-// A data packet from h0 to h1, by a sender that listens to marks or does not.
+// A data packet from h0 to h1, of an ECN-capable sender or another.
 wire::Frame data_packet(wire::Ecn ecn) {
   wire::RoceHeaders headers;
   headers.bth.opcode = wire::Opcode::kRcSendOnly;
@@ -267,11 +270,11 @@ wire::Frame data_packet(wire::Ecn ecn) {
   return frame;
 }
 
-TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
+TEST_F(DatapathTest, MarksCapableFramesWhileTheQueueIsLong) {
   net::Topology topology = net::Topology::star(2);
   topology.hosts[1].down.rate = wire::BitRate{1'000'000};
   const wire::Bytes size = data_packet(wire::Ecn::kEct0).size();
-  // Two frames wait in front, beside the one that is being sent, and all is marked.
+  // Two frames wait in front, beside the one that is being sent, and all are marked.
   topology.hosts[1].down.ecn = {.on = true, .kmin = size, .kmax = 2 * size, .pmax = 0};
   build(topology);
   BareClient sender = attach(0), receiver = attach(1);
@@ -292,8 +295,8 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
   EXPECT_EQ(status[0].ports[1].queue.ecn_marked, 1u);
 }
 
-// Beside programs that compute the switch sleeps for some hundred microseconds at a time.
-TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchLooksSeldom) {
+// Beside programs that compute, the switch sleeps for some hundred microseconds at a time.
+TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchPollsSeldom) {
   net::Topology topology = net::Topology::star(2);
   const wire::BitRate rate{1'000'000'000};
   topology.hosts[0].up.rate = rate;
@@ -304,7 +307,7 @@ TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchLooksSeldom) {
   constexpr int kLooks = 50;
   std::uint32_t arrived = 0;
   for (int look = 0; look < kLooks; ++look, now += kBetween) {
-    while (sender.tx.room() > 0) sender.put(packet, 0);
+    while (sender.tx.free_entries() > 0) sender.put(packet, 0);
     while (datapath->poll(now)) {
     }
     arrived += take_all(receiver);

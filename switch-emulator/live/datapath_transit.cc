@@ -1,4 +1,4 @@
-// A frame's way into a switch and out of it.
+// A frame's path into a switch and out of it.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -31,10 +31,10 @@ void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant 
   unread_.push_back(index);
 }
 
-// What the switch itself acts on, acknowledgements and other small packets, is checked here; an
-// intact payload is the receiver's to check, as in any switch.
+// Packets on which the switch itself acts (acknowledgements and other small ones) are checked here.
+// Intact payload is for the receiver to check, as with any switch.
 bool Datapath::icrc_is_good(const Port& port, const Flight& flight) const {
-  if (flight.frame.icrc_state == Icrc::kNone) return true;  // no RoCE: it has checksums of its own
+  if (flight.frame.icrc_state == Icrc::kNone) return true;  // not RoCE: it has its own checksums
   if (!icrc_always_ && !flight.corrupt) return true;
   const bool missing =
       flight.frame.icrc_state == Icrc::kDeferred && port.end.kind == net::PortKind::kHost;
@@ -51,8 +51,8 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
     ++port.drops.bad_icrc;
     return;
   }
-  // Whoever wrote a payload can still change it. RoCE payloads are nobody's business here; all
-  // others are read by the switch, so they are copied before they are believed.
+  // The writer of a payload can still change it. The switch ignores RoCE payloads, but reads all
+  // others, so it copies those before it checks them.
   if (frame.icrc_state == Icrc::kNone && frame.external != nullptr) {
     const std::size_t length = std::min<std::size_t>(frame.payload_len, private_payload_.size());
     std::memcpy(private_payload_.data(), frame.external, length);
@@ -73,8 +73,9 @@ void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire:
   dispatch(state, now, origin, port.id);
 }
 
-// On whose account a switch sends what comes from port `from`. A gate lets frames of other ports
-// through: those of a host are the host's. What the switch sends on its own is nobody's.
+// The host that is charged for frames that a switch sends because of port `from`. A gate lets
+// frames of other ports through: a host's frames are charged to the host. The switch's own frames
+// are charged to no host.
 Origin Datapath::origin_of(const SwitchState& state, wire::PortId from, Origin origin,
                            wire::PortId ingress) const {
   if (from == ingress) return origin;
@@ -86,7 +87,7 @@ Origin Datapath::origin_of(const SwitchState& state, wire::PortId from, Origin o
 
 void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
                         wire::PortId ingress) {
-  if (origin.is_stray) charge_copies(origin.host, ingress);
+  if (origin.is_unanswered) charge_copies(origin.host, ingress);
   if (recorder_ != nullptr) {
     recorder_->counted(place_of(ports_[state.first_port]), state.engine->counters());
   }
@@ -110,7 +111,7 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
     return enqueue(port.out, {flight, switches_[port.of_switch].flow->entry_for(port.id)}, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
-  transit_.carry(flight, now);
+  transit_.transmit(flight, now);
 }
 
 }  // namespace cepheus::live

@@ -1,4 +1,4 @@
-// How many descriptors this process may have: each host that attaches takes some.
+// Limit of this process's descriptors: each attached host needs some.
 #pragma once
 
 #include <cstddef>

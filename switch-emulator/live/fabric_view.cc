@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What grew in between, a second.
+// Growth between both snapshots, per second.
 class Rates {
  public:
   Rates(const Snapshot& now, const Snapshot* before)
@@ -49,7 +49,7 @@ Flow flow_of(const TopologyGraph::Cable& cable, const PortStatus& port, const Ra
           8 * rates.of(port.rx.payload_bytes, then->rx.payload_bytes)};
 }
 
-// As `cepheusctl link` calls it.
+// As `cepheusctl link` names it.
 std::string link_name(const FabricStatus& status, const TopologyGraph::Cable& cable,
                       const PortStatus& port) {
   if (cable.to == TopologyGraph::kNone) return cable.name;

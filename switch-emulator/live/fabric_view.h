@@ -1,5 +1,5 @@
-// What a picture of a running fabric shows: the topology with what flows over each cable now, its
-// groups and who holds them up, and what was counted, made of two snapshots of its status.
+// Data for a picture of a running fabric: the topology with the present rate of each cable, its
+// groups with lagging members, and counters, from two snapshots of its status.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,8 +13,8 @@ struct Snapshot {
   double seconds = 0;  // on any clock
 };
 
-// Rates are those between `before` and `now`; 0 if there is no `before`, or if counters were set
-// back or the fabric restarted meanwhile.
+// Rates are those between `before` and `now`; 0 without `before`, or if counters were reset or the
+// fabric restarted meanwhile.
 //
 // {"uptime_seconds", "pid",
 //  "switches": [{"name", "floor"}],

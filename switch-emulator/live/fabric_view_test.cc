@@ -1,4 +1,4 @@
-// What a picture of a fabric shows, of two snapshots.
+// The picture of a fabric, from two snapshots.
 #include "switch-emulator/live/fabric_view.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(FabricView, HasSwitchesByFloorAndCablesByTheNameThatCutsThem) {
   EXPECT_TRUE(cable(view, "leaf0-spine0").at("host").is_null());
 }
 
-TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
+TEST(FabricView, ShowsRatesBetweenTwoSnapshots) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   before.seconds = 10;
   now.seconds = 12;
@@ -66,8 +66,8 @@ TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
   EXPECT_EQ(view.at("groups")[0].at("bps"), 2000.0);
 }
 
-// A restart, or counters set to 0 meanwhile: no rate is negative or huge.
-TEST(FabricView, SaysNoRateWhereThereIsNone) {
+// A restart, or counters that were reset: no rate is negative or huge.
+TEST(FabricView, ShowsNoRateWithoutTraffic) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 1;
   port_to(before.status, "leaf0", "h0").rx.payload_bytes = 1000;
@@ -77,10 +77,10 @@ TEST(FabricView, SaysNoRateWhereThereIsNone) {
   EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 0.0) << "another fabric";
   now.status.pid = 7;
   now.status.switches.pop_back();
-  EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 32000.0) << "of what is still there";
+  EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 32000.0) << "of the rest";
 }
 
-TEST(FabricView, NamesWhomAGroupWaitsFor) {
+TEST(FabricView, NamesLaggingMembers) {
   Snapshot now = leaf_spine();
   fabric::PathView& late = switch_called(now.status, "leaf1").groups[0].paths[1];
   late.lag = 12;
@@ -94,7 +94,7 @@ TEST(FabricView, NamesWhomAGroupWaitsFor) {
   EXPECT_THAT(group.at("behind").at("names"), ElementsAre("h1"));
 }
 
-TEST(FabricView, SumsCountersOverSwitchesAndSaysWhichAreDrops) {
+TEST(FabricView, SumsCountersOverSwitchesAndMarksDrops) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 2;
   for (SwitchStatus& one : now.status.switches) {

@@ -73,7 +73,7 @@ TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
   }
 }
 
-// 40 members: a REGISTER that no longer fits into a frame, which the switch writes anew for every
+// 40 members: a REGISTER that does not fit into a frame, which the switch writes anew for every
 // host.
 TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
   constexpr std::size_t kHosts = 40;
@@ -106,8 +106,8 @@ TEST(LiveGroup, CrossesTrunks) {
   EXPECT_EQ(status.switches[0].ports[1].tx.payload_bytes, 2048u);  // once over the trunk
 }
 
-// c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
-TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
+// c's link is slow, so leaf1 pauses the trunk, and leaf0 makes the group wait at a's port.
+TEST(LiveGroup, WaitsAtItsIngressWhileOneOfItsPortsIsPaused) {
   TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",
                               "link = { rate = '10Mbps' }"));
   LiveGroup group(fabric, 3);
@@ -141,8 +141,8 @@ TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
   }
 }
 
-// A switch sees a cut cable, as it sees one between switches.
-TEST(LiveGroup, LearnsThatAMembersCableIsCut) {
+// A switch sees a cut host cable as it sees a cut trunk.
+TEST(LiveGroup, NoticesACutMemberCable) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());

@@ -1,8 +1,8 @@
-// The payloads that the switches of a live fabric hold, at gates.
+// The payloads that the gates of a live fabric's switches hold.
 //
-// A host with an area of its own pins nothing but that. Hosts behind network interfaces have slots in
-// common (ports/payload_pool.h): whichever of them send together, switches hold no more than half of
-// these, and one host has a share of that half (wire/share.h).
+// A host with its own area blocks only that. Hosts behind network interfaces share slots
+// (ports/payload_pool.h): switches hold at most half of these, and one host at most its share of
+// that half (wire/share.h), whichever hosts cooperate.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@ class HeldPayloadsTest : public testing::Test {
   static constexpr std::uint32_t kPool = 0;
 
   void SetUp() override { ASSERT_TRUE(pools_.pool_for(getuid())); }
-  // A payload that `sender` put into the slots that hosts have in common.
+  // A payload of `sender` in the shared slots.
   wire::BufferRef payload_of(fabric::SenderNo sender) {
     wire::Frame frame;
     frame.set_inline_payload(std::array<std::uint8_t, 4>{});
@@ -23,7 +23,7 @@ class HeldPayloadsTest : public testing::Test {
     pools_.note_sender(frame.ref, sender);
     return frame.ref;
   }
-  // Payloads of `sender` come until one is not held.
+  // Payloads of `sender` arrive until one is not held.
   std::vector<wire::BufferRef> fill(fabric::SenderNo sender) {
     std::vector<wire::BufferRef> held;
     for (;;) {
@@ -42,7 +42,7 @@ class HeldPayloadsTest : public testing::Test {
   const std::uint32_t slots_ = pools_.geometry().slots_per_area;
 };
 
-TEST_F(HeldPayloadsTest, LeaveHalfOfTheCommonSlotsWhicheverHostsAgree) {
+TEST_F(HeldPayloadsTest, LeaveHalfOfTheCommonSlotsWhicheverHostsCooperate) {
   EXPECT_NEAR(fill(0).size(), slots_ / 3, 1) << "two thirds of the half";
   const std::uint32_t left = slots_ / 2 - in_use();
   EXPECT_NEAR(fill(1).size(), left * 2 / 3, 1) << "two thirds of the rest";
@@ -57,7 +57,7 @@ TEST_F(HeldPayloadsTest, CountNothingThatWasReleased) {
   EXPECT_EQ(fill(0).size(), first.size());
 }
 
-TEST_F(HeldPayloadsTest, IncludeAnythingOfAHostsOwnArea) {
+TEST_F(HeldPayloadsTest, IncludeAllSlotsOfAHostsOwnArea) {
   fill(0);
   wire::Frame frame;
   frame.payload_len = 4;

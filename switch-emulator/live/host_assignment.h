@@ -1,8 +1,8 @@
-// Which host a client becomes, and which hosts are kept free for a job. Without I/O: the caller
-// says which ports are free.
+// Assigns hosts to clients, and reserves hosts for jobs. Without I/O: the caller tells which ports
+// are free.
 //
-// Clients ask for a host by name, address or index, or for any. A reservation keeps hosts for the
-// processes of one job before they attach: others get none of them, by whatever name they ask.
+// Clients request a host by name, address or index, or any host. A reservation keeps hosts for the
+// processes of one job before they attach: others get none of them, under any name.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +22,11 @@ class HostAssignment {
     std::string name;
     wire::Ipv4 address;
   };
-  // Asked for every host that is considered, at that moment.
+  // Called for every host that is considered, at that moment.
   class Ports {
    public:
     virtual bool is_free(std::size_t host) = 0;
-    // Of a host that is not free: "is held by pid 7: end it, or ask for another host".
+    // For a host that is not free: "is held by pid 7: end it, or ask for another host".
     virtual std::string why_not_free(std::size_t host) const = 0;
 
    protected:
@@ -35,7 +35,7 @@ class HostAssignment {
 
   HostAssignment(std::vector<Host> hosts, Ports& ports);
 
-  // The host that the client shall be, or why it can't be any.
+  // The host for the client, or the reason why it gets none.
   struct Choice {
     std::size_t host = 0;
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
@@ -43,17 +43,17 @@ class HostAssignment {
   };
   Choice choose(const fabric::Hello& hello, uid_t user) const;
 
-  // Reserves all that is wanted, until end(id), or nothing. Only the holder's user gets these hosts,
-  // and its process is named to others. Precondition: `id` is not 0, and not in use.
+  // Reserves all wanted hosts, until end(id), or none. Only the holder's user gets these hosts, and
+  // the error for others names its process. Precondition: `id` is not 0, and not in use.
   struct Reserved {
-    std::string names;  // separated by commas, in the order asked for
+    std::string names;  // separated by commas, in the order of the request
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
-    std::string text;  // why not
+    std::string text;  // the reason
   };
   Reserved reserve(const fabric::HostsWanted& wanted, fabric::ReservationId id,
                    const fabric::PeerCredentials& holder);
   void end(fabric::ReservationId id);
-  // Who has reserved the host; 0: a process that can't be seen from here.
+  // Process that has reserved the host; 0: none that is visible from here.
   std::optional<pid_t> reserved_by(std::size_t host) const;
 
  private:
@@ -61,7 +61,7 @@ class HostAssignment {
     fabric::ReservationId id = 0;  // 0: none
     fabric::PeerCredentials holder;
   };
-  // What a client shows of a reservation.
+  // The reservation in a client's Hello.
   struct Claim {
     fabric::ReservationId id = 0;
     uid_t user = 0;

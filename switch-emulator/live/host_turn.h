@@ -1,45 +1,45 @@
-// One host's turn at the switch: when its ring is looked at, and how much is taken from it.
+// One host's turn at the switch: when its ring is looked at, and how many bytes are taken.
 //
-// Turns are deficit round robin (Shreedhar and Varghese 1996). A ring that has been empty for long is
-// left to its doorbell, and a doorbell that rings for nothing is not listened to. A host that has
-// sent too much that nobody answers waits. Pure.
+// Turns are deficit round robin (Shreedhar and Varghese 1996). A ring that has been empty for long
+// waits for its doorbell; a doorbell that rings without frames is ignored. A host that has sent too
+// many unanswered frames waits. Pure.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 
-#include "switch-emulator/live/stray_account.h"
+#include "switch-emulator/live/unanswered_account.h"
 
 namespace cepheus::live {
 
 class HostTurn {
  public:
-  // Bytes from one host before the next has its turn, and what a frame costs at least, since a small
-  // one keeps the switch as long as a large one.
+  // Bytes from one host before the next has its turn, and the smallest cost of a frame, since a
+  // small one takes the switch as much time as a large one.
   static constexpr std::int64_t kQuantum = 32 * (4096 + 128);
   static constexpr std::int64_t kLeastCost = 2048;
   // Empty looks at a ring before its doorbell is armed.
   static constexpr std::uint32_t kLooksUntilRest = 4096;
-  // Rings in a row that brought nothing before the doorbell is ignored; how often the ring is looked
-  // at then.
+  // Consecutive rings without frames before the doorbell is ignored; interval of looks at the ring
+  // after that.
   static constexpr std::uint32_t kMostIdleRings = 64;
   static constexpr wire::Duration kBetweenLooks = std::chrono::milliseconds(1);
 
   // When the ring may be looked at.
   wire::Instant resume() const { return std::max({held_until_, link_free_at_, look_at_}); }
-  // The host's link takes nothing before.
+  // The host's link accepts nothing before.
   void wait_for_link(wire::Instant until) { link_free_at_ = until; }
 
   // A look at the ring: begin(), take() of each frame while it has credit, end().
   void begin() { credit_ = std::min(credit_ + kQuantum, kQuantum); }
   bool has_credit() const { return credit_ > 0; }
-  // True: nobody answers such frames, and none has paid for this one.
+  // True: no receiver answers such frames, and no answer has paid for this one.
   bool take(const wire::Frame& frame) {
     ++taken_;
     credit_ -= std::max(static_cast<std::int64_t>(frame.size()), kLeastCost);
-    return strays_.take(frame);
+    return unanswered_.take(frame);
   }
-  // True: the host has sent something.
+  // True: the host has sent a frame.
   bool end(wire::Instant now) {
     const bool has_sent = taken_ > 0;
     if (has_sent) {
@@ -50,7 +50,7 @@ class HostTurn {
     taken_ = 0;
     return has_sent;
   }
-  // After a look that brought nothing. True: so were those before, and the ring may be left to its
+  // After a look without frames. True: so were those before, and the ring may wait for its
   // doorbell.
   bool may_rest(wire::Instant now) {
     if (now < resume() || ++idle_looks_ < kLooksUntilRest) return false;
@@ -58,10 +58,10 @@ class HostTurn {
     return true;
   }
 
-  // The ring is looked at again.
+  // The ring becomes active again.
   void wake() { idle_looks_ = 0; }
-  // The doorbell has rung, which an honest client does when it has sent something. False: it is
-  // ignored from now on.
+  // The doorbell has rung; an honest client rings after it has sent a frame. False: it is ignored
+  // from now on.
   bool on_ring(wire::Instant now) {
     if (++idle_rings_ <= kMostIdleRings) return true;
     is_ignored_ = true;
@@ -73,11 +73,11 @@ class HostTurn {
     idle_rings_ = 0;
   }
 
-  StrayAccount& strays() { return strays_; }
+  UnansweredAccount& unanswered() { return unanswered_; }
   bool is_held(wire::Instant now) const { return held_until_ > now; }
-  // Settles the account of strays. True: the host has to wait.
-  bool settle(wire::Instant now, std::uint64_t refused, bool others_send) {
-    const auto until = strays_.settle(now, refused, others_send);
+  // Updates the account of unanswered frames. True: the host has to wait.
+  bool update_account(wire::Instant now, std::uint64_t refused, bool others_send) {
+    const auto until = unanswered_.update_account(now, refused, others_send);
     if (until) held_until_ = *until;
     return until && is_held(now);
   }
@@ -89,7 +89,7 @@ class HostTurn {
   std::uint32_t idle_looks_ = 0;
   std::uint32_t idle_rings_ = 0;
   bool is_ignored_ = false;
-  StrayAccount strays_;
+  UnansweredAccount unanswered_;
 };
 
 }  // namespace cepheus::live

@@ -11,7 +11,7 @@ using wire::Instant;
 
 constexpr Instant kNow{std::chrono::hours(1)};
 
-// No RoCE: nobody answers it.
+// Not RoCE, so no receiver answers it.
 wire::Frame datagram(std::size_t bytes) {
   static constexpr std::array<std::uint8_t, 4096> kPayload{};
   wire::Frame frame;
@@ -32,7 +32,7 @@ TEST(HostTurn, EndsAfterAQuantumOfBytes) {
   HostTurn turn;
   static_assert(HostTurn::kQuantum % 3650 < 3650 / 2, "the last frame goes far beyond it");
   EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650 + 1);
-  EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650) << "less what it had too much";
+  EXPECT_EQ(take_all(turn, 3650), HostTurn::kQuantum / 3650) << "minus the excess of the last turn";
 }
 
 TEST(HostTurn, ChargesSmallFramesForTheTimeThatTheyTake) {
@@ -49,7 +49,7 @@ TEST(HostTurn, SavesNoCreditWhileTheHostIsQuiet) {
   EXPECT_EQ(take_all(turn, 64), HostTurn::kQuantum / HostTurn::kLeastCost);
 }
 
-TEST(HostTurn, LeavesARingThatWasEmptyForLongToItsDoorbell) {
+TEST(HostTurn, LeavesALongEmptyRingToItsDoorbell) {
   HostTurn turn;
   const auto looks_until_rest = [&] {
     std::uint32_t looks = 1;
@@ -69,11 +69,11 @@ TEST(HostTurn, DoesNotRestWhileItsLinkIsBusy) {
   for (std::uint32_t look = 0; look < 2 * HostTurn::kLooksUntilRest; ++look) {
     ASSERT_FALSE(turn.may_rest(kNow));
   }
-  turn.wait_for_link(kNow);  // a pause was taken back
+  turn.wait_for_link(kNow);  // the link was resumed early
   EXPECT_EQ(turn.resume(), kNow);
 }
 
-TEST(HostTurn, IgnoresADoorbellThatRingsForNothing) {
+TEST(HostTurn, IgnoresADoorbellThatRingsWithoutFrames) {
   HostTurn turn;
   for (std::uint32_t ring = 0; ring < HostTurn::kMostIdleRings; ++ring) {
     ASSERT_TRUE(turn.on_ring(kNow));
@@ -96,14 +96,14 @@ TEST(HostTurn, ListensToADoorbellThatRingsForEachFrame) {
   }
 }
 
-TEST(HostTurn, WaitsAfterTooMuchThatNobodyAnswers) {
+TEST(HostTurn, WaitsAfterTooManyUnansweredFrames) {
   HostTurn turn;
   int taken = 0;
-  while (taken < StrayBudget::kBurst) taken += take_all(turn, 64);
-  EXPECT_FALSE(turn.settle(kNow, 0, false)) << "nobody else sends";
+  while (taken < UnansweredBudget::kBurst) taken += take_all(turn, 64);
+  EXPECT_FALSE(turn.update_account(kNow, 0, false)) << "no other host sends";
   EXPECT_FALSE(turn.is_held(kNow));
-  for (taken = 0; taken < 2 * StrayBudget::kBurst;) taken += take_all(turn, 64);
-  EXPECT_TRUE(turn.settle(kNow, 0, true));
+  for (taken = 0; taken < 2 * UnansweredBudget::kBurst;) taken += take_all(turn, 64);
+  EXPECT_TRUE(turn.update_account(kNow, 0, true));
   EXPECT_TRUE(turn.is_held(kNow));
   EXPECT_GT(turn.resume(), kNow);
   turn.wait_for_link(kNow);

@@ -12,16 +12,16 @@
 namespace cepheus::live {
 namespace {
 
-// What a host that is no member may try, and the counter that says so.
+// Attacks of a host that is no member, with their counters.
 struct Attack {
   const char* counter;
   void (*strike)(fabric::HostPort& attacker, fabric::HostPort& victim);
 };
 
-// A frame as it is, from whoever its headers say.
+// A frame without any correction, from the source in its headers.
 void send_raw(fabric::HostPort& port, const wire::Frame& original) {
   wire::Frame frame = original;
-  ASSERT_TRUE(await_room(port, 0));
+  ASSERT_TRUE(await_space(port, 0));
   port.send(frame);
   port.flush();
 }
@@ -44,7 +44,7 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to,
   return frame;
 }
 
-// MRP of `type` about host 1, from and to whom it says.
+// MRP of `type` about host 1, with any source and destination.
 wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, MrpType type,
                       std::uint16_t epoch) {
   auto message = message_of(type);
@@ -55,7 +55,7 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, Mr
   return mrp_frame(port, from, to, bytes);
 }
 
-// The same bytes, but said to be headers up to elsewhere.
+// The same bytes with a false length of the headers.
 wire::Frame shifted(const wire::Frame& original, int bytes) {
   wire::Frame frame = original;
   frame.header_len = static_cast<std::uint16_t>(frame.header_len + bytes);
@@ -79,7 +79,7 @@ wire::Frame feedback_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::
 
 wire::Ipv4 address_of(const fabric::HostPort& port) { return port.identity().address; }
 
-// What the switch has counted at the attacker's port.
+// The switch's counters of the attacker's port.
 std::uint64_t counter_of(const FabricStatus& status, std::string_view name) {
   return counter(status.switches[0].ports[3], name);
 }
@@ -164,11 +164,11 @@ TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
     const auto status = fabric.status_when(
         [&](const FabricStatus& s) { return counter_of(s, attack.counter) > before; });
     EXPECT_EQ(counter_of(status, attack.counter), before + 1) << attack.counter;
-    ASSERT_NO_FATAL_FAILURE(group.carry(packets++)) << attack.counter;
+    ASSERT_NO_FATAL_FAILURE(group.transmit(packets++)) << attack.counter;
   }
 }
 
-// Datagrams and packets of a group with a few bytes changed, wherever they are.
+// Datagrams and packets of a group with a few bytes changed, at any place.
 TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
   TestFabric fabric(net::Topology::star(4));
   LiveGroup group(fabric, 3);
@@ -189,7 +189,7 @@ TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
       }
       send_raw(*attacker, frame);
     }
-    ASSERT_NO_FATAL_FAILURE(group.carry(round));
+    ASSERT_NO_FATAL_FAILURE(group.transmit(round));
   }
   const auto malformed = [](const FabricStatus& s) { return counter_of(s, "drop_malformed"); };
   const auto status = fabric.status_when([&](const FabricStatus& s) { return malformed(s) > 0; });
@@ -213,7 +213,7 @@ TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
   const auto bad = [](const FabricStatus& s) { return counter_of(s, "drop_bad_descriptor"); };
   constexpr std::uint64_t kMost = fabric::kFrameRing - 64;  // a few may look like frames by chance
   EXPECT_GE(bad(fabric.status_when([&](const FabricStatus& s) { return bad(s) >= kMost; })), kMost);
-  ASSERT_NO_FATAL_FAILURE(group.carry(0));
+  ASSERT_NO_FATAL_FAILURE(group.transmit(0));
 
   tx.produced->store(0xDEADBEEF);
   scribbler.segment().returns().consumed->store(0xDEADBEEF);
@@ -221,7 +221,7 @@ TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
   const auto corrupt = [](const FabricStatus& s) { return counter_of(s, "drop_ring_corrupt"); };
   const auto status = fabric.status_when([&](const FabricStatus& s) { return corrupt(s) > 0; });
   EXPECT_EQ(corrupt(status), 1u);
-  ASSERT_NO_FATAL_FAILURE(group.carry(1));
+  ASSERT_NO_FATAL_FAILURE(group.transmit(1));
 }
 
 TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
@@ -231,19 +231,19 @@ TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   const RawClient crowding(fabric.socket(), "h3");
   const fabric::WaitingCrowd crowd(crowding.own_doorbell(), 10);
   const auto abused = [](const FabricStatus& s) { return counter_of(s, "doorbell_abused"); };
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   std::uint32_t packets = 0;
   while (abused(fabric.status()) == 0 && std::chrono::steady_clock::now() < until) {
     crowding.segment().client_sleeps().ask(fabric::kWakeOnAny);
     crowding.ring_doorbell();  // so that both of its rings are looked at
     send_packet(group.port(1), {.to = wire::Ipv4(10, 0, 0, 4)});
-    ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
+    ASSERT_NO_FATAL_FAILURE(group.transmit(packets++));
   }
   EXPECT_EQ(abused(fabric.status()), 1u);
-  ASSERT_NO_FATAL_FAILURE(group.carry(packets));
+  ASSERT_NO_FATAL_FAILURE(group.transmit(packets));
 }
 
-// Two members of one group stop reading: far more than their rings and slots hold goes to them.
+// Two members of one group stop reading: they get far more than their rings and slots hold.
 TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   TestFabric fabric(net::Topology::star(6));
   LiveGroup blocked(fabric, 3), other(fabric, 3, 3, wire::McstId(198, 18, 0, 8));
@@ -252,7 +252,7 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   for (std::uint32_t n = 0; n < 3 * fabric::kFrameRing; ++n) {
     blocked.send(n, 4096);
     if (n % 64 == 0) {
-      ASSERT_NO_FATAL_FAILURE(other.carry(n / 64));
+      ASSERT_NO_FATAL_FAILURE(other.transmit(n / 64));
     }
   }
   const auto status = fabric.status_when([](const FabricStatus& s) {
@@ -267,8 +267,8 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   }
 }
 
-// A member may break its own group only, and not by claims about what was never sent.
-TEST(HostileMember, IsNotBelievedWhenItAcknowledgesWhatWasNotSent) {
+// A member may break its own group only, and not by acknowledging unsent packets.
+TEST(HostileMember, IsIgnoredWhenItAcknowledgesUnsentPackets) {
   TestFabric fabric(net::Topology::star(3));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
@@ -312,12 +312,12 @@ TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {
   const auto key = wire::MrpKey::parse(kHex);
   std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxDatagram);
   bytes.resize(key->sign(address_of(*h0), bytes, message.emit(bytes)));
-  ASSERT_TRUE(await_room(*h0, bytes.size()));
+  ASSERT_TRUE(await_space(*h0, bytes.size()));
   send_raw(*h0, mrp_frame(*h0, address_of(*h0), kGroup, bytes));
   wire::Frame arrived;
   ASSERT_TRUE(await_frame(*h1, arrived));
   const auto verified = key->verify(address_of(*h0), arrived.payload());
-  ASSERT_TRUE(verified) << "the switch signs again what it split";
+  ASSERT_TRUE(verified) << "the switch signs the parts";
   EXPECT_EQ(wire::MrpMessage::parse(*verified)->member_count, 1u);
 }
 

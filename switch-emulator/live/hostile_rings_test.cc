@@ -1,5 +1,5 @@
-// A client writes nonsense into the words that it shares with the switch, and does something legal
-// in the same round.
+// A client writes random values into the words that it shares with the switch, and does something
+// legal in the same round.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ using fabric::PortCounter;
 
 constexpr std::size_t kVictim = 0, kHostile = 1, kBystander = 2;
 
-// Legal, and in the same round as the nonsense.
+// Legal actions in the same round as the random values.
 enum Action : unsigned {
   kReadsAFrame = 1,
   kLeavesAFrameUnread = 2,
   kQueuesAFrame = 4,
   kRings = 8,
-  kEnds = 16,  // its process does: the control thread detaches it, too
+  kEnds = 16,  // its process ends: the control thread detaches it as well
   kAllActions = 31,
 };
 
@@ -36,7 +36,7 @@ class HostileRings : public DatapathTest {
     queue(from, sender, to);
     datapath->wake(sender);
   }
-  // As LiveFabric does; how many offenders there were.
+  // As LiveFabric does; returns the number of offenders.
   std::size_t close_offenders() {
     const auto offenders = datapath->take_offenders();
     for (const std::size_t host : offenders) datapath->detach(now, host);
@@ -70,7 +70,7 @@ class HostileRings : public DatapathTest {
   }
 };
 
-TEST_F(HostileRings, EveryWordBesideEveryLegalActionHarmsNobodyElse) {
+TEST_F(HostileRings, EveryWordBesideEveryLegalActionHarmsNoOtherHost) {
   build(net::Topology::star(3));
   BareClient victim = attach(kVictim), bystander = attach(kBystander);
   std::mt19937 random(7);

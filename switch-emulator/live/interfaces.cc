@@ -32,7 +32,7 @@ wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wi
 wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
   if (auto opened = datapath_.open_one_armed(now); !opened) return opened;
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
-  if (one_armed.fd() < 0) return {};  // it is looked at all the time
+  if (one_armed.fd() < 0) return {};  // it is polled all the time
   auto watched = watch(one_armed, [this] { datapath_.wake_one_armed(); });
   if (!watched) datapath_.close_one_armed(now);
   return watched;
@@ -69,19 +69,21 @@ void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant
   const std::string& interface = port.config().interface;
   if (!is_there(interface)) return;
   const auto opened = open(port, host, now);
-  tell(host, opened, who + "attached again at interface " + interface);
+  report(host, opened, who + "attached again at interface " + interface);
 }
 
-// To open a packet socket in vain costs the kernel milliseconds, in which no frame moves.
+// A failed open of a packet socket takes the kernel milliseconds, in which no frame moves.
 bool Interfaces::is_there(const std::string& interface) {
-  return if_nametoindex(interface.c_str()) != 0 || errno != ENODEV;  // EMFILE, say: opening tells
+  // The reason may be EMFILE: opening shows it.
+  return if_nametoindex(interface.c_str()) != 0 || errno != ENODEV;
 }
 
-// `good` if it was opened, else the reason once.
-void Interfaces::tell(std::size_t who, const wire::Result<void>& opened, const std::string& good) {
+// `good` if it was opened, else the reason, once.
+void Interfaces::report(std::size_t who, const wire::Result<void>& opened,
+                        const std::string& good) {
   const std::string text = opened ? good : opened.error().text;
-  if (std::string& last = told_[who]; last != text) warn_(last = text);
-  if (opened) told_.erase(who);
+  if (std::string& last = reported_[who]; last != text) warn_(last = text);
+  if (opened) reported_.erase(who);
 }
 
 void Interfaces::look_at_one_armed(wire::Instant now) {
@@ -96,7 +98,7 @@ void Interfaces::look_at_one_armed(wire::Instant now) {
   const std::string& interface = one_armed.config().interface;
   if (!is_there(interface)) return;
   const auto opened = open_one_armed(now);
-  tell(datapath_.host_count(), opened, "hosts are attached again at interface " + interface);
+  report(datapath_.host_count(), opened, "hosts are attached again at interface " + interface);
 }
 
 }  // namespace cepheus::live

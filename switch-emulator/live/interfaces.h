@@ -1,9 +1,9 @@
-// The network interfaces that hosts are behind: opened with the fabric, watched by its poller, and
-// opened again where they went and came back.
+// The network interfaces of hosts: opened with the fabric, watched by its poller, and opened again
+// when they come back.
 //
-// Once a second each is looked at. Hosts of an interface that was deleted are detached until there
-// is one of its name again; so are all hosts behind a one-armed interface while the kernel would
-// route the groups' packets. Runs on the datapath's thread.
+// Each is checked once a second. Hosts of a deleted interface are detached until one of its name
+// exists again. All hosts behind a one-armed interface are detached while the kernel would route
+// the groups' packets as well. Runs on the datapath's thread.
 #pragma once
 
 #include <functional>
@@ -19,16 +19,16 @@ class Interfaces {
  public:
   static constexpr wire::Duration kBetweenLooks = std::chrono::seconds(1);
 
-  // Both outlive it. `warn` is called with what operators should read.
+  // Both outlive it. `warn` is called with texts for operators.
   Interfaces(Datapath& datapath, Poller& poller, std::function<void(const std::string&)> warn)
       : datapath_(datapath), poller_(poller), warn_(std::move(warn)) {}
 
-  // All there are, or why not.
+  // Opens all, or returns the reason why not.
   wire::Result<void> open(wire::Instant now);
   void look(wire::Instant now) {
     if (now >= next_look_) look_again(now);
   }
-  // When look() has something to do.
+  // When look() has to run next.
   wire::Instant deadline() const { return next_look_; }
 
  private:
@@ -38,15 +38,16 @@ class Interfaces {
   wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
   wire::Result<void> open_one_armed(wire::Instant now);
   static bool is_there(const std::string& interface);
-  void tell(std::size_t who, const wire::Result<void>& opened, const std::string& good);
+  void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>
   wire::Result<void> watch(Interface& port, Wake wake);
 
   Datapath& datapath_;
   Poller& poller_;
   const std::function<void(const std::string&)> warn_;
-  std::map<std::size_t, std::string> told_;  // why hosts are not attached; the last: one-armed
-  wire::Instant next_look_ = wire::kNever;   // never: there are no interfaces
+  // Reasons why hosts are not attached; the last: one-armed.
+  std::map<std::size_t, std::string> reported_;
+  wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
 };
 
 }  // namespace cepheus::live

@@ -38,7 +38,7 @@ class InterfacesTest : public DatapathTest {
     topology.mtu = 1024;
     return topology;
   }
-  // What the kernel's interface has to have again, too.
+  // Settings that the kernel's interface needs again as well.
   static void configure() {
     TestVeth::ip("address add 10.0.0.254/24 dev port");
     TestVeth::ip("neigh replace 10.0.0.1 lladdr " + kHostMac.to_string() +
@@ -52,8 +52,8 @@ class InterfacesTest : public DatapathTest {
   bool is_attached() const {
     return datapath->reporting().status([](const auto& slice) { slice(); })[0].ports[0].attached;
   }
-  // A datagram of the host's reaches its switch.
-  bool is_heard() {
+  // A datagram of the host reaches its switch.
+  bool datagram_arrives() {
     wire::UdpDatagram datagram;
     datagram.ethernet.source = kHostMac;
     if (datapath->one_armed() != nullptr) {
@@ -80,7 +80,7 @@ class InterfacesTest : public DatapathTest {
   }
   void expect_life_after_death() {
     EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(is_heard());
+    EXPECT_TRUE(datagram_arrives());
     ASSERT_TRUE(TestVeth::ip("link delete dev port"));
     look_a_second_later();
     EXPECT_FALSE(is_attached());
@@ -91,7 +91,7 @@ class InterfacesTest : public DatapathTest {
     configure();
     look_a_second_later();
     EXPECT_TRUE(is_attached());
-    EXPECT_TRUE(is_heard());
+    EXPECT_TRUE(datagram_arrives());
     ASSERT_EQ(warnings.size(), 2u);
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
   }
@@ -102,7 +102,7 @@ class InterfacesTest : public DatapathTest {
   std::vector<std::string> warnings;
 };
 
-TEST_F(InterfacesTest, AttachAHostAgainWhoseInterfaceWasDeletedAndMadeAgain) {
+TEST_F(InterfacesTest, AttachAHostAgainWhenItsDeletedInterfaceIsBack) {
   net::Topology topology = one_host();
   topology.hosts[0].interface = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
@@ -117,7 +117,7 @@ TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfI
   expect_life_after_death();
 }
 
-// While it lives, this process gets no new descriptor.
+// During its lifetime this process gets no new descriptor.
 class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {
@@ -132,7 +132,7 @@ class NoDescriptorsLeft {
   rlimit before_{};
 };
 
-TEST_F(InterfacesTest, AreNotGoneBecauseDescriptorsRanOut) {
+TEST_F(InterfacesTest, StayWhenDescriptorsRunOut) {
   configure();
   net::Topology topology = one_host();
   topology.one_armed = "port";
@@ -143,7 +143,7 @@ TEST_F(InterfacesTest, AreNotGoneBecauseDescriptorsRanOut) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST_F(InterfacesTest, SayWhyTheyAreNotOpenedAgainWhenDescriptorsRanOut) {
+TEST_F(InterfacesTest, ReportWhyTheyAreNotOpenedAgainWhenDescriptorsRunOut) {
   net::Topology topology = one_host();
   topology.hosts[0].interface = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
@@ -171,7 +171,7 @@ TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST_F(InterfacesTest, AreNothingToLookAtWhereThereAreNone) {
+TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
   ASSERT_NO_FATAL_FAILURE(open(one_host()));
   EXPECT_EQ(interfaces->deadline(), wire::kNever);
 }

@@ -16,7 +16,7 @@ tl::unexpected<wire::Error> invalid(std::string text) {
   return wire::fail(ErrorCode::kInvalid, std::move(text));
 }
 
-// Why no cable is called so, and how it may be meant.
+// The error for an unknown cable, with a suggestion.
 std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
   std::vector<std::string> of_switch;
   std::vector<std::string_view> known;
@@ -28,7 +28,7 @@ std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
   if (!of_switch.empty())
     return "'" + name + "' is a switch: its trunks are " + first_few(of_switch);
   return "no link '" + name + "' in the fabric" + net::did_you_mean(name, known) +
-         "; a host's is called as the host, a trunk's as its switches: h1, leaf0-spine0";
+         "; name a host's link by the host, a trunk by its switches: h1, leaf0-spine0";
 }
 
 wire::Result<Cable> find_cable(const Datapath& datapath, const std::string& name) {
@@ -49,7 +49,7 @@ LinkState changed(LinkState state, const LinkRequest& request) {
   return state;
 }
 
-// The links of the cable that lead in the direction asked for.
+// The links of the cable in the requested direction.
 wire::Result<std::vector<std::uint32_t>> chosen(const Cable& cable, const std::string& direction) {
   const bool is_host = cable.name == cable.near;
   if (direction == "both") return std::vector{cable.to_far, cable.to_near};

@@ -37,7 +37,7 @@ fabric::UniqueFd accept_from(int fd) {
   return fabric::UniqueFd(accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-// The holder before us may have removed the file between our open and our lock.
+// The last holder may have removed the file between open() and flock().
 bool is_still_at(int file, const std::string& path) {
   struct stat ours {
   }, there{};
@@ -45,8 +45,8 @@ bool is_still_at(int file, const std::string& path) {
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
-// The path may lie in a directory that other users can write to. What they put there, a link for
-// instance, must not lead us to a file that is none of a lock: it would be emptied.
+// The directory may be writable for other users. A link that they put there must not lead to a file
+// that is not a lock: it would be emptied.
 bool is_lock_file(int file) {
   struct stat found {};
   return fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink <= 1;

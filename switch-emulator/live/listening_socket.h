@@ -1,4 +1,4 @@
-// Unix sockets that a fabric listens on, and the lock that makes them its own.
+// Unix sockets on which a fabric listens, and the lock of their paths.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +13,11 @@
 
 namespace cepheus::live {
 
-// Held while a fabric serves a socket path: an flock on <path>.lock, which ends with the process
-// however it ends. Who holds it knows that a socket found at the path is a leftover.
+// Held while a fabric serves a socket path: an flock on <path>.lock, which ends with the process in
+// any case. The holder knows that an existing socket at the path is a leftover.
 class PathLock {
  public:
-  // Refused if another process holds it; its pid is named.
+  // Refused if another process holds it; the error names its pid.
   static wire::Result<PathLock> take(const std::string& path);
   PathLock(PathLock&&) = default;
   PathLock& operator=(PathLock&&) = delete;
@@ -31,16 +31,16 @@ class PathLock {
   std::string path_;
 };
 
-// What a peer is told where descriptors run out.
+// Text for peers when descriptors run out.
 inline constexpr std::string_view kOutOfDescriptors =
     "the fabric has no descriptors left: end other clients, or raise its limit of open files";
 
 class ListeningSocket {
  public:
-  static constexpr int kAcceptsAtOnce = 16;  // before other descriptors have their turn
+  static constexpr int kAcceptsAtOnce = 16;  // before the turn of other descriptors
 
-  // Listens without blocking on `path`, replacing a leftover. `type` is SOCK_SEQPACKET or
-  // SOCK_STREAM; `mode` are the socket's permissions.
+  // Listens without blocking on `path`, and replaces a leftover. `type` is SOCK_SEQPACKET or
+  // SOCK_STREAM; `mode` has the socket's permissions.
   static wire::Result<ListeningSocket> open(const std::string& path, int type, mode_t mode);
   ListeningSocket(ListeningSocket&&) = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
@@ -48,10 +48,11 @@ class ListeningSocket {
 
   int fd() const { return fd_.get(); }
   wire::Result<void> set_mode(mode_t mode);
-  // The next connection, non-blocking; closed if there is none. Where descriptors run out it is
-  // told `when_full` and closed: it must not wait for ever, nor keep waking us.
+  // The next connection, non-blocking; closed if there is none. When descriptors run out, the peer
+  // gets `when_full` and is disconnected, because it must neither wait for ever nor keep waking
+  // this thread.
   fabric::UniqueFd accept(std::span<const std::uint8_t> when_full);
-  // Whether the kernel keeps peers from sending descriptors along (reception.h).
+  // Whether the kernel stops peers from sending descriptors along (control_thread.h).
   bool refuses_descriptors() const { return refuses_descriptors_; }
 
  private:
@@ -59,7 +60,7 @@ class ListeningSocket {
 
   fabric::UniqueFd fd_;
   std::string path_;
-  fabric::UniqueFd spare_;  // its place is used to turn somebody away
+  fabric::UniqueFd spare_;  // lent to a peer that is sent away
   bool refuses_descriptors_ = false;
 };
 

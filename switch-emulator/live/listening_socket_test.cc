@@ -23,7 +23,7 @@ class PathLockTest : public testing::Test {
 
   std::string socket() const { return directory_ / "switch.sock"; }
   std::string lock() const { return socket() + ".lock"; }
-  // A file that another program of ours needs.
+  // A file that another of our programs needs.
   std::string precious() const {
     const std::string path = directory_ / "precious";
     std::ofstream(path) << "keep me";
@@ -57,7 +57,7 @@ TEST_F(PathLockTest, IsHeldByOneAndNamesIt) {
   EXPECT_TRUE(PathLock::take(socket()));
 }
 
-// Where others may write to the directory, a link of theirs would have any file of ours emptied.
+// In a directory that others can write to, a link of theirs could have any of our files emptied.
 TEST_F(PathLockTest, FollowsNoSymbolicLink) {
   const std::string file = precious();
   std::filesystem::create_symlink(file, lock());

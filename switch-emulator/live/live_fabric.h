@@ -1,10 +1,10 @@
-// A topology come alive: all its switches in one process and one thread, hosts attached over shared
+// Runs a topology: all its switches in one process and one thread, with hosts attached over shared
 // memory.
 //
 //     auto fabric = LiveFabric::start(Topology::star(4), {.socket = "/tmp/cepheus.sock"});
 //     (*fabric)->run();                       // until stop()
 //
-// Clients attach at the socket (ports/host_port.h); administrators ask at <socket>.ctl
+// Clients attach at the socket (ports/host_port.h); administrators send requests to <socket>.ctl
 // (live/control_protocol.h).
 #pragma once
 
@@ -21,13 +21,13 @@ namespace cepheus::live {
 struct LiveOptions {
   std::string socket;      // where clients attach
   std::string pcap_dir{};  // captures of every port; empty: none
-  // The topology anew, for "reload" (control_protocol.h), on a thread of the fabric's; null: it is
-  // from no file.
+  // Reads the topology again, for "reload" (control_protocol.h), on a thread of the fabric's; null:
+  // it is from no file.
   std::function<wire::Result<net::Topology>()> reread{};
-  // Called on the serving thread, and by start(), with what operators should read.
+  // Called on the serving thread, and by start(), with texts for operators.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
-  // With who connects to attach, and says nothing.
-  wire::Duration patience = std::chrono::seconds(5);
+  // Time limit for peers that connect to attach, and send nothing.
+  wire::Duration time_limit = std::chrono::seconds(5);
 };
 
 class LiveFabric {

@@ -41,7 +41,7 @@ net::LinkConfig link_at(wire::BitRate rate) {
   return link;
 }
 
-TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
+TEST(LiveFabric, RefusesLosslessLinksThatItCantGuarantee) {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};
   link.pfc.on = true;
@@ -53,7 +53,7 @@ TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
   EXPECT_THAT(refused.error().text, HasSubstr("host h1 is behind a network interface"));
 }
 
-TEST(LiveFabric, HasAsManyHostsAsItSays) {
+TEST(LiveFabric, HasTheAdvertisedNumberOfHosts) {
   TestFabric fabric(net::Topology::star(fabric::PoolGeometry::kMaxHosts));
   const auto first = fabric.attach("h0"), last = fabric.attach("h4095");
   send_packet(*first, {.to = last->identity().address, .payload_bytes = 4096, .fill = 7});
@@ -88,7 +88,7 @@ TEST(LiveFabric, CarriesFramesOfEverySizeBetweenTwoHosts) {
   }
 }
 
-TEST(LiveFabric, TellsAHostWhoItIs) {
+TEST(LiveFabric, TellsAHostItsIdentity) {
   TestFabric fabric(net::Topology::star(3, link_at({25'000'000'000})));
   const auto host = fabric.attach("h1");
   const fabric::HostIdentity& identity = host->identity();
@@ -127,7 +127,7 @@ TEST(LiveFabric, RefusesUnknownAndTakenHostsWithTheReason) {
   EXPECT_THAT(full.error().text, HasSubstr("all 2 hosts"));
 }
 
-// What a launcher is told: the hosts it got, or why it got none.
+// Answer to a launcher: its hosts, or the reason why it got none.
 struct Answer {
   std::optional<fabric::HostsReserved> reserved;
   std::optional<fabric::Welcome> refusal;
@@ -171,8 +171,8 @@ TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
   EXPECT_EQ(fabric.attach("")->identity().name, "h0");
 }
 
-// Two jobs that start at the same moment: different hosts, whoever comes first.
-TEST(LiveFabric, GivesLaunchersThatAskAtOnceDifferentHosts) {
+// Two jobs that start at the same moment get different hosts in any order.
+TEST(LiveFabric, GivesSimultaneousLaunchersDifferentHosts) {
   constexpr int kLaunchers = 8, kEach = 4;
   TestFabric fabric(net::Topology::star(kLaunchers * kEach));
   std::vector<std::string> names(kLaunchers);
@@ -271,7 +271,7 @@ TEST(LiveFabric, FreesThePortOfAProcessThatDiedEvenIfItsChildKeepsTheSocket) {
   close(gone[0]);
 }
 
-TEST(LiveFabric, KillsAClientOfItsOwnAndNobodyElse) {
+TEST(LiveFabric, KillsOnlyItsOwnClient) {
   TestFabric fabric(net::Topology::star(2));
   const auto kill_at = [&](const char* host, pid_t pid) {
     const auto answer = ask(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
@@ -287,18 +287,18 @@ TEST(LiveFabric, KillsAClientOfItsOwnAndNobodyElse) {
   }
   char byte = 0;
   ASSERT_EQ(read(attached[0], &byte, 1), 1);
-  EXPECT_THAT(kill_at("h1", client), HasSubstr("not there any more"));
-  EXPECT_THAT(kill_at("h0", getpid()), HasSubstr("not there any more"));
+  EXPECT_THAT(kill_at("h1", client), HasSubstr("has ended"));
+  EXPECT_THAT(kill_at("h0", getpid()), HasSubstr("has ended"));
   EXPECT_EQ(kill_at("h0", client), "");
   int status = 0;
   ASSERT_EQ(waitpid(client, &status, 0), client);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  EXPECT_THAT(kill_at("h0", client), HasSubstr("not there any more"));
+  EXPECT_THAT(kill_at("h0", client), HasSubstr("has ended"));
   close(attached[0]);
   close(attached[1]);
 }
 
-TEST(LiveFabric, DeliversWhatAClientSentBeforeItEndedAndGivesTheNextACleanPort) {
+TEST(LiveFabric, DeliversTheFramesOfAClientThatHasEndedAndGivesTheNextACleanPort) {
   TestFabric fabric(net::Topology::star(2));
   const auto h1 = fabric.attach("h1");
   for (int generation = 0; generation < 5; ++generation) {
@@ -334,7 +334,7 @@ TEST(LiveFabric, KeepsServingOthersWhenAReceiverStopsReading) {
   TestFabric fabric(net::Topology::star(4));
   const auto sender = fabric.attach("h0"), stopped = fabric.attach("h1"),
              also_stopped = fabric.attach("h2"), healthy = fabric.attach("h3");
-  // Far more than rings and slots hold.
+  // More than rings and slots hold.
   for (std::uint32_t n = 0; n < 3 * 1024; ++n) {
     send_packet(*sender, {.to = stopped->identity().address, .payload_bytes = 4096});
     send_packet(*sender, {.to = also_stopped->identity().address, .payload_bytes = 4096});
@@ -374,7 +374,7 @@ TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
   EXPECT_NO_THROW(fabric.attach("h0"));
 }
 
-TEST(LiveFabric, TellsAnotherProtocolVersionWhatItSpeaks) {
+TEST(LiveFabric, TellsAnotherProtocolVersionItsOwn) {
   TestFabric fabric(net::Topology::star(1));
   const fabric::UniqueFd socket = connect_to(fabric.socket());
   ASSERT_TRUE(fabric::send_message(socket.get(), encode(fabric::Hello{.version = 7, .host = ""})));
@@ -384,7 +384,7 @@ TEST(LiveFabric, TellsAnotherProtocolVersionWhatItSpeaks) {
   EXPECT_EQ(welcome->version, fabric::kHandshakeVersion);
 }
 
-TEST(LiveFabric, SurvivesClientsThatSayNothingOrNonsense) {
+TEST(LiveFabric, SurvivesClientsThatSendNothingOrNonsense) {
   TestFabric fabric(net::Topology::star(1));
   std::vector<fabric::UniqueFd> silent;
   for (int n = 0; n < 200; ++n) silent.push_back(connect_to(fabric.socket()));
@@ -414,7 +414,7 @@ TEST(LiveFabric, CountsWhatEachPortCarried) {
   EXPECT_EQ(port_of(status, 1).client_pid, getpid());
 }
 
-TEST(LiveFabric, ChecksTheIcrcOfWhatItActsOnAndLeavesPayloadsToTheReceiver) {
+TEST(LiveFabric, ChecksTheIcrcOfPacketsItActsOnAndLeavesPayloadsToTheReceiver) {
   net::Topology topology = net::Topology::star(2);
   topology.icrc_always = true;
   TestFabric fabric(topology);

@@ -1,5 +1,4 @@
-// Links with rate, delay and faults in a live fabric: what is lost is counted, what arrives is
-// whole.
+// Links with rate, delay and faults in a live fabric: lost frames are counted, others arrive whole.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -16,14 +15,14 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Packets ahead of the receiver, fewer than a NIC keeps: nothing is dropped for lack of room.
+// Packets ahead of the receiver, fewer than a NIC keeps: no buffer overflows.
 constexpr std::uint32_t kWindow = 128;
 
 // Sends `count` packets of 4 KiB from h0 to h1 on one thread while this one receives until
-// `expected` have come.
+// `expected` have arrived.
 struct Arrivals {
   std::vector<std::uint32_t> psns;
-  std::uint32_t bad = 0;  // ICRC present and wrong, as a NIC finds out
+  std::uint32_t bad = 0;  // ICRC present and wrong, as a NIC would find
   wire::Duration took{};
 };
 Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t count,
@@ -33,11 +32,11 @@ Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t coun
   std::atomic<std::uint32_t> seen{0};  // the receiver is past this PSN
   std::thread sender([&] {
     for (std::uint32_t n = 0; n < count; ++n) {
-      while (n >= seen + kWindow && wire::monotonic_now() - began < kPatience)
+      while (n >= seen + kWindow && wire::monotonic_now() - began < kTimeLimit)
         std::this_thread::yield();
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(n), .payload_bytes = 4096});
     }
-    // Said again and again, so that some of them get through whatever the link does.
+    // Repeated again and again, so that some get through whatever the link does.
     for (std::uint32_t n = 0; n < last_words; ++n) {
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(count), .payload_bytes = 0});
     }
@@ -74,7 +73,7 @@ TEST(LiveLink, KeepsToItsRateAndLosesNothingWithoutFaults) {
   EXPECT_EQ(port_of(fabric.status(), 0).in.dropped_queue_full, 0u);
 }
 
-TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
+TEST(LiveLink, CountsEveryFrameThatItLosesOrDuplicates) {
   net::LinkConfig link;
   link.loss = 0.2;
   link.duplicate = 0.1;
@@ -83,7 +82,8 @@ TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   constexpr std::uint32_t kCount = 2000, kLastWords = 50;
   const Arrivals arrivals = stream(*h0, *h1, kCount, kLastWords);
-  // What is late may still be under way: all is told when as many have come out as counted.
+  // Late frames may still be under way: the counts are final when as many have arrived as were
+  // counted.
   std::uint64_t received = arrivals.psns.size();
   wire::Frame frame;
   const auto status = fabric.status_when([&](const FabricStatus& s) {
@@ -108,9 +108,9 @@ TEST(LiveLink, CountsEveryFrameThatItLosesOrDoubles) {
   EXPECT_FALSE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
 }
 
-// A turned bit is found by the ICRC, even where nobody had made one before: it is made of what was
-// meant.
-TEST(LiveLink, DeliversNoDamagedFrameAsAGoodOne) {
+// The ICRC detects a flipped bit, even if none had been computed: it is then computed over the
+// intact bytes.
+TEST(LiveLink, NeverDeliversADamagedFrameAsIntact) {
   net::LinkConfig link;
   link.corrupt = 0.3;
   TestFabric fabric(net::Topology::star(2, link));
@@ -125,7 +125,7 @@ TEST(LiveLink, DeliversNoDamagedFrameAsAGoodOne) {
   EXPECT_TRUE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
 }
 
-TEST(LiveLink, IsCutMendedAndMadeWorseAtRunTime) {
+TEST(LiveLink, IsCutRepairedAndImpairedAtRunTime) {
   TestFabric fabric(net::Topology::star(2));
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   const auto send_one = [&] {
@@ -152,7 +152,7 @@ TEST(LiveLink, IsCutMendedAndMadeWorseAtRunTime) {
   EXPECT_EQ(port_of(status, 1).out.dropped_loss, 1u);
 }
 
-TEST(Control, AnswersStatusAndForgetsCountersOnRequest) {
+TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
   TestFabric fabric(net::Topology::star(2));
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
   wire::Frame frame;
@@ -172,16 +172,16 @@ TEST(Control, AnswersStatusAndForgetsCountersOnRequest) {
   EXPECT_EQ(port_of(status(), 0).rx.frames, 1u);
 }
 
-TEST(Control, RefusesWhatItDoesNotKnowAndSaysWhatItDoes) {
+TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
   TestFabric fabric(net::Topology::star(2));
   const auto error = [&](const nlohmann::json& request) {
     const auto answer = ask(fabric.socket(), request);
     return answer ? std::string("answered") : answer.error().text;
   };
   EXPECT_THAT(error({{"ask", "weather"}}),
-              HasSubstr("status, record, link, kill, reload, reset_counters and stop"));
-  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("ask for something"));
-  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("ask for something"));
+              HasSubstr("status, record, link, kill, reload, reset_counters, stop"));
+  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("needs a kind"));
+  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("needs a kind"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", 1}}), HasSubstr("host"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));

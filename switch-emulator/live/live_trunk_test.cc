@@ -1,4 +1,4 @@
-// Trunks of a live fabric, cut, made worse and mended on its control socket.
+// Trunks of a live fabric, cut, impaired and repaired on its control socket.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ net::Topology two_trunks(wire::Duration hello = {}) {
   return topology;
 }
 
-// What has become of the frames that hosts sent.
+// Fates of the frames that hosts sent.
 struct Fates {
   std::uint64_t delivered = 0, lost = 0;
 };
@@ -60,18 +60,18 @@ Fates fates(const FabricStatus& status) {
 
 class Trunks : public testing::Test {
  protected:
-  // Without HELLOs the frames on trunks are the tests' own.
+  // Without HELLOs the frames on trunks are only the tests' own.
   explicit Trunks(wire::Duration hello = {}) : fabric_(two_trunks(hello)) {
     for (std::uint64_t i = 1; i <= kFlows; ++i)
       others_.push_back(fabric_.attach("h" + std::to_string(i)));
   }
-  // Asks for a change; the error, or "".
+  // Requests a change; returns the error, or "".
   std::string set(json request) {
     request["ask"] = "link";
     const auto answer = ask(fabric_.socket(), request);
     return answer ? "" : answer.error().text;
   }
-  // How many of the packets arrive that h0 sends, one to each other host, or each of them to h0.
+  // The number of packets that arrive: h0 sends one to each other host, or each of them to h0.
   std::uint64_t arrive_from_s0() {
     return arrive([this](HostPort& other) {
       send_packet(*h0_, {.to = other.identity().address, .payload_bytes = 8});
@@ -142,7 +142,7 @@ TEST_F(Trunks, ThatAreAllCutLeaveNoRouteUntilOneIsMended) {
   EXPECT_TRUE(trunk(0, "s1").in_up && trunk(0, "s1").out_up);
 }
 
-// As with a cable of which one fibre is broken: neither end sends into it.
+// As with a cable with one broken fibre: neither end sends into it.
 TEST_F(Trunks, ThatAreCutOneWayAreDownForBothEnds) {
   ASSERT_EQ(set({{"link", "s0-s1"}, {"direction", "to-s1"}, {"up", false}}), "");
   EXPECT_TRUE(trunk(0, "s1").in_up);
@@ -155,7 +155,7 @@ TEST_F(Trunks, ThatAreCutOneWayAreDownForBothEnds) {
   EXPECT_GT(trunk(1, "s0").tx.frames, 0u);
 }
 
-TEST_F(Trunks, LoseFramesInTheDirectionAskedFor) {
+TEST_F(Trunks, LoseFramesInTheRequestedDirection) {
   ASSERT_EQ(set({{"link", "s1-s0#2"}, {"direction", "to-s1"}, {"loss", 1}}), "");
   EXPECT_LT(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
@@ -169,7 +169,7 @@ class TrunksWithHellos : public Trunks {
   TrunksWithHellos() : Trunks(std::chrono::milliseconds(5)) {}
 };
 
-TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
+TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilHellosArriveAgain) {
   ASSERT_EQ(set({{"link", "s0-s1"}, {"direction", "to-s1"}, {"loss", 1}}), "");
   const auto are_dark = [](bool dark) {
     return [dark](const FabricStatus& status) {
@@ -188,7 +188,7 @@ TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
   EXPECT_TRUE(are_dark(false)(fabric_.status_when(are_dark(false))));
 }
 
-TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheNamesThereAre) {
+TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheKnownNames) {
   EXPECT_THAT(set({{"link", "s0"}, {"up", false}}),
               HasSubstr("'s0' is a switch: its trunks are s0-s1, s0-s1#2"));
   EXPECT_THAT(set({{"link", "s0-s1#3"}, {"up", false}}),
@@ -199,8 +199,8 @@ TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheNamesThereAre) {
               HasSubstr("direction must be both, to-s0 or to-s1"));
 }
 
-// A name made of two can be read in two ways.
-TEST(TrunkNames, ThatFitTwoTrunksAreAskedForFromTheOtherEnd) {
+// A name made of two names can be ambiguous.
+TEST(TrunkNames, ThatFitTwoTrunksMustComeFromTheOtherEnd) {
   TestFabric fabric(*net::Topology::from_toml(R"(
     [[switch]]
     name = "a"

@@ -11,7 +11,7 @@ namespace {
 
 using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
-// Within quotes: a label's value.
+// A label's value within quotes.
 std::string in_quotes(const std::string& value) {
   std::string out = "\"";
   for (const char c : printable(value)) {
@@ -28,12 +28,12 @@ std::string number(double n) {
   return std::string(text, end.ptr);
 }
 
-// Families one after the other, with all their samples together, as the format wants it.
+// Families one after the other, each with all its samples together, as the format requires.
 class Page {
  public:
   explicit Page(std::size_t max_samples) : max_(max_samples) {}
 
-  // Mentioned though it may have no samples: what can be asked for is to be seen.
+  // A family appears even without samples, so that users can find it.
   void family(std::string name, const char* type, std::string_view help) {
     name_ = std::move(name);
     text_ += "# HELP " + name_ + " ";
@@ -58,7 +58,7 @@ class Page {
   }
   std::string finish() {
     ++max_;
-    family("cepheus_metrics_left_out", "gauge", "samples that this page has no room for");
+    family("cepheus_metrics_left_out", "gauge", "samples omitted from this page");
     sample({}, std::uint64_t{left_out_});
     return std::move(text_);
   }
@@ -76,7 +76,7 @@ struct Labelled {
 template <typename Object>
 using All = std::vector<Labelled<Object>>;
 
-// The objects of a status by scope.
+// A status's objects by scope.
 struct Objects {
   explicit Objects(const FabricStatus& status) {
     fabric.push_back({{}, &status});
@@ -154,7 +154,7 @@ void put_states(Page& page, const Objects& all) {
   for (const auto& [labels, port] : all.ports) {
     if (port->kind == net::PortKind::kHost) page.sample(labels, std::uint64_t{port->attached});
   }
-  page.family("cepheus_port_dark", "gauge", "1: a trunk that nothing comes from");
+  page.family("cepheus_port_dark", "gauge", "1: a silent trunk");
   for (const auto& [labels, port] : all.ports) {
     if (port->kind == net::PortKind::kSwitch) page.sample(labels, std::uint64_t{port->dark});
   }

@@ -18,12 +18,12 @@
 
 namespace cepheus::live {
 
-// Samples of one page at most: a fabric of thousands of ports and groups must not choke its
-// monitoring. What does not fit is counted by cepheus_metrics_left_out; groups go first.
+// Limit of a page's samples: a fabric of thousands of ports and groups must not overload its
+// monitoring. cepheus_metrics_left_out counts the omitted ones; groups are omitted first.
 inline constexpr std::size_t kMaxSamples = 100'000;
 
 std::string to_metrics(const FabricStatus& status, std::size_t max_samples = kMaxSamples);
-// The page where no fabric answers, with the reason as a comment.
+// The page if no fabric answers, with the reason as a comment.
 std::string metrics_without_fabric(const std::string& reason);
 
 }  // namespace cepheus::live

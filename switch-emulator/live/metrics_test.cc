@@ -81,7 +81,7 @@ TEST(Metrics, AreTheStatusByName) {
   EXPECT_THAT(page, Not(HasSubstr("cepheus_port_attached{switch=\"s0\",port=\"s1\"}")));
 }
 
-TEST(Metrics, SayWhatTheCountersTablesSay) {
+TEST(Metrics, HaveTheCountersDescriptions) {
   const std::string page = to_metrics(some_status());
   for (const wire::CounterText& text : fabric::kCounterTexts) {
     EXPECT_THAT(page,
@@ -90,7 +90,7 @@ TEST(Metrics, SayWhatTheCountersTablesSay) {
     EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_" + std::string(text.name) + "_total " +
                                 std::string(text.says) + "\n"));
   }
-  EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_rx_bytes_total frames that came in, their "
+  EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_rx_bytes_total frames received, their "
                               "bytes\n"))
       << "a line that goes on with the one before is whole";
 }
@@ -118,7 +118,7 @@ TEST(Metrics, EscapeNames) {
               HasSubstr("cepheus_switch_groups{switch=\"a\\\"b\\\\c\\\\x0ad\\\\x1b\"} 1\n"));
 }
 
-TEST(Metrics, LeaveOutWhatThePageHasNoRoomFor) {
+TEST(Metrics, OmitSamplesBeyondTheLimit) {
   FabricStatus status = some_status();
   const std::string whole = to_metrics(status);
   status.switches[0].groups.resize(5000, status.switches[0].groups[0]);
@@ -129,7 +129,7 @@ TEST(Metrics, LeaveOutWhatThePageHasNoRoomFor) {
   EXPECT_GT(std::stoul(left), 5000u * 7 - 1000);
 }
 
-TEST(Metrics, OfNoFabricSayWhy) {
+TEST(Metrics, WithoutAFabricHaveTheReason) {
   const std::string page = metrics_without_fabric("no fabric at /run/x\nforged_metric 1");
   EXPECT_THAT(page, StartsWith("# no fabric at /run/x\\x0aforged_metric 1\n"));
   EXPECT_THAT(page, HasSubstr("\ncepheus_up 0\n"));

@@ -17,7 +17,7 @@ constexpr std::size_t kQpOffset = wire::kBthOffset + 5;
 
 bool is_rare(PacketKind kind) { return kind != PacketKind::kData && kind != PacketKind::kAck; }
 
-// One writer: no need to add atomically.
+// There is one writer, so the sum need not be atomic.
 void add_one(std::atomic<std::uint64_t>& count) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -34,7 +34,8 @@ void PacketRecorder::begin(std::size_t at, const fabric::Counters& counters) {
   counters_[at].look(counters, [](std::size_t, std::uint64_t) {});
 }
 
-// What the other thread extends at the same moment is either seen here, or is refused there.
+// If the other thread extends the lease at the same moment, either this call sees it, or that call
+// fails.
 bool PacketRecorder::end_if_over(wire::Instant now) {
   std::int64_t lease = lease_.load(std::memory_order_relaxed);
   return now.time_since_epoch().count() >= lease && lease_.compare_exchange_strong(lease, kEnded);
@@ -58,7 +59,7 @@ bool PacketRecorder::may_sample(wire::Instant now) {
   return true;
 }
 
-// Two streams in one slot forget each other: then a repeat is missed, and none made up.
+// Two streams in one slot replace each other: then a repeat is missed, but none is invented.
 bool PacketRecorder::is_repeat(const Place& place, const wire::Frame& frame, std::uint32_t psn) {
   const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
   if (!place.is_host || !wire::opcode_info(opcode).request()) return false;
@@ -67,7 +68,7 @@ bool PacketRecorder::is_repeat(const Place& place, const wire::Frame& frame, std
                              std::uint64_t{place.at} << 50 ^
                              wire::load_be32(&frame.bytes[wire::kIpOffset + 16]);
   Stream& stream = streams_[(name * 0x9E3779B97F4A7C15ull) >> 56];
-  // Bound: none over a pause. Then a new packet may be drawn as a repeat, in the recording alone.
+  // Bound: none over a pause. Then a new packet may look like a repeat, in the recording only.
   const std::int32_t ahead = distance(wire::Psn(stream.psn), wire::Psn(psn));
   const bool again = stream.name == name && ahead <= 0 && ahead > -kRepeatWindow;
   if (!again) stream = {name, psn};

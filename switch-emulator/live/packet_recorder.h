@@ -1,10 +1,11 @@
-// Packets that a fabric's switches see, kept for a recording (support/recording/timeline.h): a ring
-// between the datapath's thread, which writes and never waits, and the thread that answers requests.
+// Packets of a fabric's switches, kept for a recording (support/recording/timeline.h): a ring
+// between the datapath's thread, which writes and never waits, and the thread that answers
+// requests.
 //
-// Data and acknowledgements are sampled by time: the first so many of each window, with all copies
-// and merged acknowledgements they caused, so that what is shown hangs together. What is rare is
-// kept always: NAKs, notifications, registration, what a source sends again, and what the switches'
-// counters say of turns, gates and evictions.
+// Data and acknowledgements are sampled by time: the first ones of each window, with all their
+// copies and merged acknowledgements, so that samples are complete. Rare events are always kept:
+// NAKs, notifications, registration, retransmissions, and the switches' counters of turns, gates
+// and evictions.
 #pragma once
 
 #include <array>
@@ -26,14 +27,14 @@ class PacketRecorder {
   static constexpr std::size_t kMost = 1 << 15;  // sightings in the ring
   static constexpr wire::Duration kWindow = std::chrono::milliseconds(10);
 
-  // Until the lease ends. `per_window`: packets that come in, sampled.
+  // Extends the lease. `per_window`: number of sampled packets that come in.
   PacketRecorder(std::size_t switches, wire::Instant lease, std::uint32_t per_window);
 
   // --- On the datapath's thread.
 
-  // Before the first packet: what was counted so far is no news.
+  // Before the first packet: earlier counts are no events.
   void begin(std::size_t at, const fabric::Counters& counters);
-  // Ends it, once and for all, if its lease is over.
+  // Ends it for good, if its lease is over.
   bool end_if_over(wire::Instant now);
   struct Place {
     std::size_t at = 0;  // switch
@@ -41,18 +42,18 @@ class PacketRecorder {
     bool is_host = false;  // behind the port
   };
   void arrives(wire::Instant now, const Place& place, const wire::Frame& frame);
-  // What that switch's counters say after it.
+  // The counters of that switch after the packet.
   void counted(const Place& place, const fabric::Counters& counters);
   void leaves(const Place& place, const wire::Frame& frame);
-  // What leaves from now on was not caused by it.
+  // Packets that leave from now on were not caused by it.
   void handled() { in_hand_ = Hand::kNothing; }
 
   // --- On one other thread.
 
   bool is_over(wire::Instant now) const { return now.time_since_epoch().count() >= lease_.load(); }
-  // False: it has ended, and records nothing any more.
+  // False: it has ended, and records nothing more.
   bool extend(wire::Instant lease);
-  // The oldest, `most` of them at most.
+  // The oldest ones, at most `most`.
   std::vector<recording::Sighting> take(std::size_t most);
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
   std::uint64_t passed_over() const { return passed_over_.load(std::memory_order_relaxed); }

@@ -46,7 +46,7 @@ class Recorder : public testing::Test {
   PacketRecorder recorder{1, now + std::chrono::seconds(2), 4};
 };
 
-TEST_F(Recorder, KeepsTheFirstPacketsOfAWindowWithWhatTheyCaused) {
+TEST_F(Recorder, KeepsTheFirstPacketsOfAWindowWithTheirConsequences) {
   for (std::uint32_t psn = 0; psn < 10; ++psn) {
     recorder.arrives(now, kHostPort, data(psn));
     recorder.leaves({0, wire::PortId(2)}, data(psn));
@@ -63,7 +63,7 @@ TEST_F(Recorder, KeepsTheFirstPacketsOfAWindowWithWhatTheyCaused) {
   EXPECT_EQ(taken().size(), 1u);
 }
 
-TEST_F(Recorder, KeepsWhatIsRareWhateverTheWindowHolds) {
+TEST_F(Recorder, KeepsRarePacketsWhateverTheWindowHolds) {
   for (std::uint32_t psn = 0; psn < 10; ++psn) arrives(data(psn));
   (void)taken();
   arrives(frame_of(wire::Opcode::kRcAcknowledge, 3, 0x60));  // NAK
@@ -84,7 +84,7 @@ TEST_F(Recorder, TakesPsnsRoundTheCircleForNew) {
   for (const Sighting& seen : taken()) EXPECT_FALSE(seen.is_repeat);
 }
 
-TEST_F(Recorder, CountsWhatTheRingHasNoRoomFor) {
+TEST_F(Recorder, CountsPacketsThatDoNotFitIntoTheRing) {
   PacketRecorder busy(1, now, 1'000'000);
   for (std::uint32_t n = 0; n < PacketRecorder::kMost + 5; ++n) {
     busy.arrives(now, kHostPort, data(n));
@@ -95,7 +95,7 @@ TEST_F(Recorder, CountsWhatTheRingHasNoRoomFor) {
   EXPECT_EQ(busy.take(PacketRecorder::kMost).size(), PacketRecorder::kMost - 10);
 }
 
-TEST_F(Recorder, TellsOfCountersThatGrewMeanwhile) {
+TEST_F(Recorder, RecordsCountersThatGrewMeanwhile) {
   fabric::Counters counters(4);
   counters.add(wire::PortId(0), fabric::Counter::kPathsEvicted, 7);
   recorder.begin(0, counters);
@@ -109,7 +109,7 @@ TEST_F(Recorder, TellsOfCountersThatGrewMeanwhile) {
   EXPECT_EQ(seen[1].destination, wire::Ipv4(198, 18, 0, 1).value());
 }
 
-TEST_F(Recorder, IsOverUnlessSomebodyExtendsIt) {
+TEST_F(Recorder, IsOverUnlessItIsExtended) {
   now += std::chrono::seconds(3);
   EXPECT_TRUE(recorder.is_over(now));
   EXPECT_TRUE(recorder.extend(now + std::chrono::seconds(1)));
@@ -118,8 +118,8 @@ TEST_F(Recorder, IsOverUnlessSomebodyExtendsIt) {
   EXPECT_TRUE(recorder.end_if_over(now));
 }
 
-// Else its owner would be answered, and never see a packet again.
-TEST_F(Recorder, IsNotExtendedOnceTheDatapathHasLetGoOfIt) {
+// Otherwise its owner would get answers, but no packets.
+TEST_F(Recorder, IsNotExtendedOnceTheDatapathHasDroppedIt) {
   now += std::chrono::seconds(3);
   ASSERT_TRUE(recorder.end_if_over(now));
   EXPECT_FALSE(recorder.extend(now + std::chrono::seconds(1)));
@@ -138,7 +138,7 @@ TEST(RecordRequest, ShowsAPacketAndItsCopies) {
   ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
   LiveGroup group(fabric, kHosts);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
-  ASSERT_NO_FATAL_FAILURE(group.carry(0));
+  ASSERT_NO_FATAL_FAILURE(group.transmit(0));
   const auto answer = ask(fabric.socket(), record_request(7, true));
   ASSERT_TRUE(answer) << answer.error().text;
   const auto words = (*answer)["events"].get<std::vector<std::uint64_t>>();
@@ -156,17 +156,17 @@ TEST(RecordRequest, ShowsAPacketAndItsCopies) {
   EXPECT_EQ(turns, 1u);
 }
 
-TEST(RecordRequest, IsOnePersonsAtATime) {
+TEST(RecordRequest, HasOneRecorderAtATime) {
   TestFabric fabric(net::Topology::star(2));
   ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
   const auto second = ask(fabric.socket(), record_request(8));
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().text, HasSubstr("somebody else records"));
+  EXPECT_THAT(second.error().text, HasSubstr("another program records"));
   ASSERT_TRUE(ask(fabric.socket(), record_request(7, true)));
   EXPECT_TRUE(ask(fabric.socket(), record_request(8)));
 }
 
-TEST(RecordRequest, RefusesWhatSaysNothing) {
+TEST(RecordRequest, RefusesAnEmptyRequest) {
   TestFabric fabric(net::Topology::star(2));
   for (const nlohmann::json& request :
        {nlohmann::json{{"ask", "record"}}, nlohmann::json{{"ask", "record"}, {"recorder", -1}},

@@ -1,8 +1,8 @@
-// What a port sees, as a pcap file that Wireshark opens: Ethernet frames, nanosecond time stamps,
-// both directions.
+// A port's frames as a pcap file for Wireshark: Ethernet frames, nanosecond time stamps, both
+// directions.
 //
-// A deferred ICRC is made here, for the capture only; the frame itself is not touched. Where the
-// file can't grow, the capture ends behind its last whole frame.
+// A deferred ICRC is computed here, for the capture only; the frame itself is not changed. If the
+// file can't grow, the capture ends after its last whole frame.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ namespace cepheus::live {
 
 class PcapTap {
  public:
-  // Creates or replaces `path`. The file is complete once the tap is destroyed. `warn` is called if
-  // the capture ends before, with the reason.
+  // Creates or replaces `path`. The file is complete when the tap is destroyed. `warn` is called
+  // with the reason if the capture ends earlier.
   static wire::Result<std::unique_ptr<PcapTap>> create(
       const std::string& path, std::function<void(const std::string&)> warn = [](const auto&) {});
   ~PcapTap();
@@ -31,12 +31,12 @@ class PcapTap {
 
   // Stamped with the wall-clock time of the call.
   void write(const wire::Frame& frame);
-  // Brings what was written so far to the file, if there is something new.
+  // Flushes the frames written so far, if there are new ones.
   void flush();
 
  private:
   PcapTap() = default;
-  // Whether what was written so far has its place in the file, or in the buffer before it.
+  // Whether all frames written so far fit into the file, or into the buffer before it.
   bool is_intact() const;
   void give_up(int error);
   bool cut_behind_last_frame();
@@ -49,7 +49,7 @@ class PcapTap {
   bool dirty_ = false;
   wire::UniqueFd file_;             // the capture's
   std::int64_t flushed_ = 0;        // bytes of the file, whole frames
-  std::vector<std::int64_t> ends_;  // of the frames behind these
+  std::vector<std::int64_t> ends_;  // ends of the frames after these
 };
 
 }  // namespace cepheus::live

@@ -68,7 +68,7 @@ TEST_F(CaptureTest, HoldsBothDirectionsOfEveryPortWithRightIcrcs) {
         {.to = h1->identity().address, .psn = wire::Psn(11), .payload_bytes = 1024, .fill = 1});
     ASSERT_TRUE(await_frame(*h1, frame));
     EXPECT_EQ(frame.icrc_state,
-              wire::Icrc::kDeferred);  // the capture does not make it for the receiver
+              wire::Icrc::kDeferred);  // the capture does not compute it for the receiver
     send_packet(
         *h1, {.to = h0->identity().address, .psn = wire::Psn(22), .payload_bytes = 4, .fill = 2});
     ASSERT_TRUE(await_frame(*h0, frame));
@@ -95,7 +95,7 @@ TEST_F(CaptureTest, CanBeReadWhileTheFabricIsIdle) {
   wire::Frame frame;
   send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 8});
   ASSERT_TRUE(await_frame(*h1, frame));
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (read_capture(directory + "/h1.pcap").packets.empty() &&
          std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
@@ -121,14 +121,14 @@ TEST_F(CaptureTest, IsRoceToWireshark) {
   EXPECT_EQ(fields, "4\t4711\t10.0.0.1\t10.0.0.2\t\n");
 }
 
-TEST(PcapTap, SaysWhyItCantWrite) {
+TEST(PcapTap, ReportsWhyItCantWrite) {
   const auto tap = PcapTap::create("/no/such/directory/h0.pcap");
   ASSERT_FALSE(tap);
   EXPECT_THAT(tap.error().text, testing::HasSubstr("/no/such/directory/h0.pcap"));
 }
 
-// A file that may not grow stands in for a full disk: the kernel writes what there is room for.
-TEST_F(CaptureTest, EndsBehindAWholeFrameAndSaysSoWhereTheDiskIsFull) {
+// A file with a size limit stands in for a full disk: the kernel writes as much as fits.
+TEST_F(CaptureTest, EndsBehindAWholeFrameWithAWarningWhenTheDiskIsFull) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/h0.pcap";
   const auto before = std::signal(SIGXFSZ, SIG_IGN);

@@ -45,7 +45,7 @@ void Poller::dispatch() {
     const std::uint64_t key = events_[i].data.u64;
     const auto found = watches_.find(static_cast<int>(key & 0xFFFFFFFF));
     if (found == watches_.end() || found->second.generation != key >> 32) continue;
-    const Handler handler = found->second.handler;  // may forget itself
+    const Handler handler = found->second.handler;  // copied, because it may remove itself
     handler(events_[i].events);
   }
   ready_ = 0;

@@ -1,8 +1,8 @@
-// Waiting for descriptors: epoll with a function for each.
+// Waits for descriptors: epoll with a function for each.
 //
-// Handlers run inside wait(), one at a time, and may watch and forget descriptors, their own
-// included. Events are edge-triggered where kEdge is given: a doorbell then needs no read, so
-// nobody can make us block in one.
+// Handlers run inside wait(), one at a time, and may watch and forget descriptors, including their
+// own. With kEdge events are edge-triggered: a doorbell then needs no read, so no peer can block
+// this thread in one.
 #pragma once
 
 #include <sys/epoll.h>
@@ -26,13 +26,12 @@ class Poller {
 
   static wire::Result<Poller> create();
 
-  // Replaces what was watched for on `fd`. False if the kernel refuses (out of memory or
-  // descriptors).
+  // Replaces an earlier watch of `fd`. False if the kernel refuses (out of memory or descriptors).
   bool watch(int fd, std::uint32_t events, Handler handler);
-  // Before `fd` is closed.
+  // Call it before `fd` is closed.
   void forget(int fd);
 
-  // Runs the handlers of what is ready; waits up to `timeout` if nothing is (0: not at all;
+  // Runs the handlers of ready descriptors; waits up to `timeout` if none is (0: not at all;
   // negative: for ever). The same in two steps: await(), then dispatch().
   void wait(wire::Duration timeout) {
     await(timeout);
@@ -44,7 +43,7 @@ class Poller {
  private:
   struct Watch {
     std::uint32_t
-        generation;  // tells a late event of a forgotten descriptor from one of its successor
+        generation;  // distinguishes a late event of a forgotten descriptor from its successor's
     Handler handler;
   };
 
@@ -54,7 +53,7 @@ class Poller {
   std::uint32_t generation_ = 0;
   std::unordered_map<int, Watch> watches_;
   std::array<epoll_event, 64> events_{};
-  std::size_t ready_ = 0;  // of events_
+  std::size_t ready_ = 0;  // number of events in events_
 };
 
 }  // namespace cepheus::live

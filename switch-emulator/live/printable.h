@@ -1,5 +1,5 @@
-// Text from elsewhere (names in programs, topology files and answers), made fit for where it goes:
-// a terminal, or JSON.
+// Text from elsewhere (names in programs, topology files and answers), made safe for a terminal or
+// for JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,8 +16,8 @@ using wire::printable;
 // "a, b, c, d and 3 more": the first four.
 std::string first_few(const std::vector<std::string>& texts, std::string_view separator = ", ");
 
-// The document as ASCII text without a line break at its end, on one line if `indent` is negative.
-// Never fails: a byte that is no UTF-8 becomes U+FFFD.
+// The document as ASCII text without a final line break, on one line if `indent` is negative. Never
+// fails: a byte that is not UTF-8 becomes U+FFFD.
 std::string json_text(const nlohmann::json& document, int indent = -1);
 
 }  // namespace cepheus::live

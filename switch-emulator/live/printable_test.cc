@@ -14,7 +14,7 @@ TEST(FirstFew, NamesFourAndCountsTheRest) {
   EXPECT_EQ(first_few({"a", "b", "c", "d", "e", "f"}, "; "), "a; b; c; d and 2 more");
 }
 
-TEST(JsonText, TakesWhateverIsPrintable) {
+TEST(JsonText, AcceptsAnyPrintableValue) {
   std::mt19937 random(20);
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random() % 12, '\0');

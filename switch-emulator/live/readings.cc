@@ -30,7 +30,7 @@ class Table {
   // `get`, which has no state, returns the value of an Object, or a reference to it.
   template <typename Get>
   void add(std::string_view name, Kind kind, Listing listing, std::string_view says, Get /*get*/) {
-    constexpr std::string_view kMore = "... ";  // goes on with the line before
+    constexpr std::string_view kMore = "... ";  // continues the line before
     const bool goes_on = says.starts_with(kMore);
     if (!goes_on) before_ = says;
     Reading<Object> line;
@@ -77,7 +77,7 @@ void add_own(Scopes& to) {
 #include "switch-emulator/live/readings.def"
 }
 
-// A one-armed interface counts as hosts' ports do, and is none of the switch's ports.
+// A one-armed interface counts as hosts' ports do, but is not one of the switch's ports.
 void add_counters_of_hosts_ports(Scopes& to) {
 #define CEPHEUS_COUNTER(id, name, says)                                \
   to.port.add(name, Kind::kCounter, Listing::kCounters, says,          \

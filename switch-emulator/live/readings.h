@@ -1,8 +1,8 @@
-// The table of what a live fabric publishes about itself. Its lines are those of readings.def, of
-// the switch's counters (engine/counters.def) and of hosts' ports (ports/port_counters.def).
+// The table of a live fabric's readings. Its lines are those of readings.def, of the switch's
+// counters (engine/counters.def) and of hosts' ports (ports/port_counters.def).
 //
-// Status text, JSON, metrics, differences and views go through this table and have no lists of
-// their own. Settings and states, such as "attached", are no readings.
+// Status text, JSON, metrics, differences and views use this table and have no lists of their own.
+// Settings and states, such as "attached", are not readings.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@
 namespace cepheus::live {
 
 enum class Kind : std::uint8_t {
-  kCounter,  // only grows; several are added
-  kGauge,    // a level; of several the largest is shown
+  kCounter,  // only grows; several objects' are added
+  kGauge,    // a level; the largest of several objects' is shown
 };
 
 enum class Listing : std::uint8_t {
-  kOwn,       // a key of its object in JSON, 0 too
+  kOwn,       // a key of its object in JSON, even if it is 0
   kCounters,  // in the object's "counters", unless it is 0
-  kPart,      // ... and its switch's reading of the same name contains it
+  kPart,      // ... and included in its switch's reading of the same name
 };
 
 struct ReadingInfo {
   std::string_view scope;  // "port"
   std::string_view name;   // within its scope: "dropped_loss"
-  std::string full_name;   // where scopes are mixed: "link_dropped_loss"
+  std::string full_name;   // unique over all scopes: "link_dropped_loss"
   std::string says;
   Kind kind = Kind::kCounter;
   Listing listing = Listing::kOwn;
@@ -41,7 +41,7 @@ struct ReadingInfo {
     return name.ends_with("bytes") ? "bytes" : name.ends_with("_us") ? "us" : "";
   }
   bool is_drop() const { return name.starts_with("drop"); }
-  // What two objects have together.
+  // Combines the values of two objects.
   std::uint64_t combine(std::uint64_t a, std::uint64_t b) const {
     return kind == Kind::kCounter ? a + b : std::max(a, b);
   }
@@ -50,7 +50,7 @@ struct ReadingInfo {
 template <typename Object>
 struct Reading : ReadingInfo {
   std::uint64_t (*of)(const Object&) = nullptr;
-  void (*set)(Object&, std::uint64_t) = nullptr;  // null: it follows from other parts of the object
+  void (*set)(Object&, std::uint64_t) = nullptr;  // null: computed from other parts of the object
 };
 
 using ReadingTables =
@@ -69,8 +69,8 @@ const std::vector<Reading<Object>>& readings() {
 // Each full name once, in the order of the tables.
 const std::vector<const ReadingInfo*>& all_readings();
 
-// Calls f(reading, value, where it was read, whether another switch's values contain it) for each
-// value of a switch that is not 0.
+// Calls f(reading, value, place, whether another switch's values contain it) for each value of a
+// switch that is not 0.
 template <typename F>
 void for_each_value(const SwitchStatus& one, F&& f) {
   const auto read = [&f](const auto& object, const std::string& where, bool is_repeated) {
@@ -98,7 +98,7 @@ struct Total {
 // Of the whole fabric, in the order of all_readings().
 std::vector<Total> totals(const FabricStatus& status);
 
-// What each reading is, in words: a table for people, by scope.
+// Descriptions of all readings: a table for people, by scope.
 std::string describe_counters(bool colour);
 // {"drop_ttl": "time to live used up: a routing loop", ...}
 nlohmann::json counter_descriptions();

@@ -35,7 +35,7 @@ void for_each_object(Status& status, F&& f) {
   }
 }
 
-// Every reading that can be set has a value of its own, `times` as large.
+// Every settable reading gets its own value, `times` as large.
 FabricStatus with_all_readings(std::uint64_t times = 1) {
   FabricStatus status = status_of(net::Topology::star(1));
   status.pid = 7;
@@ -64,7 +64,7 @@ std::multimap<std::string, std::uint64_t> values_of(const FabricStatus& status) 
   return values;
 }
 
-TEST(Readings, HaveNamesOfTheirOwnAndAHelp) {
+TEST(Readings, HaveUniqueNamesAndHelpTexts) {
   std::set<std::string_view> names;
   for (const ReadingInfo* reading : all_readings()) {
     EXPECT_TRUE(names.insert(reading->full_name).second) << reading->full_name;
@@ -126,7 +126,7 @@ TEST(Readings, OfCountersCountSinceTheBaselineAndGaugesStay) {
 }
 
 // A group that was registered again under the same epoch counts from 0.
-TEST(Readings, ThatBeganAgainAreNotNegative) {
+TEST(Readings, ThatRestartedAreNotNegative) {
   FabricStatus now = with_all_readings(1);
   subtract(now, with_all_readings(3));
   EXPECT_EQ(values_of(now), values_of(with_all_readings(1)));
@@ -167,7 +167,7 @@ TEST(Readings, OfSeveralPortsAreAddedUnlessTheyAreGauges) {
               HasSubstr("queue_high_water_bytes    300  h0 100, h1 300\n"));
 }
 
-// The engine counts by port and its switch adds them up; hosts' ports have counters of their own
+// The engine counts by port, and its switch adds the ports up. Hosts' ports have their own counters
 // beside the one-armed interface's.
 TEST(Readings, OfPortsAreNotCountedTwice) {
   FabricStatus status = status_of(net::Topology::star(1));

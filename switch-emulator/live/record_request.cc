@@ -8,26 +8,26 @@ namespace cepheus::live {
 
 using nlohmann::json;
 
-void RecordDesk::begin(std::uint64_t recorder, std::uint32_t packets_per_second,
-                       wire::Instant now) {
+void RecordingSession::begin(std::uint64_t recorder, std::uint32_t packets_per_second,
+                             wire::Instant now) {
   recorder_ = recorder;
   const auto per_window = packets_per_second / static_cast<std::uint32_t>(std::chrono::seconds(1) /
                                                                           PacketRecorder::kWindow);
   packets_ = std::make_shared<PacketRecorder>(datapath_.switch_count(), now + kLease, per_window);
-  errands_.run([this] { datapath_.record(packets_); });
+  tasks_.run([this] { datapath_.record(packets_); });
 }
 
-void RecordDesk::end() {
-  errands_.run([this] { datapath_.record(nullptr); });
+void RecordingSession::end() {
+  tasks_.run([this] { datapath_.record(nullptr); });
   packets_.reset();
 }
 
-json RecordDesk::answer(const RecordRequest& request, wire::Instant now) {
+json RecordingSession::answer(const RecordRequest& request, wire::Instant now) {
   bool is_running = packets_ != nullptr && !packets_->is_over(now);
   if (is_running && request.recorder != recorder_) {
-    return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");
+    return refusal("another program records this fabric: wait until it ends, or 2 s after it died");
   }
-  // The datapath may have ended it since.
+  // The datapath may have ended it meanwhile.
   is_running = is_running && packets_->extend(now + kLease);
   if (!is_running && request.end) return refusal("that recording has ended");
   if (!is_running) begin(request.recorder, request.packets_per_second, now);

@@ -1,4 +1,4 @@
-// Who records what a fabric's packets do: one at a time, and only as long as he asks.
+// Records a fabric's packets: one recorder at a time, and only while it sends requests.
 //
 //   {"ask": "record", "recorder": 17, "packets_per_second": 20000}
 //       -> {"ok": true, "counters": [names], "events": [four numbers each (recording::Sighting)],
@@ -14,17 +14,17 @@
 
 #include "switch-emulator/live/control_request.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/packet_recorder.h"
+#include "switch-emulator/live/task_queue.h"
 
 namespace cepheus::live {
 
-class RecordDesk {
+class RecordingSession {
  public:
-  // Without another question within this time a recording has ended.
+  // A recording ends without another request within this time.
   static constexpr wire::Duration kLease = std::chrono::seconds(2);
 
-  RecordDesk(Datapath& datapath, Errands& errands) : datapath_(datapath), errands_(errands) {}
+  RecordingSession(Datapath& datapath, TaskQueue& tasks) : datapath_(datapath), tasks_(tasks) {}
   nlohmann::json answer(const RecordRequest& request, wire::Instant now);
 
  private:
@@ -34,8 +34,8 @@ class RecordDesk {
   void end();
 
   Datapath& datapath_;
-  Errands& errands_;
-  std::uint64_t recorder_ = 0;  // whose it is
+  TaskQueue& tasks_;
+  std::uint64_t recorder_ = 0;  // of the last recording
   std::shared_ptr<PacketRecorder> packets_;
 };
 

@@ -1,4 +1,4 @@
-// The topology file read again while a fabric runs: what is taken, what is refused.
+// The topology file read again while a fabric runs: accepted and refused changes.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -58,19 +58,18 @@ TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
   TestFabric fabric(*file.read(), file.options());
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
-  group.carry(0);
+  group.transmit(0);
   EXPECT_EQ(reload(fabric), "[]");
   file.become(three_hosts("max_groups = 0\nage = \"9min\"\n"));
   EXPECT_EQ(reload(fabric), R"(["switch s0: age = \"9min\"","switch s0: max_groups = 0"])");
-  group.carry(1);
+  group.transmit(1);
   const auto status = fabric.status();
   ASSERT_EQ(status.switches[0].groups.size(), 1u);
   EXPECT_TRUE(status.switches[0].groups[0].active);
-  EXPECT_EQ(reload(fabric), "[]") << "that is what runs now";
+  EXPECT_EQ(reload(fabric), "[]") << "that configuration runs now";
   file.become(three_hosts());
-  EXPECT_EQ(
-      reload(fabric),
-      R"(["switch s0: age is not set any more","switch s0: max_groups is not set any more"])");
+  EXPECT_EQ(reload(fabric),
+            R"(["switch s0: age is no longer set","switch s0: max_groups is no longer set"])");
 }
 
 TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
@@ -87,7 +86,7 @@ TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
   EXPECT_EQ(mode(fabric.socket()), 0666u);
   EXPECT_EQ(mode(control_path(fabric.socket())), 0666u);
   file.become(three_hosts());
-  EXPECT_EQ(reload(fabric), R"(["users is not set any more"])");
+  EXPECT_EQ(reload(fabric), R"(["users is no longer set"])");
   EXPECT_EQ(mode(fabric.socket()), 0600u);
   EXPECT_EQ(mode(control_path(fabric.socket())), 0600u);
 }

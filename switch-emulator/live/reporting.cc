@@ -5,12 +5,12 @@
 namespace cepheus::live {
 namespace {
 
-// What one slice copies: some ten microseconds' worth.
+// Objects copied in one slice: about ten microseconds.
 constexpr std::size_t kPortsAtOnce = 16;
 constexpr std::size_t kPathsAtOnce = 128;
-constexpr std::size_t kGroupAsPaths = 32;  // what a group costs whatever its paths
+constexpr std::size_t kGroupAsPaths = 32;  // cost of a group apart from its paths
 
-// `get` says what a counter has.
+// `get` returns a counter's value.
 template <typename Counter, typename Get>
 void copy(wire::CounterValues<Counter>& values, Get get) {
   for (std::size_t c = 0; c < static_cast<std::size_t>(Counter::kCount); ++c) {

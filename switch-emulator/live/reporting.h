@@ -1,8 +1,8 @@
-// What a live fabric tells about its switches, copied from the objects that count: engines, links
-// and ports.
+// The status of a live fabric's switches, copied from the counting objects: engines, links and
+// ports.
 //
-// Those objects belong to the datapath's thread and stay where they are. What has to be copied is
-// asked for in slices of some microseconds, so that packets hardly wait for it.
+// Those objects belong to the datapath's thread and stay there. They are copied in slices of some
+// microseconds, so that packets hardly wait.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace cepheus::live {
 
 class Reporting {
  public:
-  // Where the readings of a port are. Null and empty: there are none.
+  // Sources of a port's readings. Null and empty: there are none.
   struct PortSource {
     const net::Link* in = nullptr;  // to the switch
     const net::Link* out = nullptr;
@@ -35,7 +35,7 @@ class Reporting {
     std::vector<PortSource> ports;  // in the engine's order
     const fabric::PortCounters* one_armed = nullptr;
   };
-  // Runs what it is given on the datapath's thread, before it returns.
+  // Runs its argument on the datapath's thread, before it returns.
   using Slice = std::function<void(const std::function<void()>&)>;
 
   explicit Reporting(std::vector<SwitchSource> switches = {}) : switches_(std::move(switches)) {}

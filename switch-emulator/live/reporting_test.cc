@@ -1,4 +1,4 @@
-// What a fabric's status is copied from, without a datapath.
+// The sources of a fabric's status, without a datapath.
 #include "switch-emulator/live/reporting.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace cepheus::live {
 namespace {
 
-// The port of a host that somebody holds.
+// The port of an attached host.
 class HeldPort : public fabric::AccessPort {
  public:
   explicit HeldPort(fabric::FlushList& list) : AccessPort(list) {}
@@ -62,7 +62,7 @@ class ReportingTest : public testing::Test {
   Reporting::SwitchSource source;
 };
 
-TEST_F(ReportingTest, CopiesWhatEachObjectOfAPortHasCounted) {
+TEST_F(ReportingTest, CopiesTheCountersOfEachObjectOfAPort) {
   build(net::Topology::star(2));
   fabric::FlushList list;
   HeldPort held(list);

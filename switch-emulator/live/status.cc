@@ -27,7 +27,7 @@ bool source_is_here(const fabric::GroupView& group) {
                      [](const fabric::PathView& path) { return path.is_source && path.is_host; });
 }
 
-// The names of those at and behind `at` whose lag is the largest there, into `late`; false if all
+// Adds to `late` the names of the hosts at and behind `at` with the largest lag there; false if all
 // have acknowledged.
 bool collect(const FabricStatus& status, const SwitchStatus& at, wire::McstId id,
              std::set<std::string>& visited, WaitedFor& late) {
@@ -103,11 +103,11 @@ void subtract_counters(Object& now, const Object& before) {
   for (const Reading<Object>& reading : readings<Object>()) {
     if (reading.kind != Kind::kCounter) continue;
     const std::uint64_t value = reading.of(now), then = reading.of(before);
-    reading.set(now, value < then ? value : value - then);  // less: it began again meanwhile
+    reading.set(now, value < then ? value : value - then);  // less: the fabric restarted meanwhile
   }
 }
 
-// Of those that were there before.
+// Of objects that existed before.
 template <typename Group, typename IsSame>
 void subtract_groups(std::vector<Group>& groups, const std::vector<Group>& baseline,
                      IsSame is_same) {

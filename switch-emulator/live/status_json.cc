@@ -1,5 +1,5 @@
-// A status as JSON. The fields of each object are listed once: a Writer and a Reader both go through
-// the list.
+// A status as JSON. The fields of each object are listed once: a Writer and a Reader both go
+// through the list.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// `T` may be const: an Archive that writes leaves the object alone.
+// `T` may be const: a writing Archive leaves the object unchanged.
 template <typename T, typename Object>
 concept Of = std::is_same_v<std::remove_const_t<T>, Object>;
 
@@ -154,7 +154,7 @@ class Writer {
   void operator()(const char* key, const T& value) {
     out[key] = written(value);
   }
-  // Own keys, and "counters" with those that are not 0.
+  // Own keys, and "counters" with the values that are not 0.
   template <typename Object>
   void readings(const Object& object) {
     for (const Reading<Object>& reading : live::readings<Object>()) {

@@ -92,7 +92,7 @@ FabricStatus one_switch() {
   return status;
 }
 
-// h0 on s0 sends; h1 and h2 are behind s1, to which the trunk from s0 leads.
+// h0 on s0 sends; h1 and h2 are behind s1, the other end of s0's trunk.
 FabricStatus two_switches(std::uint32_t trunk_lag, std::uint32_t h2_lag) {
   FabricStatus status;
   SwitchStatus s0, s1;
@@ -112,7 +112,7 @@ TEST(WaitedFor, IsTheHostFurthestBehind) {
   EXPECT_EQ(late.packets, 12u);
 }
 
-TEST(WaitedFor, IsNobodyOnceAllHaveAcknowledged) {
+TEST(WaitedFor, IsNoHostOnceAllHaveAcknowledged) {
   FabricStatus status = one_switch();
   status.switches[0].groups[0].paths[2].lag = 0;
   EXPECT_THAT(waited_for(status, kGroup).names, IsEmpty());
@@ -131,7 +131,7 @@ TEST(WaitedFor, FollowsATrunkToTheHostBehindIt) {
   EXPECT_EQ(late.packets, 20u);
 }
 
-TEST(WaitedFor, IsTheTrunkIfNobodyBehindItIsLate) {
+TEST(WaitedFor, IsTheTrunkIfNoHostBehindItIsLate) {
   EXPECT_THAT(waited_for(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
 }
 
@@ -173,7 +173,7 @@ TEST(StatusText, ShowsWhichNotificationsTheSourceHears) {
   EXPECT_THAT(text, HasSubstr("12  receiver, worst path\n"));
 }
 
-TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
+TEST(StatusText, ShowsTheTreeOfAGroupAndLaggingMembers) {
   EXPECT_EQ(
       to_text(one_switch(), View::kGroups, false),
       "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
@@ -187,7 +187,7 @@ TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
       "  └─ h2  0x000013  0x000058   12  receiver\n");
 }
 
-TEST(StatusText, SaysInALineWhoWaitsForWhom) {
+TEST(StatusText, ShowsSourceLaggingMembersAndNextSourceInALine) {
   FabricStatus status = two_switches(20, 12);
   const std::string line = "198.18.0.1  source h0; waiting for h2 (20 packets)";
   EXPECT_EQ(waiting_lines(status), line + "\n");
@@ -206,7 +206,7 @@ TEST(StatusText, NestsTheSwitchesOfATreeUnderTheSource) {
                               "     └─ h2  0x000013  0x000058   12  receiver\n"));
 }
 
-TEST(StatusText, SaysSoIfThereAreNoGroups) {
+TEST(StatusText, ReportsThatThereAreNoGroups) {
   FabricStatus status = one_switch();
   status.switches[0].groups.clear();
   EXPECT_EQ(to_text(status, View::kGroups, false), "no groups\n");
@@ -226,7 +226,7 @@ TEST(StatusText, ShowsPorts) {
             "        0           0     4\n");
 }
 
-TEST(StatusText, ShowsForWhomAFreeHostIsKept) {
+TEST(StatusText, ShowsTheHolderOfAReservation) {
   FabricStatus status = one_switch();
   std::vector<PortStatus>& ports = status.switches[0].ports;
   for (PortStatus& each : ports) each.reserved = true;
@@ -253,7 +253,7 @@ TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
   EXPECT_THAT(text, HasSubstr("10.0.0.3  cut  "));
 }
 
-TEST(StatusText, SaysSoIfNothingWasCounted) {
+TEST(StatusText, ReportsThatAllCountersAreZero) {
   FabricStatus status;
   status.switches.resize(1);
   status.switches[0].name = "s0";
@@ -301,7 +301,7 @@ TEST(StatusJson, ReadsBackWhatItWrites) {
   }
 }
 
-TEST(StatusJson, SaysWhoIsWaitedFor) {
+TEST(StatusJson, NamesLaggingMembersOfEachGroup) {
   const nlohmann::json written = to_json(one_switch());
   EXPECT_EQ(written["switches"][0]["groups"][0]["waiting_for"],
             nlohmann::json({{"names", {"h2"}}, {"packets", 12}}));
@@ -328,16 +328,16 @@ fabric::SenderGroupView sender_group() {
   view.copies = 6;
   view.rule_bytes = 33;
   view.merge_bytes = 42;
-  fabric::SenderReceiverView heard, unknown;
-  heard.host = wire::Ipv4(10, 0, 0, 2);
-  heard.qpn = wire::Qpn(0x22);
-  heard.is_known = true;
-  heard.acked = wire::Psn(7);
-  heard.lag = 1;
-  heard.regions = {{5, 0x1000, 64}};
+  fabric::SenderReceiverView known, unknown;
+  known.host = wire::Ipv4(10, 0, 0, 2);
+  known.qpn = wire::Qpn(0x22);
+  known.is_known = true;
+  known.acked = wire::Psn(7);
+  known.lag = 1;
+  known.regions = {{5, 0x1000, 64}};
   unknown.host = wire::Ipv4(10, 0, 0, 3);
   unknown.qpn = wire::Qpn(0x33);
-  view.receivers = {heard, unknown};
+  view.receivers = {known, unknown};
   return view;
 }
 
@@ -377,8 +377,7 @@ TEST(Status, SenderGroupsAreShownBySwitch) {
             "10.0.0.1 to 0xc00042  sender group\n"
             "  s0: merges feedback, a rule of 2 replicas; 3 packets, 6 copies; table 75 bytes; "
             "receivers 10.0.0.2 (qp 0x000022, 1 region, lags by 1 packet), 10.0.0.3 (qp 0x000033, "
-            "not heard "
-            "since this switch began)\n");
+            "unknown since this switch started)\n");
 }
 
 }  // namespace

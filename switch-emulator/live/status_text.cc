@@ -36,12 +36,13 @@ std::uint64_t drops_of(const Object& object) {
   return sum;
 }
 
-// The engine's drops are its switch's; a port's row shows what its links and the port have lost.
+// The engine's drops are shown for the switch; a port's row shows the losses of its links and of
+// the port.
 std::uint64_t lost_at(const PortStatus& port) {
   return drops_of(port.in) + drops_of(port.out) + drops_of(port);
 }
 
-// Both ways in one cell; each by name where they differ, as after `cepheusctl link --direction`.
+// Both ways in one cell; separately if they differ, as after `cepheusctl link --direction`.
 std::string loss_of(const PortStatus& port) {
   const std::string in = net::number_to_text(port.in_loss),
                     out = net::number_to_text(port.link.loss);
@@ -118,7 +119,8 @@ std::string situation_text(const FabricStatus& status, const fabric::GroupView& 
   return text;
 }
 
-// One group's tree: switches as branches, hosts as leaves, from the switch the data enters by.
+// One group's tree: switches as branches, hosts as leaves, from the switch by which the data
+// enters.
 class GroupTree {
  public:
   GroupTree(const FabricStatus& status, wire::McstId id)
@@ -226,7 +228,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
 
-// Calls f(switch that the data enters by, its view of the group) for every group.
+// Calls f(switch by which the data enters, its view of the group) for every group.
 template <typename F>
 void for_each_group(const FabricStatus& status, F&& f) {
   std::set<wire::Ipv4> seen;
@@ -246,7 +248,7 @@ std::string receivers_text(const fabric::SenderGroupView& group) {
   for (const fabric::SenderReceiverView& one : group.receivers) {
     text += (text.empty() ? "" : ", ") + one.host.to_string() + " (qp " + hex24(one.qpn.value());
     if (!one.regions.empty()) text += ", " + count_of(one.regions.size(), "region");
-    if (group.merges && !one.is_known) text += ", not heard since this switch began";
+    if (group.merges && !one.is_known) text += ", unknown since this switch started";
     if (one.lag > 0) text += ", lags by " + count_of(one.lag, "packet");
     text += ")";
   }
@@ -290,7 +292,7 @@ std::string groups_text(const FabricStatus& status, bool colour) {
   return text.empty() ? "no groups\n" : text;
 }
 
-// Readings that are not 0, with where they were read.
+// Readings that are not 0, with their places.
 class CounterRows {
  public:
   void add(const ReadingInfo& reading, std::uint64_t value, const std::string& where) {

@@ -11,7 +11,7 @@
 namespace cepheus::live {
 namespace {
 
-// Payload where it belongs: inline if it fits, else in the port's next slot.
+// Puts the payload into the frame if it fits, else into the port's next slot.
 void set_payload(fabric::HostPort& port, std::span<const std::uint8_t> payload,
                  wire::Frame& frame) {
   if (frame.payload_fits_inline(payload.size())) return frame.set_inline_payload(payload);
@@ -63,7 +63,7 @@ void RawClient::ring_doorbell() const {
 }
 
 void send_packet(fabric::HostPort& port, const Packet& packet) {
-  if (!await_room(port, packet.payload_bytes)) throw std::runtime_error("no room to send");
+  if (!await_space(port, packet.payload_bytes)) throw std::runtime_error("no room to send");
   wire::RoceHeaders headers;
   headers.ethernet.source = port.identity().mac;
   headers.ethernet.destination = port.identity().gateway;
@@ -86,7 +86,7 @@ void send_packet(fabric::HostPort& port, const Packet& packet) {
 void send_mrp(fabric::HostPort& port, const wire::MrpMessage& message) {
   std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
   bytes.resize(message.emit(bytes));
-  if (!await_room(port, bytes.size())) throw std::runtime_error("no room to send");
+  if (!await_space(port, bytes.size())) throw std::runtime_error("no room to send");
   wire::UdpDatagram datagram;
   datagram.ethernet.source = port.identity().mac;
   datagram.ethernet.destination = port.identity().gateway;

@@ -1,4 +1,4 @@
-// For tests: a live fabric on a thread of its own, hosts attached to it, and frames between them.
+// For tests: a live fabric on its own thread, hosts attached to it, and frames between them.
 #pragma once
 
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 namespace cepheus::live {
 
-inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
+inline constexpr std::chrono::seconds kTimeLimit{20};  // more than any machine needs
 
 class TestFabric {
  public:
@@ -44,10 +44,10 @@ class TestFabric {
     return std::move(*port);
   }
   FabricStatus status() { return fabric_->status(); }
-  // Status as soon as `condition` holds for it, or the last one if it never does.
+  // The status as soon as `condition` holds for it, or the last one if it never does.
   template <typename Condition>
   FabricStatus status_when(Condition condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     for (;;) {
       FabricStatus now = status();
       if (condition(now) || std::chrono::steady_clock::now() > until) return now;
@@ -67,18 +67,18 @@ class TestFabric {
   std::thread thread_;
 };
 
-// A client of the attach socket that speaks the handshake by hand.
+// A client of the attach socket that writes the handshake by hand.
 fabric::UniqueFd connect_to(const std::string& socket);
-// The next message, waited for.
+// Waits for the next message.
 std::optional<fabric::Message> await_message(int fd);
 
-// An attached client that does with its shared memory what it likes.
+// An attached client that does anything with its shared memory.
 class RawClient {
  public:
   RawClient(const std::string& socket, const std::string& host);
   const fabric::PortSegment& segment() const { return segment_; }
   const fabric::HostIdentity& identity() const { return identity_; }
-  // All that it can read: what it shares with the switch alone, and the pool of its user.
+  // All memory that it can read: the part shared with the switch alone, and its user's pool.
   std::array<int, 2> shared_files() const {
     return {granted_.fds[fabric::kSegmentFd].get(), granted_.fds[fabric::kPoolFd].get()};
   }
@@ -96,10 +96,10 @@ inline const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
   return status.switches[0].ports[host];
 }
 
-// Waits for a frame as a NIC does: arm, sleep, disarm. False if none comes or the fabric goes away.
+// Waits for a frame as a NIC does: arm, sleep, disarm. False if none comes or the fabric ends.
 inline bool await_frame(fabric::HostPort& port, wire::Frame& frame,
-                        std::chrono::milliseconds patience = kPatience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
+                        std::chrono::milliseconds time_limit = kTimeLimit) {
+  const auto until = std::chrono::steady_clock::now() + time_limit;
   while (!port.receive(frame)) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - std::chrono::steady_clock::now());
@@ -112,10 +112,10 @@ inline bool await_frame(fabric::HostPort& port, wire::Frame& frame,
   return true;
 }
 
-// Waits until a frame with `payload_bytes` of payload can be sent. False if there never is room.
-inline bool await_room(fabric::HostPort& port, std::size_t payload_bytes) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (port.room() == 0 || (payload_bytes > 0 && port.tx_buffer().empty())) {
+// Waits until a frame with `payload_bytes` of payload can be sent. False if it never can.
+inline bool await_space(fabric::HostPort& port, std::size_t payload_bytes) {
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
+  while (port.free_entries() == 0 || (payload_bytes > 0 && port.tx_buffer().empty())) {
     if (std::chrono::steady_clock::now() > until || !port.is_connected()) return false;
     if (!port.arm()) continue;
     pollfd waiting{port.wait_fd(), POLLIN, 0};
@@ -125,7 +125,7 @@ inline bool await_room(fabric::HostPort& port, std::size_t payload_bytes) {
   return true;
 }
 
-struct Packet {  // an RC SEND ONLY, unless told otherwise
+struct Packet {  // an RC SEND ONLY by default
   wire::Ipv4 to;
   wire::Qpn qpn{7};
   wire::Psn psn{0};
@@ -135,8 +135,7 @@ struct Packet {  // an RC SEND ONLY, unless told otherwise
   bool damage_icrc = false;
 };
 
-// Sends one packet from the port's host, its ICRC left to be made or, if the fabric asks for it,
-// made.
+// Sends one packet from the port's host. Its ICRC is deferred, or computed if the fabric wants it.
 void send_packet(fabric::HostPort& port, const Packet& packet);
 void send_mrp(fabric::HostPort& port, const wire::MrpMessage& message);
 

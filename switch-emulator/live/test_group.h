@@ -52,8 +52,8 @@ class LiveGroup {
                           .psn = wire::group_start_psn(id_, kEpoch) + n,
                           .payload_bytes = payload_bytes});
   }
-  // Sends packet number `n` and expects it at every other member, whatever else may come there.
-  void carry(std::uint32_t n) {
+  // Sends packet number `n` and expects it at every other member; ignores other frames.
+  void transmit(std::uint32_t n) {
     send(n, 1024);
     for (std::size_t member = 1; member < ports_.size(); ++member) {
       wire::Frame frame;
@@ -68,8 +68,8 @@ class LiveGroup {
     }
   }
 
-  // Host 0 leads; what it says goes to all others. Their confirmations, which the switch passes on
-  // unread, are left out.
+  // Host 0 leads; its requests go to all others. Ignores their confirmations, which the switch
+  // passes on unread.
   void set_up() {
     auto registration = message_of(MrpType::kRegister, id_);
     for (std::size_t i = 0; i < ports_.size(); ++i) {

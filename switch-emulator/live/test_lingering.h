@@ -1,4 +1,4 @@
-// For tests: a TCP connection over loopback whose closing lingers, since its peer does not read.
+// For tests: a TCP connection over loopback whose close lingers, because its peer does not read.
 #pragma once
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 namespace cepheus::live {
 
 struct Lingering {
-  fabric::UniqueFd listener, mine, peer;  // once the peer has gone, nothing is left to wait for
+  fabric::UniqueFd listener, mine, peer;  // after the peer's end, close has nothing to wait for
 
   Lingering() {
     sockaddr_in address{};

@@ -1,4 +1,4 @@
-// Statuses of fabrics for tests: of a shape on which nothing has happened, with groups put in.
+// Statuses of fabrics for tests: of a shape with no events yet, with groups added.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +13,7 @@ namespace cepheus::live {
 
 inline constexpr wire::McstId kGroup{198, 18, 0, 1};
 
-// The status of a fabric of that shape on which nothing has happened yet.
+// The status of a fabric of that shape before any event.
 inline FabricStatus status_of(const net::Topology& topology) {
   const auto plan = topology.plan();
   FabricStatus status;
@@ -46,7 +46,7 @@ inline PortStatus& port_to(FabricStatus& status, const std::string& from, const 
   throw std::out_of_range(from + " - " + to);
 }
 
-// A group over those ports; `source`: whose port its data enters by.
+// A group over those ports; `source`: the ingress of its data.
 inline void add_tree(FabricStatus& status, wire::McstId id,
                      const std::vector<std::pair<std::string, std::vector<std::string>>>& parts,
                      const std::string& source) {

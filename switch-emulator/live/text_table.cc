@@ -6,8 +6,7 @@
 namespace cepheus::live {
 namespace {
 
-// Columns on the terminal: UTF-8's continuation bytes take none (the tree's branches are not
-// ASCII).
+// Width on the terminal: UTF-8's continuation bytes have none (the tree's branches are not ASCII).
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

@@ -1,5 +1,5 @@
-// A table for people: columns as wide as their widest cell, numbers to the right, colour if wanted.
-// Texts may come from anywhere: cells and styled() show them as printable() does.
+// A table for people: columns as wide as their widest cell, numbers to the right, optional colour.
+// Texts may come from anywhere: cells and styled() pass them through printable().
 #pragma once
 
 #include <cstdint>

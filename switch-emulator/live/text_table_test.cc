@@ -25,7 +25,7 @@ TEST(TextTable, CountsABranchOfATreeAsOneColumnEach) {
             "  abcdef  2\n");
 }
 
-TEST(TextTable, ColoursOnlyWhenAsked) {
+TEST(TextTable, ColoursOnlyOnRequest) {
   TextTable table({{"N", true}});
   table.add({{std::uint64_t{3}, Style::kAlarm}});
   EXPECT_EQ(table.to_text(false), "  N\n  3\n");

@@ -37,8 +37,8 @@ TopologyGraph::TopologyGraph(const FabricStatus& status) : floors(status.switche
   }
 }
 
-// A trunk is seen from both ends; the second of two between the same switches is the second on
-// either side.
+// A trunk appears at both ends; the second of two between the same switches is the second at either
+// end.
 void TopologyGraph::read_cables(const FabricStatus& status) {
   std::map<std::string, std::size_t> by_name;
   for (std::size_t s = 0; s < status.switches.size(); ++s) by_name[status.switches[s].name] = s;

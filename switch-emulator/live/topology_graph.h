@@ -1,5 +1,5 @@
-// What a fabric looks like, read from its status: switches on floors, cables between them, and the
-// trees that its groups' data takes.
+// The shape of a fabric, from its status: switches on floors, cables between them, and the trees of
+// its groups' data.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@ struct TopologyGraph {
 
   enum class State : std::uint8_t { kUp, kDark, kCut };
   struct Cable {
-    std::size_t from = 0;    // a switch, in the status' order
+    std::size_t from = 0;    // a switch, in the status's order
     wire::PortId port;       // ... its port
     std::size_t to = kNone;  // the other switch; kNone: a host
-    std::string name;        // what is at the other end: "h0", "spine1"
+    std::string name;        // name at the other end: "h0", "spine1"
     State state = State::kUp;
-    std::uint64_t payload_bytes = 0;  // both ways together
+    std::uint64_t payload_bytes = 0;  // of both directions
   };
   struct Tree {
-    fabric::GroupView group;          // as the switch sees it that its data enters by
+    fabric::GroupView group;          // as seen by the switch by which its data enters
     std::size_t root = 0;             // ... that switch
-    std::vector<std::size_t> cables;  // of it, and those to its hosts
+    std::vector<std::size_t> cables;  // its cables, including those to its hosts
   };
 
-  // Floors from the hosts up: a switch with hosts is on floor 1, and one without above the lowest
-  // of its neighbours.
+  // Floors from the hosts up: a switch with hosts is on floor 1, and one without is above its
+  // lowest neighbour.
   std::vector<std::size_t> floors;  // by switch
-  std::vector<Cable> cables;        // each trunk once; hosts' behind them
+  std::vector<Cable> cables;        // each trunk once; hosts' cables after them
   std::vector<Tree> trees;          // of active groups
 
   explicit TopologyGraph(const FabricStatus& status);
@@ -54,7 +54,8 @@ std::string topology_text(const FabricStatus& status, bool colour);
 // {"switches": [{"name", "floor"}], "cables": [{"from", "to", "kind", "state", "payload_bytes"}],
 // "groups": [{"id", "source", "root", "cables": [indices]}]}
 nlohmann::json topology_json(const FabricStatus& status);
-// The same drawn: one SVG document without outside resources, on light and dark ground.
+// The same as a drawing: one SVG document without external resources, for light and dark
+// backgrounds.
 std::string topology_svg(const FabricStatus& status);
 
 }  // namespace cepheus::live

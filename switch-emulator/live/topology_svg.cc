@@ -1,5 +1,5 @@
-// A fabric drawn: floors from the hosts up, cables by what they are and what they carried, a colour
-// for each group's tree.
+// A drawing of a fabric: floors from the hosts up, cables by kind and payload, a colour for each
+// group's tree.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr double kSwitchHeight = 24, kLetter = 7.2, kHostRadius = 7;
 constexpr std::size_t kHostsInARow = 16;
 constexpr std::size_t kMostNamed = 8;  // groups in the legend
 
-// Okabe and Ito 2008: told apart by the colour-blind, too.
+// Okabe and Ito 2008: distinguishable for the colour-blind.
 constexpr std::array<const char*, 6> kColours = {"#0072b2", "#e69f00", "#009e73",
                                                  "#cc79a7", "#56b4e9", "#d55e00"};
 
@@ -110,7 +110,7 @@ class Drawing {
     return 16 + kLetter * static_cast<double>(printable(status_.switches[s].name).size());
   }
 
-  // Switches with hosts stand above them, in their order; the others are spread over the width.
+  // Switches with hosts are above these, in their order; the others are spread over the width.
   void lay_out() {
     const std::size_t count = status_.switches.size();
     at_.resize(count);
@@ -175,7 +175,7 @@ class Drawing {
     return status_.switches[cable.from].name + " - " + cable.name;
   }
 
-  // Thicker for what carried more; a factor of a thousand is four widths.
+  // Thicker with more payload; a factor of a thousand is four widths.
   std::string cable(std::size_t c) const {
     const Cable& cable = graph_.cables[c];
     const char* kind = to_string(cable.state);
@@ -186,7 +186,7 @@ class Drawing {
                 name_of(c) + ": " + bytes_text(cable.payload_bytes) + " of payload" + note);
   }
 
-  // Side by side, so that each of several trees over one cable is seen.
+  // Side by side, so that all trees over one cable are visible.
   std::string tree(std::size_t t) const {
     const double shift =
         3.5 * static_cast<double>(t % kColours.size()) -

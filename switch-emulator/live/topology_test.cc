@@ -1,4 +1,4 @@
-// What a fabric looks like, as a graph, as text and drawn.
+// The shape of a fabric, as a graph, as text and as a drawing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(TopologyGraph, GivesAFatTreeThreeFloors) {
   EXPECT_EQ(std::count(graph.floors.begin(), graph.floors.end(), 3u), 4);
 }
 
-TEST(TopologyGraph, TellsTwoTrunksBetweenTheSameSwitchesApart) {
+TEST(TopologyGraph, DistinguishesTwoTrunksBetweenTheSameSwitches) {
   net::Topology topology = net::leaf_spine(2, 1, 1);
   topology.trunks.push_back(topology.trunks.front());
   FabricStatus status = status_of(topology);
@@ -56,7 +56,7 @@ TEST(TopologyGraph, TellsTwoTrunksBetweenTheSameSwitchesApart) {
             1);
 }
 
-TEST(TopologyGraph, TakesATrunkForWhatItsWorseEndSays) {
+TEST(TopologyGraph, ShowsATrunkInItsWorseEndsState) {
   FabricStatus status = status_of(net::leaf_spine(2, 1, 1));
   port_to(status, "spine0", "leaf1").dark = true;
   const TopologyGraph graph(status);
@@ -108,7 +108,7 @@ TEST_F(TreeOverSpine, IsInJsonByItsCables) {
   EXPECT_EQ(written["switches"].size(), 4u);
 }
 
-TEST(TopologyText, SaysWhatIsCutAndWhatIsUpAndDown) {
+TEST(TopologyText, MarksCutCablesAndNumbersFloors) {
   FabricStatus status = status_of(net::leaf_spine(2, 2, 4));
   port_to(status, "leaf0", "spine1").out_up = false;
   const std::string text = topology_text(status, false);
@@ -132,7 +132,7 @@ TEST(TopologySvg, ShowsHostileNamesAsText) {
   EXPECT_THAT(svg, Not(HasSubstr("\x1b")));
 }
 
-TEST(TopologySvg, DrawsWhatIsCutApart) {
+TEST(TopologySvg, DrawsCutCablesDifferently) {
   FabricStatus status = status_of(net::leaf_spine(2, 1, 1));
   EXPECT_EQ(count(topology_svg(status), "<line class=\"cut\""), 0u);
   port_to(status, "leaf0", "spine0").in_up = false;

@@ -41,7 +41,7 @@ std::string in_short(const std::vector<std::string>& names) {
     while (last + 1 < names.size() && Numbered(names[last + 1]).follows(Numbered(names[last]))) {
       ++last;
     }
-    if (last < i + 2) last = i;  // two are no run
+    if (last < i + 2) last = i;  // two are not a run
     if (!text.empty()) text += " ";
     text += last == i ? names[i] : names[i] + ".." + names[last];
     i = last + 1;
@@ -103,10 +103,10 @@ class Text {
       return graph_.cables[c].to == TopologyGraph::kNone;
     });
     const wire::Ipv4 source = tree.group.source;
-    std::string text = styled(tree.group.id.to_string(), Style::kTitle, colour_) + "  " +
-                       std::to_string(members) + " members, " +
-                       (source.is_unset() ? "nobody has sent yet" : "from " + source.to_string()) +
-                       "\n";
+    std::string text =
+        styled(tree.group.id.to_string(), Style::kTitle, colour_) + "  " + std::to_string(members) +
+        " members, " +
+        (source.is_unset() ? "no member has sent yet" : "from " + source.to_string()) + "\n";
     std::vector<bool> seen(status_.switches.size());
     branch(tree, tree.root, 1, seen, text);
     return text;

@@ -1,4 +1,4 @@
-// What passed a port of a switch, and what the driver (not the engine) counts there.
+// Traffic at a port of a switch, and the driver's (not the engine's) counters there.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Traffic {
   void add(const wire::Frame& frame) {
     ++frames;
     bytes += frame.size();
-    const bool is_roce = frame.icrc_state != wire::Icrc::kNone;  // so do the ports promise
+    const bool is_roce = frame.icrc_state != wire::Icrc::kNone;  // the ports guarantee it
     if (is_roce && wire::opcode_info(static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]))
                        .multicastable()) {
       payload_bytes += frame.payload_len;
@@ -31,7 +31,7 @@ struct LinkSideDrops {
 #include "switch-emulator/live/readings.def"
 };
 
-// What queues before links, and pauses, have counted.
+// Counters of queues before links, and of pauses.
 struct QueueReading {
 #define CEPHEUS_READING(object, value, name, kind, says)
 #define CEPHEUS_DROP(field, name, says)

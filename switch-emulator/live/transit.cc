@@ -20,18 +20,18 @@ std::uint32_t Transit::add(const net::LinkConfig& config, Kind kind, LinkSideDro
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
-void Transit::carry(const Flight& flight, Instant now) {
+void Transit::transmit(const Flight& flight, Instant now) {
   const net::Passage passage = offer(flight, now);
   if (passage.copies == 0) return;
   if (passage.corrupt) {
-    carry_corrupt(flight, passage, now);
+    transmit_corrupt(flight, passage, now);
   } else {
-    convey(flight, passage.arrival[0], now);
+    schedule(flight, passage.arrival[0], now);
   }
-  if (passage.copies == 2) convey(flight, passage.arrival[1], now);
+  if (passage.copies == 2) schedule(flight, passage.arrival[1], now);
 }
 
-// The link's word, unless the sender has its share of the queue before it.
+// The link's answer, unless the sender has used up its share of the queue before it.
 net::Passage Transit::offer(const Flight& flight, Instant now) {
   DirectedLink& link = links_[flight.link];
   if (link.queue == nullptr) return link.link.offer(now, flight.frame.size());
@@ -51,22 +51,21 @@ net::Passage Transit::offer(const Flight& flight, Instant now) {
   return passage;
 }
 
-void Transit::carry_corrupt(const Flight& flight, const net::Passage& passage, Instant now) {
+void Transit::transmit_corrupt(const Flight& flight, const net::Passage& passage, Instant now) {
   Flight damaged = flight;
   damaged.corrupt = true;
   if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
     ++drops(flight.link).corrupt;
     return;
   }
-  convey(damaged, passage.arrival[0], now);
+  schedule(damaged, passage.arrival[0], now);
   release(damaged.frame);
 }
 
-// The bytes with one bit turned over, as a frame with a payload of its own (and one reference on
-// it).
+// The bytes with one bit flipped, as a frame with its own payload (and one reference to it).
 bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged) {
   const std::size_t length =
-      frame.to_bytes(contiguous_);  // makes a deferred ICRC, of what was meant
+      frame.to_bytes(contiguous_);  // computes a deferred ICRC over the intact bytes
   if (length == 0) return false;
   contiguous_[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
   const auto parsed = wire::Frame::from_bytes({contiguous_.data(), length});
@@ -81,9 +80,9 @@ bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Fr
                                 : pools_.copy_in(fabric::PayloadPools::pool_of(frame.ref), damaged);
 }
 
-// To the far end: at once, or by way of the delay line. Trunks always take the delay line: a switch
-// is never entered while another one's outputs are being read.
-void Transit::convey(const Flight& flight, Instant arrival, Instant now) {
+// To the far end: at once, or over the delay line. Trunks always use the delay line: no switch is
+// entered while another one's outputs are being read.
+void Transit::schedule(const Flight& flight, Instant arrival, Instant now) {
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(flight, now);
   if (!has_room(flight.origin)) {
@@ -102,7 +101,7 @@ bool Transit::keep(std::uint32_t number, wire::Frame& frame) {
     frame.ref = kNoBuffer;
     return true;
   }
-  const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
+  const bool lent = frame.ref == kNoBuffer;  // the engine's own bytes are gone after this call
   if (lent && !pools_.keep_private(frame)) {
     ++link.drops->no_slot;
     return false;
@@ -120,15 +119,15 @@ void Transit::let_go(std::uint32_t number, const wire::Frame& frame) {
   if (frame.ref != kNoBuffer) links_[number].under_way.remove(frame.ref);
 }
 
-// A host may have half of all frames under way: whatever it sends, others' frames have room.
+// A host may have half of all frames under way, so that others' frames always fit.
 bool Transit::has_room(const Origin& origin) const {
   const std::size_t free = kMaxFlights - delay_line_.size();
   return origin.host == fabric::kFabricItself ? free > 0 : flights_[origin.host].has_room(free);
 }
 
-void Transit::carry_control(const Flight& flight, Instant now) {
+void Transit::transmit_control(const Flight& flight, Instant now) {
   const net::Passage passage = link(flight.link).offer_control(now, flight.frame.size());
-  if (passage.copies != 0) convey(flight, passage.arrival[0], now);
+  if (passage.copies != 0) schedule(flight, passage.arrival[0], now);
 }
 
 void Transit::land_next(Instant now) {

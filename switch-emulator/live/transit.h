@@ -1,7 +1,7 @@
-// Frames on the links of a live fabric: what becomes of each there, and when it arrives.
+// Frames on the links of a live fabric: their faults and arrival times.
 //
-// References: a frame passed in stays its caller's to release; what keeps it takes a reference of its
-// own. No host's frames take all the room, of frames under way or of the queue before a slow link.
+// References: the caller keeps those of the frames it passes in; a stored frame gets its own. No
+// host's frames use up all memory, of frames under way or of the queue before a slow link.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@
 
 namespace cepheus::live {
 
-// On whose account a frame is on its way.
+// The account that is charged for a frame.
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
-  bool is_stray = false;  // nobody has paid for it (stray_account.h)
+  bool is_unanswered = false;  // no answer has paid for it (unanswered_account.h)
 };
 
 struct Flight {
   wire::Frame frame;
   std::uint32_t link = 0;  // index of the link that carries it
   Origin origin;
-  bool corrupt = false;  // a bit was turned over on the way
+  bool corrupt = false;  // a bit was flipped on the way
 };
 
 // Frames on their way: a priority queue by arrival time, first in first out among equals.
@@ -83,14 +83,14 @@ class DelayLine {
 // Senders' shares of the queue before a link's rate, in bytes.
 class QueueShare {
  public:
-  // Whether `sender` may have more waiting in a queue with `free` bytes left.
+  // Whether `sender` may have another frame in a queue with `free` bytes left.
   bool has_room(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
     for (; !waiting_.empty() && waiting_.front().until <= now; waiting_.pop_front()) {
       shares_[waiting_.front().sender].remove(waiting_.front().bytes);
     }
     return shares_[Shares::of(sender)].has_room(free);
   }
-  // A frame waits `until` then: not before those that were added earlier.
+  // A frame waits `until` then, which is not before those of earlier frames.
   void add(fabric::SenderNo sender, wire::Bytes bytes, wire::Instant until) {
     shares_[Shares::of(sender)].add(bytes);
     waiting_.push_back({until, bytes, Shares::of(sender)});
@@ -120,8 +120,8 @@ class Transit {
   };
   Transit(fabric::PayloadPools& pools, std::size_t hosts, Arrivals& arrivals);
 
-  // A link, by the number that is returned. Frames that no delay keeps arrive at once, within
-  // carry(); those on a trunk do not, so that no switch is entered while another one's outputs are
+  // Adds a link; returns its number. Frames without a delay arrive at once, within transmit().
+  // Those on a trunk do not, so that no switch is entered while another one's outputs are being
   // read. `drops` counts its losses.
   enum class Kind : std::uint8_t { kUplink, kDownlink, kTrunk };
   std::uint32_t add(const net::LinkConfig& config, Kind kind, LinkSideDrops& drops);
@@ -129,23 +129,23 @@ class Transit {
   const net::Link& link(std::uint32_t number) const { return links_[number].link; }
   Kind kind(std::uint32_t number) const { return links_[number].kind; }
   LinkSideDrops& drops(std::uint32_t number) { return *links_[number].drops; }
-  // The link gets a queue of its own, which its caller keeps: these shares are the caller's then.
+  // The caller keeps its own queue before the link, and then also the shares.
   std::unique_ptr<QueueShare> take_queue_share(std::uint32_t number) {
     return std::move(links_[number].queue);
   }
 
-  // Puts a frame on its link; a pause frame before all others, and spared by faults.
-  void carry(const Flight& flight, wire::Instant now);
-  void carry_control(const Flight& flight, wire::Instant now);
+  // Puts a frame on its link; a pause frame goes before all others, and has no faults.
+  void transmit(const Flight& flight, wire::Instant now);
+  void transmit_control(const Flight& flight, wire::Instant now);
   bool has_room(const Origin& origin) const;
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
-  // Precondition: something is under way.
+  // Precondition: a frame is under way.
   void land_next(wire::Instant now);
 
-  // A frame that is to stay beside the link, with a reference of its own on its payload. False, and
-  // counted, if there is no room for it.
+  // A frame that stays beside the link, with its own reference to its payload. False, and counted,
+  // if there is no space for it.
   bool keep(std::uint32_t number, wire::Frame& frame);
-  // ... stays no longer. The reference is its caller's to release.
+  // ... leaves. The caller releases the reference.
   void let_go(std::uint32_t number, const wire::Frame& frame);
 
  private:
@@ -154,12 +154,12 @@ class Transit {
     Kind kind;
     LinkSideDrops* drops;
     fabric::EgressShare under_way;
-    std::unique_ptr<QueueShare> queue;  // null: nobody shares it, or its caller keeps it
+    std::unique_ptr<QueueShare> queue;  // null: the queue is not shared, or the caller keeps it
   };
   net::Passage offer(const Flight& flight, wire::Instant now);
-  void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
+  void transmit_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
-  void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  void schedule(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }

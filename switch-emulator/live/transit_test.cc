@@ -28,7 +28,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
   std::uint32_t add(const net::LinkConfig& config, Transit::Kind kind = Transit::Kind::kUplink) {
     return transit_.add(config, kind, drops_);
   }
-  // A frame whose payload, zeroes, is in the host's own area.
+  // A frame with a payload of zeroes in the host's own area.
   void send(std::uint32_t link, fabric::SenderNo host = 0) {
     wire::RoceHeaders headers;
     headers.bth.opcode = wire::Opcode::kRcSendOnly;
@@ -38,7 +38,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
     const fabric::PoolGeometry& geometry = pools_.geometry();
     const std::uint64_t slot = host * geometry.area_bytes() + next_slot_++ * geometry.slot_bytes;
     ASSERT_TRUE(pools_.accept(0, host, slot, flight.frame));
-    transit_.carry(flight, kStart);
+    transit_.transmit(flight, kStart);
     for (const std::uint8_t byte : flight.frame.payload()) ASSERT_EQ(byte, 0);
     pools_.drop(flight.frame.ref);
   }
@@ -61,7 +61,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
   std::vector<std::vector<std::uint8_t>> payloads_;
 };
 
-TEST_F(TransitTest, BringsAFrameAtOnceWhereNothingDelaysIt) {
+TEST_F(TransitTest, DeliversAFrameAtOnceWithoutADelay) {
   send(add({}));
   EXPECT_EQ(arrived_, std::vector{kStart});
   EXPECT_EQ(in_use(), 0u);
@@ -83,7 +83,7 @@ TEST_F(TransitTest, KeepsAPayloadUntilItsFrameHasArrived) {
   EXPECT_EQ(in_use(), 0u);
 }
 
-TEST_F(TransitTest, CopiesWhatIsDamagedAndLeavesTheOriginalAlone) {
+TEST_F(TransitTest, CopiesDamagedFramesAndLeavesTheOriginalAlone) {
   net::LinkConfig damaging;
   damaging.corrupt = 1;
   const std::uint32_t link = add(damaging);
@@ -97,7 +97,7 @@ TEST_F(TransitTest, CopiesWhatIsDamagedAndLeavesTheOriginalAlone) {
   EXPECT_EQ(in_use(), 0u);
 }
 
-TEST_F(TransitTest, LeavesOthersRoomUnderWay) {
+TEST_F(TransitTest, LeavesOthersSpaceUnderWay) {
   net::LinkConfig far;
   far.delay = 1s;
   const std::uint32_t link = add(far);
@@ -106,7 +106,7 @@ TEST_F(TransitTest, LeavesOthersRoomUnderWay) {
     wire::RoceHeaders headers;
     headers.emit(flight.frame, 0);
     flight.frame.set_inline_payload({});
-    transit_.carry(flight, kStart);
+    transit_.transmit(flight, kStart);
   };
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) put(0);
   EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), Transit::kMaxFlights / 2, 1);

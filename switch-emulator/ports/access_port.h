@@ -1,4 +1,4 @@
-// A switch's port towards one host, whatever the medium: shared memory (switch_port.h) or a network
+// A switch's port towards one host over any medium: shared memory (switch_port.h) or a network
 // interface (wire_port.h). The datapath moves frames between ports and knows no more of them.
 #pragma once
 
@@ -31,12 +31,13 @@ constexpr std::string_view name(PortCounter c) {
 using PortCounters = wire::CounterValues<PortCounter>;
 
 class AccessPort;
-// Ports with something to publish; each port puts itself in once.
+// Ports with counters to publish; each port adds itself once.
 using FlushList = std::vector<AccessPort*>;
 
 class AccessPort {
  public:
-  // Between questions for the address of a silent host (RFC 1122, 2.3.2.1 asks for a limit; its own is 1 s).
+  // Between requests for the address of a silent host (RFC 1122, 2.3.2.1 requires a limit, and
+  // suggests 1 s).
   static constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
 
   virtual ~AccessPort() = default;
@@ -44,25 +45,25 @@ class AccessPort {
   virtual bool is_open() const = 0;
   virtual void close() = 0;
 
-  // The next frame from the host; it holds one reference on frame.ref, if that is not kNoBuffer.
+  // The next frame from the host; it holds one reference on frame.ref, unless that is kNoBuffer.
   // RoCE frames have an ICRC, present or deferred, and others none.
   virtual bool receive(wire::Frame& frame) = 0;
-  // Gives a frame of `sender` to the host; the caller's reference stays the caller's. False: dropped
-  // and counted.
+  // Gives a frame of `sender` to the host; the caller keeps its reference. False: dropped and
+  // counted.
   virtual bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) = 0;
-  // Makes what was delivered and taken visible to the other side. Called for the flush list.
+  // Makes delivered and taken frames visible to the other side. Called for the flush list.
   virtual void flush() = 0;
 
-  // Asks for an event when a frame comes. False if one is there already.
+  // Requests an event when a frame comes. False if one is there already.
   virtual bool arm() = 0;
-  // Frees what the other side is done with, and goes on with what it had no room for.
+  // Frees frames that the other side has finished with, and sends on frames that had no room.
   virtual void reclaim() = 0;
-  // Delivered frames that reclaim() may still have to do with.
+  // Number of delivered frames that reclaim() may still have to free.
   virtual std::uint32_t unread() const = 0;
-  // How the client broke the medium's rules, if it did: count that, and close the port.
+  // The client's violation of the medium's rules, if any: the caller counts it and closes the port.
   virtual std::optional<PortCounter> offence() const = 0;
 
-  // Of what came from the host, so much was none for the switch: bad, or a question for an address.
+  // Frames of the host that were not for the switch: bad ones, or requests for an address.
   std::uint64_t refused() const { return refused_; }
   const PortCounters& counters() const { return counters_; }
   void count(PortCounter c, std::uint64_t n = 1) { counters_.add(c, n); }

@@ -1,4 +1,4 @@
-// For tests: a client's end of a port without the manners of HostPort. It can put anything
+// For tests: a client's end of a port without the checks of HostPort. It can write anything
 // anywhere.
 #pragma once
 
@@ -44,12 +44,12 @@ class BareClient {
     return d;
   }
   void put(const Descriptor& descriptor) {
-    ASSERT_GT(tx.room(), 0u);
+    ASSERT_GT(tx.free_entries(), 0u);
     tx.next() = descriptor;
     tx.advance();
     tx.publish();
   }
-  // The frame, its payload in `slot` if it does not lie in the frame itself.
+  // The frame, with its payload in `slot` unless it is inline.
   void put(const wire::Frame& frame, std::uint32_t slot) {
     Descriptor d{};
     const bool is_inline = frame.external == nullptr;

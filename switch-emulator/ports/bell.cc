@@ -14,7 +14,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 // Waking a client costs a few microseconds, a thousand waiters about a hundred; on an emulated
-// machine all of it is ten times as much, so what is slow is told by what a ring costs unheard.
+// machine ten times as much. So the cost of a ring without waiters determines which rings are slow.
 constexpr nanoseconds kLeastSlow = std::chrono::microseconds(100);
 constexpr int kSlowByUnheard = 64;
 constexpr int kUnheardRings = 8;
@@ -48,8 +48,8 @@ wire::Result<Bell> Bell::create() {
   return bell;
 }
 
-// The wall clock costs nothing, but counts what others did on our core meanwhile: only after a slow
-// ring is the next one held against the time that it itself took.
+// Reading the wall clock is cheap, but includes other threads' time on this core. So only after a
+// slow ring the next one is measured by this thread's own time.
 void Bell::ring() {
   if (!own_end_.is_open()) return;
   if (is_suspect_) {

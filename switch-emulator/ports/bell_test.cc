@@ -9,11 +9,11 @@ namespace cepheus::fabric {
 namespace {
 
 bool is_readable(int fd) {
-  pollfd asked{fd, POLLIN, 0};
-  return poll(&asked, 1, 0) == 1;
+  pollfd watched{fd, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1;
 }
 
-TEST(Bell, IsHeardOnceForAnyNumberOfRings) {
+TEST(Bell, WakesOnceForAnyNumberOfRings) {
   auto bell = Bell::create();
   ASSERT_TRUE(bell);
   EXPECT_FALSE(is_readable(bell->client_end()));
@@ -26,7 +26,7 @@ TEST(Bell, IsHeardOnceForAnyNumberOfRings) {
   EXPECT_TRUE(is_readable(bell->client_end()));
 }
 
-TEST(Bell, RingsOnWhenNobodyListensAnyMore) {
+TEST(Bell, RingsOnWithoutAListener) {
   auto bell = Bell::create();
   ASSERT_TRUE(bell);
   bell->forget_client_end();

@@ -24,11 +24,11 @@ std::vector<std::uint8_t> datagram(std::size_t payload_bytes) {
 
 constexpr std::size_t kUdpChecksumAt = wire::kUdpOffset + 6;
 
-TEST(CompleteChecksum, MakesWhatASenderOfUdpWouldHave) {
+TEST(CompleteChecksum, ComputesUdps) {
   for (const std::size_t n : {0u, 1u, 20u, 1001u}) {
     const auto whole = datagram(n);
     auto missing = whole;
-    missing[kUdpChecksumAt] = 0x12;  // the kernel leaves the sum over the addresses there
+    missing[kUdpChecksumAt] = 0x12;  // the kernel stores the sum over the addresses there
     missing[kUdpChecksumAt + 1] = 0x34;
     complete_checksum(missing);
     EXPECT_EQ(missing, whole) << n << " bytes";
@@ -36,7 +36,7 @@ TEST(CompleteChecksum, MakesWhatASenderOfUdpWouldHave) {
 }
 
 // A SYN from 127.0.0.1:2 to 127.0.0.1:1 without options; the checksum by hand (RFC 9293 3.1).
-TEST(CompleteChecksum, MakesTcps) {
+TEST(CompleteChecksum, ComputesTcps) {
   auto bytes = datagram(12);
   wire::Ipv4Header ip;
   ip.total_length = 40;
@@ -50,7 +50,7 @@ TEST(CompleteChecksum, MakesTcps) {
   EXPECT_EQ(bytes[wire::kUdpOffset + 16] << 8 | bytes[wire::kUdpOffset + 17], 0xFFFF - 0x6E22);
 }
 
-TEST(CompleteChecksum, LeavesWhatIsNotWholeAlone) {
+TEST(CompleteChecksum, LeavesIncompletePacketsAlone) {
   const auto whole = datagram(64);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     std::vector<std::uint8_t> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));

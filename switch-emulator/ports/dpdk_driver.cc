@@ -23,10 +23,10 @@ using wire::ErrorCode;
 using wire::Icrc;
 using wire::kIcrcSize;
 
-constexpr std::uint16_t kBurst = 32;  // packets asked for, and given, at once
+constexpr std::uint16_t kBurst = 32;  // packets per call, received and sent
 constexpr std::uint16_t kRing = 1024;
-constexpr unsigned kWholePackets = 4096 - 1;    // received ones, and copies that are in one piece
-constexpr unsigned kPieces = 3 * 2 * 1024 - 1;  // of copies: a ring of them, and one to come
+constexpr unsigned kWholePackets = 4096 - 1;    // received ones, and copies in one piece
+constexpr unsigned kPieces = 3 * 2 * 1024 - 1;  // of copies: a full ring, and one more
 constexpr unsigned kCache = 250;
 constexpr std::uint16_t kPieceBytes = RTE_PKTMBUF_HEADROOM + 128;
 
@@ -38,7 +38,7 @@ tl::unexpected<wire::Error> refused(const std::string& device, const std::string
 bool is_pci(const std::string& device) { return device.find(':') != std::string::npos; }
 std::string name_of(const std::string& device) { return device.substr(0, device.find(',')); }
 
-// Once a process. DPDK binds the thread to a core, which is undone.
+// Once per process. DPDK binds the thread to a core, which is undone.
 int start_dpdk(const std::string& device) {
   static bool started = false;
   if (started) return 0;
@@ -67,7 +67,7 @@ struct FreePool {
 };
 using Pool = std::unique_ptr<rte_mempool, FreePool>;
 
-// Behind a piece that is a payload: what gives it back.
+// Behind a piece with a payload: releases it.
 struct Shared {
   rte_mbuf_ext_shared_info info;
   PayloadPools* pools;
@@ -98,7 +98,7 @@ class Driver final : public InterfaceDriver {
       return;
     }
     rte_eth_dev_close(port_);
-    if (!is_there) return;  // nothing of it is mapped any more
+    if (!is_there) return;  // all of it is unmapped
     const auto memory = pools_.memory(pool_);
     rte_dev_dma_unmap(info.device, memory.data(), iova_of(memory), memory.size());
     rte_extmem_unregister(memory.data(), memory.size());
@@ -136,7 +136,7 @@ class Driver final : public InterfaceDriver {
     received.bytes = {rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_data_len(packet)};
     received.truncated = packet->nb_segs > 1;
     received.tagged = (packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
-    received.losing = received_count_ == kBurst && first_received_ == 0;  // it may be
+    received.losing = received_count_ == kBurst && first_received_ == 0;  // there may be losses
     return received;
   }
   void release() override { rte_pktmbuf_free(received_[first_received_++]); }
@@ -161,7 +161,7 @@ class Driver final : public InterfaceDriver {
     return std::nullopt;
   }
 
-  // A port whose link is down takes them and throws them away, by its own counters.
+  // A port with its link down accepts frames and drops them, by its own counters.
   std::uint32_t kick() override {
     pushed_ = false;
     const std::uint16_t sent = rte_eth_tx_burst(port_, 0, waiting_.data(), waiting_count_);
@@ -204,7 +204,7 @@ class Driver final : public InterfaceDriver {
     return {};
   }
 
-  // Devices of the bus read payloads themselves; virtual ones read them as we do.
+  // Devices on the bus read payloads themselves; virtual ones read them in this process.
   wire::Result<void> show_payloads(rte_device* device) {
     if (!is_pci(device_)) return {};
     const auto memory = pools_.memory(pool_);
@@ -218,7 +218,7 @@ class Driver final : public InterfaceDriver {
     return rte_mem_virt2iova(memory.data());
   }
 
-  // What is in no pool is gone when this returns.
+  // Payloads outside pools are gone when this returns.
   rte_mbuf* whole(const wire::Frame& frame) {
     rte_mbuf* packet = rte_pktmbuf_alloc(whole_.get());
     if (packet == nullptr) return nullptr;

@@ -1,8 +1,8 @@
-// Frames that wait for their hosts' turns, where all hosts' come by one interface: a queue a host,
-// in memory that is set aside once.
+// Frames that wait for their hosts' turns, where all hosts' frames come by one interface: a queue
+// per host, in memory that is allocated once.
 //
-// Each queue has its share of the frames (wire/share.h): a host that sends more than its turns take
-// leaves a third to other hosts.
+// Each queue has its share of the frames (wire/share.h): a host that sends more than its turns
+// allow leaves a third to other hosts.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class FrameQueues {
 
    private:
     friend class FrameQueues;
-    std::uint32_t first_ = 0, last_ = 0;  // where it is not empty
+    std::uint32_t first_ = 0, last_ = 0;  // valid if it is not empty
     wire::Share<std::uint32_t> share_;
   };
 

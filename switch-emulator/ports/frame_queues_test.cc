@@ -26,7 +26,7 @@ TEST(FrameQueues, GiveEachQueueItsFramesInTheirOrder) {
   EXPECT_TRUE(even.is_empty());
 }
 
-TEST(FrameQueues, LeaveAThirdToOthersHoweverMuchOneSends) {
+TEST(FrameQueues, LeaveAThirdToOthers) {
   FrameQueues queues(300);
   FrameQueues::Queue flood, other;
   std::uint32_t held = 0;
@@ -35,7 +35,7 @@ TEST(FrameQueues, LeaveAThirdToOthersHoweverMuchOneSends) {
   for (std::uint32_t n = 0; n < 40; ++n) EXPECT_TRUE(queues.push(other, numbered(n))) << n;
 }
 
-TEST(FrameQueues, TakeAgainWhatWasTakenOut) {
+TEST(FrameQueues, ReuseFreedEntries) {
   FrameQueues queues(8);
   FrameQueues::Queue queue;
   wire::Frame frame;

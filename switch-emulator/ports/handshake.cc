@@ -245,7 +245,7 @@ std::optional<Message> receive_message(int socket) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t received = 0;
-  // ECONNRESET is told once, where the peer closed before it had read all; what it said is behind.
+  // ECONNRESET is reported once, if the peer closed before it had read all; its message follows.
   do {
     received = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (received < 0 && (errno == EINTR || errno == ECONNRESET));

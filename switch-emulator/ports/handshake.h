@@ -6,17 +6,17 @@
 //                      granted: with the port's segment, the payload pool, the switch's doorbell,
 //                      the client's doorbell
 //
-// A launcher keeps hosts free for the processes of its job, all that it asks for or none:
+// A launcher reserves hosts for the processes of its job, all that it requests or none:
 //
 //   client -> fabric   HostsWanted { magic, version, kind, number, names }
-//   fabric -> client   HostsReserved { magic, version, reservation, names }, or a Welcome that says
-//                      why not
+//   fabric -> client   HostsReserved { magic, version, reservation, names }, or a Welcome with the
+//                      reason
 //
-// A reserved host is given only to processes of the launcher's user whose Hello names it and the
-// reservation. The socket then stays open, silent: its end is the end of the attachment, or of the
-// reservation. Magic and
-// version come first and keep their places in every version, so that each side can say what the
-// other one speaks. Native byte order: both ends run on one machine.
+// A reserved host is given only to processes of the launcher's user with its name and the
+// reservation in their Hello. Then the socket stays open, silent: its end is the end of the
+// attachment, or of the reservation. Magic and version come first and keep their places in every
+// version, so that each side can report the other's version. Native byte order: both ends run on
+// one machine.
 #pragma once
 
 #include <sys/types.h>
@@ -34,10 +34,10 @@
 
 namespace cepheus::fabric {
 
-inline constexpr std::uint32_t kHandshakeMagic = 0x43455048;  // "CEPH" for the eye in a trace
+inline constexpr std::uint32_t kHandshakeMagic = 0x43455048;  // "CEPH", visible in a trace
 inline constexpr std::uint16_t kHandshakeVersion = 3;
 
-using ReservationId = std::uint64_t;  // not to be guessed; 0: none
+using ReservationId = std::uint64_t;  // unguessable; 0: none
 
 struct Hello {
   std::uint16_t version = kHandshakeVersion;
@@ -48,7 +48,7 @@ struct Hello {
 
 struct HostsWanted {
   std::uint16_t version = kHandshakeVersion;
-  std::uint32_t number = 0;  // of free hosts, if none is named; 0: all that are free
+  std::uint32_t number = 0;  // number of free hosts, if none is named; 0: all free ones
   std::string names;         // as Hello::host, separated by commas
 };
 
@@ -64,7 +64,7 @@ enum class WelcomeStatus : std::uint16_t {
 struct Welcome {
   std::uint16_t version = kHandshakeVersion;
   WelcomeStatus status = WelcomeStatus::kGranted;
-  std::string text;  // why not
+  std::string text;  // the reason
   HostIdentity identity;
   PoolGeometry pool;
   std::uint32_t area = 0;  // the client's
@@ -87,7 +87,7 @@ enum GrantedFd : std::size_t {
 using GrantedFds = std::array<int, kGrantedFds>;
 
 // Messages as datagrams. Decoding refuses other lengths, kinds and magics; of another version it
-// gives the version only.
+// returns only the version.
 std::vector<std::uint8_t> encode(const Hello& hello);
 std::vector<std::uint8_t> encode(const Welcome& welcome);
 std::vector<std::uint8_t> encode(const HostsWanted& wanted);
@@ -107,16 +107,17 @@ struct Message {
   std::vector<std::uint8_t> data;
   std::vector<UniqueFd> fds;
 };
-// Without blocking: empty if nothing is there (errno EAGAIN), data empty if the peer has closed.
+// Without blocking: empty if no datagram is there (errno EAGAIN), data empty if the peer has
+// closed.
 std::optional<Message> receive_message(int socket);
 
 struct PeerCredentials {
-  pid_t pid = 0;  // 0 if the peer lives in a PID namespace that can't be seen from here
+  pid_t pid = 0;  // 0 if the peer is in a PID namespace that is invisible from here
   uid_t uid = 0;
 };
 std::optional<PeerCredentials> peer_credentials(int socket);
-// The process that connected: readable once it has ended, and never another one that got its number
-// since, if the kernel is Linux 6.5 or later. Closed: it has gone, or can't be watched.
+// The process that connected: readable once it has ended. With Linux 6.5 or later it is never
+// another process that got the same pid since. Closed: it has ended, or can't be watched.
 UniqueFd peer_process(int socket);
 
 }  // namespace cepheus::fabric

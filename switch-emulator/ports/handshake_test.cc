@@ -72,7 +72,7 @@ TEST(Handshake, CarriesAReservationOfManyHosts) {
   EXPECT_EQ(message->data, encode(*reserved));
 }
 
-TEST(Handshake, TakesNoMessageForAnother) {
+TEST(Handshake, NeverConfusesMessages) {
   const auto hello = encode(Hello{.host = "h1"});
   const auto wanted = encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a Hello
   ASSERT_EQ(hello.size(), wanted.size());
@@ -131,8 +131,8 @@ TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
   EXPECT_FALSE(decode_welcome(welcome));
 }
 
-// Whatever a later version appends, its version can be told.
-TEST(Handshake, TellsTheVersionOfALongerHello) {
+// Whatever a later version appends, its version can be parsed.
+TEST(Handshake, ReadsTheVersionOfALongerHello) {
   auto datagram = encode(Hello{.version = 9, .host = ""});
   datagram.resize(datagram.size() + 100);
   const auto hello = decode_hello(datagram);
@@ -153,7 +153,7 @@ TEST(Handshake, PassesDescriptorsThatCloseOnExec) {
   EXPECT_TRUE(Mapping::map(message->fds[0].get(), 0, 4096, Mapping::Access::kReadWrite));
 }
 
-TEST(Handshake, TellsAClosedSocketFromASilentOne) {
+TEST(Handshake, DistinguishesAClosedSocketFromASilentOne) {
   auto [a, b] = socket_pair();
   EXPECT_FALSE(receive_message(b.get()));
   a.reset();
@@ -171,7 +171,7 @@ TEST(Handshake, KnowsThePeer) {
   EXPECT_EQ(peer->uid, getuid());
 }
 
-// A process that does nothing, of this number; -1: this user may not choose one.
+// An idle process with this pid; -1: this user may not choose one.
 pid_t make_process(pid_t pid) {
   std::array<std::uint64_t, 11> arguments{};  // struct clone_args
   arguments[4] = SIGCHLD;
@@ -182,7 +182,7 @@ pid_t make_process(pid_t pid) {
   return made;
 }
 
-TEST(Handshake, KnowsThePeersProcessFromALaterOneOfItsNumber) {
+TEST(Handshake, DistinguishesThePeersProcessFromALaterOneWithItsPid) {
   const UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const UniqueFd client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};

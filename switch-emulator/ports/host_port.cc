@@ -41,7 +41,7 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
     return wire::fail(ErrorCode::kUnavailable,
                       std::string("can't make a socket: ") + std::strerror(errno));
   }
-  timeval limit{};  // a fabric that is busy with other clients has a queue of them
+  timeval limit{};  // a fabric that is busy with other clients has a backlog of them
   limit.tv_sec = timeout.count() / 1000;
   limit.tv_usec = timeout.count() % 1000 * 1000;
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -53,15 +53,15 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
   return fd;
 }
 
-// Whether the process at the other end is seen to run: neither stopped, nor gone, nor in a PID
-// namespace of its own.
+// Whether the process at the other end visibly runs: neither stopped, nor gone, nor in its own PID
+// namespace.
 bool is_peer_running(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return false;
   std::ifstream file("/proc/" + std::to_string(peer.pid) + "/stat");
   std::string stat;
-  std::getline(file, stat);  // "PID (NAME) STATE ...": a name may hold anything
+  std::getline(file, stat);  // "PID (NAME) STATE ...": a name may contain anything
   const std::size_t end = stat.rfind(')');
   return end != std::string::npos && end + 2 < stat.size() &&
          std::string_view("TtZXx").find(stat[end + 2]) == std::string_view::npos;
@@ -90,11 +90,11 @@ wire::Result<Message> await_message(int socket, const HostPort::Options& options
   }
 }
 
-// What a Welcome that grants nothing says to the caller.
+// The error for a Welcome that grants nothing.
 tl::unexpected<wire::Error> refusal(const Welcome& welcome, const std::string& path) {
   if (welcome.version != kHandshakeVersion) {
     return wire::fail(ErrorCode::kUnavailable,
-                      "the fabric at " + path + " speaks port protocol " +
+                      "the fabric at " + path + " has port protocol " +
                           std::to_string(welcome.version) + ", this library " +
                           std::to_string(kHandshakeVersion) +
                           ": use switch and library of one Cepheus version");
@@ -110,13 +110,12 @@ struct PortAnswer {
   std::vector<UniqueFd> fds;
 };
 
-// One connection's hello, and what the fabric says to it.
+// One connection's Hello, and the fabric's answer.
 wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
   auto socket = connect_to(options.fabric, options.timeout);
   if (!socket) return tl::unexpected(socket.error());
   const Hello hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
-  // A fabric that refuses before it has read closes the socket: what it said is still there to be
-  // read.
+  // A fabric that refuses before it has read closes the socket: its answer can still be read.
   send_message(socket->get(), encode(hello));
   auto answer = await_message(socket->get(), options);
   if (!answer) return tl::unexpected(answer.error());
@@ -126,7 +125,7 @@ wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
         ErrorCode::kUnavailable,
         answer->data.empty()
             ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
-            : "what listens at " + options.fabric + " is no Cepheus fabric");
+            : "the program at " + options.fabric + " is not a Cepheus fabric");
   }
   return PortAnswer{std::move(*socket), *welcome, std::move(answer->fds)};
 }
@@ -141,15 +140,16 @@ struct HostPort::State {
   UniqueFd own_doorbell;  // an epoll descriptor: readable once the switch has rung, or is gone
   PortSegment segment;
   Mapping pool;      // all payloads, for reading
-  Mapping own_area;  // ours, for writing
+  Mapping own_area;  // of this host, for writing
   PoolGeometry geometry;
   std::size_t own_offset = 0;  // of own_area in the pool
 
   RingProducer<Descriptor> tx;
   RingConsumer<Descriptor> rx;
   RingConsumer<std::uint32_t> returns;
-  std::vector<std::uint32_t> free_slots;  // last returned on top: its memory is still in a cache
-  std::uint32_t current_slot = kNoSlot;   // what tx_buffer() offers
+  // Last returned on top, because its memory is still in a cache.
+  std::vector<std::uint32_t> free_slots;
+  std::uint32_t current_slot = kNoSlot;  // offered by tx_buffer()
   std::uint64_t invalid_frames = 0;
   mutable bool connected = true;
 
@@ -163,7 +163,7 @@ struct HostPort::State {
 wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<UniqueFd> fds) {
   if (!welcome.pool.is_sane() || welcome.area >= welcome.pool.areas ||
       welcome.identity.mtu > welcome.pool.slot_bytes) {
-    return wire::fail(ErrorCode::kUnavailable, "the fabric offers a port that makes no sense");
+    return wire::fail(ErrorCode::kUnavailable, "the fabric offers an invalid port");
   }
   identity = welcome.identity;
   geometry = welcome.pool;
@@ -187,7 +187,7 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
   switch_doorbell = std::move(fds[kSwitchDoorbellFd]);
   own_doorbell = std::move(fds[kClientDoorbellFd]);
 
-  // The same descriptor tells the socket's end, if the fabric dies without ringing.
+  // The same descriptor reports the socket's end, if the fabric dies without ringing.
   epoll_event socket_event{EPOLLRDHUP, {}};
   if (epoll_ctl(own_doorbell.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) != 0) {
     return wire::fail(ErrorCode::kUnavailable,
@@ -197,7 +197,7 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
 }
 
 wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options) {
-  // A fabric that says "again" runs.
+  // A fabric that answers "again" runs.
   const auto until =
       std::chrono::steady_clock::now() + std::max(options.timeout, options.busy_timeout);
   auto answer = ask_for_port(options);
@@ -227,7 +227,7 @@ wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options)
 HostPort::HostPort(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 HostPort::~HostPort() {
-  // A forked child's copy goes quietly; only the process that attached ends the attachment.
+  // A forked child's copy ends silently; only the process that attached ends the attachment.
   if (state_ != nullptr && state_->process == getpid()) shutdown(state_->socket.get(), SHUT_RDWR);
 }
 
@@ -255,7 +255,8 @@ bool HostPort::receive(wire::Frame& frame) {
 }
 
 void HostPort::release() {
-  // Nobody waits for it: the switch looks before it delivers, and drops rather than wait.
+  // No thread waits for it: the switch checks before it delivers, and drops frames rather than
+  // wait.
   if (state_->rx.has_unreleased()) state_->rx.release();
 }
 
@@ -286,7 +287,7 @@ std::span<std::uint8_t> HostPort::tx_buffer() {
           s.geometry.slot_bytes};
 }
 
-std::size_t HostPort::room() const { return state_->tx.room(); }
+std::size_t HostPort::free_entries() const { return state_->tx.free_entries(); }
 
 std::uint64_t HostPort::State::offset_of(const wire::Frame& frame) const {
   [[maybe_unused]] const std::uint8_t* slot =
@@ -298,11 +299,11 @@ std::uint64_t HostPort::State::offset_of(const wire::Frame& frame) const {
 
 void HostPort::send(wire::Frame& frame) {
   State& s = *state_;
-  if (s.tx.room() == 0) return;
+  if (s.tx.free_entries() == 0) return;
   std::uint64_t payload = Descriptor::kInline;
   if (frame.external != nullptr && frame.payload_len > 0) {
     payload = s.offset_of(frame);
-    s.current_slot = kNoSlot;  // the switch's until it comes back
+    s.current_slot = kNoSlot;  // belongs to the switch until it comes back
   }
   write_descriptor(frame, payload, s.tx.next());
   s.tx.advance();
@@ -320,12 +321,12 @@ int HostPort::wait_fd() const { return state_->own_doorbell.get(); }
 bool HostPort::arm(WaitFor what) {
   State& s = *state_;
   std::uint32_t reasons = what == WaitFor::kBatch ? kWakeOnBatch : kWakeOnFrames;
-  const bool wants_room = room() == 0;
+  const bool wants_space = free_entries() == 0;
   const bool wants_slot = tx_buffer().empty();
-  if (wants_room || wants_slot) reasons |= kWakeOnRoom;
+  if (wants_space || wants_slot) reasons |= kWakeOnSpace;
   s.segment.client_sleeps().ask(reasons);
-  const bool something =
-      s.rx.available() > 0 || (wants_room && room() > 0) || (wants_slot && !tx_buffer().empty());
+  const bool something = s.rx.available() > 0 || (wants_space && free_entries() > 0) ||
+                         (wants_slot && !tx_buffer().empty());
   if (something) s.segment.client_sleeps().withdraw();
   return !something;
 }

@@ -1,5 +1,5 @@
-// A host's end of a shared-memory port: how a user-space NIC reaches the switch. No root, no kernel
-// device.
+// A host's end of a shared-memory port, by which a user-space NIC reaches the switch. It needs no
+// root and no kernel device.
 //
 // The fabric listens on a Unix socket; attaching hands over sealed memfds and eventfds
 // (ports/handshake.h). A port is two rings of 128-byte frames, one each way, and a pool of payload
@@ -7,7 +7,7 @@
 // (ports/ring.h, ports/payload_pool.h).
 //
 // Thread-compatible: the caller serialises all calls on one port. receive/release and send/flush
-// never block and make no system call but the doorbell of a sleeping peer.
+// never block, and make no system call except to ring a sleeping peer's doorbell.
 #pragma once
 
 #include <memory>
@@ -36,15 +36,15 @@ class HostPort {
  public:
   struct Options {
     std::string fabric;  // path of the fabric's socket
-    std::string host;  // name or address of the host to be; "#3": the host with that index; empty:
-                       // first free one
+    // Name or address of the wanted host; "#3": the host with that index; empty: first free one.
+    std::string host;
     bool or_any = false;            // if that host is taken or reserved, the first free one
-    std::uint64_t reservation = 0;  // of the job that this process belongs to (ports/handshake.h)
-    std::chrono::milliseconds timeout{2000};  // for a fabric whose process can't be seen to run
-    std::chrono::milliseconds busy_timeout{30000};  // for one that runs: a busy machine is late
+    std::uint64_t reservation = 0;  // of this process's job (ports/handshake.h)
+    std::chrono::milliseconds timeout{2000};        // for a fabric that does not visibly run
+    std::chrono::milliseconds busy_timeout{30000};  // for one that does: a busy machine is late
   };
   // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or
-  // another process holds or has reserved the port: its pid is named).
+  // another process holds or has reserved the port; the error names its pid).
   static wire::Result<std::unique_ptr<HostPort>> attach(const Options& options);
   ~HostPort();
   HostPort(const HostPort&) = delete;
@@ -54,23 +54,25 @@ class HostPort {
 
   // The next frame from the wire, or false. Its payload stays valid until release().
   bool receive(wire::Frame& frame);
-  // Gives back every frame received so far. At the latest when receive() has said false: the switch
-  // drops what finds the ring full.
+  // Gives back all frames received so far. Call it at the latest when receive() has returned false:
+  // the switch drops frames while the ring is full.
   void release();
 
-  // Room for one payload of identity().mtu bytes + pad, or an empty span if the pool is exhausted;
-  // the same slot is offered again until it is sent. room() says how many frames fit into the ring.
+  // Memory for one payload of identity().mtu bytes + pad, or an empty span if the pool is
+  // exhausted. The same slot is offered again until it is sent. free_entries() is the number of
+  // frames that fit into the ring.
   std::span<std::uint8_t> tx_buffer();
-  std::size_t room() const;
-  // Queues one frame whose payload is inline or lies in tx_buffer(). Precondition: room() > 0.
+  std::size_t free_entries() const;
+  // Queues one frame with its payload inline or in tx_buffer(). Precondition: free_entries() > 0.
   void send(wire::Frame& frame);
   // Makes queued frames visible and rings the switch's doorbell if it sleeps.
   void flush();
 
-  // For sleeping: a descriptor that becomes readable when frames arrive, room returns or the fabric
-  // goes away, if arm() returned true before; false means there is something to do already.
-  // disarm() empties it, or sleep() does so and withdraw() ends the request. kBatch: frames of a message that goes on wake nobody, until one asks for an
-  // acknowledgement, a quarter of the ring is full, or some were dropped.
+  // For sleeping: a descriptor that becomes readable when frames arrive, ring space returns or the
+  // fabric ends, if arm() returned true before; false means that there is work already. disarm()
+  // empties it, or sleep() does so and withdraw() ends the request. kBatch: frames within a message
+  // wake no thread, until one requests an acknowledgement, a quarter of the ring is full, or some
+  // were dropped.
   enum class WaitFor : std::uint8_t { kFrame, kBatch };
   int wait_fd() const;
   bool arm(WaitFor what = WaitFor::kFrame);
@@ -78,17 +80,16 @@ class HostPort {
   // Waits on that descriptor, for `most` at most. Other threads may use the port meanwhile.
   void sleep(wire::Duration most) const;
   void withdraw();
-  // False once the fabric has closed the port (the switch died or detached us). One system call:
-  // ask when nothing has arrived for a while, and after waking up; a spinning caller does so every
-  // few milliseconds.
+  // False once the fabric has closed the port (the switch died or detached this host). One system
+  // call: call it when nothing has arrived for a while, and after waking up; a spinning caller does
+  // so every few milliseconds.
   bool is_connected() const;
-  // Frames and payload slots from the fabric that were not believed (lengths or references that
-  // can't be).
+  // Refused frames and payload slots of the fabric (impossible lengths or references).
   std::uint64_t invalid_frames() const;
-  // After fork(), in the child: unmaps and closes without telling the fabric.
+  // After fork(), in the child: unmaps and closes without notifying the fabric.
   void abandon();
-  // The same where a signal handler called fork() and its thread may be in the middle of a call:
-  // the memory stays where it is, but is the child's own, and full of zeros.
+  // The same if a signal handler called fork() and its thread may be in the middle of a call: the
+  // memory stays mapped, but becomes private to the child, and zeroed.
   void isolate();
 
  private:

@@ -1,4 +1,4 @@
-// How long a client waits for a fabric's answer: a fabric that runs may be late, a stopped one not.
+// Time limits of a client for a fabric's answer: a running fabric may be late, a stopped one not.
 #include "switch-emulator/ports/host_port.h"
 
 #include <fcntl.h>

@@ -21,8 +21,8 @@ using wire::ErrorCode;
 using wire::fail;
 using wire::Ipv4;
 
-constexpr std::uint64_t kAddressesAsked = 16;  // of a block, evenly spaced
-constexpr std::uint16_t kDiscardPort = 9;      // RFC 863: nobody minds what comes there
+constexpr std::uint64_t kSampledAddresses = 16;  // of a block, evenly spaced
+constexpr std::uint16_t kDiscardPort = 9;        // RFC 863: discards any datagram
 constexpr std::uint16_t kUsable =
     NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
@@ -31,13 +31,13 @@ tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error
   return fail(
       ErrorCode::kUnavailable,
       error == ENODEV
-          ? "there is no interface " + interface + "; ip link shows what there is"
+          ? "there is no interface " + interface + "; ip link lists the interfaces"
           : "can't ask the kernel about interface " + interface + ": " + std::strerror(error));
 }
 
 }  // namespace
 
-// One question and its answer.
+// One request and its answer.
 class NextHops::Query {
  public:
   template <typename Body>
@@ -75,7 +75,7 @@ class NextHops::Query {
     std::memcpy(&body, bytes_.data() + NLMSG_HDRLEN, std::min(sizeof body, length_));
     return body;
   }
-  // An attribute's value, of an answer whose body is so long. False if it has none.
+  // An attribute's value, in an answer with a body of this size. False if it has none.
   template <typename Body, typename Value>
   bool read(std::uint16_t attribute, Value& value) const {
     std::size_t at = NLMSG_ALIGN(sizeof(Body));
@@ -120,7 +120,7 @@ wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interf
   return hops;
 }
 
-// On a socket that is open: if_nametoindex() opens one, and says that there is no interface where
+// Uses an open socket, because if_nametoindex() opens one, and reports a missing interface if
 // descriptors have run out.
 unsigned NextHops::index_now() const {
   ifreq request{};
@@ -141,10 +141,10 @@ bool NextHops::refresh() {
 }
 
 wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
-  rtmsg asked{};
-  asked.rtm_family = AF_INET;
-  asked.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, asked);
+  rtmsg request{};
+  request.rtm_family = AF_INET;
+  request.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, host);
   const int error = route.ask(netlink_.get());
   std::uint32_t index = 0, gateway = 0;
@@ -187,15 +187,15 @@ void NextHops::ask_for(Ipv4 hop) {
   to.sin_family = AF_INET;
   to.sin_port = htons(kDiscardPort);
   to.sin_addr.s_addr = htonl(hop.value());
-  // What comes of it, the neighbour table says.
+  // The neighbour table shows the result.
   sendto(datagrams_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
          reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }
 
 bool NextHops::is_forwarding() {
-  netconfmsg asked{};
-  asked.ncm_family = AF_INET;
-  Query config(RTM_GETNETCONF, asked);
+  netconfmsg request{};
+  request.ncm_family = AF_INET;
+  Query config(RTM_GETNETCONF, request);
   config.add(NETCONFA_IFINDEX, &index_, sizeof index_);
   std::int32_t forwarding = 0;
   return config.ask(netlink_.get()) == 0 &&
@@ -204,7 +204,7 @@ bool NextHops::is_forwarding() {
 
 bool NextHops::forwards(const wire::Ipv4Prefix& block) {
   if (!is_forwarding()) return false;
-  const std::uint64_t step = std::max<std::uint64_t>(block.size() / kAddressesAsked, 1);
+  const std::uint64_t step = std::max<std::uint64_t>(block.size() / kSampledAddresses, 1);
   for (std::uint64_t offset = 0; offset < block.size(); offset += step) {
     if (has_route(Ipv4(block.base.value() + static_cast<std::uint32_t>(offset)))) return true;
   }
@@ -212,10 +212,10 @@ bool NextHops::forwards(const wire::Ipv4Prefix& block) {
 }
 
 bool NextHops::has_route(Ipv4 destination) {
-  rtmsg asked{};
-  asked.rtm_family = AF_INET;
-  asked.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, asked);
+  rtmsg request{};
+  request.rtm_family = AF_INET;
+  request.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, destination);
   // A blackhole or a prohibition is an error.
   return route.ask(netlink_.get()) == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST;

@@ -1,10 +1,10 @@
-// Who takes a host's packets on the link behind an interface, as this machine's kernel would send
-// them: the host itself, or the gateway of the route to it (rtnetlink(7), RFC 1122 3.3.1).
+// The next hop of a host's packets on the link behind an interface, as this machine's kernel would
+// send them: the host itself, or the gateway of the route to it (rtnetlink(7), RFC 1122 3.3.1).
 //
-// The kernel keeps routes and neighbours and speaks ARP; here they are read. It asks only for
-// neighbours that it sends to itself, so ask_for() gives it an empty datagram to send. No
-// capability is needed. Each call is a few system calls that never wait: for now and then, not for
-// each packet. Not thread-safe.
+// The kernel keeps routes and neighbours and handles ARP; this class reads them. The kernel
+// resolves only neighbours to which it sends itself, so ask_for() gives it an empty datagram to
+// send. No capability is needed. Each call is a few system calls that never wait: for occasional
+// use, not for each packet. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -21,24 +21,25 @@ class NextHops {
  public:
   struct Hop {
     wire::Ipv4 address;
-    bool is_gateway = false;       // else it is the host
+    bool is_gateway = false;       // otherwise it is the host
     std::optional<wire::Mac> mac;  // none: the kernel does not know it (yet)
-    bool is_fresh = false;         // it has been confirmed lately, or is permanent
+    bool is_fresh = false;         // confirmed recently, or permanent
   };
 
-  // Errors: there is no such interface, or it is not one of Ethernet.
+  // Errors: there is no such interface, or it is not Ethernet.
   static wire::Result<std::unique_ptr<NextHops>> open(const std::string& interface);
 
-  // Reads the interface's own MAC address again. False: it is gone, or another one has its name.
+  // Reads the interface's own MAC address again. False: it is gone, or another interface has its
+  // name.
   bool refresh();
   // The interface's own MAC address, as read last.
   const wire::Mac& own_mac() const { return own_mac_; }
-  // Errors say why packets to the host do not leave by the interface, and what to do.
+  // Errors: the reason why packets to the host do not leave by the interface, and the remedy.
   wire::Result<Hop> find(wire::Ipv4 host);
-  // Has the kernel find the hop's MAC address out, or confirm it. find() tells, later.
+  // Makes the kernel resolve the hop's MAC address, or confirm it. find() has the result later.
   void ask_for(wire::Ipv4 hop);
-  // Whether the kernel would route packets that come in by the interface to addresses of `block`,
-  // too. Routes to less than a sixteenth of the block may be overlooked.
+  // Whether the kernel would also route packets that arrive by the interface to addresses of
+  // `block`. It may miss routes to less than a sixteenth of the block.
   bool forwards(const wire::Ipv4Prefix& block);
 
  private:

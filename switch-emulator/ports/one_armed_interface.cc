@@ -13,7 +13,7 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr std::uint32_t kFramesAtOnce = 256;  // frames, before hosts have their turns
+constexpr std::uint32_t kFramesAtOnce = 256;  // frames, before the hosts' turns
 constexpr std::size_t kSourceOffset = wire::kIpOffset + 12;
 constexpr std::size_t kDestinationOffset = wire::kIpOffset + 16;
 
@@ -69,7 +69,7 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
   const std::string block =
       config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
   return wire::fail(wire::ErrorCode::kUnavailable,
-                    "this machine routes what comes in by interface " + config_.interface +
+                    "this machine routes packets from interface " + config_.interface +
                         ", and would send the groups' packets back into the network beside the "
                         "switch; ip route add blackhole " +
                         block + ", or sysctl net.ipv4.conf." + config_.interface + ".forwarding=0");
@@ -77,7 +77,8 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
 
 wire::Result<void> OneArmedInterface::look() {
   const bool is_there = next_hops_->refresh();
-  // DPDK's device is not the kernel's interface, does not end with it, and can't be opened again.
+  // DPDK's device is not the kernel's interface: it does not end with it, and can't be opened
+  // again.
   if (!config_.dpdk_device.empty()) return {};
   if (!is_there) {
     return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
@@ -115,7 +116,7 @@ OneArmedPort* OneArmedInterface::owner_of(const InterfaceDriver::Received& recei
   const bool is_ours = std::memcmp(received.bytes.data(), next_hops_->own_mac().octets.data(),
                                    next_hops_->own_mac().octets.size()) == 0;
   const bool is_ipv4 = wire::load_be16(received.bytes.data() + wire::kIpOffset - 2) ==
-                       wire::Ethernet::kIpv4;  // DPDK brings everything
+                       wire::Ethernet::kIpv4;  // DPDK delivers frames of all kinds
   if (!is_ours || !is_ipv4 ||
       !config_.groups.contains(address_at(received.bytes, kDestinationOffset))) {
     return drop(PortCounter::kDropNotForGroups);
@@ -129,7 +130,7 @@ void OneArmedInterface::take_for(OneArmedPort& port, const InterfaceDriver::Rece
   wire::Mac from;
   std::memcpy(from.octets.data(), received.bytes.data() + from.octets.size(), from.octets.size());
   if (!port.is_open()) return port.count(PortCounter::kDropNoClient);
-  // Not charged to the host: it may be another's doing.
+  // Not charged to the host: another may have caused it.
   if (!port.is_bound_to(from, now)) return port.count(PortCounter::kDropWrongMac);
   wire::Frame frame;
   if (const auto refused = fabric::take_in(pools_, pool_, received, frame)) {

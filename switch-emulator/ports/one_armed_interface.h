@@ -1,11 +1,11 @@
-// One network interface for all hosts: the switch's only arm into a network that knows nothing of
-// it and switches or routes everything else by itself.
+// One network interface for all hosts: the switch's only link to a network that does not know it,
+// and that switches or routes all other packets by itself.
 //
-// Hosts, or the router before them, send groups' packets to this machine, as to any next hop. They
-// are told apart by source address (one_armed_port.h); copies leave from this machine's own MAC
-// address to the next hop that its kernel knows (next_hops.h). ARP is the kernel's. What is not
-// for a group is not the switch's to pass on: it is counted and left alone. Payloads are copied
-// once, when they come. Not thread-safe.
+// Hosts, or the router before them, send groups' packets to this machine as to any next hop. Source
+// addresses distinguish the hosts (one_armed_port.h). Copies leave with this machine's own MAC
+// address to the next hop that its kernel knows (next_hops.h). The kernel handles ARP. Packets that
+// are not for a group are counted and left alone. Payloads are copied once, on arrival. Not
+// thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct OneArmedConfig {
   std::string interface;
   wire::Ipv4Prefix groups;
   std::uint32_t largest_frame = 0;  // bytes, Ethernet header to ICRC
-  std::string dpdk_device;          // moves its frames; empty: a packet socket does
+  std::string dpdk_device;          // DPDK device for its frames; empty: a packet socket
 };
 
 class OneArmedInterface {
@@ -33,35 +33,35 @@ class OneArmedInterface {
   // Both outlive it, and it outlives its ports.
   OneArmedInterface(PayloadPools& pools, OneArmedConfig config)
       : config_(std::move(config)), pools_(pools), queues_(kWaitingFrames) {}
-  // Each host's port, before open().
+  // Adds each host's port, before open().
   void add(OneArmedPort& port) { ports_.emplace(port.host(), &port); }
 
   // Errors: those of the interface; a host that is not behind it; a kernel that would route the
-  // groups' packets, too. Precondition: !is_open().
+  // groups' packets as well. Precondition: !is_open().
   wire::Result<void> open(wire::Instant now);
-  // Looks again at what may have changed since: takes another MAC address of the interface's.
-  // Errors: the interface is gone, or the kernel routes. It is to be closed then.
+  // Checks for changes: adopts a new MAC address of the interface. Errors: the interface is gone,
+  // or the kernel routes. The caller must close it then.
   wire::Result<void> look();
   // Precondition: its ports are closed.
   void close();
   bool is_open() const { return driver_ != nullptr; }
   const OneArmedConfig& config() const { return config_; }
-  int fd() const { return driver_->fd(); }  // as WirePort's; -1: it is to be looked at all the time
+  int fd() const { return driver_->fd(); }  // as WirePort's; -1: it must be polled
   void clear_error() { driver_->clear_error(); }
 
-  // Puts what has come into the hosts' queues, a batch at most; true if there was anything. Appends
-  // the numbers of hosts whose queues were empty before to `woken`.
+  // Moves arrived frames into the hosts' queues, a batch at most; true if there were any. Appends
+  // to `woken` the numbers of hosts with queues that were empty before.
   bool take_in(wire::Instant now, std::vector<std::size_t>& woken);
-  // Asks for an event when a frame comes. False if one is there already.
+  // Requests an event when a frame comes. False if one is there already.
   bool arm() { return driver_->fd() >= 0 && !driver_->has_received(); }
-  // Frames that no host can be charged with.
+  // Frames that can't be charged to a host.
   const PortCounters& counters() const { return counters_; }
 
   // For its ports.
   NextHops& next_hops() { return *next_hops_; }
   FrameQueues& queues() { return queues_; }
   PayloadPools& pools() { return pools_; }
-  // Puts a frame among those to be sent. Why it can't, or nothing.
+  // Queues a frame to be sent. Returns the reason if it can't.
   std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& to);
   bool has_pushed() const { return driver_ && driver_->has_pushed(); }
   bool is_pending() const { return driver_ && driver_->is_pending(); }

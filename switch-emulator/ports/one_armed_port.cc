@@ -5,8 +5,8 @@
 namespace cepheus::fabric {
 namespace {
 
-// How long a next hop is believed: less than a failed router takes to be replaced (VRRP, RFC 5798:
-// three advertisements of 1 s), and seldom enough that it costs nothing with thousands of hosts.
+// Lifetime of a next hop: shorter than the replacement of a failed router takes (VRRP, RFC 5798:
+// three advertisements of 1 s), and long enough to cost nothing with thousands of hosts.
 constexpr wire::Duration kBelieved = std::chrono::seconds(1);
 
 }  // namespace
@@ -30,7 +30,7 @@ void OneArmedPort::close() {
   open_ = false;
 }
 
-// Packets of ours tell the kernel nothing of its neighbour: unless it is asked, it forgets.
+// The fabric's packets do not refresh the kernel's neighbour entry: without a request it expires.
 wire::Result<void> OneArmedPort::look(wire::Instant now) {
   auto hop = interface_.next_hops().find(host_.address);
   if (!hop) {
@@ -76,13 +76,13 @@ bool OneArmedPort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now
   return true;
 }
 
-// Whoever is first sends for all.
+// The first port sends for all.
 void OneArmedPort::flush() {
   unmark();
   if (interface_.has_pushed()) count(PortCounter::kDropLinkDown, interface_.kick());
 }
 
-// What the kernel had no room for is offered again.
+// Offers again the frames that the kernel had no room for.
 void OneArmedPort::reclaim() {
   if (interface_.is_pending()) count(PortCounter::kDropLinkDown, interface_.kick());
 }

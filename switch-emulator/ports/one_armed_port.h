@@ -1,14 +1,14 @@
 // The switch's port towards one of the hosts behind a one-armed interface.
 //
-// The host is whoever sends with its address from the MAC address that it is bound to:
+// A frame is the host's if it has its source address and the MAC address of the binding:
 //
 //   mac = "02:..."        that one
-//   mac = "any"           any: nothing but the address counts
-//   host on the link      the first that a frame of its came from
+//   mac = "any"           any: only the IP address counts
+//   host on the link      that of its first frame
 //   host behind a router  the router's: that of the next hop to the host, as it changes
 //
-// Anybody on the link may still send with both addresses of another; a switch with a port for each
-// host is proof against that, and this is not. Not thread-safe.
+// Any node on the link may still send with both addresses of another host. A switch with a port for
+// each host prevents that, but this one does not. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ namespace cepheus::fabric {
 class OneArmedInterface;
 
 struct OneArmedHost {
-  std::size_t number = 0;  // what take_in() calls it
+  std::size_t number = 0;  // its number in take_in()
   wire::Ipv4 address;
   std::optional<wire::Mac> mac;  // bound to this one
   bool any_mac = false;          // bound to none
@@ -33,15 +33,15 @@ class OneArmedPort final : public AccessPort {
   // References outlive the port.
   OneArmedPort(OneArmedInterface& interface, FlushList& flush_list, const OneArmedHost& host);
 
-  // Where the host's packets go. Errors as NextHops::find. Precondition: the interface's next hops
-  // are known.
+  // The next hop of the host's packets. Errors as NextHops::find. Precondition: the interface's
+  // next hops are known.
   wire::Result<void> open(wire::Instant now);
   void close() override;
   bool is_open() const override { return open_; }
   wire::Ipv4 host() const { return host_.address; }
   std::size_t number() const { return host_.number; }
 
-  // For the interface: whether a frame from this MAC address is the host's, and room for it.
+  // For the interface: whether a frame from this MAC address is the host's, and fits.
   bool is_bound_to(const wire::Mac& mac, wire::Instant now);
   bool has_waiting() const { return !queue_.is_empty(); }
   bool enqueue(const wire::Frame& frame);
@@ -62,7 +62,7 @@ class OneArmedPort final : public AccessPort {
   const OneArmedHost host_;
   bool open_ = false;
   NextHops::Hop hop_;
-  wire::Instant next_look_{};       // at the next hop: not before
+  wire::Instant next_look_{};       // next request for the next hop: not before
   std::optional<wire::Mac> bound_;  // on the link: the first seen
   FrameQueues::Queue queue_;
 };

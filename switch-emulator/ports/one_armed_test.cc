@@ -47,7 +47,7 @@ Bytes data_frame(const Mac& to, const Mac& from, Ipv4 source, Ipv4 destination =
   return bytes;
 }
 
-// DPDK's device that is the interface, or none: a packet socket.
+// The DPDK device for the interface, or none: a packet socket.
 constexpr const char* kDpdkDevice = "net_af_packet0,iface=port,framesz=2048,blocksz=65536";
 std::vector<std::string> drivers() {
 #ifdef CEPHEUS_HAS_DPDK
@@ -99,7 +99,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
     place_hosts();  // DPDK's driver has made the kernel forget them
     now += std::chrono::seconds(1);
   }
-  // Sends these, and one that everybody takes; waits for that.
+  // Sends these, and one for all hosts; waits for the last.
   void bring(const std::vector<Bytes>& frames) {
     for (const Bytes& each : frames) ASSERT_TRUE(network->send(each));
     ASSERT_TRUE(network->send(data_frame(own, kStranger, kWitness)));
@@ -129,7 +129,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
     for (AccessPort* each : flush_list) each->flush();
     flush_list.clear();
   }
-  // The next RoCE packet that leaves; what the kernel asks and sends of its own is none.
+  // The next RoCE packet that leaves; skips the kernel's own requests and other packets.
   std::optional<Bytes> next_copy() {
     for (;;) {
       auto bytes = network->receive();
@@ -139,7 +139,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
       }
     }
   }
-  // The next one for the silent host, by a stranger.
+  // The next one for the silent host, from a stranger.
   bool answer_question() {
     std::optional<wire::Arp> question;
     while (!question || question->target != kSilent) {
@@ -165,7 +165,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
   }
   std::uint64_t left_alone(PortCounter c) const { return interface.counters()[c]; }
 
-  static constexpr std::uint64_t kMostLooks = 100'000'000;  // at what tells nothing by itself
+  static constexpr std::uint64_t kMostLooks = 100'000'000;  // without events
   static constexpr Ipv4 kWitness{10, 0, 0, 77};
   static inline std::unique_ptr<TestVeth> network;
   static inline std::string why_not;
@@ -180,7 +180,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
   wire::Instant now{std::chrono::hours(1)};
 };
 
-TEST_P(OneArmedTest, TellsHostsApartBySourceAddress) {
+TEST_P(OneArmedTest, DistinguishesHostsBySourceAddress) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -197,7 +197,7 @@ TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatItWasFirstSeenWith) {
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
   expect_taken(first, 1);
   EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
-  EXPECT_EQ(first.refused(), 0u);  // not the host's doing
+  EXPECT_EQ(first.refused(), 0u);  // not caused by the host
 }
 
 TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
@@ -208,7 +208,7 @@ TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
   EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
 }
 
-TEST_P(OneArmedTest, BindsAHostToNoMacAddressWhereAnyWillDo) {
+TEST_P(OneArmedTest, BindsAHostToNoMacAddressIfAnyIsAllowed) {
   OneArmedPort& first = add(kFirst, {}, true);
   open();
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
@@ -228,12 +228,12 @@ TEST_P(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
   EXPECT_EQ(far.counters()[PortCounter::kDropWrongMac], 2u);
 }
 
-TEST_P(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
+TEST_P(OneArmedTest, IgnoresFramesForNoGroupOrForAnotherMachine) {
   OneArmedPort& first = add(kFirst);
   open();
   bring({data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness),
          data_frame(kSecondMac, kFirstMac, kFirst)});
-  // DPDK brings what this machine's kernel sends, too.
+  // DPDK also delivers this machine's own packets.
   EXPECT_GE(left_alone(PortCounter::kDropNotForGroups), 3u);
   EXPECT_EQ(left_alone(PortCounter::kDropUnknownSource), 1u);  // the last one's
   expect_taken(first, 0);
@@ -257,8 +257,8 @@ TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
   }
 }
 
-// A payload stays where it lies until every copy has left, whoever has let go of it before.
-TEST_P(OneArmedTest, SendsCopiesOfAPayloadThatNobodyElseHoldsAnyMore) {
+// A payload stays in place until every copy has left, even if its other references are gone.
+TEST_P(OneArmedTest, SendsCopiesOfAPayloadWithoutOtherReferences) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -295,14 +295,14 @@ TEST_P(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
   EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(kSpareMac.octets));
 }
 
-TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
+TEST_P(OneArmedTest, MakesTheKernelResolveAnUnknownHost) {
   OneArmedPort& silent = add(kSilent);
   open();
   const auto bytes = data_frame({}, {}, kGroup, kSilent);
   const Frame copy = *Frame::from_bytes(bytes);
   EXPECT_FALSE(silent.deliver(copy, kFabricItself, now));
   EXPECT_EQ(silent.counters()[PortCounter::kDropNoNeighbour], 1u);
-  // Earlier tests' questions may still be there; the kernel heeds answers to its own ones only.
+  // Earlier tests' requests may still be there; the kernel accepts only answers to its own ones.
   bool known = false;
   for (int answers = 0; !known && answers < 10; ++answers) {
     ASSERT_TRUE(answer_question());
@@ -312,7 +312,7 @@ TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
   EXPECT_TRUE(known);
 }
 
-TEST_P(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
+TEST_P(OneArmedTest, LeavesSpaceToOthersWhenOneHostFloods) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -325,7 +325,7 @@ TEST_P(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
   EXPECT_EQ(pools.in_use(0, pools.geometry().switch_area()), 0u);
 }
 
-// As a bond's does when another of its NICs takes over.
+// As a bond's address when another of its NICs takes over.
 TEST_P(OneArmedTest, FollowsItsInterfaceToAnotherMacAddress) {
   OneArmedPort& first = add(kFirst);
   open();

@@ -20,13 +20,13 @@ namespace {
 using wire::ErrorCode;
 using wire::fail;
 
-// Several of a NIC's windows; the kernel drops packets that come while we do not run.
+// Several of a NIC's windows; the kernel drops packets that arrive while this process does not run.
 constexpr std::uint32_t kReceiveSlots = 2048;
 constexpr std::uint32_t kSendSlots = 1024;
 constexpr std::uint32_t kBlockBytes = 64 << 10;  // physically contiguous
 constexpr int kSendBuffer = 16 << 20;            // bytes under way in the kernel
 
-// Where the kernel expects a frame in a slot of the send ring.
+// Offset of a frame in a slot of the send ring.
 constexpr std::uint32_t kSendOffset = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
 
 std::uint32_t load_status(const std::uint8_t* slot) {
@@ -52,12 +52,12 @@ tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
            ": a packet socket needs CAP_NET_RAW; run cepheus-switch as root, or give it the "
            "capability with: setcap cap_net_raw+ep $(command -v cepheus-switch)";
   } else if (error == ENODEV || error == ENXIO) {
-    text = "there is no interface " + interface + "; ip link shows what there is";
+    text = "there is no interface " + interface + "; ip link lists the interfaces";
   }
   return fail(ErrorCode::kUnavailable, std::move(text));
 }
 
-// What the kernel says about the interface, if there is one of that name.
+// The kernel's data of the interface, if one has that name.
 std::optional<ifreq> ask(int fd, const std::string& interface, unsigned long question) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
@@ -140,13 +140,13 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hea
   if (!found) return refused(interface, errno);
   interface_ = interface;
   index_ = found->ifr_ifindex;
-  // What we send would come back as received.
+  // Otherwise sent frames would come back as received.
   if (!set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) {
     return fail(
         ErrorCode::kUnavailable,
         "the kernel is too old for packet ports (PACKET_IGNORE_OUTGOING): use 4.20 or later");
   }
-  // The rest is better with, and works without.
+  // The other options help, but are not needed.
   if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer)) {
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
   }
@@ -235,11 +235,11 @@ std::uint32_t PacketSocket::kick() {
   pushed_ = false;
   if (::send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
   const bool down = errno == ENETDOWN || errno == ENXIO || errno == ENODEV;
-  // Other errors concern single frames, which the kernel skips, or pass.
+  // Other errors are temporary, or concern single frames, which the kernel skips.
   return down ? take_back_pending() : 0;
 }
 
-// The kernel goes on at the first frame that it did not take, and so do we.
+// The kernel continues at the first frame that it did not take, and so does this loop.
 std::uint32_t PacketSocket::take_back_pending() {
   std::uint32_t count = 0;
   for (; is_pending() && count < tx_.count; ++count) {

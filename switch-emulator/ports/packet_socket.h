@@ -1,12 +1,12 @@
-// Frames to and from a network interface: an AF_PACKET socket with rings that the kernel shares
-// with us (packet(7), Documentation/networking/packet_mmap.rst; TPACKET_V2).
+// Frames to and from a network interface: an AF_PACKET socket with rings that are shared with the
+// kernel (packet(7), Documentation/networking/packet_mmap.rst; TPACKET_V2).
 //
-// Received frames are read where the kernel put them, without a call; frames to be sent are written
-// into a second ring, and one call tells the kernel of all. Version 2 of the rings hands out each
-// frame as it arrives, where version 3 holds a block back until a timer of milliseconds retires it.
+// Received frames are read where the kernel put them, without a call. Frames to be sent are written
+// into a second ring, and one call tells the kernel of all. Version 2 of the rings delivers each
+// frame as it arrives; version 3 delays a block until a timer of milliseconds expires.
 //
-// Offloads: a sender on the same machine leaves checksums to be made, which next() reports; frames
-// that were put together by segmentation offload are longer than a slot and reported as truncated.
+// Offloads: a sender on the same machine leaves checksums to hardware, which next() reports. Frames
+// that segmentation offload has merged are longer than a slot and reported as truncated.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +34,23 @@ struct PacketRing {
   void advance() { next = next + 1 == count ? 0 : next + 1; }
 };
 
-// Any interface of the kernel's will do, with CAP_NET_RAW; each copy's payload is copied into the
+// Works with any interface of the kernel, with CAP_NET_RAW; each copy's payload is copied into the
 // ring.
 class PacketSocket final : public InterfaceDriver {
  public:
   enum class Hears {
-    kEverything,  // whatever MAC address it is for
-    kOwnIpv4,     // what the interface takes for this machine's
+    kEverything,  // frames for any MAC address
+    kOwnIpv4,     // frames that the interface accepts for this machine
   };
   // `largest_frame`: bytes from Ethernet header to ICRC. Errors name the missing capability, the
-  // interface that is not there, or the MTU that is too small for the fabric's.
+  // missing interface, or the MTU that is too small for the fabric's.
   static wire::Result<std::unique_ptr<PacketSocket>> open(const std::string& interface,
                                                           std::uint32_t largest_frame, Hears hears);
   ~PacketSocket() override;
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
-  // Whether the interface of its name is the one that it was opened at, and not a later one.
+  // Whether the interface of its name is the opened one, and not a later one.
   bool is_at_its_interface() const;
 
   int fd() const override { return fd_.get(); }
@@ -65,9 +65,9 @@ class PacketSocket final : public InterfaceDriver {
   bool has_pushed() const override { return pushed_; }
   bool is_pending() const override;
 
-  // Room for the next frame, or nothing if the ring is full.
+  // Memory for the next frame, or nothing if the ring is full.
   std::span<std::uint8_t> send_buffer();
-  // Puts the frame that was written there among those to be sent.
+  // Queues the frame that was written there.
   void push(std::uint32_t length);
 
  private:

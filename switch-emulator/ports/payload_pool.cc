@@ -14,11 +14,11 @@
 namespace cepheus::fabric {
 namespace {
 
-// A NIC's window towards each of a good many peers at once. The slots returned last are used first,
-// so memory that is not needed is never touched.
+// A NIC's window towards each of many peers at once. The slots returned last are used first, so
+// unused memory is never touched.
 constexpr std::uint32_t kMinSlotsPerArea = 8192;
-constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
-// Nobody's user id (setuid(2) takes it for an error).
+constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: limit of BufferRef
+// The user id of nobody (setuid(2) treats it as an error).
 constexpr uid_t kNobody = ~uid_t{0};
 
 }  // namespace
@@ -27,7 +27,7 @@ PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
   PoolGeometry geometry;
   geometry.areas = hosts + 1;
   geometry.slots_per_area = std::max(kMinSlotsPerArea, std::bit_ceil(2 * geometry.areas));
-  // Half of that still leaves each egress a slot, and as many again for whoever comes first.
+  // Half of that still leaves each egress a slot, and as many again for the first that need them.
   if (std::uint64_t{geometry.areas} * geometry.slots_per_area > kMaxSlots) {
     geometry.slots_per_area /= 2;
   }
@@ -87,7 +87,7 @@ void PayloadPools::free_if_unused(Pool& pool) {
   Pool unused = std::exchange(pool, {});
   try {
     std::thread([memory = std::move(unused.memory), file = std::move(unused.file)] {}).detach();
-  } catch (const std::system_error&) {  // no thread to be had: they are freed here
+  } catch (const std::system_error&) {  // without another thread they are freed here
   }
 }
 
@@ -137,7 +137,8 @@ void PayloadPools::set_owner(std::uint32_t pool, std::uint32_t area, SlotOwner* 
 
 bool PayloadPools::accept(std::uint32_t pool, std::uint32_t area, std::uint64_t offset,
                           wire::Frame& frame) {
-  const std::uint64_t in_area = offset - area * area_bytes_;  // far beyond the area if before it
+  // Far beyond the area for an offset before it.
+  const std::uint64_t in_area = offset - area * area_bytes_;
   const std::uint64_t slot = in_area / geometry_.slot_bytes;
   if (slot >= geometry_.slots_per_area) return false;
   const std::uint64_t in_slot = in_area % geometry_.slot_bytes;

@@ -1,14 +1,14 @@
-// Payloads in shared memory: one pool a user, divided into areas of slots, one area a host and one
-// for the switch.
+// Payloads in shared memory: one pool per user, divided into areas of slots, one area per host and
+// one for the switch.
 //
 //   pool    area 0 | area 1 | ... | area hosts-1 | the switch's area
 //   area    slots_per_area slots of slot_bytes each, rounded up to pages
 //
-// A host writes payloads into slots of its own area; frames on rings refer to them, and every
-// client of that user can read them: that is replication by reference. Who still needs a slot is
-// known to the switch alone: the counts are in its private memory, one for each ring entry, held
-// frame and frame on a slow link. A slot without references belongs to its area's owner again and
-// is handed back. Clients of other users get copies in the switch's area of their own pool.
+// A host writes payloads into slots of its own area. Frames on rings refer to them, and every
+// client of that user can read them: replication by reference. Only the switch knows which slots
+// are in use: the counts are in its private memory, one for each ring entry, held frame and frame
+// on a slow link. A slot without references belongs to its area's owner again and is returned.
+// Clients of other users get copies in the switch's area of their own pool.
 #pragma once
 
 #include <sys/types.h>
@@ -32,23 +32,22 @@ namespace cepheus::fabric {
 struct PoolGeometry {
   static constexpr std::uint32_t kMaxHosts = 4096;
 
-  std::uint32_t areas = 0;           // hosts and one for the switch
+  std::uint32_t areas = 0;           // one per host and one for the switch
   std::uint32_t slots_per_area = 0;  // power of two
   std::uint32_t slot_bytes =
-      0;  // a whole number of cache lines, not of pages: slots spread over cache sets
+      0;  // whole cache lines, not pages, so that slots spread over cache sets
 
-  // Room for payloads of `mtu` bytes, and for registration's datagrams, from `hosts` hosts,
-  // kMaxHosts at most.
+  // For payloads of `mtu` bytes and registration datagrams, from `hosts` hosts, kMaxHosts at most.
   static PoolGeometry for_hosts(std::uint32_t hosts, std::uint32_t mtu);
   bool is_sane() const;
-  // Slots of an area that each egress may occupy, whatever the others do.
+  // Slots of an area that each egress may always occupy.
   std::uint32_t guaranteed_slots() const;
   std::uint32_t switch_area() const { return areas - 1; }
   std::size_t area_bytes() const;
   std::size_t pool_bytes() const { return areas * area_bytes(); }
 };
 
-// Who gets slots of an area back.
+// Gets slots of an area back.
 class SlotOwner {
  public:
   virtual void take_back(std::uint32_t slot) = 0;
@@ -64,11 +63,11 @@ class PayloadPools {
 
   explicit PayloadPools(const PoolGeometry& geometry);
 
-  // The pool of a user's clients, made for the first of them. Each client leaves it once; when the
-  // last has left and the switch holds none of its payloads, its memory is freed.
+  // The pool of a user's clients, created for the first of them. Each client leaves it once. When
+  // the last has left and the switch holds none of its payloads, its memory is freed.
   wire::Result<std::uint32_t> pool_for(uid_t uid);
   void leave(std::uint32_t pool);
-  // Like copy_in(), into memory that no client ever sees: for what belongs to no user.
+  // Like copy_in(), into memory that no client can read: for payloads of no user.
   bool keep_private(wire::Frame& frame);
   std::size_t pool_count() const { return pools_.size(); }
   std::span<std::uint8_t> memory(std::uint32_t pool) {
@@ -81,12 +80,11 @@ class PayloadPools {
   // the next owner.
   void set_owner(std::uint32_t pool, std::uint32_t area, SlotOwner* owner);
 
-  // A payload that a host says lies at `offset` of its pool: takes the first reference and sets the
-  // frame's payload. False if it does not lie in one slot of `area`, or the switch still holds that
-  // slot.
+  // A payload of a host at `offset` of its pool: takes the first reference and sets the frame's
+  // payload. False if it is not in one slot of `area`, or the switch still holds that slot.
   bool accept(std::uint32_t pool, std::uint32_t area, std::uint64_t offset, wire::Frame& frame);
-  // Puts the frame's payload into a slot of the switch's area, with one reference. False if there
-  // is none free.
+  // Copies the frame's payload into a slot of the switch's area, with one reference. False if none
+  // is free.
   bool copy_in(std::uint32_t pool, wire::Frame& frame);
 
   void hold(wire::BufferRef ref) { ++slot(ref).references; }
@@ -98,8 +96,8 @@ class PayloadPools {
   std::uint64_t offset_of(const wire::Frame& frame) const {
     return static_cast<std::uint64_t>(frame.external - pools_[pool_of(frame.ref)].memory.data());
   }
-  // Who sent what lies in a slot: an area's own host, or, in the switch's area, which hosts behind
-  // network interfaces have in common, the one that was noted last.
+  // The sender of the payload in a slot: the area's own host. In the switch's area, which hosts
+  // behind network interfaces share, the sender that was noted last.
   bool is_common(wire::BufferRef ref) const { return area_of(ref) == geometry_.switch_area(); }
   SenderNo sender_of(wire::BufferRef ref) const {
     return is_common(ref) ? slot(ref).sender : area_of(ref);
@@ -110,7 +108,8 @@ class PayloadPools {
     return pools_[pool_of(ref)].areas[area_of(ref)].in_use;
   }
   std::uint32_t in_use(std::uint32_t pool, std::uint32_t area) const {
-    return pools_[pool].in_use == 0 ? 0 : pools_[pool].areas[area].in_use;  // it may be freed
+    // It may have been freed.
+    return pools_[pool].in_use == 0 ? 0 : pools_[pool].areas[area].in_use;
   }
 
  private:
@@ -120,7 +119,7 @@ class PayloadPools {
     std::uint32_t references;
     SenderNo sender;
   };
-  // Zeroes that take no memory before they are needed: most areas are never used.
+  // Zeroes that take no memory before they are used: most areas are never used.
   struct Freed {
     void operator()(Slot* slots) const { std::free(slots); }
   };
@@ -157,11 +156,11 @@ class PayloadPools {
   std::optional<std::uint32_t> private_;  // pool of keep_private()
 };
 
-// One egress's share of the slots: receivers that stopped reading must not take them all.
+// One egress's share of the slots: receivers that stopped reading must not use up all.
 //
-// A quarter of an area is set aside and divided evenly; of the rest each egress has a share
+// A quarter of an area is reserved and divided evenly; of the rest each egress has a share
 // (wire/share.h). So a single slow receiver may lag far behind, and however many stop, the sender
-// keeps slots to reach the others.
+// keeps slots for the others.
 class EgressShare {
  public:
   explicit EgressShare(const PayloadPools& pools)

@@ -77,7 +77,7 @@ TEST(PayloadPools, RefuseASlotThatTheSwitchStillHolds) {
   EXPECT_TRUE(pools.accept(pool, 0, offset_in(0, 3), second));
 }
 
-// Wherever a client points: accepted exactly if the whole payload lies in one slot of its own area.
+// For any offset of a client: accepted exactly if the whole payload is in one slot of its own area.
 RC_GTEST_PROP(PayloadPools, AcceptOnlyPayloadsWithinOneSlotOfTheArea, ()) {
   PayloadPools pools(kGeometry);
   const std::uint32_t pool = *pools.pool_for(1000);
@@ -135,7 +135,7 @@ TEST(PayloadPools, RefuseOneUserTooMany) {
   EXPECT_THAT(refused.error().text, testing::HasSubstr("63 users"));
 }
 
-// Mappings of pools that this process has.
+// This process's mappings of pools.
 std::size_t mapped_pools() {
   std::ifstream maps("/proc/self/maps");
   std::size_t count = 0;
@@ -144,7 +144,7 @@ std::size_t mapped_pools() {
   return count;
 }
 
-TEST(PayloadPools, FreeAPoolWhenItsClientsHaveLeftAndNothingOfItIsHeld) {
+TEST(PayloadPools, FreeAPoolWithoutClientsAndHeldPayloads) {
   PayloadPools pools(kGeometry);
   const std::uint32_t pool = *pools.pool_for(1000);
   ASSERT_EQ(*pools.pool_for(1000), pool);
@@ -209,12 +209,12 @@ TEST(PoolGeometry, HasRoomForEveryNumberOfHostsThatAFabricMayHave) {
   for (std::uint32_t hosts = 1; hosts <= PoolGeometry::kMaxHosts; ++hosts) {
     const PoolGeometry geometry = PoolGeometry::for_hosts(hosts, 4096);
     ASSERT_TRUE(geometry.is_sane()) << hosts;
-    // Each egress has a slot of each area to itself, and some are left for all.
+    // Each egress has its own slot of each area, and some are left for all.
     ASSERT_GT(geometry.slots_per_area, geometry.guaranteed_slots() * geometry.areas) << hosts;
   }
 }
 
-TEST(PayloadPools, KeepWhatIsNobodysFromAllUsers) {
+TEST(PayloadPools, HidePayloadsOfNoUserFromAllUsers) {
   PayloadPools pools(kGeometry);
   const std::uint32_t user = *pools.pool_for(1000);
   const std::vector<std::uint8_t> payload(1000, 0x5A);

@@ -19,7 +19,7 @@ constexpr auto kMask = [] {
   return mask;
 }();
 
-// The first `used` bytes, and zeros behind them. The mask works in registers: the other process
+// The first `used` bytes, and zeros behind them. The mask stays in registers: the other process
 // never sees the cleared bytes, and no branch depends on a length.
 void copy_used(const Bytes& from, std::size_t used, Bytes& to) {
   assert(used <= from.size());

@@ -3,13 +3,13 @@
 //
 //   0     client's line   produced[tx], consumed[rx], consumed[returns]   written by the host
 //   64    switch's line   consumed[tx], produced[rx], produced[returns]   written by the switch
-//   128   client_sleeps   WakeFlag: the host asks, the switch rings
-//   192   switch_sleeps   WakeFlag: the switch asks, the host rings
+//   128   client_sleeps   WakeFlag: the host requests, the switch rings
+//   192   switch_sleeps   WakeFlag: the switch requests, the host rings
 //   4096  tx ring, rx ring: kFrameRing descriptors of 128 bytes each
 //         returns ring: slot numbers, as many as the port has slots
 //
-// Indices share a line by writer, not by ring: whoever polls a peer reads all it has to say in one
-// miss, and no line is written from two sides.
+// Indices share a line by writer, not by ring: polling a peer takes one cache miss, and no line has
+// two writers.
 #pragma once
 
 #include <array>
@@ -23,28 +23,27 @@
 
 namespace cepheus::fabric {
 
-// A sleeper's request to be woken, in shared memory: who sleeps asks, who brings work rings its
-// eventfd.
+// A sleeper's request to be woken, in shared memory: the sleeper sets it, and the ringer rings its
+// eventfd when there is work.
 //
 //     sleeper                                   ringer
 //       flag.ask(reasons)                         publish the work
-//       look once more; flag.withdraw() if        if (flag.take(reason)) write the eventfd
-//         there is work; else wait
+//       check once more; flag.withdraw() if       if (flag.take(reason)) write the eventfd
+//       there is work; else wait
 //
-// Both sides use read-modify-writes on one word, which have one order: if take() comes after ask()
-// it sees the request; if before, ask() synchronises with it, and the look after it sees the work.
-// No wake-up is lost, and no fence is needed. A stray request costs a spurious wake-up, nothing
-// else.
+// Both sides use read-modify-writes on one word, which have one order. If take() comes after ask()
+// it sees the request; if before, ask() synchronises with it, and the check after it sees the work.
+// No wake-up is lost, and no fence is needed. A stale request costs only a spurious wake-up.
 class WakeFlag {
  public:
   void ask(std::uint32_t reasons) { word_.exchange(reasons, std::memory_order_acq_rel); }
   void withdraw() { word_.store(0, std::memory_order_relaxed); }
 
-  // True, once per request, if the sleeper asked for any of `reasons`; other requests stand.
+  // True, once per request, if the sleeper requested any of `reasons`; other requests stay.
   bool take(std::uint32_t reasons) {
-    const std::uint32_t asked = word_.exchange(0, std::memory_order_acq_rel);
-    if ((asked & reasons) != 0) return true;
-    if (asked != 0) word_.fetch_or(asked, std::memory_order_acq_rel);
+    const std::uint32_t requested = word_.exchange(0, std::memory_order_acq_rel);
+    if ((requested & reasons) != 0) return true;
+    if (requested != 0) word_.fetch_or(requested, std::memory_order_acq_rel);
     return false;
   }
 
@@ -54,7 +53,7 @@ class WakeFlag {
 static_assert(sizeof(WakeFlag) == 4);
 
 inline constexpr std::uint32_t kFrameRing = 2048;
-// Packets that a NIC may have under way to one peer: a ring holds those of four.
+// Packets that a NIC may have under way to one peer: a ring holds those of four peers.
 inline constexpr std::uint32_t kWindow = kFrameRing / 4;
 
 // One frame on a ring: a wire::Frame whose payload pointer has become an offset into the payload
@@ -75,31 +74,30 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 128);
 
-// Copies all but the payload reference, which the caller has translated. Only bytes that the frame's
-// lengths cover cross to the other process. Behind them may lie another user's message or a stack,
-// so the descriptor has zeros there.
+// Copies all but the payload reference, which the caller has translated. Only bytes within the
+// frame's lengths cross to the other process. Bytes behind them may be another user's message or a
+// stack, so the descriptor has zeros there.
 void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out);
-// Empty lengths, states and inline payloads that can't be are refused: false. The payload reference
-// of an external payload is left to the caller, who knows the pool; `frame.external` is null here.
+// False for impossible lengths, states and inline payloads. The caller, which knows the pool,
+// translates the reference of an external payload; `frame.external` is null here.
 bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 
-// What a sleeper wants to be woken for. The switch sleeps for frames only: it drops rather than
-// wait for a receiver, and no sender runs out of slots for good (EgressShare), so no release is
-// worth a doorbell.
+// Reasons to wake a sleeper. The switch sleeps for frames only: it drops frames rather than wait
+// for a receiver, and no sender stays without slots (EgressShare), so a release needs no doorbell.
 enum WakeReason : std::uint32_t {
   kWakeOnFrames = 1,
-  kWakeOnRoom = 2,  // ring entries or payload slots came back
-  // A frame that the receiver has to answer, or a quarter of the ring: a receiver of bulk data sleeps
-  // until there is a batch.
+  kWakeOnSpace = 2,  // ring entries or payload slots came back
+  // A frame that the receiver has to answer, or a quarter of the ring: a receiver of bulk data
+  // sleeps until there is a batch.
   kWakeOnBatch = 4,
-  kWakeOnAny = kWakeOnFrames | kWakeOnRoom | kWakeOnBatch,
+  kWakeOnAny = kWakeOnFrames | kWakeOnSpace | kWakeOnBatch,
 };
 
 class PortSegment {
  public:
   PortSegment() = default;
   static std::size_t size_for(std::uint32_t slots);
-  // The segment in `fd`, as made by either side; `slots` is a power of two.
+  // The segment in `fd`, as created by either side; `slots` is a power of two.
   static wire::Result<PortSegment> map(int fd, std::uint32_t slots);
 
   RingView<Descriptor> tx() const;

@@ -1,4 +1,4 @@
-// What of that which comes from a packet socket is a frame of the fabric.
+// Which frames from a packet socket belong to the fabric.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,19 @@
 
 namespace cepheus::fabric {
 
-// Makes the UDP or TCP checksum of an unfragmented IPv4 packet behind an Ethernet header (RFC 768,
-// RFC 9293 3.1): a sender leaves it to hardware, which a packet between two processes of one machine
-// never meets. Anything else, and packets shorter than they say, stay as they are.
+// Computes the UDP or TCP checksum of an unfragmented IPv4 packet behind an Ethernet header (RFC
+// 768, RFC 9293 3.1). Senders leave it to hardware, which packets between two processes of one
+// machine never reach. Other packets, and packets shorter than their headers' lengths, stay
+// unchanged.
 void complete_checksum(std::span<std::uint8_t> frame);
 
-// Why nothing of it can be used, or nothing.
+// The reason why it can't be used, or nothing.
 std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
                                    std::uint32_t largest_frame);
 
-// Makes a frame of it, its payload copied into the pool if the frame itself has no room. Returns why
-// not, or nothing; then the frame holds one reference. Precondition: it has no flaw.
+// Makes a frame of it; copies its payload into the pool if the frame itself has no room. Returns
+// the reason if it can't, or nothing; then the frame holds one reference. Precondition: it has no
+// flaw.
 std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
                                    const InterfaceDriver::Received& received, wire::Frame& frame);
 

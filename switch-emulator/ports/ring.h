@@ -1,15 +1,15 @@
 // A single-producer single-consumer ring in memory shared with a process that may be broken or
 // hostile.
 //
-//   entries   capacity of them, a power of two; entry i of all time lives at i mod capacity
-//   indices   free-running 32-bit counts of entries ever produced and ever consumed, circular;
-//             those of one ring lie at most `capacity` apart, far below 2^31
+//   entries   capacity of them, a power of two; entry number i is at i mod capacity
+//   indices   free-running 32-bit counts of produced and consumed entries, circular; those of one
+//             ring are at most `capacity` apart, far below 2^31
 //
-// Each side owns one index and keeps the truth about it in private memory: the shared word is
-// written, never read back. The other side's index is believed only while it lies where an honest
-// peer could have put it; the first lie stops the ring for good (is_corrupt). Producing and
-// consuming are batched: nothing is visible to the other side before publish() or release().
-// Thread-compatible on each side.
+// Each side owns one index and keeps its true value in private memory: the shared word is written,
+// never read back. The other side's index is accepted only while it is in the range of an honest
+// peer; the first value outside stops the ring for good (is_corrupt). Producing and consuming are
+// batched: nothing is visible to the other side before publish() or release(). Thread-compatible on
+// each side.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace cepheus::fabric {
 using SharedIndex = std::atomic<std::uint32_t>;
 static_assert(SharedIndex::is_always_lock_free && sizeof(SharedIndex) == 4);
 
-// What one end needs to know about a ring; all pointers into shared memory.
+// One end's view of a ring; all pointers into shared memory.
 template <typename Entry>
 struct RingView {
   SharedIndex* produced = nullptr;
@@ -41,20 +41,20 @@ class RingProducer {
   explicit RingProducer(const RingView<Entry>& view, std::uint32_t start = 0)
       : ring_(view), mask_(view.capacity - 1), next_(start), published_(start), consumed_(start) {}
 
-  // Entries that may be put before the consumer has to move; looks at the shared index only when it
-  // must.
-  std::uint32_t room() {
+  // Entries that may be put before the consumer has to move; reads the shared index only if
+  // necessary.
+  std::uint32_t free_entries() {
     if (next_ - consumed_ == ring_.capacity) refresh();
     return corrupt_ ? 0 : ring_.capacity - (next_ - consumed_);
   }
-  // How many entries of all time the consumer has given back.
+  // Number of all entries that the consumer has given back.
   std::uint32_t consumed() {
     refresh();
     return consumed_;
   }
   std::uint32_t produced() const { return next_; }
 
-  // The next entry, to be filled in place, then advance(). Precondition: room() > 0.
+  // The next entry, to be filled in place, then advance(). Precondition: free_entries() > 0.
   Entry& next() { return ring_.entries[next_ & mask_]; }
   void advance() { ++next_; }
   bool has_unpublished() const { return next_ != published_; }
@@ -67,7 +67,7 @@ class RingProducer {
  private:
   void refresh() {
     const std::uint32_t value = ring_.consumed->load(std::memory_order_acquire);
-    // Between what it had consumed before and what has been published.
+    // Valid range: from the consumer's last index to the published one.
     if (value - consumed_ > published_ - consumed_) {
       corrupt_ = true;
     } else {
@@ -93,12 +93,12 @@ class RingConsumer {
   explicit RingConsumer(const RingView<Entry>& view, std::uint32_t start = 0)
       : ring_(view), mask_(view.capacity - 1), next_(start), released_(start), produced_(start) {}
 
-  // Entries that can be taken; looks at the shared index only when none is known.
+  // Entries that can be taken; reads the shared index only if none is known.
   std::uint32_t available() {
     if (next_ == produced_) refresh();
     return corrupt_ ? 0 : produced_ - next_;
   }
-  // Copies the next entry out: whatever is checked afterwards can't change any more. Precondition:
+  // Copies the next entry out, so that checked values can't change any more. Precondition:
   // available() > 0.
   void take(Entry& entry) {
     entry = ring_.entries[next_ & mask_];
@@ -119,7 +119,7 @@ class RingConsumer {
  private:
   void refresh() {
     const std::uint32_t value = ring_.produced->load(std::memory_order_acquire);
-    // Between what it had produced before and what fits behind the entries not yet given back.
+    // Valid range: from the producer's last index to the last free entry.
     if (value - produced_ > ring_.capacity - (produced_ - released_)) {
       corrupt_ = true;
     } else {

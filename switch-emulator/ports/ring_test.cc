@@ -20,11 +20,11 @@ namespace cepheus::fabric {
 namespace {
 
 constexpr std::uint32_t kCapacity = 8;
-constexpr int kPatienceMs = 20'000;
+constexpr int kTimeLimitMs = 20'000;
 
 struct Entry {
   std::uint64_t number;
-  std::uint64_t check;  // torn or stale entries don't have it right
+  std::uint64_t check;  // wrong in torn or stale entries
 };
 Entry entry_of(std::uint64_t n) { return {n, ~n * 0x9E3779B97F4A7C15ull}; }
 bool is_whole(const Entry& e) { return e.check == entry_of(e.number).check; }
@@ -39,7 +39,7 @@ struct Shared {
   RingView<Entry> view() { return {&produced, &consumed, entries.data(), kCapacity}; }
 };
 
-// Counts of entries so far: none, or so many that steps of a test pass 2^31 or 2^32.
+// Counts of entries so far: none, or so many that a test's steps pass 2^31 or 2^32.
 rc::Gen<std::uint32_t> starts() {
   return rc::gen::map(rc::gen::pair(rc::gen::element<std::uint32_t>(0, 1u << 31),
                                     rc::gen::inRange<std::uint32_t>(0, 2 * kCapacity)),
@@ -51,11 +51,11 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   RingProducer<Entry> producer(shared->view());
   RingConsumer<Entry> consumer(shared->view());
   for (std::uint64_t n = 0; n < kCapacity; ++n) {
-    ASSERT_EQ(producer.room(), kCapacity - n);
+    ASSERT_EQ(producer.free_entries(), kCapacity - n);
     producer.next() = entry_of(n);
     producer.advance();
   }
-  EXPECT_EQ(producer.room(), 0u);
+  EXPECT_EQ(producer.free_entries(), 0u);
   EXPECT_EQ(consumer.available(), 0u);
   producer.publish();
   EXPECT_EQ(consumer.available(), kCapacity);
@@ -63,13 +63,13 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   consumer.take(entry);
   consumer.take(entry);
   EXPECT_EQ(entry.number, 1u);
-  EXPECT_EQ(producer.room(), 0u);
+  EXPECT_EQ(producer.free_entries(), 0u);
   consumer.release();
-  EXPECT_EQ(producer.room(), 2u);
+  EXPECT_EQ(producer.free_entries(), 2u);
 }
 
 // Random batches of every operation against a queue. Its indices pass 2^31 or 2^32 on the way: 500
-// steps move them on by about 50.
+// steps add about 50.
 RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
@@ -83,9 +83,9 @@ RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
     switch (step) {
       case 0: {
         const std::size_t held = written.size() + visible.size() + taken_unreleased;
-        const std::uint32_t room = producer.room();
-        RC_ASSERT(room <= kCapacity - held);
-        if (room == 0) break;
+        const std::uint32_t free_entries = producer.free_entries();
+        RC_ASSERT(free_entries <= kCapacity - held);
+        if (free_entries == 0) break;
         producer.next() = entry_of(next);
         producer.advance();
         written.push_back(next++);
@@ -119,7 +119,7 @@ RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
   RC_ASSERT(producer.produced() == static_cast<std::uint32_t>(start + next));
 }
 
-// Every step of a queue that is full again and again, once around each edge.
+// Every step of a ring that is full again and again, once around each edge.
 TEST(Ring, GoesOnWhereItsIndicesWrap) {
   for (const std::uint32_t edge : {0u, 1u << 31}) {
     const std::uint32_t start = edge - 2 * kCapacity;
@@ -128,11 +128,11 @@ TEST(Ring, GoesOnWhereItsIndicesWrap) {
     RingConsumer<Entry> consumer(shared->view(), start);
     for (std::uint64_t n = 0; n < std::uint64_t{4} * kCapacity;) {
       for (const std::uint64_t end = n + kCapacity; n < end; ++n) {
-        ASSERT_EQ(producer.room(), end - n);
+        ASSERT_EQ(producer.free_entries(), end - n);
         producer.next() = entry_of(n);
         producer.advance();
       }
-      ASSERT_EQ(producer.room(), 0u);
+      ASSERT_EQ(producer.free_entries(), 0u);
       producer.publish();
       ASSERT_EQ(consumer.available(), kCapacity);
       for (std::uint64_t m = n - kCapacity; m < n; ++m) {
@@ -148,7 +148,7 @@ TEST(Ring, GoesOnWhereItsIndicesWrap) {
   }
 }
 
-RC_GTEST_PROP(Ring, BelievesNoImpossibleConsumer, (std::uint32_t lie)) {
+RC_GTEST_PROP(Ring, RefusesAnImpossibleConsumer, (std::uint32_t lie)) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
   RingProducer<Entry> producer(shared->view(), start);
@@ -161,10 +161,10 @@ RC_GTEST_PROP(Ring, BelievesNoImpossibleConsumer, (std::uint32_t lie)) {
   const std::uint32_t consumed = producer.consumed();
   RC_ASSERT(producer.is_corrupt() == (lie > 3));
   RC_ASSERT(consumed - start == (lie > 3 ? 0 : lie));
-  if (lie > 3) RC_ASSERT(producer.room() == 0u);
+  if (lie > 3) RC_ASSERT(producer.free_entries() == 0u);
 }
 
-RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
+RC_GTEST_PROP(Ring, RefusesAnImpossibleProducer, (std::uint32_t lie)) {
   const std::uint32_t start = *starts();
   auto shared = std::make_unique<Shared>(start);
   RingConsumer<Entry> consumer(shared->view(), start);
@@ -172,11 +172,11 @@ RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
   const bool possible = lie <= kCapacity;
   RC_ASSERT(consumer.available() == (possible ? lie : 0));
   RC_ASSERT(consumer.is_corrupt() == !possible);
-  shared->produced = start + 1;  // once a liar
+  shared->produced = start + 1;  // invalid once
   if (!possible) RC_ASSERT(consumer.available() == 0u);
 }
 
-TEST(Ring, BelievesNoIndexThatRunsBackwards) {
+TEST(Ring, RefusesAnIndexThatRunsBackwards) {
   auto shared = std::make_unique<Shared>();
   RingProducer<Entry> producer(shared->view());
   for (int n = 0; n < 4; ++n) producer.advance();
@@ -188,15 +188,15 @@ TEST(Ring, BelievesNoIndexThatRunsBackwards) {
   EXPECT_TRUE(producer.is_corrupt());
 }
 
-// What both sides do: work while there is some, else ask to be woken, look once more and sleep. A
-// lost wake-up ends in a time-out.
+// Code of both sides: work while there is some, else request to be woken, check once more and
+// sleep. A lost wake-up ends in a time-out.
 template <typename Ready>
 bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
   while (!ready()) {
     flag.ask(1);
     if (!ready()) {
       pollfd waiting{doorbell, POLLIN, 0};
-      if (poll(&waiting, 1, kPatienceMs) != 1) return false;
+      if (poll(&waiting, 1, kTimeLimitMs) != 1) return false;
       eventfd_t count = 0;
       eventfd_read(doorbell, &count);
     }
@@ -208,9 +208,10 @@ bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
 bool produce(Shared& shared, std::uint64_t total, int own_bell, int peer_bell) {
   RingProducer<Entry> producer(shared.view());
   for (std::uint64_t n = 0; n < total;) {
-    if (!sleep_until([&] { return producer.room() > 0; }, shared.producer_sleeps, own_bell))
+    if (!sleep_until([&] { return producer.free_entries() > 0; }, shared.producer_sleeps, own_bell))
       return false;
-    for (std::uint64_t batch = n % 3 + 1; batch > 0 && n < total && producer.room() > 0; --batch) {
+    for (std::uint64_t batch = n % 3 + 1; batch > 0 && n < total && producer.free_entries() > 0;
+         --batch) {
       producer.next() = entry_of(n++);
       producer.advance();
     }
@@ -268,7 +269,7 @@ TEST(Ring, LosesNothingAndNoWakeUpBetweenTwoProcesses) {
   munmap(memory, sizeof(Shared));
 }
 
-TEST(WakeFlag, TellsEachRequestOnceAndKeepsOtherReasons) {
+TEST(WakeFlag, ReportsEachRequestOnceAndKeepsOtherReasons) {
   struct {
     WakeFlag flag;
   } shared{};

@@ -1,4 +1,4 @@
-// Senders' shares of something that frames of all senders need: a port's ring, a link's queue.
+// Senders' shares of a resource that frames of all senders need: a port's ring, a link's queue.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace cepheus::fabric {
 
-// Who put a frame into the fabric: the index of a host, or kFabricItself.
+// The sender of a frame: the index of a host, or kFabricItself.
 using SenderNo = std::uint32_t;
 inline constexpr SenderNo kFabricItself = 0xFFFFFFFF;
 
 template <typename Amount>
 class SenderShares {
  public:
-  // Senders whose numbers are so far apart share.
+  // Senders with numbers this far apart have one share together.
   static constexpr std::size_t kClasses = 256;
   using Class = std::uint8_t;
 

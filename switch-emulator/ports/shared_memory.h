@@ -1,8 +1,8 @@
 // Memory that two processes share: a sealed memfd and its mappings.
 //
-// The seals (no shrinking, no growing, no further seals) are what makes a mapping safe to read:
-// without them the other side could truncate the file and every access would end in SIGBUS. Both
-// sides check them.
+// The seals (no shrinking, no growing, no further seals) make a mapping safe to read: without them
+// the other side could truncate the file, and every access would end in SIGBUS. Both sides check
+// them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace cepheus::fabric {
 
 inline constexpr std::uint32_t kCacheLine = 64;  // bytes
 
-// A zeroed, sealed, close-on-exec memfd of `bytes` bytes; `name` shows up in /proc/PID/maps.
+// A zeroed, sealed, close-on-exec memfd of `bytes` bytes; `name` appears in /proc/PID/maps.
 wire::Result<UniqueFd> create_shared_memory(const char* name, std::size_t bytes);
 
 // One mapping of a shared file; unmapped with the object.
@@ -33,7 +33,7 @@ class Mapping {
 
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }
-  // Puts private zeros in the place of the shared bytes.
+  // Replaces the shared bytes by private zeros.
   void isolate();
 
  private:

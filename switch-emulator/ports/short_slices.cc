@@ -8,8 +8,8 @@ namespace cepheus::fabric {
 
 namespace {
 
-constexpr unsigned long long kSliceNs = 100'000;  // the shortest there is
-constexpr unsigned kOrdinary = 0;                 // SCHED_OTHER; somebody chose any other
+constexpr unsigned long long kSliceNs = 100'000;  // the shortest allowed
+constexpr unsigned kOrdinary = 0;  // SCHED_OTHER; any other policy was chosen on purpose
 
 }  // namespace
 

@@ -17,7 +17,7 @@ using wire::BufferRef;
 using wire::Frame;
 using wire::kNoBuffer;
 
-// Descriptors that can't be, before other ports have their turn.
+// Invalid descriptors, before other ports have their turn.
 constexpr std::uint32_t kBadDescriptorsAtOnce = 64;
 constexpr std::size_t kPrefetch = 2;  // descriptors ahead: one is copied while the next two travel
 
@@ -131,7 +131,7 @@ void SwitchPort::reclaim() {
   }
 }
 
-// A client that waits for more has to read what is there before more can come.
+// A client that waits for more has to read the present frames before more can come.
 void SwitchPort::drop(PortCounter why) {
   counters_.add(why);
   has_batch_ = true;
@@ -147,7 +147,7 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   }
   bool admitted = share_.try_add(frame.ref);
   if (!admitted) {
-    reclaim();  // perhaps the client has read by now
+    reclaim();  // perhaps the client has read meanwhile
     admitted = share_.try_add(frame.ref);
   }
   if (!admitted) {
@@ -197,9 +197,9 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   return true;
 }
 
-// A hostile client may have "returned" slots it never had: the ring has room for every slot once.
+// A hostile client may have "returned" slots it never had: the ring has space for every slot once.
 void SwitchPort::take_back(std::uint32_t slot) {
-  if (returns_.room() == 0) return;
+  if (returns_.free_entries() == 0) return;
   returns_.next() = slot;
   returns_.advance();
   mark_for_flush();
@@ -208,21 +208,21 @@ void SwitchPort::take_back(std::uint32_t slot) {
 void SwitchPort::flush() {
   unmark();
   if (!open_) return;
-  std::uint32_t news = 0;
+  std::uint32_t reasons = 0;
   if (rx_.has_unpublished()) {
     rx_.publish();
-    news |= kWakeOnFrames;
+    reasons |= kWakeOnFrames;
   }
-  if (std::exchange(has_batch_, false)) news |= kWakeOnBatch;
+  if (std::exchange(has_batch_, false)) reasons |= kWakeOnBatch;
   if (tx_.has_unreleased()) {
     tx_.release();
-    news |= kWakeOnRoom;
+    reasons |= kWakeOnSpace;
   }
   if (returns_.has_unpublished()) {
     returns_.publish();
-    news |= kWakeOnRoom;
+    reasons |= kWakeOnSpace;
   }
-  if (news == 0 || !segment_.client_sleeps().take(news)) return;
+  if (reasons == 0 || !segment_.client_sleeps().take(reasons)) return;
   counters_.add(PortCounter::kDoorbells);
   bell_.ring();
 }

@@ -1,8 +1,8 @@
-// The switch's end of a host's shared-memory port: what a client says is checked here, and nowhere
-// else.
+// The switch's end of a host's shared-memory port, and the only place that checks the client's
+// values.
 //
-// receive() hands out frames whose lengths, payload and ICRC state can be relied on; the payload
-// bytes themselves stay the client's to change, so whoever parses them copies them first. deliver()
+// receive() returns frames with checked lengths, payload reference and ICRC state. The client can
+// still change the payload bytes themselves, so code that parses them copies them first. deliver()
 // gives a frame to the client by reference, or by copy if the payload belongs to another user's
 // pool. Not thread-safe.
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace cepheus::fabric {
 
-// Bulk data, of which receivers and switches may wait for a batch: a packet of a message that goes on,
-// which its sender wants no acknowledgement for yet. Precondition: RoCE frames have a BTH. A packet
-// that was marked on its way may not wait: its receiver has to tell.
+// Bulk data, with which receivers and switches may wait for a batch: a packet within a message,
+// without AckReq. Precondition: RoCE frames have a BTH. A packet that was marked on its way may not
+// wait: its receiver has to send a CNP.
 inline bool is_bulk_data(const wire::Frame& frame) {
   if (frame.icrc_state == wire::Icrc::kNone) return false;
   constexpr std::size_t kTos = wire::kIpOffset + 1, kAckRequest = wire::kBthOffset + 8;
@@ -39,20 +39,20 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list);
   ~SwitchPort() override;
 
-  // Makes fresh rings for a client. The descriptors stay the port's own; once they have been handed
+  // Creates new rings for a client. The descriptors stay the port's own; once they have been handed
   // over, forget_granted() closes those that only the client needs. Precondition: !is_open().
   wire::Result<GrantedFds> open(const PeerCredentials& client);
   void forget_granted();
-  // Forgets the client and drops every reference it held. A closed port gives and takes nothing: all
-  // other calls are allowed and do nothing.
+  // Detaches the client and drops every reference it held. A closed port moves no frames: all other
+  // calls are allowed and do nothing.
   void close() override;
   bool is_open() const override { return open_; }
   const PeerCredentials& client() const { return client_; }
-  // Counts the clients that this port has had, from 1 on.
+  // Number of clients that this port has had, from 1 on.
   std::uint64_t attachment() const { return attachment_; }
   int doorbell() const {
     return doorbell_.get();
-  }  // readable when the client has rung; never to be read
+  }  // readable when the client has rung; must not be read
   std::uint32_t pool() const { return pool_; }
 
   bool receive(wire::Frame& frame) override;
@@ -63,7 +63,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   // Rings if the client sleeps.
   void flush() override;
 
-  // Asks the client to ring when it sends.
+  // Requests that the client rings when it sends.
   bool arm() override;
   void disarm() {
     if (open_) segment_.switch_sleeps().withdraw();
@@ -97,14 +97,14 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   std::uint64_t attachment_ = 0;
 
   UniqueFd segment_file_, doorbell_;
-  Bell bell_;  // the client's
+  Bell bell_;  // of the client
   PortSegment segment_;
   RingConsumer<Descriptor> tx_;          // from the client
   RingProducer<Descriptor> rx_;          // to the client
-  RingProducer<std::uint32_t> returns_;  // slots going home
+  RingProducer<std::uint32_t> returns_;  // slots that return to the client
   std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
   RingShares ring_shares_;
-  bool has_batch_ = false;       // since the last flush(): a client that waits for one is woken
+  bool has_batch_ = false;       // since the last flush(): a client that waits for a batch is woken
   std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;
 };

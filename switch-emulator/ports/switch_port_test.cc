@@ -55,7 +55,7 @@ TEST_F(SwitchPortTest, ReadsInlineAndReferredPayloads) {
   EXPECT_EQ(bad(), 0u);
 }
 
-TEST_F(SwitchPortTest, RefusesEveryDescriptorThatCantBe) {
+TEST_F(SwitchPortTest, RefusesEveryImpossibleDescriptor) {
   BareClient client = open(port, 0);
   const Descriptor good = client.data_in(*client.take_slot(), 1);
   std::vector<Descriptor> lies(11, good);
@@ -111,7 +111,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, SurvivesAnyDescriptor, ()) {
   if (frame.external == nullptr) RC_ASSERT(frame.payload_fits_inline(frame.payload_len));
 }
 
-TEST_F(SwitchPortTest, NoticesIndicesThatMakeNoSense) {
+TEST_F(SwitchPortTest, NoticesImpossibleIndices) {
   BareClient client = open(port, 0);
   client.segment.tx().produced->store(kFrameRing + 1);
   EXPECT_FALSE(port.receive(frame));
@@ -131,7 +131,7 @@ TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
   EXPECT_EQ(port.unread(), 1u);
 }
 
-TEST_F(SwitchPortTest, AClosedPortGivesAndTakesNothing) {
+TEST_F(SwitchPortTest, AClosedPortMovesNothing) {
   {
     BareClient client = open(port, 0);
     client.put(BareClient::valid_headers(4));
@@ -149,8 +149,8 @@ TEST_F(SwitchPortTest, AClosedPortGivesAndTakesNothing) {
   port.close();
 }
 
-// A client has the same descriptors as the switch: what it does to their flags is done to the
-// switch's, too.
+// A client has the same descriptors as the switch: a change of their flags changes the switch's as
+// well.
 TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   const GrantedFds fds = *port.open({getpid(), 1000});
   BareClient client(fds, kGeometry, 0);
@@ -195,7 +195,7 @@ class SwitchPortWakes : public SwitchPortTest {
   BareClient client = open(port, 0);
 };
 
-TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
+TEST_F(SwitchPortWakes, DoesNotWakeABatchReceiverUntilItHasToAnswer) {
   using wire::Opcode;
   EXPECT_FALSE(is_woken(Opcode::kRcSendFirst, false));
   EXPECT_FALSE(is_woken(Opcode::kRcWriteMiddle, false));
@@ -215,13 +215,13 @@ TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
   EXPECT_TRUE(rings_for(datagram));
 }
 
-TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchBeforeTheRingIsFull) {
+TEST_F(SwitchPortWakes, WakesABatchReceiverBeforeTheRingIsFull) {
   std::uint32_t frames = 1;
   while (!is_woken(wire::Opcode::kRcSendMiddle, false)) ++frames;
   EXPECT_EQ(frames, kWindow);
 }
 
-TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchWhenAFrameIsMarkedOrDropped) {
+TEST_F(SwitchPortWakes, WakesABatchReceiverWhenAFrameIsMarkedOrDropped) {
   wire::RoceHeaders headers;
   headers.bth.opcode = wire::Opcode::kRcSendMiddle;
   headers.ip.tos = 3;  // congestion experienced
@@ -245,7 +245,7 @@ TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchWhenAFrameIsMarkedOrDropped) {
   EXPECT_EQ(port.counters()[PortCounter::kDoorbells], before + 1);
 }
 
-TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
+TEST_F(SwitchPortTest, NoticesADoorbellWithThousandsOfWaiters) {
   const GrantedFds fds = *port.open({getpid(), 1000});
   BareClient client(fds, kGeometry, 0), sender = open(other, 1);
   const WaitingCrowd crowd(fds[kClientDoorbellFd], 10);
@@ -304,7 +304,7 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
   EXPECT_EQ(other.counters()[PortCounter::kCopiedPayloads], 1u);
 }
 
-// Whatever one sender does, there is room for the window of another's NIC.
+// Whatever one sender does, the window of another's NIC fits.
 TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
   BareClient client = open(port, 0), sender = open(other, 1);
   const auto from = [&](SenderNo host) { return port.deliver(frame, host, wire::Instant{}); };
@@ -329,7 +329,7 @@ TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
 }
 
 // Whatever a client puts on its ring, the other ports have their turn.
-TEST_F(SwitchPortTest, LooksAtSoManyBadDescriptorsAtOnceAndNoMore) {
+TEST_F(SwitchPortTest, LimitsTheBadDescriptorsOfOneLook) {
   BareClient client = open(port, 0);
   Descriptor bad = BareClient::valid_headers(4);
   bad.header_len = 0xFFFF;
@@ -342,7 +342,7 @@ TEST_F(SwitchPortTest, LooksAtSoManyBadDescriptorsAtOnceAndNoMore) {
   EXPECT_EQ(port.counters()[PortCounter::kDropBadDescriptor], 100u);
 }
 
-TEST_F(SwitchPortTest, CountsWhatNobodyIsThereFor) {
+TEST_F(SwitchPortTest, CountsFramesForNoClient) {
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
@@ -415,7 +415,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
         ports[i]->reclaim();
         break;
       }
-      case 4:  // the engine holds one back, or lets one go
+      case 4:  // the engine holds a frame, or releases one
         if (!held.empty()) {
           pools.drop(held.back().ref);
           held.pop_back();

@@ -1,5 +1,5 @@
-// For tests: what a client may do to the memory that it shares with the switch, and what must not
-// be found there.
+// For tests: a client's possible changes to the memory that it shares with the switch, and a check
+// for bytes that must not be there.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline std::array<std::function<void(std::uint32_t)>, kSharedWords> shared_words
           [&shared](std::uint32_t value) { shared.switch_sleeps().ask(value); }};
 }
 
-// Behind what the lengths of a delivered frame cover may be another user's message, or a stack.
+// Behind the lengths of a delivered frame there may be another user's message, or a stack.
 inline bool has_nothing_behind_its_lengths(const Descriptor& d) {
   const bool is_inline = d.payload == Descriptor::kInline;
   const std::size_t used = d.header_len + (is_inline ? d.payload_len : std::size_t{0});

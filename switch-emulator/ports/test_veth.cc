@@ -15,7 +15,7 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr int kPatienceMs = 20'000;  // more than any machine needs
+constexpr int kTimeLimitMs = 20'000;  // more than any machine needs
 constexpr std::size_t kLargest = 9000;
 
 tl::unexpected<wire::Error> unavailable(const std::string& what) {
@@ -56,7 +56,7 @@ bool TestVeth::make_pair() {
   const std::string bytes = std::to_string(mtu_);
   const bool made =
       ip("link add name host mtu " + bytes + " type veth peer name port mtu " + bytes);
-  // Without IPv6, where there is any: its neighbour discovery sends frames of its own.
+  // Without IPv6, if there is any: its neighbour discovery sends frames of its own.
   for (const char* end : {"host", "port"}) {
     ip(std::string("link set dev ") + end + " addrgenmode none");
     ip(std::string("link set dev ") + end + " up");
@@ -73,7 +73,7 @@ std::optional<std::vector<std::uint8_t>> TestVeth::receive() {
   std::vector<std::uint8_t> frame(kLargest);
   for (;;) {
     pollfd waiting{socket_.get(), POLLIN, 0};
-    if (poll(&waiting, 1, kPatienceMs) <= 0) return std::nullopt;
+    if (poll(&waiting, 1, kTimeLimitMs) <= 0) return std::nullopt;
     const ssize_t length = recv(socket_.get(), frame.data(), frame.size(), 0);
     if (length < 0) return std::nullopt;
     const bool ipv6 = length >= 14 && frame[12] == 0x86 && frame[13] == 0xDD;

@@ -1,7 +1,8 @@
 // For tests: a network namespace of this process's own, with a veth pair in it.
 //
-// The peer's end is a raw packet socket, so that tests say what is on the wire byte by byte. Where
-// the kernel or its policy refuses a namespace, make() says why and the test is skipped, loudly.
+// The peer's end is a raw packet socket, so that tests control every byte on the wire. If the
+// kernel or its policy refuses a namespace, make() returns the reason and the test is skipped with
+// a message.
 #pragma once
 
 #include <memory>
@@ -17,15 +18,15 @@ namespace cepheus::fabric {
 class TestVeth {
  public:
   // Interfaces "host" and "port", joined, up, with this MTU; without IPv6. The thread stays in the
-  // namespace, so that there is one such network a process.
+  // namespace, so that each process has one such network.
   static wire::Result<std::unique_ptr<TestVeth>> make(unsigned mtu);
 
-  // Makes the pair, again where it was deleted.
+  // Creates the pair, again if it was deleted.
   bool make_pair();
 
   // Whole frames at the host's end.
   bool send(const std::vector<std::uint8_t>& frame);
-  std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kPatience`
+  std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kTimeLimit`
 
   // Runs an ip(8) command, without the "ip". False if it fails.
   static bool ip(const std::string& arguments);

@@ -16,14 +16,15 @@ namespace cepheus::fabric {
 
 class WaitingCrowd {
  public:
-  // Each thread waits so often as poll(2) lets it.
+  // Each thread waits as many times as poll(2) allows.
   WaitingCrowd(int fd, std::size_t threads) : end_(eventfd(0, EFD_CLOEXEC)) {
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     const std::size_t most = std::min<std::size_t>(limit.rlim_cur, 20'000);
     for (std::size_t n = 0; n < threads; ++n) {
       threads_.emplace_back([this, fd, most] {
-        // Waits for nothing: whoever makes the descriptor readable has to look at it all the same.
+        // Waits for nothing: a thread that makes the descriptor readable still has to visit every
+        // waiter.
         std::vector<pollfd> waits(most, pollfd{fd, 0, 0});
         waits.back() = {end_.get(), POLLIN, 0};
         poll(waits.data(), waits.size(), -1);

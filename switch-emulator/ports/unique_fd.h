@@ -1,4 +1,4 @@
-// The ports' and the fabric's name for it.
+// UniqueFd under the namespaces of ports and fabric.
 #pragma once
 
 #include "wire/unique_fd.h"

@@ -10,7 +10,7 @@ using Step = WaitPolicy::Step;
 
 constexpr wire::Instant kStart{1h};
 
-// Looks at `now` until it is time for something else; how many that took.
+// Looks at `now` until the policy returns something else; returns the number of looks.
 int looks_until(WaitPolicy& policy, wire::Instant now, Step wanted) {
   for (int looks = 1; looks < 1000; ++looks) {
     const Step step = policy.found_nothing(now, false);
@@ -20,7 +20,7 @@ int looks_until(WaitPolicy& policy, wire::Instant now, Step wanted) {
   return -1;
 }
 
-TEST(WaitPolicy, OffersTheCoreNowAndThen) {
+TEST(WaitPolicy, YieldsTheCoreNowAndThen) {
   WaitPolicy policy(wire::Duration::max());
   policy.found(kStart);
   EXPECT_EQ(looks_until(policy, kStart, Step::kYield), 16);
@@ -29,7 +29,7 @@ TEST(WaitPolicy, OffersTheCoreNowAndThen) {
   EXPECT_EQ(looks_until(policy, kStart + 1h, Step::kYield), 16);
 }
 
-TEST(WaitPolicy, OffersNothingWhilePacketsCome) {
+TEST(WaitPolicy, NeverYieldsWhilePacketsCome) {
   WaitPolicy policy(wire::Duration::max());
   for (int i = 0; i < 1000; ++i) {
     EXPECT_EQ(policy.found_nothing(kStart, false), Step::kLook);
@@ -47,21 +47,21 @@ TEST(WaitPolicy, SleepsWhenLookingHasCostAsMuchAsSleeping) {
   EXPECT_EQ(looks_until(policy, kStart + 31us, Step::kYield), 16);
 }
 
-TEST(WaitPolicy, OffersTheCoreBeforeItSleepsHoweverCheapThatIs) {
+TEST(WaitPolicy, YieldsTheCoreBeforeItSleepsHoweverCheapThatIs) {
   WaitPolicy policy(1us);
   policy.found(kStart);
   EXPECT_EQ(looks_until(policy, kStart + 10us, Step::kYield), 16);
   EXPECT_EQ(looks_until(policy, kStart + 10us, Step::kSleep), 16);
 }
 
-TEST(WaitPolicy, OffersTheCoreAfterEachLookThatTakesLong) {
+TEST(WaitPolicy, YieldsTheCoreAfterEachLongLook) {
   WaitPolicy policy(20us, 1);
   policy.found(kStart);
   EXPECT_EQ(policy.found_nothing(kStart + 30us, false), Step::kYield);
   EXPECT_EQ(policy.found_nothing(kStart + 30us, false), Step::kSleep);
 }
 
-TEST(WaitPolicy, SleepsForAWhileWhereAnOfferedCoreWasTakenForLong) {
+TEST(WaitPolicy, SleepsForAWhileAfterAYieldedCoreWasTakenForLong) {
   WaitPolicy policy(wire::Duration::max());
   policy.found(kStart);
   EXPECT_EQ(looks_until(policy, kStart, Step::kYield), 16);
@@ -70,7 +70,7 @@ TEST(WaitPolicy, SleepsForAWhileWhereAnOfferedCoreWasTakenForLong) {
   policy.found(kStart + 22ms);
   EXPECT_EQ(looks_until(policy, kStart + 22ms, Step::kSleep), 16);
   EXPECT_FALSE(policy.is_contended(kStart + 23ms)) << "it asks again";
-  EXPECT_TRUE(policy.sees_computing()) << "until it has asked";
+  EXPECT_TRUE(policy.sees_computing()) << "until it has yielded";
   EXPECT_EQ(looks_until(policy, kStart + 23ms, Step::kYield), 16);
   policy.yielded(kStart + 23ms, kStart + 23ms + 5us);
   EXPECT_FALSE(policy.sees_computing());

@@ -12,8 +12,8 @@ namespace {
 
 constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
-// Frames that are none for the switch, before other ports have their turn: the kernel may bring them
-// as fast as they are read.
+// Frames that are not for the switch, before other ports have their turn: the kernel may deliver
+// them as fast as they are read.
 constexpr std::uint32_t kForeignFramesAtOnce = 64;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
@@ -78,7 +78,7 @@ bool WirePort::is_served(wire::Ipv4 address) const {
 }
 
 void WirePort::on_arp(const wire::Arp& arp, const wire::Mac& from) {
-  // In the sender's own name, and an address that one machine can have.
+  // With the sender's own address, which one machine can have.
   if (arp.sender == config_.host && arp.sender_mac == from && from.is_unicast()) host_mac_ = from;
   if (arp.operation != wire::Arp::Operation::kRequest || !is_served(arp.target)) return;
   wire::Arp answer;
@@ -154,7 +154,7 @@ void WirePort::flush() {
   if (socket_ != nullptr && socket_->has_pushed()) kick();
 }
 
-// What the kernel had no room for is offered again.
+// Offers again the frames that the kernel had no room for.
 void WirePort::reclaim() {
   if (socket_ != nullptr && socket_->is_pending()) kick();
 }

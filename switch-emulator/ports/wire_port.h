@@ -1,12 +1,12 @@
 // The switch's end of a network interface with one host behind it: a veth pair with the kernel's
 // Soft-RoCE, or a NIC towards an edge switch that steers group traffic here.
 //
-// The host finds groups and the fabric's other hosts by ARP, which is answered here with the
-// switch's own MAC address; its own MAC address is learned from ARP that it sends in its own name,
-// and asked for with an ARP probe, again and again while there is something for it, but not for each
-// frame. Whoever else can send on that link could pose as the host: it is the host's alone. Payloads
-// are copied into a slot of the switch's pool once, when they arrive, so that they are replicated
-// by reference like all others. Not thread-safe.
+// The host finds groups and the fabric's other hosts by ARP, which this port answers with the
+// switch's own MAC address. It learns the host's MAC address from ARP packets that the host sends
+// in its own name. It sends ARP probes for it while there are frames for the host, but not for each
+// frame. Any other node on that link could pose as the host, so the link must be the host's alone.
+// Payloads are copied into a slot of the switch's pool once, on arrival, so that they are
+// replicated by reference like all others. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ namespace cepheus::fabric {
 struct WirePortConfig {
   std::string interface;
   wire::Ipv4 host;                  // the address behind it
-  wire::Mac gateway;                // the switch's: answer to who asks
-  wire::Ipv4Prefix groups;          // asked for: answered
+  wire::Mac gateway;                // the switch's: in answers to requests
+  wire::Ipv4Prefix groups;          // requests for these are answered
   std::uint32_t largest_frame = 0;  // bytes, Ethernet header to ICRC
 };
 
@@ -40,7 +40,7 @@ class WirePort final : public AccessPort {
   void close() override;
   bool is_open() const override { return socket_ != nullptr; }
   const WirePortConfig& config() const { return config_; }
-  // Whether the interface is still the one that open() found. Precondition: is_open().
+  // Whether the interface is still the opened one. Precondition: is_open().
   bool is_at_its_interface() const { return socket_->is_at_its_interface(); }
   // Readable when a frame comes, or with an error when the interface goes down (clear_error()).
   int fd() const { return socket_->fd(); }
@@ -56,7 +56,7 @@ class WirePort final : public AccessPort {
 
  private:
   void kick();
-  // What of a received frame goes on, if any.
+  // The part of a received frame that goes on, if any.
   bool take(const PacketSocket::Received& received, wire::Frame& frame);
   void on_arp(const wire::Arp& arp, const wire::Mac& from);
   void send_arp(const wire::Arp& arp, const wire::Mac& to);

@@ -71,7 +71,7 @@ class WirePortTest : public testing::Test {
     for (AccessPort* each : flush_list) each->flush();
     flush_list.clear();
   }
-  // The host says who it is.
+  // The host announces itself.
   void introduce() {
     Arp arp;
     arp.operation = Arp::Operation::kReply;
@@ -112,7 +112,7 @@ class WirePortTest : public testing::Test {
   wire::Instant now{std::chrono::hours(1)};
 };
 
-TEST_F(WirePortTest, AsksForItsHostWhenItOpens) {
+TEST_F(WirePortTest, ProbesForItsHostWhenItOpens) {
   const auto arp = Arp::parse(std::span(first_words).subspan(wire::Ethernet::kSize));
   ASSERT_TRUE(arp);
   EXPECT_EQ(arp->operation, Arp::Operation::kRequest);
@@ -121,7 +121,7 @@ TEST_F(WirePortTest, AsksForItsHostWhenItOpens) {
   EXPECT_THAT(std::span(first_words).first(6), testing::Each(0xFF));
 }
 
-TEST_F(WirePortTest, AnswersForGroupsAndNeighboursAndNobodyElse) {
+TEST_F(WirePortTest, AnswersForGroupsAndNeighboursOnly) {
   Arp query;
   query.sender_mac = kHostMac;
   query.sender = kHost;
@@ -173,7 +173,7 @@ TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
   EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), sent.begin() + 12, sent.end()));
 }
 
-TEST_F(WirePortTest, BelievesNobodyButTheHostAboutItsAddress) {
+TEST_F(WirePortTest, LearnsItsAddressFromTheHostOnly) {
   introduce();
   constexpr Mac kOther{{2, 0, 0, 0, 0, 9}};
   Arp claim;
@@ -196,7 +196,7 @@ TEST_F(WirePortTest, BelievesNobodyButTheHostAboutItsAddress) {
   EXPECT_THAT(std::span(*got).first(6), testing::ElementsAreArray(kHostMac.octets));
 }
 
-TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
+TEST_F(WirePortTest, ProbesAgainForAHostThatHasNotAnswered) {
   EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
   EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), 1u);
   flush();
@@ -205,7 +205,7 @@ TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
   EXPECT_EQ(probe->target, kHost);
 }
 
-TEST_F(WirePortTest, AsksForASilentHostNowAndThenNotForEachFrame) {
+TEST_F(WirePortTest, ProbesForASilentHostNowAndThenNotForEachFrame) {
   constexpr int kFrames = 1000;
   for (int i = 0; i < kFrames; ++i) {
     EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
@@ -252,8 +252,8 @@ TEST_F(WirePortTest, ReceivesMoreFramesThanItsRingHolds) {
   }
 }
 
-// However many questions come, the other ports have their turn.
-TEST_F(WirePortTest, AnswersSoManyQuestionsAtOnceAndNoMore) {
+// However many requests come, the other ports have their turn.
+TEST_F(WirePortTest, LimitsTheAnswersOfOneLook) {
   Arp question;
   question.operation = Arp::Operation::kRequest;
   question.sender_mac = kHostMac;
@@ -267,13 +267,13 @@ TEST_F(WirePortTest, AnswersSoManyQuestionsAtOnceAndNoMore) {
   EXPECT_EQ(counted(PortCounter::kArpAnswered), 100u);
 }
 
-TEST_F(WirePortTest, CountsWhatItCantUse) {
+TEST_F(WirePortTest, CountsUnusableFrames) {
   Bytes tagged = data_frame(64);
   tagged[12] = 0x81;
   tagged[13] = 0x00;
   network->send(tagged);
   Bytes cut = data_frame(64);
-  cut.resize(50);  // IPv4's total length says more
+  cut.resize(50);  // IPv4's total length is larger
   network->send(cut);
   Bytes arp(60);
   arp[12] = 0x08;
@@ -285,7 +285,7 @@ TEST_F(WirePortTest, CountsWhatItCantUse) {
   EXPECT_EQ(counted(PortCounter::kDropMalformed), 2u);
 }
 
-TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
+TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {
   introduce();
   ASSERT_TRUE(TestVeth::ip("link set dev port down"));
   const Bytes sent = data_frame(64);
@@ -300,7 +300,7 @@ TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
   EXPECT_TRUE(network->receive());
 }
 
-TEST_F(WirePortTest, SaysWhichInterfaceIsNotThereAndWhichMtuIsTooSmall) {
+TEST_F(WirePortTest, NamesAMissingInterfaceAndATooSmallMtu) {
   const auto absent =
       PacketSocket::open("nowhere", kLargestFrame, PacketSocket::Hears::kEverything);
   ASSERT_FALSE(absent);

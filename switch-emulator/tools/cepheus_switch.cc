@@ -1,5 +1,5 @@
-// cepheus-switch: an emulated fabric of Cepheus switches that user-space NICs attach to over shared
-// memory.
+// cepheus-switch: an emulated fabric of Cepheus switches, to which user-space NICs attach over
+// shared memory.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
@@ -75,15 +75,15 @@ cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
   return topology;
 }
 
-// One line, and the end of the file: whoever waits for the fabric reads it.
+// One line, then the end of the file: programs that wait for the fabric read it.
 bool tell_ready(int fd, const std::string& socket) {
   const std::string line = "ready " + socket + "\n";
-  const bool told = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const bool written = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(fd);
-  return told;
+  return written;
 }
 
-// What is wrong may quote a topology file.
+// The error may quote a topology file.
 void complain(const cepheus::wire::Error& error) {
   spdlog::error("{}", cepheus::live::printable(error.text));
 }
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
-  app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
+  app.add_flag("-v,--verbose", arguments.verbose, "Print more");
   app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
   app.callback([&] {
     if (arguments.topology.empty() && arguments.fabric.empty() && arguments.hosts == 0) {

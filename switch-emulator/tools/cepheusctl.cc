@@ -1,4 +1,4 @@
-// cepheusctl: looks into a running fabric and turns its links' faults on and off.
+// cepheusctl: shows a running fabric and turns its links' faults on and off.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +34,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kRefused = 1;  // the fabric said no, or is not there
+constexpr int kRefused = 1;  // the fabric refused, or does not exist
 constexpr int kUsage = 2;
 
 struct Command {
@@ -42,17 +42,17 @@ struct Command {
   bool as_json = false;
   std::optional<live::View> view;
   std::optional<double> watch_seconds;
-  bool explains = false;                 // reads processes' reports, asks no fabric
-  std::vector<std::string> nearest;      // of these devices, asks no fabric
-  bool describes = false;                // says what readings are, asks no fabric
+  bool explains = false;                 // reads processes' reports, needs no fabric
+  std::vector<std::string> nearest;      // of these devices, needs no fabric
+  bool describes = false;                // describes readings, needs no fabric
   bool measures = false;                 // prints metrics
   std::optional<HttpAddress> listen;     // ... or serves them there
-  std::optional<WebOptions> web;         // serves a picture
-  std::optional<RecordOptions> records;  // writes a timeline
-  bool tops = false;                     // shows a terminal what happens
+  std::optional<WebOptions> web;         // serves the web page
+  std::optional<RecordOptions> records;  // writes a recording
+  bool tops = false;                     // shows the fabric in a terminal
   bool once = false;                     // ... or prints it
   bool maps = false;                     // shows the topology
-  std::string svg;                       // ... drawn into this file; "-": to standard output
+  std::string svg;                       // ... as a drawing in this file; "-": to standard output
   json request = {{"ask", "status"}};
 };
 
@@ -64,7 +64,7 @@ int complain(const std::string& text, int exit_code) {
 bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool may_colour() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
-// For people one document over many lines; whoever watches gets one on a line.
+// A document over many lines for people; one line per document with --watch.
 std::string json_text(const json& document, const Command& command) {
   return live::json_text(document, command.watch_seconds ? -1 : 2) + "\n";
 }
@@ -106,7 +106,7 @@ wire::Result<std::string> map_of(const Command& command) {
   return std::string();
 }
 
-// What a reload has changed, a line each; nothing for other requests.
+// Changes of a reload, a line each; nothing for other requests.
 std::string changes_text(const json& answer) {
   const auto changed = answer.find("changed");
   if (changed == answer.end() || !changed->is_array()) return "";
@@ -118,7 +118,7 @@ std::string changes_text(const json& answer) {
   return text;
 }
 
-// One answer of the fabric, as the user wants to see it.
+// One answer of the fabric in the user's format.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
   if (!command.nearest.empty()) return nearest(command);
@@ -148,7 +148,7 @@ int watch(const Command& command) {
   while (true) {
     const auto text = answer_text(command);
     if (!text) return complain(text.error().text, kRefused);
-    // On a terminal: cursor home, the text, then clear what an earlier, longer text left below.
+    // On a terminal: cursor home, the text, then clear the rest of an earlier, longer text.
     if (is_terminal() && !command.as_json) std::cout << "\033[H\033[2J";
     std::cout << *text << std::flush;
     if (!std::cout) return kRefused;
@@ -156,7 +156,7 @@ int watch(const Command& command) {
   }
 }
 
-// Goes on where no fabric answers: it may come, and the page says that it is not there.
+// Continues without a fabric: it may start later, and the page reports its absence.
 int serve(const Command& command) {
   const auto served = serve_metrics(*command.listen, [&] {
     return metrics(command)
@@ -226,7 +226,7 @@ class CommandLine {
              live::View::kGroups);
     add_view("counters", "readings that are not 0, with the ports, links and groups they are of",
              live::View::kCounters)
-        ->add_flag("--describe", command_.describes, "say what each reading is, instead")
+        ->add_flag("--describe", command_.describes, "describe each reading instead")
         ->excludes("--watch");
     add_topology();
     CLI::App* explains = app_.add_subcommand(
@@ -375,7 +375,7 @@ class CommandLine {
       if (loss->count() == 0 && !up_ && !down_) {
         throw CLI::ValidationError("link", "nothing to change; give --loss P, --up or --down");
       }
-      // The protocol calls the way from host to switch "up".
+      // In the protocol the way from host to switch is "up".
       const char* way = direction_ == "to-switch" ? "up"
                         : direction_ == "to-host" ? "down"
                                                   : direction_.c_str();

@@ -1,4 +1,4 @@
-// cepheusctl as a user runs it, against a socket that answers like a fabric.
+// cepheusctl as a user runs it, against a socket with a fabric's answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// Answers one line for one line, on one connection after the other, until it goes out of scope.
+// Answers one line for one line, on one connection after the other, during its lifetime.
 class AnsweringFabric {
  public:
   explicit AnsweringFabric(const json& answer) : answer_(answer.dump() + "\n") {
@@ -113,7 +113,7 @@ class Invocation {
     ::close(out_);
   }
 
-  // Output so far, once it contains `text`; all of it if it ends without.
+  // Output so far, once it contains `text`; all of it if the run ends without it.
   const std::string& output_until(const std::string& text) {
     while (output_.find(text) == std::string::npos) {
       pollfd wait{out_, POLLIN, 0};
@@ -172,7 +172,7 @@ live::FabricStatus some_status(std::uint32_t lag) {
   return status;
 }
 
-// Characters in UTF-8 that a terminal may obey.
+// UTF-8 characters that could control a terminal.
 std::string commands_in(const std::string& text) {
   std::string found;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -255,7 +255,7 @@ TEST(Cepheusctl, StopsAFabricAndResetsItsCounters) {
   EXPECT_EQ(fabric.last_request(), json({{"ask", "reset_counters"}}));
 }
 
-TEST(Cepheusctl, SaysWhatAReloadHasChanged) {
+TEST(Cepheusctl, PrintsTheChangesOfAReload) {
   AnsweringFabric fabric(
       json{{"ok", true}, {"changed", {"users = [\"ann\"]", "switch s0: max_groups = 9\x1b"}}});
   Invocation reload({"reload", "--socket", fabric.socket()});
@@ -276,7 +276,7 @@ TEST(Cepheusctl, ExitsWithOneIfTheFabricRefusesOrIsNotThere) {
   EXPECT_THAT(absent.output(), StartsWith("cepheusctl: no fabric at /nonexistent/fabric.ctl"));
 }
 
-TEST(Cepheusctl, NothingThatAFabricSaysCommandsTheTerminal) {
+TEST(Cepheusctl, NoTextOfAFabricControlsTheTerminal) {
   live::FabricStatus status = some_status(12);
   status.switches[0].name = status.switches[0].ports[0].name = "\x1b[2J";
   status.switches[0].groups[0].paths[0].name = "\xC2\x9B";
@@ -300,7 +300,7 @@ TEST(Cepheusctl, NothingThatAFabricSaysCommandsTheTerminal) {
   EXPECT_EQ(refused.output(), "cepheusctl: no\\x1b[31m\n");
 }
 
-TEST(Cepheusctl, SaysThatAnswersOfWrongTypesAreNoRecording) {
+TEST(Cepheusctl, ReportsThatAnswersOfWrongTypesAreNoRecording) {
   const std::string directory = testing::TempDir() + "cepheusctl-reports";
   ::setenv("CEPHEUS_REPORT_DIR", directory.c_str(), 1);
   for (const json& wrong :
@@ -342,7 +342,7 @@ TEST(Cepheusctl, ExplainsItself) {
   EXPECT_THAT(run.output(), HasSubstr("CEPHEUS_FABRIC"));
 }
 
-TEST(Cepheusctl, SaysWhatCountersCountWithoutAFabric) {
+TEST(Cepheusctl, DescribesCountersWithoutAFabric) {
   Invocation run({"counters", "--describe"});
   EXPECT_EQ(run.exit_code(), 0);
   EXPECT_THAT(run.output(), HasSubstr("time to live used up: a routing loop"));
@@ -361,7 +361,7 @@ TEST(Cepheusctl, WatchesUntilInterrupted) {
   EXPECT_EQ(run.exit_code(), 0);
 }
 
-TEST(Cepheusctl, LogsWhoWaitsForWhomWhereThereIsNoTerminal) {
+TEST(Cepheusctl, LogsLaggingMembersWithoutATerminal) {
   AnsweringFabric fabric(status_answer(12));
   Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
   constexpr char kLine[] = "198.18.0.1  source none yet; waiting for h0 (12 packets)\n";
@@ -380,7 +380,7 @@ TEST(Cepheusctl, WatchesInJsonByLines) {
   EXPECT_EQ(run.exit_code(), 0);
 }
 
-TEST(Cepheusctl, WatchesEverySecondUnlessToldOtherwise) {
+TEST(Cepheusctl, WatchesEverySecondByDefault) {
   AnsweringFabric fabric(status_answer(12));
   Invocation run({"--socket", fabric.socket(), "groups", "--watch"});
   EXPECT_THAT(run.output_until("(12 packets)"), HasSubstr("(12 packets)"));

@@ -1,4 +1,4 @@
-// The signals that end a program of cepheusctl.
+// The signals that end a long-running command of cepheusctl.
 #pragma once
 
 #include <csignal>
@@ -6,7 +6,7 @@
 
 namespace cepheus::tools {
 
-// Blocked from now on, in threads to come too: one that waits for them loses none.
+// Blocks them from now on, in future threads as well: a thread that waits for them loses none.
 inline sigset_t block_endings(std::initializer_list<int> signals = {SIGINT, SIGTERM}) {
   sigset_t endings;
   sigemptyset(&endings);

@@ -24,7 +24,7 @@ constexpr std::string_view kNoJobs =
     "no reports: no MPI program has used coll/cepheus lately, or there was no room for reports "
     "(coll_cepheus_verbose 1 says so)\n";
 
-// Rank by rank, what one path of one communicator was used for.
+// Calls of one path of one communicator, rank by rank.
 struct Tally {
   std::uint32_t lowest_rank = ~0u;
   PathUse use;
@@ -129,7 +129,7 @@ std::string us_text(double us) {
   return text;
 }
 
-// What one broadcast takes by each way, by size.
+// Time of one broadcast by each way, by size.
 std::string sizes_text(const JobUse& job, bool colour) {
   live::TextTable table({{"COMMUNICATOR"},
                          {"BROADCASTS"},
@@ -183,7 +183,7 @@ std::vector<JobUse> explain(const std::vector<FoundReport>& reports) {
   std::map<std::string, JobTally> tallies;
   for (const FoundReport& found : reports) {
     const std::string name = reports::get_text(found.report.header.job);
-    // Without a launcher every process is a job; its number alone may have been another's before.
+    // Without a launcher every process is a job; its pid alone may have been another's before.
     JobTally& job = tallies[name.empty() ? "/" + found.name : name];
     job.use.job = name.empty() ? "pid " + std::to_string(found.report.header.pid) : name;
     job.add(found);

@@ -1,5 +1,5 @@
-// `cepheusctl explain`: the reports of all processes of this user (support/reports/), gathered by
-// job and communicator: how many calls took which path, and why. Files may hold anything.
+// `cepheusctl explain`: the reports of all processes of this user (support/reports/), by job and
+// communicator: the number of calls of each path, and the reasons. Files may contain anything.
 #pragma once
 
 #include <chrono>
@@ -16,44 +16,44 @@ namespace cepheus::tools {
 
 // A process's report and whether that process still runs.
 struct FoundReport {
-  std::string name;  // of its file: no two have the same
+  std::string name;  // of its file: unique
   reports::CallReport report;
   bool is_running = false;
-  std::chrono::nanoseconds changed{};  // since the epoch; if it has ended: when
+  std::chrono::nanoseconds changed{};  // since the epoch; of an ended process: when it ended
 };
 
-// Every report in `directory`, by process number; files that are no reports are skipped. Clears
-// those that are kept no longer. kUnavailable if there is no such directory.
+// All reports in `directory`, by pid; skips files that are not reports. Deletes those that have
+// passed their retention time. kUnavailable if the directory does not exist.
 wire::Result<std::vector<FoundReport>> read_reports(const std::string& directory);
 
-// One path of one communicator. Ranks count alike but for roots and calls in flight, so the calls
-// of one rank are shown, and how far the others are apart.
+// One path of one communicator. Ranks have equal counts except for roots and calls in flight, so
+// one rank's calls are shown, with the spread over the others.
 struct PathUse {
   std::string path, reason;
   std::uint64_t calls = 0;             // of the lowest rank that reports
   std::uint64_t fewest = 0, most = 0;  // of any rank
   std::uint32_t reporting = 0;         // ranks
 };
-// Which way serves broadcasts of some sizes, and what one takes by either.
+// Way of broadcasts of some sizes, and the time of one by either way.
 struct SizesUse {
-  std::string sizes, way, other;  // `other`: the way beside multicast
+  std::string sizes, way, other;  // `other`: the alternative to multicast
   double multicast_us = 0, other_us = 0;
   std::uint64_t comparisons = 0;
 };
 struct CommunicatorUse {
   std::string name;
   std::uint32_t ranks = 0;      // 0: communicators that were freed
-  std::uint32_t freed = 0;      // how many
+  std::uint32_t freed = 0;      // number of freed ones
   std::vector<PathUse> paths;   // most used first
-  std::vector<SizesUse> sizes;  // that were compared, in the report's order
+  std::vector<SizesUse> sizes;  // compared sizes, in the report's order
 };
 struct JobUse {
   std::string job;  // the launcher's name; "pid N" if it gave none
   std::string program;
   std::uint32_t processes = 0, running = 0;
-  std::uint64_t uncounted = 0;  // calls of any rank that are in no row: its report was full
+  std::uint64_t uncounted = 0;  // calls of any rank without a row, because its report was full
   std::vector<CommunicatorUse> communicators;
-  // RDMA devices with the reason why each was taken, and how many processes have it.
+  // RDMA devices with the reason for each, and the number of processes that have it.
   std::map<std::string, std::uint32_t> devices;
 };
 

@@ -68,7 +68,7 @@ TEST(Explain, GathersTheRanksOfAJobByCommunicatorAndPath) {
   EXPECT_EQ(world.paths[1].reporting, 2u);
 }
 
-TEST(Explain, ShowsWhichWayServesWhichSizesAndWhatEachTakes) {
+TEST(Explain, ShowsTheWayAndTheTimeOfEachSize) {
   reports::ChoiceRecord choice;
   choice.ranks = 4;
   choice.choice = {0, 3, 410'250, 62'000};
@@ -109,7 +109,7 @@ TEST(Explain, ShowsCommunicatorsOfOneNameInOneRowForEachSizeAndWay) {
   EXPECT_EQ(written[1]["way"], "open mpi");
 }
 
-TEST(Explain, ShowsRunningJobsFirstAndSaysWhy) {
+TEST(Explain, ShowsRunningJobsFirstWithReasons) {
   const auto jobs =
       explain({report(1, "a", false, {record("w", 0, "eager lane", "multicast", 1)}),
                report(2, "", true, {record("w", 0, "open mpi", "one node only", 7)})});
@@ -142,7 +142,7 @@ TEST(Explain, ShowsTheJobThatEndedLastBeforeEarlierOnes) {
   EXPECT_EQ(jobs[1].job, "b");
 }
 
-TEST(Explain, TakesTwoProcessesOfOneNumberForTwoJobs) {
+TEST(Explain, TreatsTwoProcessesWithOnePidAsTwoJobs) {
   FoundReport before = report(7, "", false, {}), now = report(7, "", true, {});
   before.name = "7-0.calls";
   now.name = "7-1.calls";
@@ -153,7 +153,7 @@ TEST(Explain, TakesTwoProcessesOfOneNumberForTwoJobs) {
   EXPECT_EQ(jobs[1].job, "pid 7");
 }
 
-TEST(Explain, SaysHowManyCallsAreInNoRow) {
+TEST(Explain, CountsCallsWithoutARow) {
   FoundReport full = report(1, "a", true, {record("w", 0, "open mpi", "one node only", 7)});
   EXPECT_THAT(to_text(explain({full}), false), Not(HasSubstr("in no row")));
   full.report.header.uncounted = 12;
@@ -162,7 +162,7 @@ TEST(Explain, SaysHowManyCallsAreInNoRow) {
   EXPECT_EQ(to_json(jobs)["jobs"][0]["uncounted"], 24);
 }
 
-TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
+TEST(Explain, ShowsDevicesWithReasons) {
   FoundReport other = report(3, "a", true, {}), none = report(4, "a", true, {});
   reports::put_text(other.report.header.device, "mlx5_1, nearest: at NUMA node 1");
   reports::put_text(none.report.header.device, "");
@@ -176,7 +176,7 @@ TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
   EXPECT_EQ(written[0]["device"], "mlx5_0, the only one");
 }
 
-TEST(Explain, NoTextOfAReportCommandsTheTerminal) {
+TEST(Explain, NoTextOfAReportControlsTheTerminal) {
   FoundReport hostile = report(1, "j\x1b[2J", true, {record("c\x1b]0;", 0, "p\n", "\xC2\x9B", 7)});
   reports::put_text(hostile.report.header.program, "\x1b[31mprog");
   reports::put_text(hostile.report.header.device, "\x1b[5m");
@@ -231,7 +231,7 @@ TEST_F(ReportFiles, ThatHoldAnythingAreReadOrSkipped) {
   for (int i = 0; i < 200; ++i) {
     auto bytes = valid.bytes();
     bytes.resize(random() % (2 * reports::kReportStep));
-    // From the pid on: a report by its first bytes, and none by any other.
+    // From the pid on: a report by its first bytes, and none by any others.
     for (std::size_t at = i % 2 == 0 ? 0 : 8; at < bytes.size(); ++at) {
       bytes[at] = static_cast<std::uint8_t>(random());
     }
@@ -246,7 +246,7 @@ TEST_F(ReportFiles, ThatHoldAnythingAreReadOrSkipped) {
   EXPECT_NO_THROW(live::json_text(to_json(jobs)));
 }
 
-TEST(Explain, SaysWhatToDoWhereThereIsNoDirectory) {
+TEST(Explain, NamesTheRemedyForAMissingDirectory) {
   const auto none = read_reports("/nonexistent/reports");
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));

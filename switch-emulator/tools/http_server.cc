@@ -27,21 +27,23 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kSlowestRead = 1 << 20;               // bytes a second
-constexpr std::chrono::milliseconds kBetweenEndChecks{50};  // whether the server ends
-// Connections that have not said anything yet wait in the kernel, so many and so long.
+constexpr std::size_t kSlowestRead = 1 << 20;  // bytes a second
+// Between two checks whether the server ends.
+constexpr std::chrono::milliseconds kBetweenEndChecks{50};
+// Silent connections wait in the kernel, up to this number and time.
 constexpr int kSilentConnections = 512;
 constexpr int kSilentSeconds = 60;
 // A page may wait; ranks on the same machine should not wait for it.
 constexpr int kNiceness = 10;
 
-// Connections that wait, few; who comes while it is full waits in the kernel's own short queue.
+// Accepted connections that wait, a few; when it is full, more wait in the kernel's own short
+// queue.
 class BoundedQueue : public httplib::TaskQueue {
  public:
   explicit BoundedQueue(const HttpLimits& limits) : waiting_(limits.waiting) {
     for (std::size_t i = 0; i < limits.workers; ++i) workers_.emplace_back([this] { work(); });
   }
-  // Void in some versions of the library, whether there was room in others.
+  // In some versions of the library it returns nothing, in others whether the queue had room.
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
   Enqueued enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
@@ -84,27 +86,28 @@ class BoundedQueue : public httplib::TaskQueue {
   std::vector<std::thread> workers_;
 };
 
-// The library's own stream gives every read its patience: who sends a byte now and then would keep a
-// worker for ever. Its interface differs between versions; this one has what any of them asks for.
+// The library's own stream restarts the time limit with every read: a peer that sends a byte now
+// and then would keep a worker for ever. Its interface differs between versions; this class has the
+// functions of all of them.
 class TimedStream final : public httplib::Stream {
  public:
   TimedStream(int socket, const HttpLimits& limits) : socket_(socket), limits_(limits) {}
 
-  // False: nothing has come in time, or the peer has closed.
+  // False: no data in time, or the peer has closed.
   bool await_request(const std::atomic<socket_t>& listening) {
-    const auto until = steady_clock::now() + limits_.patience;
+    const auto until = steady_clock::now() + limits_.time_limit;
     while (taken_ == have_ && !is_ready(POLLIN, steady_clock::now() + kBetweenEndChecks)) {
       if (steady_clock::now() >= until || listening == INVALID_SOCKET) return false;
     }
-    read_until_ = steady_clock::now() + limits_.patience;
+    read_until_ = steady_clock::now() + limits_.time_limit;
     may_read_ = limits_.request_bytes;
     return taken_ < have_ || fill();
   }
   bool is_readable() const { return taken_ < have_ || is_ready(POLLIN, read_until_); }
   bool wait_readable() const { return is_readable(); }
-  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.patience); }
+  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.time_limit); }
   bool wait_writable() const { return is_writable(); }
-  // The library bounds a body that says its length, not one in chunks.
+  // The library limits a body with a length, but not one in chunks.
   ssize_t read(char* to, std::size_t size) {
     if (may_read_ == 0) return -1;
     if (taken_ == have_ && !(is_ready(POLLIN, read_until_) && fill())) return -1;
@@ -117,7 +120,7 @@ class TimedStream final : public httplib::Stream {
   // All of it, or -1.
   ssize_t write(const char* bytes, std::size_t size) {
     const auto until =
-        steady_clock::now() + limits_.patience + std::chrono::seconds(size / kSlowestRead);
+        steady_clock::now() + limits_.time_limit + std::chrono::seconds(size / kSlowestRead);
     for (std::size_t done = 0; done < size;) {
       if (!is_ready(POLLOUT, until)) return -1;
       const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -127,17 +130,17 @@ class TimedStream final : public httplib::Stream {
     return static_cast<ssize_t>(size);
   }
   using httplib::Stream::write;
-  void get_remote_ip_and_port(std::string&, int&) const {}  // nobody asks
+  void get_remote_ip_and_port(std::string&, int&) const {}  // not used
   void get_local_ip_and_port(std::string&, int&) const {}
   socket_t socket() const { return socket_; }
   time_t duration() const { return 0; }
 
  private:
   bool is_ready(short events, steady_clock::time_point until) const {
-    pollfd asked{socket_, events, 0};
+    pollfd watched{socket_, events, 0};
     while (true) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
-      const int ready = ::poll(&asked, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+      const int ready = ::poll(&watched, 1, static_cast<int>(std::max<long>(left.count(), 0)));
       if (ready >= 0 || errno != EINTR) return ready > 0 && steady_clock::now() < until;
     }
   }
@@ -151,7 +154,7 @@ class TimedStream final : public httplib::Stream {
   const int socket_;
   const HttpLimits& limits_;
   steady_clock::time_point read_until_;
-  std::size_t may_read_ = 0;  // of this request
+  std::size_t may_read_ = 0;  // bytes left for this request
   std::array<char, 4096> buffer_{};
   std::size_t taken_ = 0, have_ = 0;  // of buffer_
 };
@@ -173,7 +176,7 @@ class TimedServer final : public httplib::Server {
     ::close(socket);
     return is_good;
   }
-  // Later versions of the library take the addresses of both ends beside.
+  // Later versions of the library also take the addresses of both ends.
   template <typename Self>
   static bool answer(Self& self, TimedStream& stream, bool is_last, bool& is_closed) {
     if constexpr (requires { self.process_request(stream, is_last, is_closed, nullptr); }) {
@@ -210,7 +213,7 @@ wire::Result<HttpAddress> parse_http_address(const std::string& text) {
   }
   return wire::fail(
       wire::ErrorCode::kInvalid,
-      "'" + text + "' is no address to listen at; write 127.0.0.1:9464 or [::1]:9464");
+      "'" + text + "' is not an address to listen at; write 127.0.0.1:9464 or [::1]:9464");
 }
 
 wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limits,
@@ -221,14 +224,15 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
   TimedServer server(limits);
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
-  server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
-  // These two stand in answers.
-  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.patience).count());
+  server.set_tcp_nodelay(true);  // an answer is two segments: the second would wait for an ACK
+  // Both appear in answers.
+  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.time_limit).count());
   server.set_keep_alive_max_count(limits.requests_per_connection);
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);
-  // The library's own would let a second process share the address, and each get half of the readers.
-  // What says nothing stays with the kernel: the library would look at it every 10 ms.
+  // The library's own socket would let a second process share the address, and get half of the
+  // readers.
+  // Silent connections stay in the kernel: the library would check them every 10 ms.
   int listening = -1;
   server.set_socket_options([&listening](auto socket) {
     const int on = 1;
@@ -246,9 +250,9 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
                       "can't listen at " + host + ":" + std::to_string(address.port) +
                           "; is another process there, and is the address this machine's?");
   }
-  ::listen(listening, kSilentConnections);  // the library's five would soon be taken by them
+  ::listen(listening, kSilentConnections);  // the library's five would soon be used up
   std::thread listener([&] { server.listen_after_bind(); });
-  while (!server.is_running()) std::this_thread::yield();  // stop() would not be heard before
+  while (!server.is_running()) std::this_thread::yield();  // an earlier stop() would have no effect
   says("http://" + host + ":" + std::to_string(port));
   int signal = 0;
   sigwait(&endings, &signal);

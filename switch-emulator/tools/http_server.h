@@ -1,5 +1,5 @@
-// An HTTP server of few workers and short patience, in a process of its own: nothing that a reader
-// does reaches the data path.
+// An HTTP server with few workers and short time limits, in its own process, so that readers can't
+// affect the data path.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct HttpAddress {
 
   bool is_loopback() const;
 };
-// "127.0.0.1:9464", "[::1]:9464", ":9464" for every interface. kInvalid if it is none.
+// "127.0.0.1:9464", "[::1]:9464", ":9464" for every interface. kInvalid for other texts.
 wire::Result<HttpAddress> parse_http_address(const std::string& text);
 
 struct HttpLimits {
@@ -30,14 +30,14 @@ struct HttpLimits {
   std::size_t waiting = 8;  // connections beyond them; more wait in the kernel's own short queue
   std::size_t requests_per_connection = 16;
   std::size_t request_bytes = 16 << 10;  // headers and body, as they come
-  // For the first byte of a request; from there for all of it; and for an answer, or an event of
-  // several, to be read, which has a second more for each MiB.
-  std::chrono::milliseconds patience{2000};
+  // Time limits: for the first byte of a request; from there for all of it; for the peer to read an
+  // answer, or one of several events, plus a second for each MiB.
+  std::chrono::milliseconds time_limit{2000};
 };
 
-// Serves until SIGINT or SIGTERM. `set_up` adds what there is to get; `says` is called with
-// "http://ADDRESS:PORT" once it is served, `ending` before the end waits for all requests.
-// kUnavailable if the address is taken or not ours.
+// Serves until SIGINT or SIGTERM. `set_up` adds the handlers; `says` is called with
+// "http://ADDRESS:PORT" once it serves, `ending` before it waits for all requests at the end.
+// kUnavailable if the address is in use or not this machine's.
 wire::Result<void> serve_http(
     const HttpAddress& address, const HttpLimits& limits,
     const std::function<void(httplib::Server&)>& set_up,

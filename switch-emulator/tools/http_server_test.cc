@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr HttpLimits kLimits{2, 8, 16, 16 << 10, 50ms};
 constexpr HttpLimits kPatient{2, 8, 16, 16 << 10, 5s};
-constexpr auto kBound = 5s;  // far more than any of these waits takes
+constexpr auto kBound = 5s;  // far longer than any of these waits
 
-// A server on a thread of its own, at a free port of this machine.
+// A server on its own thread, at a free port of this machine.
 class Served {
  public:
   explicit Served(std::function<void(httplib::Server&)> set_up,
@@ -58,12 +58,12 @@ class Served {
 void send_all(int fd, const std::string& text) {
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = send(fd, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return;  // it has hung up, as it may
+    if (n <= 0) return;  // it has disconnected, as it may
     sent += static_cast<std::size_t>(n);
   }
 }
 
-// All that comes until the server hangs up.
+// All bytes until the server disconnects.
 std::string receive_all(int fd) {
   std::string all;
   char buffer[4096];
@@ -73,7 +73,7 @@ std::string receive_all(int fd) {
   return all;
 }
 
-TEST(HttpServer, GivesUpAReaderThatDoesNotRead) {
+TEST(HttpServer, DisconnectsAReaderThatDoesNotRead) {
   std::promise<void> given_up;
   const Served server([&](httplib::Server& http) {
     http.Get("/endless", [&](const httplib::Request&, httplib::Response& response) {
@@ -89,8 +89,8 @@ TEST(HttpServer, GivesUpAReaderThatDoesNotRead) {
   EXPECT_EQ(given_up.get_future().wait_for(kBound), std::future_status::ready);
 }
 
-// The library takes a body in chunks whatever its length.
-TEST(HttpServer, TakesNoBodyWithoutEnd) {
+// The library accepts a body in chunks of any length.
+TEST(HttpServer, RefusesABodyWithoutEnd) {
   std::atomic<int> taken{0};
   const Served server(
       [&](httplib::Server& http) {

@@ -13,12 +13,12 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kFresh{1};
-// A connection whose request or answer does not come to its end keeps a worker for two seconds. A
-// crowd of such must not keep Prometheus out for its ten.
+// A connection without a complete request, or that does not read its answer, occupies a worker for
+// two seconds. Many of them must not block Prometheus for its ten.
 constexpr HttpLimits kMetricsLimits{64, 32, 16};
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// One page for all who ask within a second: a fabric's desk is not asked by every reader.
+// One page for all requests within a second, so that readers do not load the fabric.
 class SharedPage {
  public:
   explicit SharedPage(std::function<std::string()> make) : make_(std::move(make)) {}

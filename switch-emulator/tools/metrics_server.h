@@ -1,9 +1,9 @@
-// The page of metrics over HTTP, for Prometheus: GET /metrics. A process of its own, so that nothing
-// a reader does reaches the data path.
+// The page of metrics over HTTP, for Prometheus: GET /metrics. Runs in its own process, so that
+// readers can't affect the data path.
 //
-// Bounded: so many requests at a time, a few more wait; each connection carries few requests. Each
-// of them has to be there, and its answer has to be read, within 2 s. The page is made once a second
-// at most, however many ask.
+// Bounded: a fixed number of requests at a time, a few more wait; each connection carries few
+// requests. Each request must arrive, and its answer must be read, within 2 s. The page is made at
+// most once a second.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace cepheus::tools {
 
-// Serves until SIGINT or SIGTERM; prints where, once it does. kUnavailable if the address is taken
-// or not ours.
+// Serves until SIGINT or SIGTERM; prints its address once it does. kUnavailable if the address is
+// in use or not this machine's.
 wire::Result<void> serve_metrics(const HttpAddress& address, std::function<std::string()> page);
 
 }  // namespace cepheus::tools

@@ -1,5 +1,5 @@
-// What `cepheusctl nearest` says: which of several RDMA devices is nearest to the cores of whoever
-// asks, as processes of his choose it.
+// Output of `cepheusctl nearest`: which of several RDMA devices is nearest to the cores of the
+// calling process, by the rule of Cepheus's libraries.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,8 +10,8 @@
 
 namespace cepheus::tools {
 
-// {"cores_at", "devices": [{"name", "at", "why"}]}, the first to be tried first; "at" is empty where
-// nothing is known, "why" is what is said if all before it can't serve.
+// {"cores_at", "devices": [{"name", "at", "why"}]}, in the order of trial. "at" is empty if
+// unknown; "why" is the reason if all earlier devices fail.
 nlohmann::json nearest_json(const locality::Machine& machine,
                             const std::vector<std::string>& names);
 std::string nearest_text(const nlohmann::json& found);

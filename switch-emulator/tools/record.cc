@@ -30,7 +30,7 @@ using nlohmann::json;
 using recording::Sighting;
 
 constexpr timespec kBetweenLooks{0, 20'000'000};
-constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many looks
+constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many polls
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
@@ -41,10 +41,10 @@ bool is_multicast(const std::string& path) {
 }
 
 // Collective calls of this user's programs as tracks of a recording: one for each rank of each
-// communicator, at its host where that is known.
+// communicator, at its host if known.
 class CallTracks {
  public:
-  // The process of the host that has this address, if any.
+  // The process of the host with this address, if any.
   using HostOf = std::function<std::optional<std::uint32_t>(std::uint32_t address)>;
 
   // `file` outlives it; calls that began before `since_ns` belong to an earlier recording.
@@ -54,7 +54,7 @@ class CallTracks {
         directory_(std::move(directory)),
         since_ns_(since_ns),
         host_of_(std::move(host_of)) {}
-  // Writes what is new in all rings.
+  // Writes the new records of all rings.
   void look();
 
   std::uint64_t calls() const { return calls_; }
@@ -105,7 +105,7 @@ std::uint64_t CallTracks::lost() const {
   return sum;
 }
 
-// A program that is at no port of this fabric has a row of its own.
+// A program that is at no port of this fabric has its own row.
 std::uint32_t CallTracks::process_of(const reports::CallRingReader& ring) {
   if (const auto host = host_of_(ring.address())) return *host;
   const std::uint32_t process = kFirstProgram + strangers_++;
@@ -155,7 +155,7 @@ struct Nodes {
   static Nodes of(const live::FabricStatus& status, const std::vector<std::string>& counters);
 };
 
-// The cables between the same two switches have numbers, the same at both ends.
+// Parallel cables between two switches have numbers, equal at both ends.
 std::optional<recording::Peer> far_end(const live::FabricStatus& status, std::size_t near,
                                        const std::string& port_name) {
   const std::string far = live::neighbour_name(port_name);
@@ -202,7 +202,7 @@ class PacketSource {
  public:
   explicit PacketSource(const RecordOptions& options) : options_(options) {}
 
-  // False: nobody answers any more.
+  // False: no fabric answers any more.
   wire::Result<json> ask(bool ends) const {
     json request = {{"ask", "record"},
                     {"recorder", static_cast<std::uint64_t>(::getpid())},
@@ -232,7 +232,7 @@ class PacketSource {
   std::uint64_t seen_ = 0, lost_ = 0, passed_over_ = 0;
 };
 
-// Programs record as long as it is extended; ended with its owner, and by time if that dies.
+// Lets programs record while it is extended. It ends with its owner, or by time if the owner dies.
 class HeldLease {
  public:
   explicit HeldLease(reports::RecordingLease lease) : lease_(std::move(lease)) { extend(); }
@@ -263,7 +263,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
   const std::int64_t began = now_ns();
   auto answer = packets.ask(false);
   if (!answer) return tl::unexpected(answer.error());
-  // Only now: a file of that name stays as it is if there is nothing to record.
+  // Only now: an existing file stays unchanged if there is nothing to record.
   std::ofstream out(options.file);
   if (!out) {
     auto why = cant_write(options.file);  // before another call changes errno
@@ -293,7 +293,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
       if (answer) packets.take(*answer, timeline);
     }
   }
-  // What was under way when the lease ended.
+  // Records still under way when the lease ended.
   ::nanosleep(&kBetweenLooks, nullptr);
   calls.look();
   reports::clear_rings(directory);

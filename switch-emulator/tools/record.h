@@ -1,5 +1,5 @@
-// `cepheusctl record`: what a running fabric's switches and this user's MPI programs do, as a
-// timeline for ui.perfetto.dev.
+// `cepheusctl record`: activities of a running fabric's switches and of this user's MPI programs,
+// as a timeline for ui.perfetto.dev.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct RecordOptions {
   std::string fabric_socket;
   std::string file;
   std::optional<double> seconds;              // else until interrupted
-  std::uint32_t packets_per_second = 20'000;  // sampled; what is rare is recorded always
+  std::uint32_t packets_per_second = 20'000;  // sampled; rare packets are recorded always
 };
 
-// Says on standard output when it has begun, and at the end what it has. Ends early, with a whole
-// file, when the fabric does. Errors: the file, the fabric, or the reports' directory.
+// Prints a line when it begins, and a summary at the end. If the fabric ends earlier, it ends with
+// a complete file. Errors: the file, the fabric, or the reports' directory.
 wire::Result<void> record(const RecordOptions& options);
 
 }  // namespace cepheus::tools

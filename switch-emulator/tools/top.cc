@@ -24,7 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenRates{1000}, kFirstRates{500};
 
-// Another screen, without echo and with keys as they come; the old one comes back at the end.
+// Alternate screen, without echo and with unbuffered keys; the old screen comes back at the end.
 class Terminal {
  public:
   Terminal() {
@@ -50,7 +50,7 @@ class Terminal {
       screen.columns = size.ws_col;
     }
   }
-  // Over what is there, without clearing first: no flicker.
+  // Overwrites without clearing first, so that nothing flickers.
   static void draw(const std::vector<std::string>& frame) {
     std::string text = "\033[H";
     for (std::size_t i = 0; i < frame.size(); ++i) {
@@ -106,7 +106,7 @@ bool obey(const std::string& keys, TopScreen& screen) {
   return true;
 }
 
-// Waits for keys, signals or the next look. False: quit.
+// Waits for keys, signals or the next poll. False: quit.
 bool wait(const Signals& signals, steady_clock::time_point until, TopScreen& screen) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now());
@@ -129,7 +129,7 @@ wire::Result<void> show_top(const std::string& fabric_socket, bool colour) {
   screen.colour = colour;
   const Signals signals;
   const Terminal terminal;
-  auto next = steady_clock::now() + kFirstRates;  // the first rates soon
+  auto next = steady_clock::now() + kFirstRates;  // first rates soon
   while (true) {
     Terminal::measure(screen);
     Terminal::draw(top_frame(*view, screen));
@@ -153,7 +153,7 @@ wire::Result<std::string> top_once(const std::string& fabric_socket, bool as_jso
   screen.rows = 10'000;
   std::string text;
   std::vector<std::string> lines = top_frame(*view, screen);
-  lines.pop_back();  // keys are of no use here
+  lines.pop_back();  // keys have no effect here
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   for (const std::string& line : lines) text += line + "\n";
   return text;

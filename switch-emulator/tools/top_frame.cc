@@ -41,7 +41,7 @@ std::string clock_text(double seconds) {
   return text;
 }
 
-// Of UTF-8 that printable() made: where each character begins.
+// Start of each character in UTF-8 from printable().
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
@@ -56,7 +56,7 @@ std::string cut(const std::string& text, std::size_t columns) {
 
 struct Cell {
   std::string text;
-  int width;  // negative: to the right; 0: as long as it is
+  int width;  // negative: to the right; 0: the text's length
 };
 std::string row(const std::vector<Cell>& cells) {
   std::string line;
@@ -75,7 +75,8 @@ struct Line {
   Style style = Style::kPlain;
 };
 
-// A title and its lines, in at most so many rows; the last one says how many there are more.
+// A title and its lines, in at most this number of rows; the last one tells how many more there
+// are.
 std::vector<Line> section(Line title, std::vector<Line> lines, std::size_t rows,
                           std::size_t skip = 0) {
   std::vector<Line> all = {std::move(title)};
@@ -152,7 +153,7 @@ std::vector<Line> link_lines(const json& view, bool by_name) {
 
 constexpr std::size_t kAmountColumns = 10;
 
-// Exact where the columns hold it.
+// Exact if it fits into the columns.
 std::string amount(const json& reading) {
   const std::uint64_t total = reading.at("total");
   const std::string& unit = reading.at("unit").get_ref<const std::string&>();
@@ -163,7 +164,7 @@ std::string amount(const json& reading) {
   return is_time ? scaled(value / 1e6, "s") : scaled(value, unit == "bytes" ? "B" : "");
 }
 
-// Those of drops, or the others.
+// Readings of drops, or all others.
 std::vector<Line> reading_lines(const json& view, bool of_drops) {
   std::vector<Line> lines;
   for (const json& each : view.at("counters")) {
@@ -192,14 +193,13 @@ std::string header(const json& view) {
          scaled(delivered, "b/s") + copies;
 }
 
-Line laggard(const json& view) {
+Line lagging(const json& view) {
   for (const json& group : view.at("groups")) {
     if (!is_behind(group) || group.at("bps") > 0) continue;
-    return {live::printable("group " + group.at("id").get<std::string>() +
-                            " stands still: everybody waits for " +
-                            names_of(group.at("behind").at("names")) + ", which lacks " +
-                            std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) +
-                            " packets"),
+    return {live::printable(
+                "group " + group.at("id").get<std::string>() + " is stalled: all wait for " +
+                names_of(group.at("behind").at("names")) + ", which lacks " +
+                std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) + " packets"),
             Style::kAlarm};
   }
   return {"", Style::kPlain};
@@ -213,7 +213,7 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
                              (screen.is_paused ? "go on (paused)" : "pause");
   std::vector<Line> lines = {{header(view), Style::kTitle}};
   if (screen.rows >= kLeastRows) {
-    lines.push_back(laggard(view));
+    lines.push_back(lagging(view));
     const std::size_t rows = screen.rows - 3;
     const std::size_t third = std::max<std::size_t>(rows * 3 / 10, 2);
     const auto add = [&](std::vector<Line> more) {
@@ -222,8 +222,8 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
     std::vector<Line> groups = group_lines(view), links = link_lines(view, screen.by_name);
     std::vector<Line> readings = reading_lines(view, true);
     const std::size_t for_groups = std::min(groups.size() + 1, third);
-    // Links give way to drops, with their title and the line that says how many more readings there
-    // are. Other readings have what links leave.
+    // Drops have priority over links, including their title and the line about further readings.
+    // Other readings get the rows that links leave.
     const std::size_t for_drops = std::min(readings.size() + 2, third);
     const std::size_t for_links = std::min(links.size() + 1, rows - for_groups - for_drops);
     const std::vector<Line> others = reading_lines(view, false);

@@ -60,7 +60,7 @@ std::size_t row_with(const std::vector<std::string>& frame, const std::string& t
   return frame.size();
 }
 
-TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
+TEST(Top, ShowsRatesLaggingMembersAndDrops) {
   const auto frame = top_frame(
       view_of({cable("h0", 1e9, 0), cable("h1", 0, 1e9)}, {group("198.18.0.1", 1e9, 3)}), {});
   EXPECT_THAT(frame[0], AllOf(HasSubstr("1:02:05"), HasSubstr("2 of 2 hosts"),
@@ -71,17 +71,16 @@ TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
               AllOf(HasSubstr("12"), HasSubstr("2 /s"), HasSubstr("time to live used up")));
   EXPECT_LT(row_with(frame, "drop_ttl"), row_with(frame, "pauses_sent")) << "drops come first";
   EXPECT_THAT(frame[row_with(frame, "queue_high_water_bytes")], HasSubstr("90000 B"));
-  EXPECT_EQ(frame[1], "") << "data flows: nobody is waited for in vain";
+  EXPECT_EQ(frame[1], "") << "data flows: no group is stalled";
 }
 
-TEST(Top, NamesWhomEverybodyWaitsForWhenNothingMoves) {
+TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
   const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {group("198.18.0.1", 0, 3)}), {});
-  EXPECT_THAT(
-      frame[1],
-      HasSubstr("group 198.18.0.1 stands still: everybody waits for h3, which lacks 3 packets"));
+  EXPECT_THAT(frame[1],
+              HasSubstr("group 198.18.0.1 is stalled: all wait for h3, which lacks 3 packets"));
 }
 
-// Whatever the size and however much there is, it fits, and the keys are at the bottom.
+// For any size and any content it fits, and the keys are at the bottom.
 TEST(Top, FitsTheScreen) {
   std::vector<json> cables, groups;
   for (int i = 0; i < 100; ++i) {
@@ -105,7 +104,7 @@ TEST(Top, FitsTheScreen) {
   EXPECT_THAT(frame[row_with(frame, "more")], HasSubstr("and "));
 }
 
-TEST(Top, ShowsEveryReadingWhereThereIsRoom) {
+TEST(Top, ShowsEveryReadingThatFits) {
   json view = view_of({cable("h0", 1e9, 0)}, {});
   json& readings = view.at("counters") = json::array();
   for (const live::ReadingInfo* each : live::all_readings()) {

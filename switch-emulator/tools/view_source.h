@@ -1,4 +1,4 @@
-// Views of a running fabric, one after the other, with what flowed in between.
+// Consecutive views of a running fabric, with the traffic in between.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,8 +13,8 @@ namespace cepheus::tools {
 class ViewSource {
  public:
   explicit ViewSource(std::string fabric_socket) : fabric_socket_(std::move(fabric_socket)) {}
-  // live::fabric_view() of now, with rates since the last look unless that is long ago. Errors say
-  // why there is none.
+  // live::fabric_view() of now, with rates since the last call unless that is long ago. Errors have
+  // the reason why there is none.
   wire::Result<nlohmann::json> look();
 
  private:

@@ -1,4 +1,4 @@
-// The page of a fabric's picture, as tools/web has it.
+// The files of the fabric's web page, from tools/web.
 #pragma once
 
 namespace cepheus::tools {

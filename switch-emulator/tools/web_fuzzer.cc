@@ -1,7 +1,7 @@
-// Any request to the fabric's picture: refused with a reason, or one that the fabric's control socket
-// takes for what the page may ask.
+// Any request to the fabric's web page: refused with a reason, or accepted by the fabric's control
+// socket as one that the page may send.
 //
-// Input: a byte of flags, then Host, content type, token and body, which zeros part.
+// Input: a byte of flags, then Host, content type, token and body, separated by zeros.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -42,8 +42,8 @@ void check(const Answerable<json>& request, std::string_view ask, bool may_chang
   require(request->at("ask") == ask);
   const std::string line = live::json_text(*request);
   require(line.find('\n') == std::string::npos);
-  const auto asked = live::parse_control_request(line);
-  require(!asked || std::holds_alternative<Kind>(*asked));
+  const auto parsed = live::parse_control_request(line);
+  require(!parsed || std::holds_alternative<Kind>(*parsed));
 }
 
 }  // namespace

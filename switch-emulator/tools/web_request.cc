@@ -8,7 +8,7 @@ using nlohmann::json;
 
 constexpr int kForbidden = 403, kBadRequest = 400;
 
-// Takes as long wherever they differ.
+// Constant time, wherever they differ.
 bool is_same(const std::string& given, const std::string& token) {
   if (given.size() != token.size()) return false;
   unsigned difference = 0;
@@ -24,8 +24,8 @@ tl::unexpected<HttpRefusal> refusal(int status, std::string why) {
 
 }  // namespace
 
-// A page from elsewhere could have its own name point at this machine: without a token, who asks
-// has to call it by its address.
+// A foreign page could make its own name resolve to this machine. So without a token, requests must
+// name this machine by its address.
 std::optional<HttpRefusal> WebRequests::refuse(const Request& request) const {
   if (!token_.empty()) return std::nullopt;
   std::string host = request.get_header_value("Host");
@@ -42,7 +42,7 @@ std::optional<HttpRefusal> WebRequests::refuse_reading(const Request& request) c
   return HttpRefusal{kForbidden, "the token is missing or wrong: open the address as printed"};
 }
 
-// No form of another page can send this type.
+// Forms of other pages can't send this type.
 Answerable<json> WebRequests::body_of(const Request& request) const {
   if (!control_) return refusal(kForbidden, "read only: start cepheusctl web with --control");
   if (auto refused = refuse_reading(request)) return tl::unexpected(std::move(*refused));

@@ -1,5 +1,5 @@
-// What browsers may ask of the fabric's picture (web_server.h): who may, and what a POST is for the
-// fabric. Without sockets.
+// Requests of browsers to the fabric's web page (web_server.h): permissions, and the translation of
+// POSTs for the fabric. Without sockets.
 #pragma once
 
 #include <httplib.h>
@@ -23,15 +23,16 @@ class WebRequests {
  public:
   static constexpr std::size_t kMostBody = 4096;  // bytes of a POST, unpacked
 
-  // An empty token: whoever calls this machine by its address may read.
+  // An empty token: requests that name this machine by its address may read.
   WebRequests(const HttpAddress& listen, bool control, std::string token)
       : listen_(listen), control_(control), token_(std::move(token)) {}
 
   const std::string& token() const { return token_; }
-  // Why it is not answered, or nothing: for everything, and for what the fabric says.
+  // Why it is refused, or nothing: for all requests, and for those with the fabric's data.
   std::optional<HttpRefusal> refuse(const httplib::Request& request) const;
   std::optional<HttpRefusal> refuse_reading(const httplib::Request& request) const;
-  // The control socket's requests (live/control_request.h) that POST /link and POST /kill are.
+  // Translates POST /link and POST /kill into the control socket's requests
+  // (live/control_request.h).
   Answerable<nlohmann::json> link_request(const httplib::Request& request) const;
   Answerable<nlohmann::json> kill_request(const httplib::Request& request) const;
 

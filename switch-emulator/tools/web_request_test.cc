@@ -30,7 +30,7 @@ Request post(const std::string& body, const std::string& token = kToken) {
 int status(const std::optional<HttpRefusal>& refusal) { return refusal ? refusal->status : 200; }
 int status(const Answerable<json>& request) { return request ? 200 : request.error().status; }
 
-TEST(WebRequests, AreTakenFromPagesOfThisMachineAlone) {
+TEST(WebRequests, AreAcceptedFromPagesOfThisMachineOnly) {
   for (const char* own : {"127.0.0.1:8080", "127.0.0.1", "localhost:1", "[::1]:8080", "[::1]"}) {
     EXPECT_EQ(status(open_to_this_machine().refuse(called_by(own))), 200) << own;
   }
@@ -53,7 +53,7 @@ TEST(WebRequests, ChangeNothingWithoutControl) {
   EXPECT_EQ(status(open_to_this_machine().kill_request(post("{}"))), 403);
 }
 
-TEST(WebRequests, AskTheFabricForNothingElse) {
+TEST(WebRequests, SendTheFabricNothingElse) {
   const auto link = with_control().link_request(
       post(R"({"ask": "stop", "link": "h0", "up": false, "direction": "up", "loss": 0.5})"));
   ASSERT_TRUE(link);

@@ -30,9 +30,9 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-// A reader of events holds a worker, and for its two seconds of patience so does whoever says
-// nothing more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in
-// the kernel.
+// A reader of events occupies a worker, and a peer that stops sending occupies one for the time
+// limit of two seconds. Many of these leave some workers for the page itself. Peers that have sent
+// nothing yet wait in the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
 constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64};
 constexpr std::chrono::milliseconds kBetweenViews{500};
@@ -50,11 +50,11 @@ std::string draw_token() {
   return text;
 }
 
-// The views of a fabric that several readers wait for: the fabric is asked twice a second while
-// anybody does, however many.
+// The views of a fabric for several waiting readers: the fabric gets two requests a second while
+// there are readers, however many.
 class FabricWatcher {
  public:
-  // `control`: what the views say of it.
+  // `control`: value of "control" in the views.
   FabricWatcher(std::string fabric_socket, bool control)
       : control_(control), source_(std::move(fabric_socket)), thread_([this] { run(); }) {}
   ~FabricWatcher() {
@@ -68,7 +68,7 @@ class FabricWatcher {
     std::string json;  // of fabric_view(), with "control"; or {"error"}
     std::uint64_t number = 0;
   };
-  // The first view behind number `seen`; 0: the next one. Empty: it has ended.
+  // The first view after number `seen`; 0: the next one. Empty: it has ended.
   std::optional<View> next(std::uint64_t seen) {
     std::unique_lock lock(mutex_);
     if (seen == 0) seen = view_.number;
@@ -106,7 +106,7 @@ class FabricWatcher {
   }
 
   const bool control_;
-  ViewSource source_;  // run()'s
+  ViewSource source_;  // used by run() only
   std::mutex mutex_;
   std::condition_variable changed_;
   View view_;
@@ -163,7 +163,7 @@ class Site {
     return refusal.has_value();
   }
 
-  // Nothing from elsewhere, no frame around it, no name of the page to others.
+  // No foreign resources, no frames, no referrer to other pages.
   static void protect(Response& response) {
     response.set_header("Content-Security-Policy",
                         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
@@ -177,8 +177,9 @@ class Site {
   void stream(Response& response) {
     if (readers_.fetch_add(1) >= kMostReaders) {
       readers_.fetch_sub(1);
-      return refuse(response, kUnavailable,
-                    std::to_string(kMostReaders) + " others are looking: close one of them");
+      return refuse(
+          response, kUnavailable,
+          std::to_string(kMostReaders) + " other readers are connected: close one of them");
     }
     response.set_chunked_content_provider(
         "text/event-stream",
@@ -192,7 +193,8 @@ class Site {
         [this](bool) { readers_.fetch_sub(1); });
   }
 
-  // The fabric kills a client of its own: this process may have rights that the fabric has not.
+  // The fabric kills its client itself, because this process may have rights that the fabric has
+  // not.
   void carry_out(const Answerable<json>& request, Response& response) const {
     if (!request) return refuse(response, request.error().status, request.error().why);
     const auto answer = live::ask(fabric_socket_, *request);
@@ -217,7 +219,7 @@ wire::Result<void> serve_web(const WebOptions& options) {
     }
   }
   ::signal(SIGPIPE, SIG_IGN);
-  static_cast<void>(block_endings());  // in the watcher's thread, too
+  static_cast<void>(block_endings());  // in the watcher's thread as well
   Site site(options, token);
   return serve_http(
       options.listen, kWebLimits, [&](httplib::Server& server) { site.set_up(server); },

@@ -1,14 +1,14 @@
-// The picture of a fabric in a browser: one page without outside resources, kept up to date by
-// server-sent events (live/fabric_view.h).
+// A fabric in a browser: one page without external resources, updated by server-sent events
+// (live/fabric_view.h).
 //
 //   GET /  /page.css  /page.js      the page
 //   GET /view.json                  one view
-//   GET /events                     a view twice a second, until the reader goes
+//   GET /events                     a view twice a second, until the reader disconnects
 //   POST /link  {"link", "loss" | "up"}   as `cepheusctl link`
-//   POST /kill  {"host", "pid"}           the process at that host, if it still is that one
+//   POST /kill  {"host", "pid"}           kills the process at that host, if it is still its client
 //
-// POST only with `control`. A token must then be given, and wherever others than this machine's
-// users may come: it is drawn anew each time and printed behind the page's address.
+// POST only with `control`. It requires a token, as do addresses that other machines can reach. The
+// token is new for each run and printed behind the page's address.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct WebOptions {
   bool control = false;
 };
 
-// Serves until SIGINT or SIGTERM; prints where, once it does. A fabric that is not there may come.
+// Serves until SIGINT or SIGTERM; prints its address once it does. The fabric may start later.
 wire::Result<void> serve_web(const WebOptions& options);
 
 }  // namespace cepheus::tools

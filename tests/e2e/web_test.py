@@ -122,7 +122,7 @@ class Doors(unittest.TestCase):
         self.assertIn("no link 'h9'", text)
         status, text = web.ask("kill", {"host": "h0", "pid": os.getpid()})
         self.assertEqual(status, 409)
-        self.assertIn("not there any more", text)
+        self.assertIn("has ended", text)
         self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
         self.assertEqual(web.ask("link", [1])[0], 400)
 
@@ -155,7 +155,7 @@ class Doors(unittest.TestCase):
         web = self.web()
         readers = [web.open("events") for _ in range(17)]
         self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
-        self.assertIn("16 others are looking", readers[-1][2].read().decode())
+        self.assertIn("16 other readers are connected", readers[-1][2].read().decode())
         for _, _, answer in readers:
             answer.close()
 

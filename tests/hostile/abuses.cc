@@ -88,7 +88,7 @@ class WordAbuse final : public Conduct {
         rx.take(thrown_away);
         rx.release();
       }
-      if ((actions & 2) != 0 && tx.room() > 0) {
+      if ((actions & 2) != 0 && tx.free_entries() > 0) {
         tx.next() = to_victim();
         tx.advance();
         tx.publish();
@@ -152,7 +152,7 @@ class Spy final : public Conduct {
     return headers;
   }
   void put(const wire::Frame& frame) {
-    if (tx_.room() == 0) return;
+    if (tx_.free_entries() == 0) return;
     write_descriptor(frame, fabric::Descriptor::kInline, tx_.next());
     tx_.advance();
     tx_.publish();

@@ -15,7 +15,7 @@ void Flood::step() {
   while (port_->receive(thrown_away)) continue;
   port_->release();
   int sent = 0;
-  for (wire::Frame next; sent < kAtOnce && port_->room() > 0; ++sent) {
+  for (wire::Frame next; sent < kAtOnce && port_->free_entries() > 0; ++sent) {
     next = {};
     if (!make(next)) break;
     port_->send(next);

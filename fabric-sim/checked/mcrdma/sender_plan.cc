@@ -7,7 +7,7 @@ namespace cepheus::sim {
 namespace {
 
 constexpr std::uint64_t kSenderStream =
-    0x5'E2DE'2000;  // the rest of the seed's plan stays as it is
+    0x5'E2DE'2000;  // so that other parts of the seed's plan stay the same
 
 void use_one_sender(GroupPlan& group) {
   constexpr std::size_t kMost = wire::SenderGroupMessage::kMaxReceivers + 1;

@@ -1,4 +1,4 @@
-// Seeds whose groups are sender groups.
+// Seeds with sender groups only.
 #pragma once
 
 #include "fabric-sim/checked/scenario_plan.h"
@@ -6,7 +6,7 @@
 namespace cepheus::sim {
 
 void use_sender_groups(ScenarioPlan& plan);
-// No other group's; forged packets use the next number, too, which no group has.
+// A number of no other group; forged packets also use the next number, which no group has.
 wire::Qpn virtual_qpn_of(const GroupPlan& group);
 
 }  // namespace cepheus::sim

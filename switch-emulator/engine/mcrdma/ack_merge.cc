@@ -6,8 +6,9 @@ namespace cepheus::fabric {
 
 using wire::AckKind;
 
-// All PSNs that are compared here lie within 2^23 of each other: the sender has at most so many packets
-// unacknowledged, feedback beyond `sent_` is dropped, and forget_what_all_have() drops older PSNs.
+// All PSNs that are compared here are within 2^23 of each other: the sender has at most this number
+// of unacknowledged packets, feedback beyond `sent_` is dropped, and forget_what_all_have() drops
+// older PSNs.
 
 namespace {
 
@@ -35,14 +36,14 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
       next.back().is_known = true;
     }
   }
-  // What was counted of whom says nothing under other numbers.
+  // Counts by path are wrong under new path numbers.
   if (!std::ranges::equal(receivers_, next, {}, &Receiver::host, &Receiver::host)) {
     for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
       cnps_->on_path_removed(last, last);
     }
     for (std::size_t i = 0; i < next.size(); ++i) cnps_->on_path_added();
   }
-  if (start && !told_) told_ = *start - 1;
+  if (start && !acknowledged_) acknowledged_ = *start - 1;
   if (start && !sent_) {
     sent_ = *start - 1;
     has_seen_all_ = true;
@@ -66,7 +67,7 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
   timer_.on_packet(now);
   sample(now, psn, ack_request);
   for (Receiver& one : receivers_) {
-    // What a switch sees first after its restart was sent before that, for all it knows.
+    // The first packet after a restart of this switch may be a repeat of one before it.
     const bool is_repeat = !sent_ || !after(psn, *sent_);
     const bool may_lag = !sent_ || lags(one);
     if (is_repeat && may_lag && (!one.is_known || !after(psn, one.acked + 1))) {
@@ -74,31 +75,32 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
     }
     if (one.is_known && psn == one.acked + 1) one.lacks.reset();
   }
-  if (is_asked(psn) && !is_resent(psn)) resent_ = psn;
+  if (is_requested(psn) && !is_resent(psn)) resent_ = psn;
   if (!sent_ || after(psn, *sent_)) sent_ = psn;
   if (last_ && !after(psn, *last_)) owed_.reset();
   last_ = psn;
   if (ack_request) owed_ = psn;
 }
 
-// A round trip is that of a packet that went by once, or once again: which of several an answer is to
-// nobody knows (Karn's algorithm).
+// A round trip is that of a packet that passed once, or was repeated once. Otherwise an answer's
+// packet is unknown (Karn's algorithm).
 void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (sample_ && !after(psn, sample_->psn)) sample_.reset();
   const bool is_repeat = sent_ && !after(psn, *sent_);
-  const bool is_asked_for = psn == asked_ && !is_resent(psn) && !timer_.has_asked(psn);
-  if (is_asked_for || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
+  const bool is_first_repeat = psn == requested_ && !is_resent(psn) && !timer_.has_requested(psn);
+  if (is_first_repeat || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
 }
 
-// Of a repeat, of each who said that it lacked that: others may speak of the first.
+// For a repeat, only feedback from a receiver that lacked it counts: others may answer the first
+// copy.
 void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
-  if (!sample_ || !sample_->is_repeat || from.said != sample_->psn) return;
+  if (!sample_ || !sample_->is_repeat || from.last_nak != sample_->psn) return;
   if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
   timer_.add_round_trip(now - sample_->at);
 }
 
-// Feedback that overtook another says less than what is known: it is no reason to know less. False:
-// it is such.
+// Feedback that later feedback has overtaken acknowledges less, and changes nothing. Then it
+// returns false.
 bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint32_t msn) {
   if (from.is_known && before(cumulative, from.acked)) return false;
   add_round_trip(now, from, cumulative);
@@ -109,14 +111,14 @@ bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint
   return true;
 }
 
-// Requests that all receivers have answered: 2^23 packets later their PSNs would look new.
+// Deletes requests that all receivers have answered: 2^23 packets later their PSNs would look new.
 void AckMerge::forget_what_all_have(Psn acked) {
   if (owed_ && !before(acked, *owed_)) owed_.reset();
-  if (!asked_ || before(acked, asked_to_)) return;
-  asked_.reset();
+  if (!requested_ || before(acked, requested_to_)) return;
+  requested_.reset();
   resent_.reset();
   for (Receiver& one : receivers_) {
-    if (one.said && !after(*one.said, asked_to_)) one.said.reset();
+    if (one.last_nak && !after(*one.last_nak, requested_to_)) one.last_nak.reset();
   }
 }
 
@@ -125,7 +127,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
   if (!is_defined(aeth)) return Taken::kMalformed;
-  from->heard = (from->heard + 1) & Psn::kMask;
+  from->packets = (from->packets + 1) & Psn::kMask;
   from->unanswered.clear();
   timer_.on_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
@@ -133,12 +135,13 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   const Psn furthest = is_ack || has_seen_all_ ? psn : psn - 1;
   if (!aeth.is_fatal_nak() && (!sent_ || after(furthest, *sent_))) {
     if (has_seen_all_ || !sent_ || !is_ack) return Taken::kUnsent;
-    // This switch was restarted. The sender repeats what it sent before that, one packet alone
-    // perhaps, and the receiver answers that it has more.
+    // This switch has restarted. The sender repeats packets from before that, perhaps only one, and
+    // the receiver acknowledges later ones.
     psn = *sent_;
   }
   const Psn cumulative = is_ack ? psn : psn - 1;
-  // An error may be a switch's word for this receiver, which does not know what that has.
+  // An error may come from a switch in this receiver's name, which does not know the receiver's
+  // PSN.
   const bool is_news = !aeth.is_fatal_nak() && note_acked(now, *from, cumulative, aeth.msn);
   const Receiver* least = slowest();
   if (least == nullptr) {
@@ -147,7 +150,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   }
   if (aeth.is_fatal_nak()) {
     answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
-    return tell(answer);
+    return pass(answer);
   }
   if (sample_ && !before(least->acked, sample_->psn)) {
     if (!sample_->is_repeat) timer_.add_round_trip(now - sample_->at);
@@ -158,54 +161,55 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   if (!is_ack) {
     if (!rules.sender_nak_minimum) {
       answer = {psn, aeth};
-      return tell(answer);
+      return pass(answer);
     }
-    if (is_news && take_nak(rules, *from, aeth, first)) return ask(now, aeth, *least, answer);
+    if (is_news && take_nak(rules, *from, aeth, first)) return request(now, aeth, *least, answer);
   }
-  if (const auto lacking = due(first)) return ask(now, *lacking, *least, answer);
+  if (const auto lacking = due(first)) return request(now, *lacking, *least, answer);
   if (!is_ack) return Taken::kAbsorbed;
-  // A repeat of what the sender has been told is passed: that may have been lost.
+  // Passes a repeat of the last acknowledgement, because that may have been lost.
   answer = {psn, aeth};
   answer.aeth.value = wire::Aeth::kNoCreditLimit;
-  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return tell(answer);
-  if (told_ && !after(least->acked, *told_)) return Taken::kAbsorbed;
+  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return pass(answer);
+  if (acknowledged_ && !after(least->acked, *acknowledged_)) return Taken::kAbsorbed;
   answer.psn = least->acked;
   answer.aeth.msn = least->msn;
-  return tell(answer);
+  return pass(answer);
 }
 
-AckMerge::Taken AckMerge::tell(const Answer& answer) {
+AckMerge::Taken AckMerge::pass(const Answer& answer) {
   const Psn all_have = answer.aeth.kind == AckKind::kAck ? answer.psn : answer.psn - 1;
-  if (!told_ || after(all_have, *told_)) told_ = all_have;
+  if (!acknowledged_ || after(all_have, *acknowledged_)) acknowledged_ = all_have;
   return Taken::kPassed;
 }
 
-// Each NAK makes the sender go back and spends one of its retries. So it is asked for a packet once: the
-// NAKs of those who are farther away come when it has long been sent again. What comes again with it is
-// not asked for; what does not is noted, and asked for when all have what is before it, as a receiver
-// says so once only. True: the sender is to be asked at once.
+// Each NAK makes the sender go back and spends one of its retries. So it gets one request for a
+// packet: NAKs of distant receivers arrive long after the repeat. Packets that the repeat includes
+// are not requested. Others are noted, and requested when all have the packets before them, because
+// a receiver sends one NAK only. True: send the request at once.
 bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first) {
   const bool is_on_its_way = comes(from, aeth.kind);
-  from.said = from.acked + 1;
-  if (!is_asked(first) || !rules.sender_nak_once) return true;
+  from.last_nak = from.acked + 1;
+  if (!is_requested(first) || !rules.sender_nak_once) return true;
   if (!is_on_its_way) from.lacks = aeth;
   return false;
 }
 
-// Is what follows all that it has acknowledged still to reach it, since the sender was asked for that?
-// Who has said that it lacks a packet takes nothing behind it until that comes again: what it lacks
-// next was lost when it came again. Others speak of what has been lost before.
+// Whether the repeat that was requested from the sender will bring this receiver its next packet. A
+// receiver that has sent a NAK ignores later packets until the repeat: if its next packet is
+// missing after it, the repeat of that packet was lost. Other receivers' NAKs are about earlier
+// losses.
 bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
   const Psn lacking = receiver.acked + 1;
-  if (!is_asked(lacking)) return false;
+  if (!is_requested(lacking)) return false;
   if (!is_resent(lacking)) return true;
   if (kind == AckKind::kRnrNak) return false;
-  return lacking == *asked_ || !receiver.said || !is_asked(*receiver.said) ||
-         after(*receiver.said, lacking);
+  return lacking == *requested_ || !receiver.last_nak || !is_requested(*receiver.last_nak) ||
+         after(*receiver.last_nak, lacking);
 }
 
-// What the sender is to be asked for `first` with, if somebody lacks it who gets it no other way: of
-// several, with the longest wait.
+// The NAK or RNR NAK to send for `first`, if a receiver lacks it and no repeat will bring it. Of
+// several RNR NAKs the one with the longest wait.
 std::optional<wire::Aeth> AckMerge::due(Psn first) const {
   std::optional<wire::Aeth> longest;
   for (const Receiver& one : receivers_) {
@@ -219,19 +223,19 @@ std::optional<wire::Aeth> AckMerge::due(Psn first) const {
   return longest;
 }
 
-AckMerge::Taken AckMerge::ask(Instant now, const wire::Aeth& aeth, const Receiver& least,
-                              Answer& answer) {
+AckMerge::Taken AckMerge::request(Instant now, const wire::Aeth& aeth, const Receiver& least,
+                                  Answer& answer) {
   answer = {least.acked + 1, aeth};
   answer.aeth.msn = least.msn;
-  asked_ = answer.psn;
-  asked_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
+  requested_ = answer.psn;
+  requested_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
   resent_.reset();
   for (Receiver& one : receivers_) {
-    if (is_asked(one.acked + 1)) one.lacks.reset();
+    if (is_requested(one.acked + 1)) one.lacks.reset();
   }
-  // Until then nothing is overdue.
+  // No feedback is overdue before that.
   if (aeth.kind == AckKind::kRnrNak) timer_.on_packet(now + wire::rnr_timer_duration(aeth.value));
-  return tell(answer);
+  return pass(answer);
 }
 
 Instant AckMerge::deadline() const {
@@ -241,14 +245,14 @@ Instant AckMerge::deadline() const {
   return timer_.deadline(least->acked + 1);
 }
 
-// An RNR NAK with the shortest wait: it spends no retry, and NICs that take no second NAK for one
-// packet take it.
-AckMerge::Answer AckMerge::ask_again(Instant now) {
+// An RNR NAK with the shortest wait: it spends no retry, and NICs that ignore a second NAK for one
+// packet accept it.
+AckMerge::Answer AckMerge::request_again(Instant now) {
   constexpr wire::Aeth kSoon{AckKind::kRnrNak, 1};
   const Receiver& least = *slowest();
-  timer_.on_asked(now, least.acked + 1);
+  timer_.on_request(now, least.acked + 1);
   Answer answer;
-  ask(now, kSoon, least, answer);
+  request(now, kSoon, least, answer);
   return answer;
 }
 

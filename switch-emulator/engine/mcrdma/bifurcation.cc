@@ -5,7 +5,7 @@
 namespace cepheus::fabric {
 namespace {
 
-// What makes receivers one branch.
+// Receivers with equal keys form one branch.
 struct NextHops {
   Routes::ClassNo rack;
   Branch branch;

@@ -11,18 +11,18 @@
 
 namespace cepheus::fabric {
 
-// Receivers that one copy serves on its way: those with the same set of next hops.
+// Receivers that share one copy of the data: those with the same set of next hops.
 struct Branch {
   std::vector<PortId> ports;            // equal cost, rising
-  std::vector<std::uint8_t> receivers;  // their places in the list, rising
+  std::vector<std::uint8_t> receivers;  // their indices in the list, rising
   bool is_here = false;                 // the one receiver's own port
 
   bool is_one() const { return receivers.size() == 1; }
   friend bool operator==(const Branch&, const Branch&) = default;
 };
 
-// `ingress`: where the data comes from, which it never goes back to; none, if it is not known. Empty
-// if there is no way to some receiver: `unreachable` is its place in the list.
+// `ingress`: the source of the data, which gets no copy; none, if unknown. Empty if a receiver has
+// no route: `unreachable` is its index in the list.
 std::vector<Branch> bifurcate(const SwitchConfig& config, const Routes& routes,
                               std::span<const wire::MrpMember> receivers, PortId ingress,
                               std::size_t& unreachable);

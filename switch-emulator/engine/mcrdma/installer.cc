@@ -18,11 +18,11 @@ using wire::SenderGroupMessage;
 
 namespace {
 
-// Of a REMOVE by former ways. It is the sender's own, so its share is not 0; and far less than any part
-// of a whole share, so that it never passes for one that is missing.
+// Share of a REMOVE over former branches. The sender causes it, so it is not 0. It is far less than
+// any part of a whole share, so that it never counts as a missing one.
 constexpr std::uint64_t kFormerShare = std::uint64_t{1} << 24;
 
-// Receivers that can be: not the sender, of a real queue pair.
+// Receivers are valid if they are not the sender and have a real queue pair.
 bool is_well_formed(const SenderGroupMessage& message) {
   const auto can_be = [&](const MrpMember& m) {
     return !m.host.is_unset() && m.host != message.sender() && m.qpn.value() != 0 &&
@@ -31,9 +31,9 @@ bool is_well_formed(const SenderGroupMessage& message) {
   return message.receiver_count > 0 && std::ranges::all_of(message.list(), can_be);
 }
 
-// What data meets here, which comes addressed to `addressed` (MC-RDMA algorithm 1, lines 16 to 25).
-// A rule where nothing branches, too, if no switch behind this one could make of the packet what a
-// receiver's queue pair takes.
+// The rule for data that arrives addressed to `addressed` (MC-RDMA algorithm 1, lines 16 to 25).
+// Without a branch, a rule is needed as well if no later switch could rewrite the packet for a
+// receiver's queue pair.
 std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
                               const std::vector<Branch>& branches, Ipv4 addressed) {
   const bool is_last = branches.size() == 1 && branches.front().is_here;
@@ -49,8 +49,8 @@ std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
   return rule;
 }
 
-// Of one queue pair of one program. The number alone does not say so: a program that chose a number
-// that is in use speaks of another group.
+// Whether both are about one queue pair of one program. Equal virtual QPNs are not enough: another
+// program may have chosen the same number for another group.
 bool is_one_group(const SenderGroupMessage& a, const SenderGroupMessage& b) {
   return a.header.instance == b.header.instance && a.sender_qpn == b.sender_qpn;
 }
@@ -59,41 +59,41 @@ void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
   if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
 }
 
-// All that the record has named, now or formerly.
+// All present and former receivers of the record.
 void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
-  for (const MrpMember& m : group.said.list()) add_host(to, m);
+  for (const MrpMember& m : group.installed.list()) add_host(to, m);
   for (const MrpMember& m : group.former) add_host(to, m);
 }
 
-// Of a message without regions, which would name receivers by their places.
+// From a message without regions, because regions have indices of receivers.
 void remove_receiver(SenderGroupMessage& message, std::size_t at) {
   for (; at + 1 < message.receiver_count; ++at) message.receivers[at] = message.receivers[at + 1];
   --message.receiver_count;
 }
 
-// What a sender is to hear of its group.
-SenderGroupMessage news_of(const SenderGroupMessage& said, MrpType type) {
+// A message to a sender about its group.
+SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpType type) {
   SenderGroupMessage m;
-  m.header = said.header;
+  m.header = installed.header;
   m.header.type = type;
-  m.control_port = said.control_port;
-  m.virtual_qpn = said.virtual_qpn;
-  m.sender_qpn = said.sender_qpn;
+  m.control_port = installed.control_port;
+  m.virtual_qpn = installed.virtual_qpn;
+  m.sender_qpn = installed.sender_qpn;
   return m;
 }
 
-// What goes to those of one branch.
+// The message to the receivers of one branch.
 SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpType type) {
-  SenderGroupMessage part = news_of(group.said, type);
-  // An INSTALL's say nothing of a REMOVE that this switch makes of it.
-  if (type != group.said.header.type) part.header.flags = 0;
-  part.start = group.said.start;
-  part.addressed = group.rule.empty() ? group.said.addressed
-                                      : group.said.receivers[branch.receivers.front()].host;
+  SenderGroupMessage part = message_to_sender(group.installed, type);
+  // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
+  if (type != group.installed.header.type) part.header.flags = 0;
+  part.start = group.installed.start;
+  part.addressed = group.rule.empty() ? group.installed.addressed
+                                      : group.installed.receivers[branch.receivers.front()].host;
   for (const std::uint8_t i : branch.receivers) {
-    part.add(group.said.receivers[i]);
-    if (group.rewrites(branch)) continue;  // what follows is for the receiver itself
-    for (const SenderGroupMessage::Region& r : group.said.region_list()) {
+    part.add(group.installed.receivers[i]);
+    if (group.rewrites(branch)) continue;  // later packets are for the receiver itself
+    for (const SenderGroupMessage::Region& r : group.installed.region_list()) {
       if (r.receiver == i) part.add_region(part.receiver_count - 1, r.region);
     }
   }
@@ -103,7 +103,7 @@ SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpTy
 }  // namespace
 
 bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
-  // Whose own switch this is neither at one end nor at the other, and that branches nothing.
+  // This switch is at neither end, and branches nothing.
   const bool from_host = is_from_sender(call);
   const auto route = routes_.find(headers.ip.destination);
   const bool at_destination =
@@ -148,13 +148,13 @@ bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
   return true;
 }
 
-// Reasons that need no look at the ways.
+// Reasons that need no routes.
 MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
                             const SenderGroup* known) {
   if (config_.sender_groups == net::SenderGroups::kOff) return MrpReject::kNoSenderGroups;
   if (!is_well_formed(message)) return MrpReject::kMalformed;
   if (known != nullptr) {
-    return is_one_group(known->said, message) ? MrpReject::kNone : MrpReject::kIdInUse;
+    return is_one_group(known->installed, message) ? MrpReject::kNone : MrpReject::kIdInUse;
   }
   if (groups_.size() >= config_.max_groups) return MrpReject::kTableFull;
   if (groups_.count_of(message.sender()) >= config_.max_groups_per_host) {
@@ -176,12 +176,12 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return reject(call, message, reason, nullptr);
   }
-  // Feedback names the number alone, whatever host the data is addressed to.
+  // Feedback has only the virtual QPN, whatever host the data is addressed to.
   const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
-  if (merging != nullptr && !is_one_group(merging->said, message)) {
+  if (merging != nullptr && !is_one_group(merging->installed, message)) {
     return reject(call, message, MrpReject::kIdInUse, nullptr);
   }
-  if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
+  if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
   }
   if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
@@ -190,15 +190,15 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   std::size_t unreachable = 0;
   auto branches = bifurcate(config_, routes_, message.list(), call.ingress(), unreachable);
   if (branches.empty()) {
-    // Cut off for now: what is known stays. The sender takes out who is gone.
+    // Cut off for now: the record stays. The sender evicts receivers that are gone.
     if (group != nullptr) group->last_seen = call.now;
-    return tell_cut_off(call, message, message.receivers[unreachable]);
+    return report_cut_off(call, message, message.receivers[unreachable]);
   }
-  // What an older epoch's copies were addressed to is nobody's any more.
+  // The destinations of an older epoch's copies are no longer valid.
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (&other == group || !is_one_group(other.said, message) ||
-        !wire::newer_epoch(message.header.epoch, other.said.header.epoch)) {
+    if (&other == group || !is_one_group(other.installed, message) ||
+        !wire::newer_epoch(message.header.epoch, other.installed.header.epoch)) {
       return false;
     }
     add_receivers(former, other);
@@ -213,11 +213,11 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     former.resize(SenderGroupMessage::kMaxReceivers);
   }
   group->former = std::move(former);
-  group->said = message;
-  group->said.addressed = addressed;
+  group->installed = message;
+  group->installed.addressed = addressed;
   group->ingress = call.ingress();
   group->branches = std::move(branches);
-  group->rule = rule_for(message.list(), group->branches, group->said.addressed);
+  group->rule = rule_for(message.list(), group->branches, group->installed.addressed);
   group->last_seen = call.now;
   group->orphaned.reset();
   due_ = std::min(due_, expires(*group));
@@ -235,16 +235,16 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   pass_on(call, *group, MrpType::kInstall, message.share);
 }
 
-// One that cannot be reached keeps this switch from installing the group for all others. In
-// operation one whose port is down here is gone; another way may come back.
-void Installer::tell_cut_off(Call& call, const SenderGroupMessage& message,
-                             const MrpMember& receiver) {
+// During set-up one unreachable receiver keeps this switch from installing the group. In operation
+// a receiver with its port down here has gone; others may become reachable again.
+void Installer::report_cut_off(Call& call, const SenderGroupMessage& message,
+                               const MrpMember& receiver) {
   call.count(Counter::kSenderUnreachable);
   const auto route = routes_.find(receiver.host);
   const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
   const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
-  // Without HELLOs the sender's switch goes on to send INSTALL by ways that lead nowhere, beside
-  // those by which the receiver is reached.
+  // Without HELLOs the sender's switch sends INSTALL over dead paths as well, beside those that
+  // reach the receiver.
   if (!is_fresh && !is_here && config_.hello.count() == 0) return;
   if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver);
   report_down(call, message, receiver.host);
@@ -259,54 +259,57 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   const SenderKey key{message.sender(), message.virtual_qpn};
   const Ipv4 addressed = is_from_sender(call) ? datagram.ip.destination : message.addressed;
   const SenderGroup* known = groups_.find(key, addressed);
-  if (known != nullptr && !is_one_group(known->said, message)) {
+  if (known != nullptr && !is_one_group(known->installed, message)) {
     return call.count(Counter::kDropMrpForeign);
   }
-  // From a switch that no way leads to any more, while the sender comes by another one.
+  // A REMOVE from a switch without a path to the sender, while the sender's messages come by
+  // another.
   const auto lives = [&](const SenderGroup& other) {
-    return is_one_group(other.said, message) &&
+    return is_one_group(other.installed, message) &&
            call.now - other.last_seen <= wire::times::kSenderLives;
   };
   const bool is_sender = message.share != 0;
   if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
-  // A repeat: those behind may have missed the first.
+  // A repeat: switches and hosts behind this one may have missed the first.
   SenderGroup gone;
-  gone.said = message;
-  gone.said.region_count = 0;
-  gone.said.addressed = addressed;
+  gone.installed = message;
+  gone.installed.region_count = 0;
+  gone.installed.addressed = addressed;
   branch_to_reachable(call, gone);
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (!is_one_group(other.said, message)) return false;
+    if (!is_one_group(other.installed, message)) return false;
     for (const MrpMember& m : other.former) add_host(former, m);
     return true;
   });
   pass_on(call, gone, MrpType::kRemove, message.share);
-  // A switch that takes a sender for dead may be wrong: with share 0 receivers need not believe it.
+  // A switch that regards a sender as dead may be wrong: with share 0 receivers need not believe
+  // it.
   if (message.share != 0) remove_former(call, gone, former);
 }
 
-// One that has no way to it keeps nobody else from being told of the end.
+// An unreachable receiver must not keep the others from learning of the end.
 void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
-  while (group.branches.empty() && group.said.receiver_count > 0) {
+  while (group.branches.empty() && group.installed.receiver_count > 0) {
     std::size_t unreachable = 0;
-    group.branches = bifurcate(config_, routes_, group.said.list(), call.ingress(), unreachable);
-    if (group.branches.empty()) remove_receiver(group.said, unreachable);
+    group.branches =
+        bifurcate(config_, routes_, group.installed.list(), call.ingress(), unreachable);
+    if (group.branches.empty()) remove_receiver(group.installed, unreachable);
   }
-  group.rule = rule_for(group.said.list(), group.branches, group.said.addressed);
+  group.rule = rule_for(group.installed.list(), group.branches, group.installed.addressed);
 }
 
-// Of several receivers behind a switch one may be left: then what is told to that one passes the
-// switch by, and the switch would keep its record until it ages.
+// If one of several receivers behind a switch is left, messages to it pass that switch untouched.
+// Without a REMOVE the switch would keep its record until it ages.
 void Installer::remove_former(Call& call, const SenderGroup& gone,
                               std::span<const MrpMember> former) {
   SenderGroup all;
-  all.said = gone.said;
+  all.installed = gone.installed;
   for (const MrpMember& m : former) {
-    const auto list = all.said.list();
-    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.said.add(m);
+    const auto list = all.installed.list();
+    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.installed.add(m);
   }
-  if (all.said.receiver_count == gone.said.receiver_count) return;
+  if (all.installed.receiver_count == gone.installed.receiver_count) return;
   branch_to_reachable(call, all);
   pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
 }
@@ -314,10 +317,10 @@ void Installer::remove_former(Call& call, const SenderGroup& gone,
 void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   call.count(Counter::kMrpQuery);
   const SenderGroup* group = groups_.find_merge({message.sender(), message.virtual_qpn});
-  if (group == nullptr || group->said.header.instance != message.header.instance) {
+  if (group == nullptr || group->installed.header.instance != message.header.instance) {
     return call.count(Counter::kDropUnknownGroup);
   }
-  SenderGroupMessage report = news_of(group->said, MrpType::kReport);
+  SenderGroupMessage report = message_to_sender(group->installed, MrpType::kReport);
   for (const AckMerge::Receiver& one : group->merge->receivers()) {
     const auto port = own_port(call, routes_, one.host);
     const bool is_down = port && !routes_.is_up(*port);
@@ -326,13 +329,13 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
     if (group->merge->lags(one)) {
       flags |= group->merge->is_silent(call.now, one) ? wire::kMemberOwes : wire::kMemberLate;
     }
-    report.add({one.host, Qpn(one.heard), flags});
+    report.add({one.host, Qpn(one.packets), flags});
   }
   send_to_sender(call, report);
   call.count(Counter::kMrpReport);
 }
 
-// By a receiver at this switch, to a sender anywhere.
+// From a receiver at this switch, to a sender anywhere.
 void Installer::on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
                           const SenderGroupMessage& message) {
   const bool is_own = is_from_sender(call) && message.receiver_count == 1 &&
@@ -357,11 +360,12 @@ void Installer::on_routes_changed(Call& call) {
   groups_.for_each([&](SenderGroup& group) { all.push_back(&group); });
   for (SenderGroup* group : all) {
     std::size_t unreachable = 0;
-    auto branches = bifurcate(config_, routes_, group->said.list(), group->ingress, unreachable);
-    // Cut off for now: what is known stays, and the sender is told by time.
+    auto branches =
+        bifurcate(config_, routes_, group->installed.list(), group->ingress, unreachable);
+    // Cut off for now: the record stays, and the sender notices by time.
     if (branches.empty() || branches == group->branches) continue;
     std::swap(branches, group->branches);
-    group->rule = rule_for(group->said.list(), group->branches, group->said.addressed);
+    group->rule = rule_for(group->installed.list(), group->branches, group->installed.addressed);
     call.count(Counter::kSenderRebuilt);
     pass_on(call, *group, MrpType::kInstall, 0, &branches);
   }
@@ -374,14 +378,14 @@ void Installer::on_port_down(Call& call, PortId down) {
       group.orphaned = call.now;
       due_ = std::min(due_, expires(group));
     }
-    const auto all = group.said.list();
+    const auto all = group.installed.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
-    if (gone != all.end()) report_down(call, group.said, host);
+    if (gone != all.end()) report_down(call, group.installed, host);
   });
 }
 
-void Installer::report_down(Call& call, const SenderGroupMessage& said, Ipv4 host) {
-  SenderGroupMessage report = news_of(said, MrpType::kReport);
+void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv4 host) {
+  SenderGroupMessage report = message_to_sender(installed, MrpType::kReport);
   report.add({host, Qpn(), wire::kMemberDown});
   send_to_sender(call, report);
   call.count(Counter::kMrpReport);
@@ -413,16 +417,16 @@ void Installer::on_timer(Call& call) {
   for (const SenderGroup* group : old) forget(call, *group);
 }
 
-// Those behind this switch are told in the sender's name.
+// Receivers behind this switch get a REMOVE in the sender's name.
 void Installer::forget(Call& call, const SenderGroup& group) {
   call.count(Counter::kStaleTableAged);
   pass_on(call, group, MrpType::kRemove, 0);
   groups_.erase(group);
 }
 
-// To each branch of several receivers a part for the next switch that branches, to the others' hosts
-// one of their own; each with its part of the share. `unless_as_before`: the branches of before,
-// where the same have the same ports they know already.
+// Each branch of several receivers gets a message for the next switch that branches. Hosts of the
+// other branches get their own. Each has a part of the share. `unless_as_before`: old branches;
+// unchanged ones get no message.
 void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std::uint64_t share,
                         const std::vector<Branch>* unless_as_before) {
   const bool over_each_port = config_.sender_groups == net::SenderGroups::kEverywhere;
@@ -431,14 +435,14 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
   };
   std::size_t parts = 0;
   for (const Branch& branch : group.branches) parts += copies(branch);
-  std::uint64_t rest = parts > 0 ? share % parts : 0;  // goes with the first
+  std::uint64_t rest = parts > 0 ? share % parts : 0;  // added to the first part
   for (const Branch& branch : group.branches) {
     const bool is_known = unless_as_before != nullptr &&
                           std::ranges::find(*unless_as_before, branch) != unless_as_before->end();
     if (is_known) continue;
     SenderGroupMessage part = part_of(group, branch, type);
     wire::UdpDatagram datagram;
-    datagram.ip.source = group.said.sender();
+    datagram.ip.source = group.installed.sender();
     datagram.udp.source_port = config_.mrp_port;
     datagram.udp.destination_port = config_.mrp_port;
     const bool is_for_host = group.rewrites(branch);
@@ -472,7 +476,7 @@ void Installer::send_to_sender(Call& call, SenderGroupMessage& message) {
 
 void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
                        const MrpMember* about) {
-  SenderGroupMessage answer = news_of(message, MrpType::kReject);
+  SenderGroupMessage answer = message_to_sender(message, MrpType::kReject);
   answer.header.flags = static_cast<std::uint16_t>(reason);
   if (about != nullptr) answer.add(*about);
   send_to_sender(call, answer);

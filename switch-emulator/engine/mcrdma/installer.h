@@ -1,7 +1,7 @@
-// The switch's half of sender groups' registration (docs/protocol.md, "Sender groups"): INSTALL taken,
-// branches found, passed on; answers sent on to senders; groups forgotten that nobody speaks of.
+// The switch's half of sender groups' registration (docs/protocol.md, "Sender groups"): installs
+// groups, finds branches, passes messages on, sends answers to senders, and deletes unused groups.
 //
-// No state waits for answers: a receiver's goes to the sender itself.
+// No state waits for answers: a receiver's answer goes to the sender itself.
 #pragma once
 
 #include <utility>
@@ -20,15 +20,15 @@ class Installer {
 
   // A datagram to the registration port of a host. False: it is for a switch further on.
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  // A port has come or gone, or a neighbour has other ways.
+  // A port has gone up or down, or a neighbour has other routes.
   void on_routes_changed(Call& call);
-  // A host's port has gone: senders of what it receives are told, its own groups have no sender.
+  // A host's port is down: reports it to the senders of its groups; its own groups have no sender.
   void on_port_down(Call& call, PortId down);
   // A program attaches there. It is the groups' sender only if it sends INSTALL.
   void on_port_up(Instant now, PortId up);
   // The configuration has changed: other ages.
   void on_settings() { due_ = Instant{}; }
-  // Forgets groups that nobody uses or refreshes.
+  // Deletes groups that are neither used nor refreshed.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
   // The group whose feedback on_datagram() has begun to merge from other receivers; null if none.
@@ -37,9 +37,9 @@ class Installer {
  private:
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
-  void tell_cut_off(Call& call, const wire::SenderGroupMessage& message,
-                    const wire::MrpMember& receiver);
-  void report_down(Call& call, const wire::SenderGroupMessage& said, Ipv4 host);
+  void report_cut_off(Call& call, const wire::SenderGroupMessage& message,
+                      const wire::MrpMember& receiver);
+  void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);
   void branch_to_reachable(const Call& call, SenderGroup& group);
@@ -66,7 +66,7 @@ class Installer {
   const Routes& routes_;
   SenderTable& groups_;
   RegisterRate rate_;
-  Instant due_ = wire::kNever;  // no group is to be forgotten before that
+  Instant due_ = wire::kNever;  // no group expires before that
   const SenderGroup* merged_ = nullptr;
 };
 

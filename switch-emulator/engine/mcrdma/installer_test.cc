@@ -1,4 +1,4 @@
-// Sender groups on switches that are connected: who is installed, refused, taken out and removed
+// Sender groups on connected switches: receivers that are installed, refused, evicted and removed
 // (docs/protocol.md, "Sender groups").
 #include "switch-emulator/engine/mcrdma/installer.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
+TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -19,7 +19,7 @@ TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
   group.ack(2, 0);
   group.ack(3, 0);
   EXPECT_EQ(group.at_sender(), Texts());
-  group.addressed_to = group.alias();  // the queue pair goes on speaking to host 1
+  group.addressed_to = group.alias();  // the queue pair stays connected to host 1
   group.set_receivers({2, 3});
   group.epoch = 2;
   group.install(false);
@@ -36,7 +36,7 @@ TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
 }
 
-TEST(SenderGroups, TheAliasMayBeTakenOutBehindAnySwitch) {
+TEST(SenderGroups, TheAliasMayBeEvictedBehindAnySwitch) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
@@ -57,19 +57,19 @@ TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3});
   group.install();
-  auto told = group.told_to(3);
-  ASSERT_EQ(told.size(), 2u);  // by way of either spine, each with its share
+  auto received = group.messages_to(3);
+  ASSERT_EQ(received.size(), 2u);  // over both spines, each with its share
   net->clear();
-  told[0].header.type = wire::MrpType::kInstalled;
-  group.speak(3, told[0], TestNetwork::ip(0));
-  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks
-  EXPECT_EQ(group.told_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
-  // Nobody answers for another.
-  group.speak(4, told[0], TestNetwork::ip(0));
+  received[0].header.type = wire::MrpType::kInstalled;
+  group.speak(3, received[0], TestNetwork::ip(0));
+  ASSERT_EQ(group.messages_to(0).size(), 1u);  // ports: the network checks them
+  EXPECT_EQ(group.messages_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
+  // No receiver answers for another.
+  group.speak(4, received[0], TestNetwork::ip(0));
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
 }
 
-TEST(SenderGroups, NobodyInstallsInAnothersName) {
+TEST(SenderGroups, NoHostInstallsInAnothersName) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
   group.speak(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
@@ -77,13 +77,14 @@ TEST(SenderGroups, NobodyInstallsInAnothersName) {
   EXPECT_TRUE(net->sw(0).sender_groups().empty());
 }
 
-TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
+TEST(SenderGroups, InvalidInstallsAreRefusedWithAReason) {
   auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 1; });
   TestSender group(*net, 0, {1, 2});
   const auto refused = [&](const TestSender& sender) {
-    const auto told = sender.told_to(0);
-    const auto reason = told.empty() ? wire::MrpReject::kNone
-                                     : static_cast<wire::MrpReject>(told.back().header.flags);
+    const auto received = sender.messages_to(0);
+    const auto reason = received.empty()
+                            ? wire::MrpReject::kNone
+                            : static_cast<wire::MrpReject>(received.back().header.flags);
     net->clear();
     return reason;
   };
@@ -101,17 +102,17 @@ TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
   EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
 }
 
-// Feedback could not be told apart: one's acknowledgements would count for the other.
-TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
+// Feedback would be ambiguous: acknowledgements of one would count for the other.
+TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWithAnyAliases) {
   auto net = make_star(4, false);
   TestSender first(*net, 0, {1, 3}), second(*net, 0, {2, 3});
   second.instance = 8;
   second.epoch = 2;
   first.set_up();
   second.install();
-  ASSERT_EQ(first.told_to(0).size(), 1u);
-  EXPECT_EQ(first.told_to(0)[0].header.type, wire::MrpType::kReject);
-  EXPECT_EQ(static_cast<wire::MrpReject>(first.told_to(0)[0].header.flags),
+  ASSERT_EQ(first.messages_to(0).size(), 1u);
+  EXPECT_EQ(first.messages_to(0)[0].header.type, wire::MrpType::kReject);
+  EXPECT_EQ(static_cast<wire::MrpReject>(first.messages_to(0)[0].header.flags),
             wire::MrpReject::kIdInUse);
   net->clear();
   first.data(0);
@@ -126,12 +127,12 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
   second.qpn = Qpn(first.qpn.value() + 1);
   first.set_up();
   second.install();
-  ASSERT_EQ(second.told_to(0).size(), 1u);
-  EXPECT_EQ(static_cast<wire::MrpReject>(second.told_to(0)[0].header.flags),
+  ASSERT_EQ(second.messages_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(second.messages_to(0)[0].header.flags),
             wire::MrpReject::kIdInUse);
-  EXPECT_EQ(second.told_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
+  EXPECT_EQ(second.messages_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
   net->clear();
-  second.remove();  // as a sender does whose registration was refused
+  second.remove();  // as a sender does after a refused registration
   EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
   first.data(0);
   first.ack(1, 0);
@@ -139,16 +140,16 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
   EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
 }
 
-TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
+TEST(SenderGroups, SwitchesWithoutSenderGroupsRefuseThem) {
   auto net = make_leaf_spine(net::SenderGroups::kOff);
   TestSender group(*net, 0, {3});
   group.install();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  EXPECT_EQ(static_cast<wire::MrpReject>(group.told_to(0)[0].header.flags),
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(group.messages_to(0)[0].header.flags),
             wire::MrpReject::kNoSenderGroups);
 }
 
-TEST(SenderGroups, WhereThereAreNoneEveryNumberIsAQueuePairs) {
+TEST(SenderGroups, WithSenderGroupsOffEveryNumberIsAQueuePairs) {
   auto net =
       make_star(2, false, [](SwitchConfig& c) { c.sender_groups = net::SenderGroups::kOff; });
   TestSender unicast(*net, 0, {1});
@@ -164,11 +165,11 @@ TEST(SenderGroups, ARemovedGroupLeavesNothing) {
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
   net->clear();
-  group.remove();  // a repeat: those behind may have missed the first
+  group.remove();  // a repeat: nodes behind this one may have missed the first
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
 }
 
-TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd) {
+TEST(SenderGroups, AnUnreachableReceiverKeepsNoRemoveFromTheOthers) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {1, 3, 4, 6});
   group.set_up();
@@ -176,15 +177,15 @@ TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd
   net->clear();
   group.remove();
   for (const std::size_t r : {3, 4, 6}) {
-    ASSERT_FALSE(group.told_to(r).empty()) << r;
-    EXPECT_EQ(group.told_to(r).back().header.type, wire::MrpType::kRemove);
+    ASSERT_FALSE(group.messages_to(r).empty()) << r;
+    EXPECT_EQ(group.messages_to(r).back().header.type, wire::MrpType::kRemove);
   }
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
-// Two receivers at leaf 1 make it branch. When one is taken out, the spine speaks to the other one by
-// itself, and leaf 1 hears nothing of the group any more.
-TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
+// Two receivers at leaf 1 make it branch. When one is evicted, the spine sends to the other
+// directly, and leaf 1 gets no more messages of the group.
+TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereEvicted) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     for (const std::size_t out : {3, 4}) {
       auto net = make_leaf_spine(how);
@@ -203,7 +204,7 @@ TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
   }
 }
 
-TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
+TEST(SenderGroups, ARemoveInTheSendersNameTakesNoFormerPath) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {6, 3, 4});
   group.set_up();
@@ -215,20 +216,20 @@ TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
   auto m = group.message(wire::MrpType::kRemove);
   m.share = 0;
   group.speak(0, m, group.alias());
-  ASSERT_FALSE(group.told_to(3).empty());
+  ASSERT_FALSE(group.messages_to(3).empty());
   for (const std::size_t r : {3, 4, 6}) {
-    for (const auto& told : group.told_to(r)) EXPECT_EQ(told.share, 0u) << r;
+    for (const auto& received : group.messages_to(r)) EXPECT_EQ(received.share, 0u) << r;
   }
 }
 
-TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
+TEST(SenderGroups, AGroupWithoutASenderIsRemovedAtItsReceivers) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
   group.set_up();
   net->set_port(0, net->port_of(0), false);
   net->advance(10s);
-  ASSERT_FALSE(group.told_to(3).empty());
-  EXPECT_EQ(group.told_to(3).back().header.type, wire::MrpType::kRemove);
+  ASSERT_FALSE(group.messages_to(3).empty());
+  EXPECT_EQ(group.messages_to(3).back().header.type, wire::MrpType::kRemove);
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
@@ -258,7 +259,7 @@ TEST(SenderGroups, ASenderThatComesBackKeepsItsGroups) {
   EXPECT_EQ(net->sw(0).sender_groups().size(), 1u);
 }
 
-TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
+TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
   group.set_up();
@@ -266,24 +267,25 @@ TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
   group.ack(3, 0);
   net->clear();
   group.query();
-  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberLate);  // was it ever asked?
+  // Whether it ever got a request.
+  EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberLate);
   for (int repeat = 0; repeat < 3; ++repeat) {
     net->advance(1ms);
     group.data(0);
   }
   net->clear();
   group.query();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(6));
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
   net->clear();
   net->set_port(2, net->port_of(6), false);
-  EXPECT_EQ(group.told_to(0).size(),
-            0u);  // its number was put in at the spines: the leaf knows nothing
+  EXPECT_EQ(group.messages_to(0).size(),
+            0u);  // the spines have rewritten its number: the leaf knows nothing
   group.query();
-  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
+  EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
 
 // A way may come back; the sender takes out at once a receiver whose port is down.
@@ -311,7 +313,7 @@ TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   EXPECT_EQ(report.receivers[1].flags, wire::kMemberOwes);
 }
 
-TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
+TEST(SenderGroups, AChangedRouteRebuildsItsGroups) {
   auto net = make_leaf_spine();
   TestSender touched(*net, 0, {3, 4, 6}), apart(*net, 1, {2});
   apart.virtual_qpn = Qpn(0xC00077);
@@ -319,7 +321,8 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   apart.set_up();
   net->set_port(0, net->port_between(0, 3), false);
   EXPECT_EQ(net->count(Counter::kSenderRebuilt, 0), 1u);  // of two groups
-  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);  // told anew, the one spine that is left
+  // A new message to the one spine that is left.
+  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);
   net->clear();
   touched.data(0);
   for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
@@ -344,9 +347,9 @@ TEST(SenderGroups, AWithdrawnRouteRebuildsWhatItTouches) {
   }
 }
 
-// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs by it. Host 3
-// is reached by spine 4.
-TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
+// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs over it. Host 3
+// is reached over spine 4.
+TEST(SenderGroups, WithoutHellosADeadPathEvictsNoReceiver) {
   auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
                              [](SwitchConfig& c) { c.hello = Duration(0); });
   TestSender group(*net, 0, {3, 6});
@@ -356,16 +359,17 @@ TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
   net->clear();
   group.install(false);
   EXPECT_EQ(net->count(Counter::kSenderUnreachable, 3), 1u);
-  EXPECT_TRUE(group.told_to(0).empty());
+  EXPECT_TRUE(group.messages_to(0).empty());
   net->clear();
   group.attempt = 1;
-  group.install();  // in a set-up it must be known
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
+  group.install();  // during set-up the receiver must be known
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  EXPECT_EQ(group.messages_to(0)[0].header.type, wire::MrpType::kReject);
 }
 
-// Spine 3 has heard nothing since its trunk to the sender's leaf went dark, and tells those behind it.
-TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
+// Spine 3 has got no message since its trunk to the sender's leaf went dark, and sends REMOVE to
+// those behind it.
+TEST(SenderGroups, ARemoveOfAnOldPathEndsNothingWhereTheSenderUsesANewOne) {
   for (const bool alias_leaves : {false, true}) {
     auto net =
         make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });

@@ -1,5 +1,5 @@
-// What a sender group's sender is asked to send again, and when (docs/protocol.md, "Sender groups"):
-// receivers say once that they lack a packet, and are silent until it comes.
+// Requests to a sender group's sender (docs/protocol.md, "Sender groups"): receivers send one NAK
+// for a missing packet, and are silent until it comes.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/mcrdma/test_sender.h"
@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 class SenderRepeats : public testing::Test {
  protected:
-  // All receivers answer packets after `round_trip`, one after the other; the sender has heard that.
+  // All receivers answer packets after `round_trip`, one after the other; the sender has got the
+  // acknowledgement.
   void measure(Duration round_trip, int first = 0, int last = 0) {
     for (int psn = first; psn <= last; ++psn) {
       group.data_to_acknowledge(psn);
@@ -25,7 +26,7 @@ class SenderRepeats : public testing::Test {
     group.data_to_acknowledge(last);
   }
 
-  // Ten packets, of which receiver 1 lacks 2; they come again.
+  // Ten packets, of which receiver 1 lacks 2; they are repeated.
   void send_and_repeat() {
     send(0, 9);
     group.nak(1, 2);
@@ -46,27 +47,27 @@ class SenderRepeats : public testing::Test {
   void SetUp() override { group.set_up(); }
 };
 
-TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
+TEST_F(SenderRepeats, AreRequestedAgainForTheSlowestToo) {
   send_and_repeat();
   group.ack(2, 9);
   group.ack(3, 9);
   EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
-  group.nak(1, 5);  // 5 was lost when it came again: it had taken nothing behind 2 before
+  group.nak(1, 5);  // the repeat of 5 was lost: it ignored all behind 2 before
   EXPECT_EQ(group.at_sender(), Texts({"nak 5"}));
   send(5, 9);
   group.ack(1, 9);
   EXPECT_EQ(group.at_sender(), Texts({"ack 9"}));
 }
 
-TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
+TEST_F(SenderRepeats, AreRequestedOnceForOneLoss) {
   send_and_repeat();
   group.ack(1, 9);
   group.ack(3, 9);
-  group.nak(2, 5);  // from far away, said before any of that came
+  group.nak(2, 5);  // from far away, sent before any repeat
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST_F(SenderRepeats, AreAskedForOfNewPacketsWhenTheirTurnComes) {
+TEST_F(SenderRepeats, AreRequestedForLaterPacketsInOrder) {
   send(0, 4);
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
@@ -78,7 +79,7 @@ TEST_F(SenderRepeats, AreAskedForOfNewPacketsWhenTheirTurnComes) {
   EXPECT_EQ(group.at_sender(), Texts({"nak 7"}));
 }
 
-TEST_F(SenderRepeats, AreForALaterOneOfSeveralThatLackNewPackets) {
+TEST_F(SenderRepeats, AreRequestedForEachOfSeveralReceiversInOrder) {
   send(0, 4);
   group.nak(1, 2);
   send(0, 19);
@@ -94,7 +95,7 @@ TEST_F(SenderRepeats, AreForALaterOneOfSeveralThatLackNewPackets) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 19"}));
 }
 
-TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
+TEST_F(SenderRepeats, AreRequestedAgainAfterSilence) {
   measure(1ms);
   send(1, 4);
   group.nak(1, 2);
@@ -103,7 +104,7 @@ TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
   group.ack(2, 4);
   group.ack(3, 4);
   net->clear();
-  net->advance(33ms);  // 2 was lost again, which receiver 1 never says
+  net->advance(33ms);  // 2 was lost again, for which receiver 1 sends no second NAK
   EXPECT_EQ(group.at_sender(), Texts());
   net->advance(2ms);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 2 t1"}));
@@ -115,7 +116,7 @@ TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
   EXPECT_EQ(group.at_sender(), Texts());  // all have all
 }
 
-TEST_F(SenderRepeats, AreAskedForFourTimesAndLeftToTheSendersTimer) {
+TEST_F(SenderRepeats, AreRequestedFourTimesAndThenLeftToTheSendersTimer) {
   measure(1ms);
   send(1, 4);
   group.ack(1, 4);
@@ -128,7 +129,7 @@ TEST_F(SenderRepeats, AreAskedForFourTimesAndLeftToTheSendersTimer) {
   EXPECT_EQ(group.at_sender().size(), 4u);
 }
 
-TEST_F(SenderRepeats, AreNotAskedForWhileNobodyOwesAnAnswer) {
+TEST_F(SenderRepeats, AreNotRequestedWithoutAnOwedAnswer) {
   measure(1ms);
   for (int psn = 1; psn < 4; ++psn) group.data(psn);  // of a message that goes on later
   net->advance(1s);
@@ -141,7 +142,7 @@ TEST_F(SenderRepeats, AreNotAskedForWhileNobodyOwesAnAnswer) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST_F(SenderRepeats, AreNotAskedForWhileAReceiverHasAskedToWait) {
+TEST_F(SenderRepeats, AreNotRequestedDuringAReceiversRnrWait) {
   measure(1ms);
   send(1, 1);
   group.rnr(1, 1, 24);  // 40.96 ms
@@ -162,7 +163,7 @@ TEST_F(SenderRepeats, WaitLessWhenMoreRoundTripsAreKnown) {
   EXPECT_EQ(group.at_sender(), Texts({"rnr 32 t1"}));
 }
 
-TEST_F(SenderRepeats, WaitAsLongAsTheLongestOfLateHasTaken) {
+TEST_F(SenderRepeats, WaitForTheLongestRecentRoundTrip) {
   measure(10ms);
   measure(1ms, 1, 32);
   send(33, 34);
@@ -215,7 +216,7 @@ TEST_F(SenderRepeats, AreOverdueOfOthersWhenTheSlowestIsTakenOut) {
   EXPECT_EQ(group.at_sender(), Texts({"rnr 4 t1", "rnr 4 t1", "rnr 4 t1", "rnr 4 t1"}));
 }
 
-TEST_F(SenderRepeats, AreNotAskedForAgainWithTheRuleOff) {
+TEST_F(SenderRepeats, AreNotRequestedAgainWithTheRuleOff) {
   net = make_star(4, false, [](SwitchConfig& c) { c.rules.sender_ask_again = false; });
   TestSender plain(*net, 0, {1, 2, 3});
   plain.set_up();

@@ -12,7 +12,7 @@ using wire::RoceHeaders;
 
 namespace {
 
-// What tells a sender group's packet from others, before anything else of it is looked at.
+// Distinguishes a sender group's packet from others, before its other headers are parsed.
 struct Glance {
   Opcode opcode;
   Qpn qpn;
@@ -26,7 +26,7 @@ std::optional<Glance> glance(const Frame& frame) {
   return Glance{static_cast<Opcode>(bth[0]), Qpn(wire::load_be24(bth + 5))};
 }
 
-// All its headers, if it is whole; counted if not.
+// All its headers, if it is whole; otherwise counts the drop.
 std::optional<RoceHeaders> read(Call& call, const Frame& frame, const wire::UdpHeaders& outer) {
   auto headers = RoceHeaders::parse(frame, outer);
   if (!headers) {
@@ -38,8 +38,8 @@ std::optional<RoceHeaders> read(Call& call, const Frame& frame, const wire::UdpH
   return headers;
 }
 
-// An acknowledgement echoes the mark of a packet: whatever becomes of it, the sender hears of that by
-// a notification, if it is to.
+// An acknowledgement echoes the mark of a packet. The sender gets a CNP for it if the policy
+// allows, even if the acknowledgement is absorbed.
 void take_echo(Call& call, const SenderGroup& group, Ipv4 from) {
   AckMerge& merge = *group.merge;
   if (merge.take_cnp(call.now, from) != AckMerge::Taken::kPassed) {
@@ -54,7 +54,7 @@ void clear_becn(Frame& frame) { frame.bytes[wire::kBthOffset + 4] &= 0xBF; }
 }  // namespace
 
 bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
-  // Where there are none, these are numbers of queue pairs like any other.
+  // If sender groups are off, these are ordinary QPNs.
   if (call.config.sender_groups == net::SenderGroups::kOff) return false;
   const auto packet = glance(frame);
   if (!packet || !wire::is_sender_group(packet->qpn)) return false;
@@ -80,8 +80,8 @@ bool SenderGroups::on_datagram(Call& call, const Frame& frame, const wire::UdpHe
   return is_taken;
 }
 
-// What is for a virtual queue pair, at the last switch before a host: no host has it. False: the
-// packet has still a way to go.
+// At the last switch before a host, drops packets for a virtual queue pair, which no host has.
+// False: the packet goes on to another switch.
 bool SenderGroups::drop_unrewritten(Call& call, Ipv4 destination) const {
   const auto out = routes_.next_hop(destination, 0, call.ingress());
   const bool is_last = out && call.port(*out).kind == net::PortKind::kHost;
@@ -90,7 +90,7 @@ bool SenderGroups::drop_unrewritten(Call& call, Ipv4 destination) const {
   return true;
 }
 
-// Where feedback is overdue, senders are asked again.
+// Senders with overdue feedback get requests.
 void SenderGroups::on_timer(Call& call) {
   installer_.on_timer(call);
   if (call.now < overdue_at_) return;
@@ -99,7 +99,7 @@ void SenderGroups::on_timer(Call& call) {
   table_.for_each([&](SenderGroup& group) {
     if (!group.merge) return;
     if (call.rules().sender_ask_again && group.merge->deadline() <= call.now) {
-      send_answer(call, group, group.merge->ask_again(call.now));
+      send_answer(call, group, group.merge->request_again(call.now));
       call.count(Counter::kSenderAskedAgain);
     }
     note_deadline(call, group);
@@ -111,7 +111,7 @@ void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
   overdue_at_ = std::min(overdue_at_, group.merge->deadline());
 }
 
-// False: it has met no rule, and goes on as it is.
+// False: it has met no rule, and goes on unchanged.
 bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
                            const RoceHeaders& headers) {
   group.last_seen = call.now;
@@ -140,7 +140,7 @@ bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
 void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
                              const RoceHeaders& headers) {
   call.count(Counter::kSenderDataTaken);
-  // A WRITE without data touches no memory: its region is not checked (IBTA 9.7.4.1.5).
+  // A WRITE without data touches no memory, so its region is not checked (IBTA 9.7.4.1.5).
   const bool is_addressed =
       wire::opcode_info(headers.bth.opcode).reth && headers.reth.dma_length > 0;
   for (const Replica& replica : group.rule) {
@@ -204,19 +204,19 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
   if (copy == nullptr) return;
   if (!is_cnp) clear_becn(*copy);
   rewrite(call, merge.port(), *copy, frame,
-          {merge.alias(), group.said.sender(), 1, group.said.sender_qpn, answer.psn, nullptr,
-           is_cnp ? nullptr : &answer.aeth});
+          {merge.alias(), group.installed.sender(), 1, group.installed.sender_qpn, answer.psn,
+           nullptr, is_cnp ? nullptr : &answer.aeth});
 }
 
-// The sender's switch knows what all have acknowledged; another one speaks as the receiver whom it is
-// about, and the merge takes no error for an acknowledgement.
+// The sender's switch knows the acknowledgements of all. Other switches answer in the name of the
+// receiver in question, and the merge never counts an error as an acknowledgement.
 void SenderGroups::refuse(Call& call, SenderGroup& group, const RoceHeaders& headers,
                           Ipv4 on_behalf_of, wire::NakCode code) {
   if (group.merge) {
     if (const auto answer = group.merge->refuse(code)) send_answer(call, group, *answer);
     return;
   }
-  const auto out = routes_.next_hop(group.said.sender(), 0, PortId());
+  const auto out = routes_.next_hop(group.installed.sender(), 0, PortId());
   if (!out) return;
   const wire::Aeth error{wire::AckKind::kNak, static_cast<std::uint8_t>(code)};
   send_to_merge(call, group, on_behalf_of, *out, {headers.bth.psn, error});

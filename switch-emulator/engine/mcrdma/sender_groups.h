@@ -1,5 +1,6 @@
-// Sender groups, MC-RDMA's multicast: what a switch does with their packets (docs/protocol.md, "Sender
-// groups"; MC-RDMA IV). Beside the groups with McstIDs: other keys, other tables, no turns.
+// Handling of the packets of sender groups, MC-RDMA's multicast, in a switch (docs/protocol.md,
+// "Sender groups"; MC-RDMA IV). Separate from groups with McstIDs: other keys, other tables, no
+// turns.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ class SenderGroups {
   SenderGroups(const SwitchConfig& config, const Routes& routes)
       : routes_(routes), installer_(config, routes, table_) {}
 
-  // A RoCE packet between hosts. False: it is none of a sender group's, or nothing is to be done with
-  // it here but to send it on.
+  // A RoCE packet between hosts. False: it belongs to no sender group, or needs only forwarding
+  // here.
   bool on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
 
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);

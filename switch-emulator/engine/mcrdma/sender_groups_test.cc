@@ -1,5 +1,5 @@
-// Sender groups on switches that are connected: data and feedback by the packet
-// (docs/protocol.md, "Sender groups").
+// Sender groups on connected switches: data and feedback by the packet (docs/protocol.md, "Sender
+// groups").
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
+TEST(SenderGroups, TheSenderGetsTheMinimumFromItsAlias) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -37,7 +37,7 @@ TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
   group.ack(2, 2);
   EXPECT_EQ(group.at_sender(), Texts());
   group.ack(3, 5);
-  EXPECT_EQ(group.at_sender(), Texts({"ack 2"}));  // no more, whoever says so last
+  EXPECT_EQ(group.at_sender(), Texts({"ack 2"}));  // no more, whichever receiver is last
   group.ack(2, 4);                                 // the paper's example: 4, 2, 5, then 4
   const auto h = group.received(0);
   EXPECT_EQ(h.ip.source, TestNetwork::ip(1));
@@ -49,7 +49,7 @@ TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
 }
 
-TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
+TEST(SenderGroups, ANakNamesTheFirstPacketThatAReceiverLacks) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -61,15 +61,15 @@ TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
   group.nak(2, 4);  // the paper's example: 1, 2, 5, then NAK 4
   EXPECT_EQ(group.received(0).aeth.msn, 1u);
   EXPECT_EQ(group.at_sender(), Texts({"nak 2"}));
-  // It has been asked for it; another one would spend a retry.
+  // The sender has got a request for it; another one would spend a retry.
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts());
   group.data(2);
-  group.nak(1, 2);  // said before that came
+  group.nak(1, 2);  // sent before that arrived
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
+TEST(SenderGroups, RepeatedPacketsGetNoNakAndLostRepeatsGetOneLater) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -78,7 +78,7 @@ TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
   group.nak(2, 5);
   group.nak(3, 4);
-  EXPECT_EQ(group.at_sender(), Texts());  // all from 0 on comes again
+  EXPECT_EQ(group.at_sender(), Texts());  // all from 0 on are repeated
   for (int psn = 0; psn < 7; ++psn) group.data(psn);
   group.nak(3, 4);  // lost again, while another has answered nothing yet
   EXPECT_EQ(group.at_sender(), Texts());
@@ -90,7 +90,7 @@ TEST(SenderGroups, WhatComesAgainIsNotAskedForAndWhatIsLostAgainIsInItsTurn) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 6"}));
 }
 
-TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
+TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanTheMinimum) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -98,16 +98,16 @@ TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
   group.ack(1, 0);
   group.rnr(2, 3, 12);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t12"}));
-  group.rnr(1, 1, 12);  // said before it has come again
+  group.rnr(1, 1, 12);  // sent before the repeat
   EXPECT_EQ(group.at_sender(), Texts());
   group.data(1);
   group.rnr(1, 1, 12);  // still no receive is posted
   EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t12"}));
   group.feedback(1, 3, wire::AckKind::kNak, 2);
-  EXPECT_EQ(group.at_sender(), Texts({"fatal 1 c2"}));  // no word about what 1 has
+  EXPECT_EQ(group.at_sender(), Texts({"fatal 1 c2"}));  // it acknowledges nothing of host 1's
 }
 
-TEST(SenderGroups, FeedbackThatIsLateTakesNothingBack) {
+TEST(SenderGroups, LateFeedbackTakesNothingBack) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -154,7 +154,7 @@ TEST(SenderGroups, ReservedSyndromesAndNakCodesReachNoSender) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
 }
 
-// More than 2^24 packets: what was asked for and owed long ago looks new again.
+// More than 2^24 packets: old requests and owed acknowledgements would look new again.
 TEST(SenderGroups, MayBeOfAnyLength) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
@@ -181,10 +181,10 @@ TEST(SenderGroups, MayBeOfAnyLength) {
   EXPECT_EQ(group.at_sender(), Texts());  // nothing is overdue
   for (int psn = 0; psn < 4; ++psn) group.data(kWrap + psn);
   group.nak(1, kWrap + 2);
-  EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that nobody has asked for in this round
+  EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that was not requested in this round
 }
 
-TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
+TEST(SenderGroups, FeedbackOfStrangersIsDropped) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -194,7 +194,7 @@ TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
 }
 
-TEST(SenderGroups, CongestionIsToldInTheAliasesNameAndEchoesBecomeNotifications) {
+TEST(SenderGroups, NotificationsComeInTheAliasesNameAlsoForEchoes) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.set_up();
@@ -235,13 +235,13 @@ TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
   EXPECT_TRUE(has_rule(3));
   EXPECT_TRUE(has_rule(4));
   EXPECT_TRUE(has_rule(1));
-  EXPECT_TRUE(net->sw(2).sender_groups().empty());  // the spine has put host 6's number in
+  EXPECT_TRUE(net->sw(2).sender_groups().empty());  // the spine has set host 6's number
   group.data(0);
   for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
   EXPECT_EQ(net->count(Counter::kDataCopies, 0), 0u);
 }
 
-TEST(SenderGroups, RacksAreAllThatBranchesWhereSpinesAreOrdinary) {
+TEST(SenderGroups, OnlyRacksBranchUnderOrdinarySpines) {
   auto net = make_leaf_spine(net::SenderGroups::kRacks);
   TestSender group(*net, 0, {3, 4, 6, 1});
   group.set_up();
@@ -265,7 +265,7 @@ TEST(SenderGroups, OneReceiverFarAwayGetsItsNumberAtItsSwitch) {
   }
 }
 
-TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
+TEST(SenderGroups, DataWithoutARuleReachesNoQueuePair) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.data(0);
@@ -273,10 +273,10 @@ TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
   EXPECT_EQ(net->count(Counter::kDropUnrewritten), 1u);
 }
 
-TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
+TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilAllHaveAnswered) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
-  group.install(false);  // as it is repeated to a switch that knows nothing
+  group.install(false);  // as in a repeat to a switch that knows nothing
   net->clear();
   for (int psn = 100; psn < 104; ++psn) group.data(psn);
   group.ack(1, 103);
@@ -287,7 +287,7 @@ TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 102"}));
 }
 
-TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
+TEST(SenderGroups, ARestartedSwitchAcceptsAcknowledgementsOfPacketsItMissed) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
@@ -300,26 +300,26 @@ TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
     group.ack(2, 9);
   }
   EXPECT_EQ(group.at_sender(), Texts({"ack 5", "ack 5", "ack 5"}));
-  group.nak(1, 9);  // says that it lacks what this switch has not seen
+  group.nak(1, 9);  // requests a packet that this switch has not seen
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
-// The switch can't install the group with that receiver, and is to be asked for no list without it.
-TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
+// The switch can't install the group with that receiver, and needs no list without it.
+TEST(SenderGroups, ARestartedSwitchReportsAReceiverWithItsPortDown) {
   auto net = make_star(3, false);
   net->set_port(0, net->port_of(2), false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   EXPECT_EQ(report.header.type, wire::MrpType::kReport);
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberDown);
 }
 
-// Its sender waits longer and longer between two repeats: there may not be three of them.
-TEST(SenderGroups, ARestartedSwitchTakesWhatItMissedForSentBefore) {
+// Its sender waits longer and longer between two repeats: three may never come.
+TEST(SenderGroups, ARestartedSwitchTreatsMissedPacketsAsSentBefore) {
   auto net = make_star(3, false);
   TestSender group(*net, 0, {1, 2});
   group.install(false);
@@ -330,8 +330,8 @@ TEST(SenderGroups, ARestartedSwitchTakesWhatItMissedForSentBefore) {
   }
   net->clear();
   group.query();
-  ASSERT_EQ(group.told_to(0).size(), 1u);
-  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(group.messages_to(0).size(), 1u);
+  const auto report = group.messages_to(0)[0];
   ASSERT_EQ(report.receiver_count, 1u);
   EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
@@ -372,7 +372,7 @@ TEST(SenderGroups, AWriteHasEachReceiversOwnAddressAndKey) {
   EXPECT_EQ(group.received(6).reth, (wire::Reth{0x20040, 0x2222, 64}));
 }
 
-TEST(SenderGroups, AWriteBeyondARegionReachesNobodyItIsNotFor) {
+TEST(SenderGroups, AWriteBeyondARegionReachesNoOtherReceiver) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
@@ -383,7 +383,7 @@ TEST(SenderGroups, AWriteBeyondARegionReachesNobodyItIsNotFor) {
     EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
     EXPECT_EQ(net->inbox(4), Texts());
     EXPECT_EQ(group.at_sender(), Texts({"fatal 0 c2"}));
-    group.write(1, 9, 0, 64);  // nobody has a region 9
+    group.write(1, 9, 0, 64);  // no receiver has a region 9
     EXPECT_EQ(net->inbox(6).back(), "data 0");
   }
 }

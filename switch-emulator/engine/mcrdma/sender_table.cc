@@ -7,7 +7,7 @@
 namespace cepheus::fabric {
 
 const wire::MrpRegion* SenderGroup::find_region(std::uint8_t receiver, std::uint32_t number) const {
-  const auto all = said.region_list();
+  const auto all = installed.region_list();
   const auto at = std::ranges::find_if(all, [&](const wire::SenderGroupMessage::Region& r) {
     return r.receiver == receiver && r.region.number == number;
   });
@@ -17,8 +17,8 @@ const wire::MrpRegion* SenderGroup::find_region(std::uint8_t receiver, std::uint
 SenderGroup* SenderTable::find(const SenderKey& key, Ipv4 addressed) {
   const auto at = groups_.find(key);
   if (at == groups_.end()) return nullptr;
-  const auto record =
-      std::ranges::find(at->second, addressed, [](const auto& one) { return one->said.addressed; });
+  const auto record = std::ranges::find(at->second, addressed,
+                                        [](const auto& one) { return one->installed.addressed; });
   return record == at->second.end() ? nullptr : record->get();
 }
 
@@ -32,7 +32,7 @@ SenderGroup* SenderTable::find_merge(const SenderKey& key) {
 
 SenderGroup& SenderTable::add(const SenderKey& key, Ipv4 addressed) {
   auto& record = groups_[key].emplace_back(std::make_unique<SenderGroup>());
-  record->said.addressed = addressed;
+  record->installed.addressed = addressed;
   ++size_;
   return *record;
 }
@@ -57,9 +57,9 @@ void SenderTable::check_consistent() const {
   }
   must(count == size_, "sender groups are counted");
   for_each([&](const SenderGroup& g) {
-    must(g.said.receiver_count > 0 && !g.branches.empty(), "a sender group leads somewhere");
+    must(g.installed.receiver_count > 0 && !g.branches.empty(), "a sender group leads somewhere");
     must(g.rule.empty() || g.rule.size() == g.branches.size(), "a rule has a replica per branch");
-    must(!g.merge || g.merge->receivers().size() == g.said.receiver_count,
+    must(!g.merge || g.merge->receivers().size() == g.installed.receiver_count,
          "feedback of each receiver is merged");
   });
 }

@@ -13,7 +13,7 @@
 
 namespace cepheus::fabric {
 
-// Names a group, in data and in feedback.
+// Key of a group, in data and in feedback.
 struct SenderKey {
   Ipv4 sender;
   Qpn qpn;
@@ -29,41 +29,41 @@ struct SenderKeyHash {
 // A copy of the data for one branch.
 struct Replica {
   Ipv4 destination;
-  Qpn qpn;                    // 0: as it is, there is a branch behind
-  std::uint8_t receiver = 0;  // its place in the list, if it has a QPN
+  Qpn qpn;                    // 0: unchanged, because a branch follows
+  std::uint8_t receiver = 0;  // its receiver's index in the list, if it has a QPN
 };
 
-// What one switch does with the data of a group that comes addressed to one of its receivers. Copies
-// of the same data for different branches may come by one switch, each has a record of its own.
+// A switch's handling of a group's data with one destination address. Copies of the same data for
+// different branches may pass one switch, and each has its own record.
 struct SenderGroup {
-  // As the last INSTALL said, with the receivers behind this switch; its share means nothing.
-  wire::SenderGroupMessage said;
-  PortId ingress;  // where it came from; one of several, behind equal-cost paths
+  // The last INSTALL, with the receivers behind this switch; its share has no meaning here.
+  wire::SenderGroupMessage installed;
+  PortId ingress;  // ingress of the last INSTALL; one of several over equal-cost paths
   std::vector<Branch> branches;
   // Receivers of earlier INSTALLs that the last one does not name. Switches on the way to them may
   // hold records that this switch no longer refreshes.
   std::vector<wire::MrpMember> former;
-  std::vector<Replica> rule;        // empty: the data goes on as it is
-  std::unique_ptr<AckMerge> merge;  // at the sender's switch
+  std::vector<Replica> rule;        // empty: the data goes on unchanged
+  std::unique_ptr<AckMerge> merge;  // only at the sender's switch
   Instant last_seen;
   std::optional<Instant> orphaned;  // no INSTALL since then, when the sender's port went down or up
   std::uint64_t data_packets = 0, copies = 0;
 
-  SenderKey key() const { return {said.sender(), said.virtual_qpn}; }
-  // Is the QPN of that receiver rewritten here?
+  SenderKey key() const { return {installed.sender(), installed.virtual_qpn}; }
+  // Whether that receiver's QPN is set here.
   bool rewrites(const Branch& branch) const { return !rule.empty() && branch.is_one(); }
   const wire::MrpRegion* find_region(std::uint8_t receiver, std::uint32_t number) const;
 };
 
 class SenderTable {
  public:
-  // What comes addressed to `addressed`; null if there is no record of that.
+  // The record for data addressed to `addressed`; null if there is none.
   SenderGroup* find(const SenderKey& key, Ipv4 addressed);
   // The record of the sender's own switch, which merges feedback; null elsewhere.
   SenderGroup* find_merge(const SenderKey& key);
   SenderGroup& add(const SenderKey& key, Ipv4 addressed);
   void erase(const SenderGroup& group);
-  // All records of a group for which `which(group)` holds.
+  // All records of a group for which `which(group)` is true.
   template <typename Which>
   void erase_if(const SenderKey& key, Which&& which);
   template <typename Which>
@@ -81,7 +81,8 @@ class SenderTable {
   void check_consistent() const;
 
  private:
-  using Records = std::vector<std::unique_ptr<SenderGroup>>;  // of one group: one, nearly always
+  // Of one group, nearly always a single record.
+  using Records = std::vector<std::unique_ptr<SenderGroup>>;
 
   std::unordered_map<SenderKey, Records, SenderKeyHash> groups_;
   std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// A sender group on a TestNetwork: what its sender and receivers put on the wire.
+// A sender group on a TestNetwork: the packets and messages of its sender and receivers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ class TestSender {
  public:
   static constexpr Qpn kVirtual{0xC00042};
 
-  // Hosts of the network; the first receiver is the alias. Shared with nobody: its QPN is the host's.
+  // Hosts of the network; the first receiver is the alias. No two groups share it: its QPN is the
+  // host's.
   TestSender(TestNetwork& net, std::size_t sender, std::vector<std::size_t> receivers)
       : qpn(TestNetwork::qpn(sender)),
         net_(net),
@@ -46,26 +47,26 @@ class TestSender {
   }
   void remove() { speak(sender_, message(wire::MrpType::kRemove), alias()); }
   void query() { speak(sender_, message(wire::MrpType::kQuery), alias()); }
-  // INSTALL, and all that hosts got of it taken out of their inboxes.
+  // Sends INSTALL, and removes the resulting messages from the hosts' inboxes.
   void set_up() {
     install();
     EXPECT_EQ(share_that_came(), wire::SenderGroupMessage::kWholeShare);
     net_.clear();
   }
-  // Of the messages in receivers' inboxes, which are for them alone.
+  // Of the messages in receivers' inboxes, each for its one receiver.
   std::uint64_t share_that_came() const {
     std::uint64_t sum = 0;
     for (const std::size_t r : receivers_) {
-      for (const auto& told : told_to(r)) {
-        EXPECT_EQ(told.receiver_count, 1u);
-        EXPECT_EQ(told.receivers[0], net_.member(r));
-        sum += told.share;
+      for (const auto& received : messages_to(r)) {
+        EXPECT_EQ(received.receiver_count, 1u);
+        EXPECT_EQ(received.receivers[0], net_.member(r));
+        sum += received.share;
       }
     }
     return sum;
   }
-  // What the process of a host was told of sender groups.
-  std::vector<wire::SenderGroupMessage> told_to(std::size_t host) const {
+  // Messages about sender groups that reached the host's process.
+  std::vector<wire::SenderGroupMessage> messages_to(std::size_t host) const {
     std::vector<wire::SenderGroupMessage> all;
     for (const auto& bytes : net_.frames(host)) {
       const auto frame = Frame::from_bytes(bytes);

@@ -236,7 +236,7 @@ function groupItem(group, g) {
   const next = group.next_source ? `; ${group.next_source} waits to send` : "";
   const bar = html("span", { class: "bar" });
   bar.style.background = COLOURS[g % COLOURS.length];
-  return html("li", {}, bar, html("span", {}, group.source ? `from ${group.source}` : "nobody has sent yet"), html("span", {}, rate(group.bps)),
+  return html("li", {}, bar, html("span", {}, group.source ? `from ${group.source}` : "no member has sent yet"), html("span", {}, rate(group.bps)),
               html("span", { class: "note" }, `${group.id}, ${plural(group.members, "member")}, led by ${group.leader}: ${behind}${next}`));
 }
 
@@ -263,7 +263,7 @@ function drawHeader(view) {
     `sent ${rate(view.sent_bps)}, delivered ${rate(view.delivered_bps)}${times}`;
   const late = view.groups.filter((g) => g.behind.packets > 0 && g.bps === 0);
   byId("laggard").textContent = late.length === 0 ? "" :
-    `Group ${late[0].id} stands still: everybody waits for ${late[0].behind.names.join(", ")}, which lacks ${plural(late[0].behind.packets, "packet")}.`;
+    `Group ${late[0].id} is stalled: all wait for ${late[0].behind.names.join(", ")}, which lacks ${plural(late[0].behind.packets, "packet")}.`;
 }
 
 // ---- One cable or host: what it carries, and what may be done to it.

@@ -1,4 +1,4 @@
-// Strangers, silent visitors and greedy askers at a live fabric's sockets: packets and honest
+// Strangers, silent peers and excessive requests at a live fabric's sockets: packets and honest
 // clients go on.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ std::optional<Welcome> await_welcome(int fd) {
   return answer ? fabric::decode_welcome(answer->data) : std::nullopt;
 }
 
-// Runs `body` in a process of its own; its exit code.
+// Runs `body` in its own process; returns its exit code.
 template <typename Body>
 int in_child(Body&& body) {
   const pid_t child = fork();
@@ -56,7 +56,7 @@ UniqueFd connect_control(const TestFabric& fabric) {
   return fd;
 }
 
-// Many questions, no two that follow each other alike.
+// Many requests, no two consecutive ones equal.
 std::string questions(int count) {
   std::string all;
   for (int n = 0; n < count; ++n) {
@@ -69,7 +69,7 @@ bool ask_all(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-// Lines that have come.
+// Number of lines that have arrived.
 class Answers {
  public:
   explicit Answers(int fd) : fd_(fd) {}
@@ -99,7 +99,7 @@ bool has_hung_up(int fd) {
   return poll(&end, 1, 0) > 0;
 }
 
-TEST(Reception, AnswersWhilePacketsPass) {
+TEST(ControlThread, AnswersWhilePacketsPass) {
   TestFabric fabric(net::Topology::star(512));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
@@ -108,24 +108,24 @@ TEST(Reception, AnswersWhilePacketsPass) {
   Answers answers(asker.get());
   std::uint32_t packets = 0;
   ASSERT_TRUE(ask_all(asker.get(), questions(kQuestions)));
-  while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
-  // Answered between two packets they would leave time for none.
+  while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.transmit(packets++));
+  // If they were answered between packets, they would leave time for none.
   EXPECT_GT(packets, 20 * kQuestions);
 }
 
-// Whoever asks without end takes less of a core than packets do.
-TEST(Reception, GivesWayToPackets) {
+// A peer that sends requests without end gets less of a core than packets do.
+TEST(ControlThread, GivesWayToPackets) {
   TestFabric fabric(net::Topology::star(1));
   fabric.status();  // its thread runs
-  int desks = 0;
+  int threads = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name != "cepheus-desk") continue;
-    ++desks;
+    if (name != "cepheus-control") continue;
+    ++threads;
     EXPECT_GE(getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(task.path().filename()))), 10);
   }
-  EXPECT_EQ(desks, 1);
+  EXPECT_EQ(threads, 1);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
@@ -134,19 +134,19 @@ constexpr int kMostOfACore = 2;  // its rests are as long, its work takes severa
 constexpr int kMostOfACore = 4;
 #endif
 
-// Whoever asks without end takes a small part of a core.
-TEST(Reception, RestsAfterItsWork) {
+// A peer that sends requests without end gets a small part of a core.
+TEST(ControlThread, RestsAfterItsWork) {
   TestFabric fabric(net::Topology::star(64));
   fabric.status();
-  std::filesystem::path desk;
+  std::filesystem::path thread;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name == "cepheus-desk") desk = task.path();
+    if (name == "cepheus-control") thread = task.path();
   }
   const auto cpu_time = [&] {
     std::int64_t nanoseconds = 0;
-    std::ifstream(desk / "schedstat") >> nanoseconds;
+    std::ifstream(thread / "schedstat") >> nanoseconds;
     return std::chrono::nanoseconds(nanoseconds);
   };
   const auto before = cpu_time();
@@ -158,7 +158,7 @@ TEST(Reception, RestsAfterItsWork) {
   EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
 
-TEST(Reception, KeepsLittleForWhoDoesNotRead) {
+TEST(ControlThread, KeepsFewAnswersForPeersThatDoNotRead) {
   TestFabric fabric(net::Topology::star(256));
   const long before = resident_kib();
   std::vector<UniqueFd> deaf;
@@ -166,8 +166,8 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
     deaf.push_back(connect_control(fabric));
     ASSERT_TRUE(ask_all(deaf.back().get(), questions(100)));
   }
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  bool is_answered = false;  // each attempt has its own, shorter patience
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
+  bool is_answered = false;  // each attempt has its own, shorter time limit
   while (!is_answered && std::chrono::steady_clock::now() < until) {
     is_answered = ask(fabric.socket(), {{"ask", "status"}}).has_value();
   }
@@ -178,20 +178,20 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
   EXPECT_GE(gone, 40 - static_cast<long>(ControlServer::kMaxOfOneUser));
 }
 
-TEST(Reception, AnswersTheSameQuestionAsOftenAsItIsAsked) {
+TEST(ControlThread, AnswersEachRepeatedRequest) {
   TestFabric fabric(net::Topology::star(2));
   const UniqueFd asker = connect_control(fabric);
   Answers answers(asker.get());
   std::string text;
   for (int n = 0; n < 1000; ++n) text += "{\"ask\": \"status\"}\n";
   ASSERT_TRUE(ask_all(asker.get(), text));
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (answers.count() < 1000 && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
   EXPECT_EQ(answers.count(), 1000u);
 }
 
-TEST(Reception, TellsAStrangerWhenHeConnects) {
+TEST(ControlThread, RefusesAStrangerWhenItConnects) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {"root"};
@@ -207,7 +207,7 @@ TEST(Reception, TellsAStrangerWhenHeConnects) {
   EXPECT_EQ(fabric.status().refused_users, 1u);
 }
 
-// Runs `body` with another user id for this thread alone, which is what peers of new connections see.
+// Runs `body` with another user id for this thread alone, which peers of new connections see.
 template <typename Body>
 auto as_stranger(Body&& body) {
   syscall(SYS_setresuid, -1, kStranger, -1);
@@ -216,14 +216,14 @@ auto as_stranger(Body&& body) {
   return result;
 }
 
-TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
+TEST(ControlThread, DisconnectsUsersThatAReloadRevokes) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {std::to_string(kStranger)};
   LiveOptions options;
   options.reread = [] { return net::Topology::star(1); };
   TestFabric fabric(topology, options);
-  const UniqueFd visitor = as_stranger([&] { return connect_to(fabric.socket()); });
+  const UniqueFd pending_peer = as_stranger([&] { return connect_to(fabric.socket()); });
   const UniqueFd asker = as_stranger([&] { return connect_control(fabric); });
   char byte = 0;
   ASSERT_TRUE(ask_all(asker.get(), questions(1)));
@@ -234,15 +234,15 @@ TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
   ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reload"}}));
   ask_all(asker.get(), questions(1));  // may fail: it is closed
   EXPECT_LE(recv(asker.get(), &byte, 1, 0), 0);
-  fabric::send_message(visitor.get(), encode(fabric::Hello{.host = "h0"}));
-  const auto welcome = await_welcome(visitor.get());
+  fabric::send_message(pending_peer.get(), encode(fabric::Hello{.host = "h0"}));
+  const auto welcome = await_welcome(pending_peer.get());
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kFailed);
   EXPECT_THAT(welcome->text, HasSubstr("may not attach"));
 }
 
-// Strangers hold as many connections as they can, and make new ones all the time.
-TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
+// Strangers hold as many connections as possible, and make new ones all the time.
+TEST(ControlThread, LetsHonestClientsInWhileStrangersConnect) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(2);
   topology.users = {"root"};
@@ -272,9 +272,9 @@ TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
   }
 }
 
-TEST(Reception, SendsTheSilentAway) {
+TEST(ControlThread, DisconnectsSilentPeers) {
   LiveOptions options;
-  options.patience = std::chrono::milliseconds(50);
+  options.time_limit = std::chrono::milliseconds(50);
   TestFabric fabric(net::Topology::star(1), options);
   const UniqueFd silent = connect_to(fabric.socket());
   const auto welcome = await_welcome(silent.get());
@@ -282,10 +282,10 @@ TEST(Reception, SendsTheSilentAway) {
   EXPECT_EQ(welcome->status, WelcomeStatus::kAgain);
 }
 
-TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
+TEST(ControlThread, DisconnectsTheLongestSilentPeerWhenOthersNeedThePlace) {
   TestFabric fabric(net::Topology::star(1));
   std::vector<UniqueFd> silent;
-  for (std::size_t n = 0; n < AttachServer::kMaxVisitors + 1; ++n) {
+  for (std::size_t n = 0; n < AttachServer::kMaxPending + 1; ++n) {
     silent.push_back(connect_to(fabric.socket()));
   }
   const auto welcome = await_welcome(silent.front().get());
@@ -295,8 +295,8 @@ TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
   EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h0"}));
 }
 
-// In a process of its own, since it takes all descriptors away.
-TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
+// In its own process, because it uses up all descriptors.
+TEST(ControlThread, TellsAPeerThatDescriptorsHaveRunOut) {
   EXPECT_EQ(
       in_child([] {
         TestFabric fabric(net::Topology::star(4));
@@ -305,7 +305,7 @@ TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
         for (int n = 0; n < 3; ++n) {
           mine.emplace_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
         }
-        fabric.status();  // the fabric is done with what it granted
+        fabric.status();  // the fabric has finished its grants
         rlimit none_left{};
         getrlimit(RLIMIT_NOFILE, &none_left);
         none_left.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(0)).get());
@@ -338,9 +338,9 @@ TEST(DescriptorLimit, IsRaisedAsFarAsItMayBe) {
             0);
 }
 
-// What a peer sends along is let go of by whoever closes it last: a TCP connection that lingers
-// would keep him.
-TEST(Reception, IsNotKeptByDescriptorsThatLinger) {
+// The last process to close a descriptor from a peer waits for it, if it is a TCP connection that
+// lingers.
+TEST(ControlThread, IsNotBlockedByLingeringDescriptors) {
   TestFabric fabric(net::Topology::star(1));
   Lingering connection;
   const UniqueFd hostile = connect_to(fabric.socket());

@@ -1,4 +1,4 @@
-#include "switch-emulator/live/stray_account.h"
+#include "switch-emulator/live/unanswered_account.h"
 
 #include <utility>
 
@@ -9,8 +9,8 @@ namespace cepheus::live {
 namespace {
 
 constexpr std::uint32_t kSmallestMtu = 256;
-// Bytes that cost as much as a frame which only passes. Switches read and check datagrams; of a RoCE
-// frame only its receiver reads the payload.
+// Bytes that cost as much as a frame that is only forwarded. Switches read and check datagrams;
+// only its receiver reads a RoCE frame's payload.
 constexpr std::int64_t kDatagramBytesAtCost = 64, kRoceBytesAtCost = 2048;
 
 wire::Ipv4 source_of(const wire::Frame& frame) {
@@ -26,8 +26,8 @@ std::int64_t cost_of(const wire::Frame& frame) {
   return 1 + frame.payload_len / (is_roce(frame) ? kRoceBytesAtCost : kDatagramBytesAtCost);
 }
 
-// Response packets that a RoCE frame asks for at most.
-std::uint32_t responses_asked(const wire::Frame& frame) {
+// Largest number of response packets that a RoCE frame requests.
+std::uint32_t responses_requested(const wire::Frame& frame) {
   const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
   constexpr std::size_t kDmaLength = wire::kExtensionOffset + 12;
   if (opcode != wire::Opcode::kRcReadRequest || frame.header_len < kDmaLength + 4) return 0;
@@ -36,21 +36,22 @@ std::uint32_t responses_asked(const wire::Frame& frame) {
 
 }  // namespace
 
-// What is not RoCE has no stream that could be answered.
-bool StrayAccount::take(const wire::Frame& frame) {
+// Frames that are not RoCE belong to no stream with answers.
+bool UnansweredAccount::take(const wire::Frame& frame) {
   if (is_roce(frame) && answered_.take(destination_of(frame))) return false;
   unpaid_ += cost_of(frame);
   return true;
 }
 
-void StrayAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
+void UnansweredAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
 
-void StrayAccount::on_answer(const wire::Frame& frame) {
-  if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_asked(frame));
+void UnansweredAccount::on_answer(const wire::Frame& frame) {
+  if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_requested(frame));
 }
 
-std::optional<wire::Instant> StrayAccount::settle(wire::Instant now, std::uint64_t refused,
-                                                  bool others_send) {
+std::optional<wire::Instant> UnansweredAccount::update_account(wire::Instant now,
+                                                               std::uint64_t refused,
+                                                               bool others_send) {
   unpaid_ += static_cast<std::int64_t>(refused - std::exchange(refused_, refused));
   if (unpaid_ == 0) return std::nullopt;
   budget_.charge(now, std::exchange(unpaid_, 0));
