@@ -1,4 +1,4 @@
-// Congestion control of queue pairs: marks, notifications, paces.
+// Congestion control of queue pairs: marks, notifications, rates.
 #include "nic-emulator/engine/congestion.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using wire::Opcode;
 
 constexpr std::uint64_t kGiga = 1'000'000'000;
 
-// Switches count notifications over a time that follows from this one.
+// Switches derive their counting period for notifications from this time.
 TEST(CongestionTimes, AreThoseThatSwitchesExpect) {
   EXPECT_EQ(CongestionConfig().cnp_interval, wire::times::kCnpGap);
 }
@@ -54,7 +54,7 @@ class Congestion : public ::testing::Test {
       : hosts_({.mtu = 1024}, config), a_(hosts_.a), b_(hosts_.b) {}
 
   std::uint64_t rate() { return a_.nic.congestion(hosts_.now, a_.qpn)->rate.bits_per_second; }
-  // One packet of a's reaches b with a mark; what b answers.
+  // Passes one packet of host a to host b with a mark. Returns host b's answers.
   std::vector<Packet> answers_to_mark() {
     b_.receive(1, 0, 1024);
     a_.send(1, 0, 1024);
@@ -100,7 +100,7 @@ TEST_F(Congestion, CnpsAreFiftyMicrosecondsApart) {
   EXPECT_EQ(b_.count(Counter::kRxCeMarked), 3u);
 }
 
-// A packet of 1082 bytes takes 865.6 ns of 10 Gb/s, twice that after a cut.
+// A packet of 1082 bytes takes 865.6 ns at 10 Gb/s, and twice that after a cut.
 TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
   a_.hear(answers_to_mark());
   EXPECT_EQ(rate(), 5 * kGiga);
@@ -196,7 +196,7 @@ TEST_F(Congestion, AQueuePairThatBeginsAgainHasForgottenIt) {
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
 }
 
-// Two queue pairs to the same peer: the one that waits does not hold the other up.
+// Two queue pairs to the same peer: one that waits does not delay the other.
 TEST_F(Congestion, OthersGoOnWhileOneWaits) {
   a_.hear(answers_to_mark());
   a_.send(1, 0, 4096);
@@ -223,7 +223,7 @@ TEST_F(Congestion, WhoIsLateMayCatchUpALittle) {
   hosts.b.hear(marked(*hosts.a.transmit()));
   hosts.a.hear(hosts.b.transmit_all());
   hosts.a.send(2, 0, 32768);
-  hosts.now += 5us;  // since when nothing was sent
+  hosts.now += 5us;  // nothing was sent in this time
   EXPECT_EQ(hosts.a.transmit_all().size(), 6u) << "10 us of 5 Gb/s, begun";
   hosts.now += 1s;
   hosts.a.tick();
@@ -259,7 +259,7 @@ TEST_F(CeEcho, EachMarkCallsForAnAckThatEchoesIt) {
   EXPECT_EQ(a_.count(Counter::kRxCnp), 0u);
 }
 
-// The echo goes with the NAK, which must not be hidden.
+// The echo is sent in the NAK and must not replace it.
 TEST_F(CeEcho, OfAPacketBehindAGapGoesWithTheNak) {
   b_.receive(1, 0, 4096);
   a_.send(1, 0, 4096);

@@ -37,7 +37,7 @@ TEST(CongestionText, NamesAParameterSetAndHowMarksAreAnswered) {
   EXPECT_EQ(hpcc.reaction.additive_bps, 8'000'000u) << "of the link's rate";
 }
 
-// Each marked packet would cut the rate, and a burst of them take all of it.
+// Otherwise a burst of marked packets would cut the rate to its minimum.
 TEST(CongestionText, WhereMarksAreEchoedTheSenderKeepsCutsApart) {
   EXPECT_EQ((*parse_congestion("orig", kFortyGigabits))->reaction.cut_interval, 0us);
   EXPECT_EQ((*parse_congestion("orig,ce-echo", kFortyGigabits))->reaction.cut_interval, 50us);

@@ -1,4 +1,4 @@
-// What two connected queue pairs do for each other when nothing goes wrong.
+// Two connected queue pairs without any fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -128,7 +128,7 @@ TEST(Connection, EmptyMessagesTakeOnePacketEach) {
   hosts.b.receive(2, 0, 0);
   SendWr wr{.wr_id = 1, .signaled = true, .sges = {}};
   ASSERT_TRUE(hosts.a.post(wr));
-  wr.op = SendOp::kWrite;  // with key and address that nobody looks at
+  wr.op = SendOp::kWrite;  // key and address are not checked
   wr.wr_id = 2;
   ASSERT_TRUE(hosts.a.post(wr));
   wr.op = SendOp::kWriteImm;

@@ -1,5 +1,5 @@
-// Named counters of a NIC: every packet that is not delivered has one. Each is a line of
-// counters.def.
+// Named counters of a NIC, listed in counters.def. Each packet that is not delivered increments
+// one.
 #pragma once
 
 #include "wire/counter_table.h"

@@ -1,4 +1,4 @@
-// READs and atomics: what travels, what is lost and asked again, what is refused.
+// READs and atomics: packets, losses and repeats, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Fetch : public ::testing::Test {
     for (const Packet& p : packets) list.push_back(p.opcode());
     return list;
   }
-  // What b makes of a's next request, changed: the NAK's code.
+  // Changes a's next request and passes it to b. Returns the NAK's code.
   template <typename Change>
   static int refusal(TwoHosts& hosts, Change change) {
     hosts.b.hear(with_headers(*hosts.a.transmit(), change));
@@ -142,7 +142,7 @@ TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
   EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 0u);
 }
 
-// The answers were on their way when the requester repeated its requests, and it goes on.
+// The requester repeats its requests while their answers are in flight, then continues.
 TEST_F(Fetch, RepeatedRequestsWhoseAnswersCrossedThemLeaveRoomForTheNextOne) {
   for (std::uint64_t id = 1; id <= 4; ++id) a_.read(id, kResult, 100, b_, 0);
   const auto requests = a_.transmit_all();
@@ -165,7 +165,7 @@ TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
   a_.read(2, kResult + 1024, 100, b_, 1024);
   const auto requests = a_.transmit_all();
   b_.hear(requests);
-  ASSERT_TRUE(b_.transmit());  // the first of three packets; lost, as the two after it
+  ASSERT_TRUE(b_.transmit());  // the first of three packets; all three are lost
   b_.hear(requests[0]);
   const auto answers = b_.transmit_all();
   EXPECT_EQ(opcodes(answers),

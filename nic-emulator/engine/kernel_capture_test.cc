@@ -1,4 +1,4 @@
-// Packet for packet as the kernel's Soft-RoCE: our requester repeats its requests, our responder
+// The kernel's Soft-RoCE, packet by packet: our requester must repeat its requests, our responder
 // its ACKs and results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ NicConfig config_of(Ipv4 address, wire::Mac mac, wire::Mac gateway) {
   return c;
 }
 
-// Fields that each sender chooses for itself: IP identification, source port, and the migration
-// bit, which rdma_rxe leaves 0 and ConnectX sets.
+// Fields that each sender chooses: IP identification, source port, and the migration bit, which
+// rdma_rxe leaves 0 and ConnectX sets.
 Packet with_choices_of(const Packet& other, const Packet& packet) {
   const wire::RoceHeaders o = other.headers();
   return with_headers(packet, [&](wire::RoceHeaders& h) {
@@ -37,7 +37,7 @@ Packet with_choices_of(const Packet& other, const Packet& packet) {
   });
 }
 
-// One direction of one of the kernel's connections, with our NIC in the place of both ends.
+// One direction of one of the kernel's connections, with our NIC at both ends.
 class Replay {
  public:
   static constexpr std::size_t kResultRoom = 1 << 16;
@@ -65,7 +65,7 @@ class Replay {
     requests_.push_back(packet);
   }
 
-  // `result` is what the kernel answers a READ or atomic with.
+  // `result`: the kernel's answer to a READ or atomic.
   void on_fetch(const Packet& request, const std::vector<Packet>& result) {
     ASSERT_FALSE(result.empty());
     if (!responder_) connect_responder(result.front());
@@ -101,7 +101,7 @@ class Replay {
     EXPECT_EQ(requester_->completions.size(), messages_) << "the kernel acknowledged every message";
     EXPECT_THAT(requester_->statuses(), ::testing::Each(WcStatus::kSuccess));
     EXPECT_TRUE(acks_.empty());
-    // Results came where they were asked for.
+    // Results arrived at the requested addresses.
     for (std::size_t i = 0; i < results_ * kResultRoom && opcodes_.contains(Opcode::kRcReadRequest);
          ++i) {
       ASSERT_EQ(requester_->memory[i], responder_->memory[i]) << i;
@@ -162,7 +162,7 @@ class Replay {
     ASSERT_TRUE(requester_->post(wr));
   }
 
-  // Our responder gets the kernel's request, but for the numbers that are our own.
+  // Our responder receives the kernel's request, with our own numbers in it.
   void serve(const Packet& request) {
     const wire::OpcodeInfo& info = opcode_info(request.opcode());
     if (info.send && info.first) responder_->receive(0, 0, 1 << 16);
@@ -185,8 +185,8 @@ class Replay {
   std::vector<Packet> requests_;  // not served yet
   std::deque<Packet> acks_;       // ours, not compared yet
   std::set<Opcode> opcodes_;
-  std::size_t remote_ = 0;   // where the request at hand works in the responder's memory
-  std::size_t results_ = 0;  // READs and atomics so far, each with kResultRoom bytes
+  std::size_t remote_ = 0;   // offset of the current request in the responder's memory
+  std::size_t results_ = 0;  // READs and atomics so far, each with kResultSize bytes
   std::size_t messages_ = 0;
   std::size_t acks_seen_ = 0;
 };
@@ -230,7 +230,7 @@ std::vector<Packet> result_of(const std::vector<Packet>& capture, std::size_t re
 }
 
 TEST(KernelCapture, OurRequestsAndAcksEqualTheKernelsByteForByte) {
-  // Host's requests and the ACKs they draw; both kernels numbered the ends of a connection alike.
+  // A host's requests and their ACKs. Both kernels use equal numbers at both ends of a connection.
   using Flow = std::pair<Ipv4, Qpn>;
   std::vector<Packet> capture;
   std::set<Qpn> other_services;  // UD

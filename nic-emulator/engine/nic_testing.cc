@@ -22,7 +22,7 @@ NicConfig config_of(NicConfig base, std::uint8_t host) {
   return base;
 }
 
-// The attributes that a service has a use for.
+// The attributes that a service has.
 std::uint32_t mask_of(QpType type, std::uint32_t mask) {
   constexpr std::uint32_t kDatagram = kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey;
   constexpr std::uint32_t kReliable = kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |

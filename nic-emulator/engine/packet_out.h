@@ -1,4 +1,4 @@
-// The last step of every packet that leaves: payload, ICRC, counters.
+// The last step of every packet: payload, ICRC, counters.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace cepheus::rnic {
 
-// What came of an attempt to build a packet.
+// Result of an attempt to build a packet.
 enum class Build {
   kBuilt,
   kNothing,      // there was nothing to send after all
   kNeedsBuffer,  // its payload needs the driver's buffer
-  kFailed,       // memory could not be read: the QP may break down now
+  kFailed,       // memory could not be read: the QP may fail now
 };
 
-// Where a packet's payload goes once its headers are emitted.
+// Place of a packet's payload after its headers.
 struct PayloadRoom {
   std::span<std::uint8_t> bytes;  // payload and pad; the pad is zeroed
   bool is_inline;                 // behind the headers, else in the driver's buffer

@@ -17,7 +17,7 @@ std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
   return static_cast<std::uint16_t>(0xC000 | (wire::splitmix(seed, qpn.value()) & 0x3FFF));
 }
 
-// Data that queues may mark.
+// Sets ECT: queues may mark the packet.
 std::uint8_t as_capable(std::uint8_t traffic_class) {
   return static_cast<std::uint8_t>((traffic_class & ~wire::kEcnMask) |
                                    static_cast<std::uint8_t>(wire::Ecn::kEct0));
@@ -190,7 +190,8 @@ wire::Result<void> QueuePair::post_sends(std::span<const SendWr> wrs, NicOutput&
   for (std::size_t posted = 0; posted < wrs.size(); ++posted) {
     auto result = post_send(wrs[posted], out);
     if (result) continue;
-    // No state that refuses a request has completed those before it: they lie in the queue.
+    // A state that refuses a request completes none of those before it: they are still in the
+    // queue.
     for (; posted > 0; --posted) is_rc() ? requester_.take_back() : sends_.pop_youngest();
     return result;
   }
@@ -216,8 +217,7 @@ bool QueuePair::can_receive() const {
          context_.state == QpState::kSqd || context_.state == QpState::kSqe;
 }
 
-// The checks of IBTA 9.6.1 that concern the connection; a packet refused here is dropped without a
-// word.
+// The checks of IBTA 9.6.1 that concern the connection. A packet refused here is dropped silently.
 bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
   Counters& counters = context_.port.counters;
   if (!can_receive()) {
@@ -253,7 +253,7 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
     if (!responder_.on_request(headers, data, out)) {
       break_down(std::nullopt, "refused a request", out);
     } else if (congestion_ && congestion_->owes_echo()) {
-      responder_.acknowledge();  // of what has arrived, this packet, too
+      responder_.acknowledge();  // of all packets so far, this one included
     }
   } else if (context_.state == QpState::kRtr) {
     counters.add(Counter::kRxDropQpState);

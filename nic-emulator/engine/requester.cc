@@ -59,7 +59,7 @@ bool Requester::can_send() const {
   return next_ < drain_limit_.value_or(posted_) && next_ - una_ < window() && may_begin();
 }
 
-// Packets of a READ that one request asks for at most.
+// Most packets of a READ in one request.
 std::uint64_t Requester::read_piece() const {
   return std::max(qp_.port.config.cautious_window / 2, 1u);
 }
@@ -72,7 +72,7 @@ bool Requester::may_begin() const {
   return !wqe.is_fetch() || fetches_in_flight_ < qp_.attr.max_rd_atomic;
 }
 
-// Where something was lost, or the peer is slow, time-outs are far off only if ACKs come often.
+// After a loss, and with a slow peer, only frequent ACKs prevent time-outs.
 std::uint32_t Requester::ack_every() const {
   constexpr std::uint32_t kOften = 32;
   const std::uint32_t asked = qp_.port.config.ack_every;
@@ -178,8 +178,8 @@ void Requester::on_timer(Instant now) {
   counters_.add(Counter::kAckTimeouts);
   ++timeouts_in_a_row_;
   missed_result_ = false;
-  // One packet probes: mostly it was the answer that got lost, or came late, and a whole window
-  // would be sent for nothing.
+  // One packet probes: mostly the answer was lost or late, and a whole window would be sent in
+  // vain.
   probing_ = true;
   spend_retry();
 }
@@ -198,7 +198,7 @@ void Requester::restart_timer(Instant now) {
 
 std::optional<WcStatus> Requester::failure() const {
   if (oldest_failure_) return oldest_failure_;
-  // Requests before the one that can't be read end first; their own failure would come first, too.
+  // Requests before the unreadable one end first; their own failure would come first, too.
   if (local_failure_ && una_ == next_) return WcStatus::kLocalProtection;
   return std::nullopt;
 }

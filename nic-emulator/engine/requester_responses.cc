@@ -1,4 +1,4 @@
-// What the requester makes of ACKs, NAKs, READ responses and atomic ACKs.
+// The requester's handling of ACKs, NAKs, READ responses and atomic ACKs.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -23,7 +23,7 @@ WcStatus status_of_nak(std::uint8_t code) {
 
 }  // namespace
 
-// The packet that a response speaks of, if it is in flight.
+// The packet that a response names, if it is in flight.
 std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   // Fewer than two windows are in flight (check_consistent), 2^23 at most (Nic's kLargestWindow): a
   // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
@@ -86,7 +86,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   on_progress(now);
 }
 
-// Puts what came for `packet`, the oldest one, into the request's memory; or says why it can't.
+// Writes the result of `packet`, the oldest one, into the request's memory, or returns the error.
 std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers,
                                                 std::uint64_t packet,
                                                 std::span<const std::uint8_t> data) const {
@@ -110,7 +110,7 @@ std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers
   return placed ? std::nullopt : std::optional(WcStatus::kLocalProtection);
 }
 
-// Everything below `una` has arrived, but a READ or atomic completes by its result alone. False: it
+// Everything below `una` has arrived, but a READ or atomic completes by its result alone. False:
 // stopped at one.
 bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
   assert(una >= una_ && una <= sent_);
@@ -139,8 +139,8 @@ void Requester::on_progress(Instant now) {
   restart_timer(now);
 }
 
-// A response that comes after the result of the oldest packet was sent implies that it is lost
-// (IBTA 9.7.6). Said once: responses to what was asked before are still under way.
+// A response that was sent after the oldest packet's result implies that this result is lost (IBTA
+// 9.7.6). Handled once: responses to earlier requests are still in flight.
 void Requester::on_missing_result() {
   counters_.add(Counter::kRxMissingResult);
   if (next_ == una_ || missed_result_) return;
@@ -163,7 +163,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
     }
     --rnr_retries_left_;
   }
-  retries_left_ = qp_.attr.retry_count;  // the receiver lives
+  retries_left_ = qp_.attr.retry_count;  // the receiver is alive
   timeouts_in_a_row_ = 0;
   waits_for_receiver_ = probing_ = true;
   rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
@@ -179,11 +179,11 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Nic
   }
   // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
   if (next_ == packet) return;
-  // A responder says it once a gap (IBTA 9.7.5.2): a second one was doubled on its way, and would
-  // cost a retry. If the repeat is lost, too, only a time-out shows it.
+  // A responder sends one NAK per gap (IBTA 9.7.5.2). A second one was duplicated on its way, and
+  // would cost a retry. If the repeat is lost, too, only a time-out reveals it.
   if (asked_for_ == packet && !qp_.port.config.every_nak_counts) return;
   asked_for_ = packet;
-  probing_ = false;  // the receiver lives, and misses more than the probe
+  probing_ = false;  // the receiver is alive, and lacks more than the probe
   spend_retry();
 }
 

@@ -1,4 +1,4 @@
-// The requester against losses, NAKs, time-outs and peers that lie.
+// The requester against losses, NAKs, time-outs and wrong answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using wire::AckKind;
 using wire::NakCode;
 using wire::Opcode;
 
-// Host a's requests; the test answers them in host b's name.
+// Host a's requests; the test answers as host b.
 class Requester : public ::testing::Test {
  protected:
   explicit Requester(const QpOptions& options = {.mtu = 256}) : hosts_(options), a_(hosts_.a) {}
@@ -193,7 +193,7 @@ TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
 }
 
-// A NAK proves one receiver alive, not all that a virtual peer may stand for: only progress does.
+// A NAK proves one receiver alive, not all receivers behind a virtual peer. Only progress does.
 TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
   hosts.a.send(1, 0, 10);
@@ -262,7 +262,7 @@ TEST_F(Requester, ProgressGivesAllRetriesBack) {
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-// A peer says NAK(e) once: what comes after the repeat was doubled, or kept somewhere for long.
+// A peer sends NAK(e) once. Another one after the repeat was duplicated or delayed.
 TEST_F(Requester, ASequenceNakThatComesAgainSpendsNoRetry) {
   a_.send(1, 0, 256 * 2);
   sent();
@@ -290,7 +290,7 @@ TEST_F(Requester, SendsOnePacketAfterAnRnrWaitAndThenTheRest) {
   rnr(101, 14);
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(a_.nic.deadline(), hosts_.now + microseconds(1280));
-  nak(101);  // the packets behind the refused one draw this from some receivers
+  nak(101);  // some receivers send this for the packets behind the refused one
   EXPECT_THAT(sent(), IsEmpty()) << "must not cut the wait short";
   pass(microseconds(1280));
   const auto probe = a_.transmit_all();
@@ -318,7 +318,7 @@ TEST_F(Requester, AnAckEndsAnRnrWait) {
   a_.send(1, 0, 256 * 2);
   sent();
   rnr(100, 0);
-  ack(101);  // of a packet that a receive had come for
+  ack(101);  // of a packet that had a receive
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
 }

@@ -58,7 +58,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && !receives_.hold(out)) {
-    // What follows in flight is dropped without a word: one NAK a gap.
+    // The packets behind it are dropped silently: one NAK per gap.
     said_nak_ = !manners.naks_after_rnr;
     owe(Owed::kRnrNak);
     return true;
@@ -73,7 +73,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
   expected_ = expected_ + 1;
   if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
-  // A NAK that did not leave in time has become untrue: everything up to here has arrived.
+  // An unsent NAK is wrong now: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
   if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
@@ -90,7 +90,7 @@ bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) co
   return length <= qp_.attr.path_mtu && (info.first || length > 0);
 }
 
-// Carries out a packet that is the next in sequence. False: refused.
+// Executes the next packet in sequence. False: refused.
 bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                         NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
@@ -123,7 +123,7 @@ bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
   write_ = reth;
-  // The key of an empty write is not looked at (IBTA 9.7.4.1.5).
+  // The key of an empty write is not checked (IBTA 9.7.4.1.5).
   if (reth.dma_length != 0 &&
       qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
                                 kRemoteWrite) == nullptr) {
@@ -140,7 +140,7 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOu
   if (data.empty()) return true;
   std::uint8_t* to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  // Deregistered meanwhile, or unmapped.
+  // Deregistered or unmapped in the meantime.
   if (to == nullptr || (qp_.port.memory.moves_payload() &&
                         !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size()))) {
     return refuse(wire::NakCode::kRemoteAccess, out);
@@ -179,7 +179,7 @@ bool Responder::refuse_receive(wire::NakCode code, WcStatus status, NicOutput& o
   return false;
 }
 
-// The newest word counts, but an ACK must not hide a NAK that has not left yet.
+// The newest response replaces an older one, but an ACK must not replace an unsent NAK.
 void Responder::owe(Owed response) {
   if (response == Owed::kAck && owed_ != Owed::kNothing && owed_ != Owed::kDuplicateAck) return;
   owed_ = response;

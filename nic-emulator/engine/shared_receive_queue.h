@@ -63,7 +63,7 @@ class SharedReceiveQueue {
  private:
   void check_limit(NicOutput& out) {
     if (limit_ == 0 || queue_.tail() - queue_.head() >= limit_) return;
-    limit_ = 0;  // said once
+    limit_ = 0;  // reported once
     out.events.push_back({AsyncEventKind::kSrqLimitReached, Qpn(), id_});
   }
 

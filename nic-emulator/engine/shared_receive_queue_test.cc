@@ -1,4 +1,4 @@
-// One queue of receives for several QPs: who takes, who is told when they run out.
+// One queue of receives for several QPs: the order of use, and the limit event.
 #include "nic-emulator/engine/shared_receive_queue.h"
 
 #include <gmock/gmock.h>

@@ -73,7 +73,7 @@ class TimerHeap {
     slot(element).index = i;
   }
 
-  // Moves the element at `i` up or down to where it belongs.
+  // Moves the element at `i` up or down to its place.
   void settle(std::size_t i) {
     T* element = heap_[i];
     while (i > 0 && earlier(element, heap_[(i - 1) / 2])) {

@@ -63,7 +63,7 @@ bool UcResponder::may_continue(const wire::OpcodeInfo& info, bool in_sequence) c
   return in_sequence && !info.first && info.send == (message_ == Message::kSend);
 }
 
-// A reason to drop the message, if there is one.
+// Returns the reason to drop the message, if any.
 std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool send = opcode_info(headers.bth.opcode).send;
   offset_ = 0;
@@ -83,7 +83,7 @@ std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, NicO
   return std::nullopt;
 }
 
-// Likewise; `failed` is set if the receive's own memory can't be written.
+// The same; `failed` is set if the receive's own memory can't be written.
 std::optional<Counter> UcResponder::place(const wire::OpcodeInfo& info,
                                           std::span<const std::uint8_t> data, bool& failed) {
   const bool whole = data.size() == qp_.attr.path_mtu;
@@ -102,7 +102,7 @@ std::optional<Counter> UcResponder::place_write(bool last, std::span<const std::
   if (data.empty()) return std::nullopt;
   std::uint8_t* const to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  // Deregistered meanwhile, or unmapped.
+  // Deregistered or unmapped in the meantime.
   if (to == nullptr || !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size())) {
     return Counter::kRxDropAccess;
   }

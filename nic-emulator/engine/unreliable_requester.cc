@@ -8,7 +8,7 @@
 namespace cepheus::rnic {
 namespace {
 
-constexpr std::uint32_t kOwnQkey = 0x80000000;  // asks for the QP's own (IBTA 10.2.5)
+constexpr std::uint32_t kOwnQkey = 0x80000000;  // selects the QP's own (IBTA 10.2.5)
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Unreliable connections deliver whole messages or nothing; datagrams say where they came from.
+// Unreliable connections deliver whole messages or nothing; datagrams name their sender.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

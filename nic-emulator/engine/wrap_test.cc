@@ -1,5 +1,5 @@
-// Numbers that wrap or grow for ever, at their edges: PSNs and message counters of 24 bits by
-// millions of packets without payload, packet counts and times by where they begin.
+// Numbers that wrap or grow without end, at their edges: PSNs and message counters of 24 bits by
+// millions of packets without payload, packet counts and times by their start values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,10 +46,10 @@ class FarResponder : public ::testing::Test {
     ASSERT_EQ(b_.nic.query_qp(b_.qpn)->rq_psn, Psn(expected()));
     b_.nic.check_consistent();
   }
-  // The next PSN that host b waits for.
+  // The next PSN that host b expects.
   std::uint32_t expected() const { return (start_ + jumped_) & Psn::kMask; }
 
-  // What host b answers to a packet again that lies `behind` the next one.
+  // Host b's answer to a repeated packet that lies `behind` the next one.
   Packet answer_to_duplicate(const Packet& like, std::uint32_t behind) {
     b_.hear(with_headers(like, [&](auto& h) { h.bth.psn = Psn(expected()) - behind; }));
     const auto answers = b_.transmit_all();
@@ -98,7 +98,7 @@ TEST_F(FarResponder, CountsMessagesAroundTheCircle) {
   EXPECT_EQ(answer_to_duplicate(*empty_write_, 1).headers().aeth.msn, 0u);
 }
 
-// What the simulator takes for it.
+// The simulator's shortcut must equal the packets.
 TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   for (const std::uint32_t packets : {kHalfCircle + 10, kCircle - 1}) {
     ASSERT_TRUE(b_.nic.jump(b_.qpn, 0, packets));
@@ -148,8 +148,8 @@ TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
   EXPECT_EQ(b_.word(0), 9u);
 }
 
-// Host a's packets, 2^31 bytes a message, which its peer takes in without memory: only the
-// requester is looked at.
+// Host a's packets, 2^31 bytes a message. The peer has no memory for them: only the requester is
+// tested.
 class FarRequester : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kMessage = 1u << 31;  // 2^23 packets of 256 bytes
@@ -167,7 +167,7 @@ class FarRequester : public ::testing::Test {
     const Sge sge{0, kMessage, big_.lkey};
     ASSERT_TRUE(a_.post(SendWr{.wr_id = id, .signaled = true, .sges = {&sge, 1}}));
   }
-  // Sends on until `until` packets have been sent in all, each window acknowledged.
+  // Continues until `until` packets have been sent in all, each window acknowledged.
   void send(std::uint64_t until) {
     std::vector<std::uint8_t> buffer(4096);
     while (sent_ < until) {
