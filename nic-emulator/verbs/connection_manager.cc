@@ -37,7 +37,7 @@ void note_opening(const char* path, int result) noexcept {
     if (!environment.fabric.empty() && !told.exchange(true)) {
       environment.is_rank || has_ucx_module() ? say(kText) : complain(kText);
     }
-  } catch (...) {  // no memory: nothing is said
+  } catch (...) {  // no memory: no message
   }
   errno = saved;
 }

@@ -29,8 +29,8 @@ void tell_counters(LiveNic& nic) {
     complain("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
 }
 
-// The process's NIC, and those before it whose fabric is gone, as long as somebody holds them. Never
-// destroyed: their threads may outlive static destructors.
+// The process's NIC, and older ones without a fabric while a user holds them. Never destroyed:
+// their threads may outlive static destructors.
 class NicHolder {
  public:
   static NicHolder& instance() {
@@ -43,7 +43,7 @@ class NicHolder {
   wire::Result<std::shared_ptr<LiveNic>> acquire() {
     const std::scoped_lock lock(mutex_);
     auto nic = attached();
-    if (nic) pinned_.reset();  // the caller holds it from here on
+    if (nic) pinned_.reset();  // from here on the caller's reference keeps it alive
     return nic;
   }
 
@@ -53,7 +53,7 @@ class NicHolder {
   }
 
   void release(std::shared_ptr<LiveNic> nic) {
-    // Under the lock: whoever acquires next finds the port free again.
+    // Under the lock: the next acquire finds the port free again.
     const std::scoped_lock lock(mutex_);
     if (nic.use_count() == 1) tell_counters(*nic);
     nic.reset();
@@ -62,8 +62,8 @@ class NicHolder {
   wire::Ipv4 address() {
     const std::scoped_lock lock(mutex_);
     if (!address_.is_unset()) return address_;
-    // Kept until the program opens the device or ends: an address that it has seen must stay its
-    // own.
+    // Kept until the program opens the device or ends: the program has seen the address, so no
+    // other process may get it.
     if (auto nic = attached()) {
       pinned_ = *nic;
     } else {
@@ -79,7 +79,7 @@ class NicHolder {
     for (const Attached& each : nics_) {
       const std::shared_ptr<LiveNic> nic = each.nic.lock();
       if (!nic || nic->is_abandoned()) continue;
-      nic->poll();  // acknowledgements that wait for room
+      nic->poll();  // acknowledgements that wait for space
       tell_counters(*nic);
     }
   }
@@ -138,7 +138,7 @@ class NicHolder {
     options.reservation = environment.reservation;
     if (environment.attach_timeout.count() > 0) options.busy_timeout = environment.attach_timeout;
     if (environment.or_any && !host_.empty()) {
-      // Any host would do, but programs remember the GUID that they saw before.
+      // Any host would work, but programs remember the GUID that they saw before.
       options.host = host_;
       auto again = fabric::HostPort::attach(options);
       if (again || again.error().code != wire::ErrorCode::kRefused) return again;
@@ -186,7 +186,7 @@ class NicHolder {
       if (const auto nic = each.nic.lock()) nic->abandon(false);
     }
     if (mutex_.is_in_use_here()) return;  // by the thread that the signal handler interrupted
-    // Another thread had it, which is not in this process and may have left anything half done.
+    // A thread that is not in this process had it, and may have left anything half done.
     mutex_.renew();
     new (&nics_) std::forward_list<Attached>;
     new (&pinned_) std::shared_ptr<LiveNic>;
@@ -196,14 +196,14 @@ class NicHolder {
 
   static inline std::atomic<NicHolder*> created_{nullptr};
 
-  // Of the forks that this thread is in, the innermost last: has it locked the mutex?
+  // For the forks that this thread is in, the innermost last: whether it has locked the mutex.
   [[gnu::tls_model("initial-exec")]] static inline thread_local std::uint64_t locked_forks_ = 0;
 
   ForkMutex mutex_{false};
   // Newest first. A list: a signal handler that forks may find it in the middle of a change.
   std::forward_list<Attached> nics_;
   std::shared_ptr<LiveNic> pinned_;
-  std::string host_;  // that this process was last
+  std::string host_;  // the last host of this process
   wire::Ipv4 address_;
 };
 

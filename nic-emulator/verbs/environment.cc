@@ -23,7 +23,7 @@ bool is_number(const std::string& text) {
 
 unsigned long number_of(const std::string& text) { return std::strtoul(text.c_str(), nullptr, 10); }
 
-// The rank that a launcher gave this process, as it wrote it; empty: none did.
+// The rank as the launcher's variable has it; empty without one.
 std::string rank_variable() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (std::string rank = variable(name); is_number(rank)) return rank;
@@ -54,7 +54,7 @@ void share_host(Environment& environment, unsigned long rank, unsigned long per_
                         ")";
 }
 
-// Which host a rank is, if the user has not said so for this process alone.
+// Sets the rank's host, unless the user has set it for this process alone.
 void place_rank(Environment& environment, unsigned long rank, unsigned long per_host) {
   if (is_spawned()) return;
   const std::string hosts = variable("CEPHEUS_HOSTS");

@@ -86,7 +86,7 @@ TEST_F(EnvironmentVariables, ListHostsForRanksOnly) {
   EXPECT_TRUE(e.or_any);
 }
 
-// They count from 0 again: their parents' hosts are not theirs.
+// Spawned ranks count from 0 again, so their parents' hosts are not theirs.
 TEST_F(EnvironmentVariables, SpawnedRanksTakeAnyHost) {
   set("CEPHEUS_HOSTS", "h4,h6");
   set("OMPI_COMM_WORLD_RANK", "1");

@@ -16,12 +16,12 @@
 
 namespace {
 
-// Runs once, between the guard's question for the handler and its next step.
+// Runs once, between the guard's query of the handler and its next step.
 std::atomic<void (*)()> after_question{nullptr};
 
 }  // namespace
 
-// The program's own, before libc's.
+// Replaces libc's function.
 extern "C" int sigaction(int signal, const struct sigaction* set, struct sigaction* old) noexcept {
   using Sigaction = int (*)(int, const struct sigaction*, struct sigaction*);
   static const auto libc = reinterpret_cast<Sigaction>(::dlsym(RTLD_NEXT, "sigaction"));
@@ -57,7 +57,7 @@ class Guarded : public ::testing::Test {
     return guard_memory(
         pages_, bytes,
         [](void* w) {
-          // By the byte: where a memcpy begins is its own affair.
+          // By the byte: a memcpy may begin anywhere.
           auto* const it = static_cast<Work*>(w);
           for (std::size_t i = 0; i < it->bytes; ++i) {
             *const_cast<volatile char*>(it->to + i) = 'x';
@@ -110,10 +110,10 @@ TEST_F(Guarded, MemoryThatMayNotBeWrittenIsNotThere) {
 int handled = 0;
 struct sigaction before_mine;
 
-// They end the process: a fault can't be returned from.
+// They end the process: returning would repeat the fault.
 void mine(int) { ::_exit(41); }
 void other(int) { ::_exit(42); }
-// As programs do that put themselves before the handler that they find.
+// A program's handler in front of the one that it found.
 void passes_on(int signal, siginfo_t* info, void* context) {
   if (++handled > 1) ::_exit(43);
   before_mine.sa_sigaction(signal, info, context);
@@ -180,7 +180,7 @@ TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
 
 std::atomic<bool> is_asking{false}, has_returned{false};
 
-// One thread is about to put the guard in place. Another one's call does not return before that.
+// One thread is about to install the guard. Another one's call must not return before that.
 TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
   const auto program = [this] {
     set_handler(SIG_DFL);
@@ -201,7 +201,7 @@ TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(45), "");
 }
 
-// As of a signal handler that interrupts an access and has one of its own.
+// A signal handler interrupts an access and has one of its own.
 TEST_F(Guarded, AnAccessWithinAnotherLeavesThatOneGuarded) {
   struct Work {
     Guarded* test;

@@ -26,7 +26,7 @@ ibv_qp_attr rtr_attributes() {
   a.ah_attr.port_num = 1;
   a.ah_attr.grh.dgid = gid_of(wire::Ipv4(10, 0, 0, 2));
   a.ah_attr.grh.hop_limit = 1;
-  a.ah_attr.grh.flow_label = 0xFFFFFFFF;  // what some programs leave there
+  a.ah_attr.grh.flow_label = 0xFFFFFFFF;  // some programs leave this value
   return a;
 }
 

@@ -10,7 +10,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// An object without a destructor: what ends with the thread may still report.
+// An object without a destructor: code at a thread's end may still report.
 thread_local std::array<char, 1024> the_last_error{};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the library says to people: the last error, and diagnostics under CEPHEUS_VERBOSE.
+// The library's texts for users: the last error, and diagnostics under CEPHEUS_VERBOSE.
 #pragma once
 
 #include <string>

@@ -132,7 +132,7 @@ ibv_qp* Endpoint::create_qp() {
     }
     made = ibv_create_qp_ex(context, &init);
   } else {
-    // The plain structure is how the extended one begins.
+    // The extended structure begins with the plain one.
     made = ibv_create_qp(pd, reinterpret_cast<ibv_qp_init_attr*>(&init));
   }
   if (made == nullptr) return nullptr;
@@ -283,7 +283,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
   ::close(pair[0]);
   socket_ = pair[1];
   be_host(host);
-  ::alarm(60);  // nobody waits for a child that hangs
+  ::alarm(60);  // ends a child that hangs
   int status = 0;
   try {
     program(*this);
@@ -297,7 +297,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
 }
 
 Peer::~Peer() {
-  ::shutdown(socket_, SHUT_WR);  // a child that waits for a test that has failed waits no more
+  ::shutdown(socket_, SHUT_WR);  // a child that waits for a failed test waits no more
   if (child_ > 0) join();
   ::close(socket_);
 }

@@ -10,8 +10,8 @@
 namespace cepheus::verbs {
 namespace {
 
-// What NICs write into a datagram's service level, of which Ethernet has none: the packet's kind.
-// UCX takes a datagram for RoCE v1 without it.
+// Ethernet has no service level, so NICs write a datagram's kind into that field. UCX takes a
+// datagram for RoCE v1 without it.
 constexpr std::uint8_t kRoceV2OverIpv4 = 2;
 
 // By WcStatus.

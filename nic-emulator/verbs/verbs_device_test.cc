@@ -1,4 +1,4 @@
-// One process, a plain verbs program: the device, what it refuses, its life with its fabric.
+// One process, a plain verbs program: the device, its refusals, its life with its fabric.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
   EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
 }
 
-// A program may hold on to what it had on the old one.
+// A program may keep objects of the old one.
 TEST_F(OneHost, FindsARestartedFabricThoughAnOldContextIsOpen) {
   Endpoint old;
   fabric_.kill();
@@ -169,7 +169,7 @@ TEST_F(OneHost, RefusesWhatItDoesNotDo) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// As libibverbs answers for a device whose provider lacks them: the error, never a crash.
+// The same as libibverbs for a device with a provider that lacks them: an error, never a crash.
 TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
   Endpoint e;
   const auto refused = [](auto* object) { return object == nullptr && errno == EOPNOTSUPP; };
@@ -268,7 +268,7 @@ TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
   EXPECT_EQ(init.qp_type, IBV_QPT_RC);
 }
 
-// UCX takes the field for the state that it has itself set, and looks at it after a peer's failure.
+// UCX expects the state that it has set itself, and reads it after a peer's failure.
 TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfItIsAskedForTheState) {
   Endpoint e;
   e.connect(e.name());

@@ -1,4 +1,4 @@
-// One process, a plain verbs program: limits, memory, and what becomes of queues and of objects in use.
+// One process, a plain verbs program: limits, memory, queues, and objects in use.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
@@ -82,7 +82,7 @@ TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_ON_DEMAND), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  // Optional bits may be ignored: that is what makes them optional.
+  // Optional bits may be ignored.
   ibv_mr* mr =
       ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
   ASSERT_NE(mr, nullptr);
@@ -205,7 +205,7 @@ TEST_F(OneHost, ABatchOfRequestsIsPostedAsAWholeOrNotAtAll) {
   EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 4, 7, 8}));
 }
 
-// A program that was built with headers whose structures are longer than ours.
+// A program built with headers with longer structures than ours.
 TEST_F(OneHost, QueriesClearWhatTheyDoNotKnow) {
   Endpoint e;
   struct {

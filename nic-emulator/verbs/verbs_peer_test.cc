@@ -1,4 +1,4 @@
-// Two processes, each a plain verbs program on a host of its own, through a real switch process.
+// Two processes, each a plain verbs program on its own host, through a real switch process.
 #include <dlfcn.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ TEST_F(TwoHosts, WriteReachesTheMemoryOfAProgramThatNeverPolls) {
   Peer peer([](Peer& me) {
     Endpoint e;
     me.meet(e);
-    // Only the library's own thread can take this in, and acknowledge it.
+    // Only the library's own thread can take this packet in and acknowledge it.
     const std::atomic_ref<std::uint8_t> last(e.memory[99'999]);
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (last.load() == 0 && std::chrono::steady_clock::now() < until) {
@@ -286,7 +286,7 @@ TEST_F(TwoHosts, AnArmedQueueWakesASleeperEachTime) {
         if (wc.opcode != IBV_WC_RECV) continue;
         ++got;
         ASSERT_EQ(e.post_recv(got, 0, 64), 0);
-        ASSERT_EQ(e.post_send(got, 0, 8), 0);  // the answer asks for the next
+        ASSERT_EQ(e.post_send(got, 0, 8), 0);  // the answer requests the next
       }
     }
     me.wait();
@@ -336,7 +336,7 @@ TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
   std::string hello = "hello ";
   std::string world = "world";
   const ibv_data_buf parts[] = {{hello.data(), hello.size()}, {world.data(), world.size()}};
-  ibv_wr_start(qp);  // and changes its mind
+  ibv_wr_start(qp);  // then aborts
   qp->wr_id = 1;
   ibv_wr_send(qp);
   ibv_wr_abort(qp);
@@ -351,7 +351,7 @@ TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
   EXPECT_EQ(wc->wr_id, 2u);
 }
 
-// As users find them: at run time.
+// The functions that users find at run time.
 template <typename Function>
 Function* find(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));

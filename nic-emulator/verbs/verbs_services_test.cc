@@ -1,4 +1,4 @@
-// What each service carries between two plain verbs programs, through a real switch process.
+// Each service between two plain verbs programs, through a real switch process.
 #include <endian.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Services : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-// A peer that lets the other side work on its memory.
+// A peer that lets the other side access its memory.
 void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
                   const std::function<void(Endpoint&)>& after) {
   Endpoint e;
@@ -164,7 +164,7 @@ TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
     ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
   };
   ibv_wr_start(qp);
-  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;  // each after what it depends on
+  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;  // each after the request that it depends on
   ibv_wr_rdma_read(qp, target.rkey, target.address);
   into(0);
   ibv_wr_atomic_fetch_add(qp, target.rkey, target.address, 2);
@@ -233,7 +233,7 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
     for (std::uint64_t id = 0; id < kMessages; ++id) {
       const auto wc = e.wait();
       expect_success(wc, IBV_WC_RECV);
-      EXPECT_EQ(wc->wr_id, id);  // first posted, first taken, whoever takes it
+      EXPECT_EQ(wc->wr_id, id);  // first posted, first taken, by either queue pair
       ++from[wc->qp_num == second->qp_num];
     }
     EXPECT_EQ(from, (std::array<unsigned, 2>{3, 3}));

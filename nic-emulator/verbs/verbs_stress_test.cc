@@ -1,5 +1,4 @@
-// Plain verbs programs that ask for much or fail in the middle: what the specification says, and
-// never a hang.
+// Plain verbs programs with large or failing requests: the specified results, and never a hang.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -184,7 +183,7 @@ TEST_F(TwoHosts, ForkingInTheMiddleOfTrafficLosesNothing) {
       const pid_t child = ::fork();
       if (child == 0) {
         ibv_wc wc{};
-        int polled = 1;  // what had completed before
+        int polled = 1;  // completions of before
         while (polled > 0) polled = ibv_poll_cq(e.cq, 1, &wc);
         ::_exit(polled < 0 ? 0 : 1);
       }
@@ -201,7 +200,7 @@ TEST_F(TwoHosts, APortIsFreeAgainWhenItsHolderExecutesAnotherProgram) {
   const pid_t child = ::fork();
   if (child == 0) {
     be_host("h1");
-    const Endpoint mine;  // the new program has no use for it, and can't close it
+    const Endpoint mine;  // the new program does not use it, and can't close it
     ::execlp("ibv_devinfo", "ibv_devinfo", nullptr);
     ::_exit(127);
   }
@@ -302,7 +301,7 @@ TEST_F(TwoHosts, AnOverrunQueueFailsTheQueuePairsThatUseIt) {
   peer.meet(e, 1);
   for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_send(id, 0, 64), 0);
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(e.wait()) << "message " << i << " hangs";
-  peer.wait();  // in ERR: whatever it took in before, it takes no more
+  peer.wait();  // in ERR: it takes no more packets
   ASSERT_EQ(e.post_send(8, 0, 64), 0);
   const auto wc = e.wait();
   ASSERT_TRUE(wc);

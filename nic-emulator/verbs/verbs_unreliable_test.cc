@@ -1,4 +1,4 @@
-// What travels without acknowledgements between two plain verbs programs, through a real switch
+// Messages without acknowledgements between two plain verbs programs, through a real switch
 // process.
 #include <gtest/gtest.h>
 
