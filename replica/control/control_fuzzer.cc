@@ -1,5 +1,5 @@
-// Any bytes on a volume's control connection. A message that is understood means the same when it
-// is said again, and whatever a replica is asked, its record stays that of its volume.
+// Any bytes on a volume's control connection. A decoded message equals itself after encoding, and
+// no request makes a replica's record that of another volume.
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -41,7 +41,7 @@ class Replica {
   }
 
  private:
-  // By one connection, or by another.
+  // On one connection, or on another.
   void ask(const Request& request) {
     ReplicaActions actions;
     engine_.on_request(1 + request.serial % 2, request, actions);

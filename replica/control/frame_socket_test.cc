@@ -61,7 +61,7 @@ TEST(FrameSocket, RefusesLengthsThatNobodyMaySend) {
 
 TEST(FrameSocket, KeepsNoMoreThanAFrameOfWhoSendsWithoutEnd) {
   Pair pair;
-  // A length that is fine, and far more bytes than that.
+  // A valid length, and far more bytes than that.
   std::vector<std::uint8_t> flood(100 << 10, 1);
   flood[0] = flood[1] = 0;
   flood[2] = 4, flood[3] = 0;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', '-', 'v', 'o', 'l'};
 
-// Begins a frame, and fills its length in when it ends.
+// Begins a frame; its destructor fills the length in.
 class Frame {
  public:
   Frame(MessageType type, std::vector<std::uint8_t>& out) : out_(out), begin_(out.size()) {

@@ -66,7 +66,7 @@ Challenge some_challenge() {
 
 Digests some_digests() { return {{4096, 8192, 4096}, {Digest{1}, Digest{2}}}; }
 
-// A frame's body, and that its length is right.
+// A frame's body; checks its length.
 Bytes body_of(const Bytes& frame, MessageType type) {
   EXPECT_EQ(wire::load_be32(frame.data()), frame.size() - kFrameHeader);
   EXPECT_EQ(frame[kFrameHeader], static_cast<std::uint8_t>(type));
@@ -133,7 +133,7 @@ TEST(Messages, DigestsArriveAsTheyWereSent) {
   EXPECT_EQ(got->digests, some_digests().digests);
 }
 
-// Each kind's body, and whether one is taken.
+// Each type's body, and whether a body decodes.
 struct Kind {
   const char* name;
   Bytes body;
@@ -169,7 +169,7 @@ TEST(Messages, WhatIsTooShortOrTooLongIsRefused) {
   }
 }
 
-// Nothing that a hostile peer sends is read beyond its end: the sanitizers see to that.
+// The sanitizers check that no hostile message is read beyond its end.
 TEST(Messages, AnyBytesAreTakenOrRefused) {
   for (const Kind& kind : kinds()) {
     for (std::uint64_t seed = 0; seed < 2000; ++seed) {
@@ -185,7 +185,7 @@ TEST(Messages, AnyBytesAreTakenOrRefused) {
 
 TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
   Bytes request = body(some_request(), MessageType::kRequest);
-  // Behind ask, serial, epoch, config, range and generation.
+  // Behind type, serial, epoch, config, range and generation.
   constexpr std::size_t kCount = 1 + 8 + 16 + 28 + 8 + 8;
   ASSERT_EQ(wire::load_be32(request.data() + kCount), 2u);
   for (const std::uint32_t count : {3u, 0x20000000u, 0xFFFFFFFFu}) {

@@ -1,8 +1,9 @@
-// volume_user: a program that uses a volume and believes nothing. It first reads every block and holds it against the
-// ledger, then writes, reads and flushes here and there until a file says that it is enough, then reads all again. If it
-// is to flush once more before that, it waits for another file, and flushes none of its own writes until then.
+// volume_user: a program that uses a volume and verifies it. It first compares every block with the
+// ledger. Then it writes, reads and flushes at random until a file exists, and reads all again. If
+// it shall flush once more before that, it waits for another file, and does not flush its own
+// writes until then.
 //
-// It prints a line for each step, {"event": ...}; what is wrong ends it with 1.
+// It prints a line for each step, {"event": ...}; an error ends it with 1.
 #include <cepheus/volume.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,7 @@ struct Settings {
 
 constexpr double kLongGapMs = 20;
 
-// As Python's time.monotonic() has them.
+// Comparable with Python's time.monotonic().
 double seconds_of(Clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
 }
@@ -69,12 +70,12 @@ class User {
     }
   }
 
-  // 0, or what went wrong.
+  // 0, or 1 after an error.
   int run() {
     if (const int error = read_all()) return error;
     say({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
-    if (!may_flush_ && !flush()) return 1;  // what others have written is on disks
+    if (!may_flush_ && !flush()) return 1;  // other users' writes are on disks
     if (settings_.idle_ms != 0) {
       say({{"event", "idle"}});
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
@@ -102,7 +103,7 @@ class User {
  private:
   static void say(const json& line) { std::cout << line << std::endl; }
 
-  // Asked by the loop and by those that wait within it: whoever sees the file says so to all.
+  // The loop and its waits check it. The first check that sees the file sets the flag for all.
   bool is_enough() {
     if (is_enough_) return true;
     if (settings_.most_writes != 0 && writes_ >= settings_.most_writes) return is_enough_ = true;
@@ -131,7 +132,7 @@ class User {
     return flush();
   }
 
-  // False: it failed, or something before it.
+  // False: this flush failed, or an earlier request.
   bool flush() {
     Task* task = next_free();
     if (task == nullptr) return false;
@@ -140,12 +141,12 @@ class User {
     return start(*task) && settle();
   }
 
-  // What has ended is looked at, and given back; null: something was wrong.
+  // Checks and frees ended tasks; null: a check failed.
   Task* next_free() {
     for (;;) {
       std::unique_lock lock(mutex_);
       while (ended_.empty() && free_.empty()) {
-        // Status lines go on while nothing else does.
+        // Status lines continue without other events.
         changed_.wait_for(lock, std::chrono::milliseconds(200));
         lock.unlock();
         is_enough();
@@ -165,7 +166,7 @@ class User {
     }
   }
 
-  // Until nothing is under way.
+  // Waits for all requests in flight.
   bool settle() {
     std::unique_lock lock(mutex_);
     while (free_.size() < tasks_.size()) {

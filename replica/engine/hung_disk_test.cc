@@ -1,4 +1,4 @@
-// Disks that hang without an error: pings are answered, questions are not.
+// Disks that hang without an error: replicas answer pings, but no other requests.
 #include "replica/engine/volume_by_hand.h"
 
 namespace cepheus::replica {
@@ -24,7 +24,7 @@ class HungDisk : public Volume {
       return send.replica == replica && send.request.ask == what;
     }));
   }
-  // ... and nothing else.
+  // ... and no other requests.
   void return_with_a_promise(unsigned replica) {
     writer->on_connected(now, replica, todo);
     const WriterActions asked = std::exchange(todo, {});
@@ -35,7 +35,7 @@ class HungDisk : public Volume {
     writer->on_answer(now, replica, done.back().answer, todo);
     run();
   }
-  // What it was asked last is answered after all.
+  // Answers the last request of this type late.
   void answer_last(unsigned replica, Ask what) {
     const auto sends = all(Kind::kSend);
     const auto last = std::find_if(sends.rbegin(), sends.rend(), [&](const WriterAction& send) {
@@ -107,7 +107,7 @@ TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-// Else each return would hold requests up again.
+// Otherwise each return would delay requests again.
 TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
@@ -124,7 +124,7 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   EXPECT_TRUE(writer->is_in_sync(2));
 }
 
-// A replica that is copied has all copies to flush.
+// A replica that is being copied has all copies to flush.
 TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
   writer->on_disconnected(now, 2, todo);
   run();
@@ -143,7 +143,7 @@ TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
   EXPECT_FALSE(writer->is_in_sync(2));
 }
 
-// Its timer has nothing to do meanwhile.
+// The writer's timer has no work meanwhile.
 TEST_F(HungDisk, HoldsASuccessorsFirstConfigurationUpWithoutABusyWriter) {
   silent = Members::only(2);
   writer->on_disconnected(now, 0, todo);

@@ -25,7 +25,7 @@ ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, con
   if (!rules_.new_disk_lacks_all && may_hold_unmarked_) record_.loss = Loss::kNone;
 }
 
-// Writes come where it is marked. A mark goes when this replica, too, was flushed since.
+// Only marked chunks are written. A mark is cleared when this replica, too, has flushed since.
 ChunkBitmap ReplicaEngine::unflushed() const {
   ChunkBitmap chunks = record_.marks;
   if (may_hold_unmarked_) chunks.set_all();
@@ -47,7 +47,7 @@ void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaA
     answer(link, request, Verdict::kRefused, out);
     return;
   }
-  // The same writer by a new connection, too: what it posted before must not land any more.
+  // A new connection of the same writer fences, too: its earlier writes must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
   if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kHangUp, link_});
   link_ = link;
@@ -71,7 +71,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     answer(link, request, Verdict::kRefused, out);
     return;
   }
-  // An old connection of the writer that is served: nobody waits for its answers.
+  // An old connection of the same writer: it needs no answers.
   if (link != link_ && rules_.fencing) return;
   switch (request.ask) {
     case Ask::kPromise:
@@ -116,7 +116,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
 void ReplicaEngine::on_hang_up(std::uint64_t link, ReplicaActions& out) {
   if (link != link_) return;
   link_ = 0;
-  // A writer that can't be asked any more evicts this replica: its data must not come any longer.
+  // A writer that can't reach this replica evicts it: its data must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
 }
 

@@ -39,11 +39,11 @@ bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
   return true;
 }
 
-// Reads go together, and so do writes, whose order is that of their posting on all replicas. A
-// read that overlaps a write waits for it: what was read once never changes back.
+// Reads overlap reads, and writes overlap writes, which all replicas see in the order of posting. A
+// read that overlaps a write waits for it: a value that was read never changes back.
 bool Writer::may_go(const Op& op) const {
   if (op.io.kind == IoKind::kFlush && !op.is_copy) return true;
-  // What a successor makes alike, it does before any request.
+  // A successor copies before any request.
   if (phase_ == Phase::kRecovering) return op.is_copy;
   for (const Op& other : ops_) {
     if (&other == &op || other.state == OpState::kFree || other.order > op.order) continue;
@@ -128,7 +128,7 @@ void Writer::post(Instant, Op& op, WriterActions& out) {
   }
 }
 
-// What was posted before is repeated in the same order, then comes what is new.
+// Writes that were posted before are repeated in the same order, then new ones follow.
 void Writer::post_ready(Instant now, WriterActions& out) {
   sorted_.clear();
   for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -165,8 +165,8 @@ void Writer::finish(Instant now, Op& op, IoStatus status, WriterActions& out) {
   out.push_back(std::move(action));
 }
 
-// Acknowledged is what all have that are in sync, once it is on record who that is: a successor
-// that finds a replica which was evicted meanwhile must know better than to trust it.
+// A write is acknowledged when all replicas in sync have it and their configuration is on record.
+// So a successor that finds a replica that was evicted meanwhile knows better than to trust it.
 void Writer::finish_done(Instant now, WriterActions& out) {
   if (!is_confirmed_) return;
   for (Op& op : ops_) {
@@ -179,7 +179,7 @@ void Writer::finish_done(Instant now, WriterActions& out) {
   }
 }
 
-// Whatever can go on, goes on. Several rounds: what is finished lets others go.
+// Continues all requests that can. In several rounds: a finished request frees others.
 void Writer::advance(Instant now, WriterActions& out) {
   if (phase_ == Phase::kAcquiring) try_to_begin(now, out);
   if (phase_ == Phase::kAcquiring || has_ended()) return;
@@ -278,7 +278,7 @@ Instant Writer::deadline() const {
         !is_asked(r, Round::Purpose::kTrial)) {
       at = std::min(at, peer.rejoin_at);
     }
-    // Otherwise it is copying, or waits for what is no matter of time.
+    // Otherwise it is copying, or waits for an event.
     if (is_serving && is_formed_ && ops_.back().state == OpState::kFree && peer.has_todo &&
         !peer.todo.empty()) {
       at = std::min(at, copy_at_);

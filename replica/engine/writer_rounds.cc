@@ -1,4 +1,4 @@
-// Questions to several replicas at once: marks, flushes, configurations.
+// Requests to several replicas at once: marks, flushes, configurations.
 #include <algorithm>
 
 #include "replica/engine/writer.h"
@@ -22,7 +22,7 @@ void Writer::start_round(Instant now, Round round, WriterActions& out) {
   rounds_.push_back(std::move(round));
 }
 
-// No request waits for it.
+// No request of the user waits for it.
 void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpose,
                             WriterActions& out) {
   Round round;
@@ -39,8 +39,8 @@ bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
   });
 }
 
-// The volume goes on without the replicas that have not answered: one in sync has. Before the first
-// configuration is settled it does not, since all of its members have to promise.
+// The volume continues without the late replicas: one in sync has answered. Not before the first
+// configuration is settled, since all of its members have to promise.
 bool Writer::may_be_late(const Round& round) const {
   return settings_.rules.evict_hung_disk && round.until != Instant::max() && unsettled_.empty() &&
          !(in_sync() - round.waiting).empty();
@@ -53,8 +53,8 @@ void Writer::flush_again(unsigned replica) {
   });
 }
 
-// One after the other: without one of them, another may be the last in sync. A replica that is being
-// copied has all copies to flush, so requests go on without its flushes.
+// One after the other: without one of them, another may be the last in sync. A replica that is
+// being copied has all copies to flush, so requests continue without its flushes.
 void Writer::evict_hung(Instant now, WriterActions& out) {
   const auto find = [&] {
     return std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& round) {
@@ -113,7 +113,7 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
     const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& r) {
       return r.request.serial == answer.serial && r.waiting.has(replica);
     });
-    if (round == rounds_.end()) return;  // a ping's, or of a round that needs it no more
+    if (round == rounds_.end()) return;  // a ping's, or of a round that no longer needs it
     round->waiting = round->waiting.without(replica);
     if (round->until == Instant::max() && in_sync().has(replica)) {
       round->until = now + std::max(settings_.disk, now - round->asked);
@@ -168,7 +168,8 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
   }
 }
 
-// Every member's bitmap has the chunks before any data is sent. In several rounds where some are
+// Every member's bitmap has the chunks before any data is sent. In several rounds if some are
+// marked already.
 // marked already.
 void Writer::mark(Instant now, ChunkRange range, WriterActions& out) {
   for (std::uint32_t c = range.first; c < range.end(); ++c) {
@@ -201,8 +202,8 @@ void Writer::tell_marks(unsigned replica, WriterActions& out) {
   ask(replica, std::move(request), out);
 }
 
-// Marks are wanted as long as replicas may differ in memory or on disk: they go when all replicas
-// are in sync and flushed, and nothing was written there for a while.
+// Marks stay while replicas may differ in memory or on disk. They are cleared when all replicas are
+// in sync and flushed, and the chunk was idle for a while.
 void Writer::start_cleaning(Instant now, WriterActions& out) {
   clean_at_ = now + settings_.clean;
   const bool all = is_confirmed_ && config_.members == Members::all(settings_.replicas);

@@ -28,7 +28,7 @@ TEST_F(Volume, MarksBeforeItWrites) {
   submit(IoKind::kWrite, 1);
   EXPECT_TRUE(all(Kind::kWrite).empty());
   EXPECT_TRUE(replicas[0].record().marks.has(0));
-  // The third answers after all: all its questions are asked again here.
+  // The third replica answers after all: its requests are repeated here.
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
     if (send.replica == 2 && send.request.ask == Ask::kMark) todo.push_back(send);
@@ -43,7 +43,7 @@ TEST_F(Volume, MarksBeforeItWrites) {
 TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
   connect_all();
   submit(IoKind::kWrite, 1);
-  silent = Members::only(1);  // its answer to who is in sync is late
+  silent = Members::only(1);  // its answer to the configuration is late
   writer->on_disconnected(now, 0, todo);
   run();
   EXPECT_FALSE(writer->config_is_confirmed());
@@ -135,7 +135,7 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(writes[i].io.id, i + 1);
 }
 
-// All that the last one in sync had in memory goes with it.
+// All data in the memory of the last replica in sync is lost with it.
 class LastReplica : public Volume {
  protected:
   LastReplica() {
@@ -218,7 +218,7 @@ TEST_F(LastReplica, GoesOnIfAllWasFlushedOrItsMemoryStayed) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
 }
 
-// Others, with configurations of before, are no replacement.
+// Others with earlier configurations are no replacement.
 TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   acknowledge_write(1, 5);
   submit(IoKind::kFlush, 2);
@@ -232,8 +232,8 @@ TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   EXPECT_EQ(writer->lost().count(), kGeometry.chunks());
 }
 
-// A successor settles a configuration with one that has a new disk, and dies; the next one must
-// not take that for a replica that has everything.
+// A successor settles a configuration with a replica that has a new disk, and dies. The next one
+// must not treat that replica as complete.
 TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   connect_all();
   replicas[0] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
@@ -243,7 +243,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   writer->on_connected(now, 0, todo);
   writer->on_connected(now, 1, todo);
   writer->on_connected(now, 2, todo);
-  // Until the first configuration of its own, which nobody hears.
+  // Until its own first configuration, which no replica receives.
   for (bool has_settled = false; !has_settled && !todo.empty();) {
     WriterActions actions;
     actions.swap(todo);
@@ -269,7 +269,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   EXPECT_EQ(writer->lacking(0), kGeometry.chunks());
 }
 
-// {0, 1} go on without 2, then 0 without both; 0 has a new disk then. Only 1 knows of {0, 1}.
+// {0, 1} continue without 2, then 0 alone; then 0 gets a new disk. Only 1 knows of {0, 1}.
 TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
   connect_all();
   writer->on_disconnected(now, 2, todo);
@@ -284,8 +284,8 @@ TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
   EXPECT_EQ(writer->config().members, Members::only(1));
 }
 
-// Nothing was acknowledged without a replica that was given up, as long as one of the others had
-// not heard that; they have lost their memory.
+// Nothing was acknowledged without an evicted replica while one of the others did not know of the
+// eviction; the others have lost their memory.
 TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideWhoLostNothing) {
   connect_all();
   silent = Members::only(2);
@@ -317,7 +317,7 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   ReplicaActions done;
   replicas[1].on_request(9, promise, done);
   ASSERT_FALSE(done.empty());
-  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before it says anything
+  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before any answer
   now += 300ms;
   writer->on_timer(now, todo);  // a ping
   run();
@@ -362,7 +362,7 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   EXPECT_EQ(out[0].answer.verdict, Verdict::kFailed);
 }
 
-// One with a new disk is copied everything, whatever is marked.
+// A replica with a new disk is copied everything, whatever is marked.
 TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   const auto flushed = [&replica](Ask ask, std::uint64_t version = 0) {

@@ -1,8 +1,9 @@
-/* nbdkit's plug-in for replicated volumes (docs/replica.md): a block device for whatever speaks NBD.
+/* nbdkit's plug-in for replicated volumes (docs/replica.md): a block device for any NBD client.
  *
  *     nbdkit cepheus volume=NAME replicas=HOST:PORT,HOST:PORT,HOST:PORT
  *
- * One process has the volume, from its start to its end; its clients share it, with as many connections as they like.
+ * One process has the volume from its start to its end. Any number of clients and connections share
+ * it.
  */
 #define NBDKIT_API_VERSION 2
 #include <cepheus/volume.h>
@@ -62,7 +63,8 @@ static int config_complete(void) {
   return -1;
 }
 
-/* Behind the fork into the background: the library has a thread, and its NIC's memory does not outlive a fork. */
+/* After the fork into the background: the library has a thread, and its NIC's memory does not
+ * survive a fork. */
 static int after_fork(void) {
   char error[512] = "";
   const int status = cepheus_volume_open(&params, &volume, error, sizeof error);
@@ -91,7 +93,7 @@ static int block_size(void* handle, uint32_t* minimum, uint32_t* preferred, uint
   const uint32_t block = cepheus_volume_block_size(volume);
   *minimum = block;
   *preferred = block < 4096 ? 4096 : block;
-  *maximum = 0xFFFFFFFFu; /* longer ones are cut here */
+  *maximum = 0xFFFFFFFFu; /* longer ones are split here */
   return 0;
 }
 
@@ -110,7 +112,7 @@ static int can_fua(void* handle) {
   return NBDKIT_FUA_NATIVE;
 }
 
-/* What a request of a client waits for: all parts that it was cut into. */
+/* One client request, until all its parts have ended. */
 typedef struct {
   sem_t done;
   int error; /* of the last part that failed; written by the library's one thread */
@@ -122,7 +124,7 @@ static void on_done(void* arg, int error) {
   sem_post(&waiter->done);
 }
 
-/* With the bytes that are lost; once, since every request ends so from then on. */
+/* Names the lost bytes; once, since every request ends so from then on. */
 static void report_loss(const char* what) {
   static atomic_flag is_reported = ATOMIC_FLAG_INIT;
   char status[4096];
@@ -134,7 +136,7 @@ static void report_loss(const char* what) {
   }
 }
 
-/* -1, and an error that NBD can carry to the client. */
+/* Returns -1 and sets an error that NBD has a code for. */
 static int failure(int error, const char* what) {
   switch (error) {
     case -ESTALE:
@@ -164,7 +166,8 @@ static int failure(int error, const char* what) {
   return -1;
 }
 
-/* Waits for `parts`. `error`: of what was not taken. 0, or -1 with an error for the client. */
+/* Waits for `parts`. `error`: of the part that was refused. 0, or -1 with an error for the client.
+ * */
 static int conclude(waiter_t* waiter, unsigned parts, int error, const char* what) {
   while (parts > 0) {
     if (sem_wait(&waiter->done) == 0) --parts;
@@ -231,8 +234,7 @@ static struct nbdkit_plugin plugin = {
     .can_flush = yes,
     .is_rotational = no,
     .can_fua = can_fua,
-    .can_multi_conn =
-        yes, /* all connections see one volume, and a flush is of all that was written */
+    .can_multi_conn = yes, /* all connections see one volume, and a flush covers all writes */
     .pread = pread_volume,
     .pwrite = pwrite_volume,
     .flush = flush_volume,

@@ -8,7 +8,7 @@ namespace cepheus::replica {
 namespace {
 
 constexpr int kCompletions = 4096;
-// A group that does not move for so long is made anew: the volume has another way to find out who is to blame.
+// A group without progress for this long is formed anew: the volume finds the cause in another way.
 constexpr unsigned kGroupPatienceMs = 1000;
 
 }  // namespace

@@ -56,8 +56,8 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast
     return wire::fail(wire::ErrorCode::kUnavailable, why);
   }
   connection_ = std::move(*connection);
-  // Nothing completes here, and so it stays armed: a NIC in user space must not leave packets to a
-  // program that looks for them now and then only.
+  // No completions come here, so the queue stays armed: a NIC in user space must not leave packets
+  // to a program that polls rarely.
   port_->arm();
   JoinReply reply;
   static_assert(sizeof reply.member == sizeof member);

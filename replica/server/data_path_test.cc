@@ -1,4 +1,4 @@
-// A replica's memory over a device that the test plays: how often it is registered.
+// A replica's memory over a fake device: how often it is registered.
 #include "replica/server/data_path.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
   EXPECT_EQ(device_.regions, 1u);
 }
 
-// What a flush of a mapped file writes back is dirty: a device's DMA makes no page so.
+// A flush of a mapped file writes back dirty pages only, and a device's DMA makes none dirty.
 TEST_F(DataPathOverFake, RefusesAMappedFileWhereTheDeviceStoresByDma) {
   device_.is_emulated = false;
   device_.address = wire::Ipv4(127, 0, 0, 1);

@@ -54,7 +54,7 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   EXPECT_TRUE(worker.is_idle());
 }
 
-// A disk that hangs holds up one batch; links come and go meanwhile.
+// A disk that hangs holds up one batch; connections come and go meanwhile.
 TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
@@ -88,7 +88,7 @@ TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
   EXPECT_EQ(batches[1].flush.count(), 998u);
 }
 
-// Answers of other links wait for it, too.
+// Answers on other connections wait for it, too.
 TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
@@ -112,7 +112,7 @@ TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
   EXPECT_TRUE(worker.is_idle());
 }
 
-// Nobody is told that something is durable which is not.
+// No job counts as done that is not durable.
 TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   std::counting_semaphore<8> woken(0);
   DiskWorker worker([](DiskWorker::Batch&) { return ENOSPC; }, [&] { woken.release(); });

@@ -92,7 +92,7 @@ TEST(RecordFile, HoldsWhatWasSavedLast) {
   }
 }
 
-// Power that fails in the middle of a save leaves what was there before it.
+// A power failure in the middle of a save leaves the content before it.
 TEST(RecordFile, HoldsTheLastButOneIfTheLastIsDamaged) {
   const Directory directory;
   const std::string path = directory.file("r");

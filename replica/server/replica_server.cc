@@ -18,10 +18,10 @@ using Kind = ReplicaAction::Kind;
 
 constexpr wire::Duration kGreeting = 5s;
 constexpr int kIdleMs = 1000;
-// A member answers its leader's questions within a fraction of what it is evicted after.
+// A member answers its leader's probes within a fraction of the eviction time.
 constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
-constexpr std::uint64_t kMostDigested = 16 << 20;  // by one request
+constexpr std::uint64_t kMostDigested = 16 << 20;  // in one request
 
 }  // namespace
 
@@ -39,7 +39,7 @@ wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return wire::fail(wire::ErrorCode::kUnavailable, std::strerror(errno));
   std::unique_ptr<ReplicaServer> server(new ReplicaServer(std::move(parts), std::move(wake)));
-  // What it says from now on is that it started again.
+  // From now on it reports that it has restarted.
   if (const int error = server->record_file_.save(server->stored_)) {
     return wire::fail(wire::ErrorCode::kFailed,
                       std::string("the record can't be saved: ") + std::strerror(error));
@@ -58,10 +58,10 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
       idle_(parts.idle),
       data_path_(parts.device, file_.data(), file_.outlives_program()) {
   const std::string boot = boot_id();
-  // A volume that nobody has written to has nothing to lose.
+  // A volume that was never written to has nothing to lose.
   if (stored_.record.promised.number != 0) stored_.record.note_restart(boot != stored_.boot);
   stored_.boot =
-      file_.outlives_program() ? boot : "";  // none: memory is gone whenever it starts again
+      file_.outlives_program() ? boot : "";  // none: every start of the program loses the memory
   make_engine();
   const auto ring = [this] {
     const std::uint64_t one = 1;
@@ -114,7 +114,7 @@ wire::Result<void> ReplicaServer::run() {
                                                   "; the volume goes on without this replica");
 }
 
-// Then it starts again as one whose memory is as it was.
+// Then a new program starts with this memory.
 int ReplicaServer::save_memory() {
   data_path_.fence();
   if (const int error = record_worker_->finish()) return error;
@@ -125,12 +125,12 @@ int ReplicaServer::save_memory() {
   return record_file_.save(stored_);
 }
 
-// After a flush that failed. The kernel marks the pages clean though they are in memory only, and
+// After a failed flush. The kernel marks the pages clean although they are in memory only, and
 // later flushes succeed. So the next program must report that this memory is lost.
 void ReplicaServer::forget_memory() {
   record_worker_->finish();
   stored_.boot.clear();
-  // If it can't be synchronised, the page cache has it as long as the boot id stays the same.
+  // If it can't be synchronised, the page cache has it while the boot id stays the same.
   record_file_.save(stored_);
 }
 
@@ -166,7 +166,7 @@ void ReplicaServer::wait() {
   if (fds[1].revents != 0) accept_all();
 }
 
-// False: hang up.
+// False: disconnect.
 bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now) {
   if (peer.is_digesting) return (revents & (POLLERR | POLLHUP)) == 0;
   if (peer.hello && revents != 0) peer.until = now + idle_;
@@ -174,7 +174,7 @@ bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wir
   return (revents == 0 && !can_go_on(peer)) || serve(link, peer);
 }
 
-// The oldest connection without a greeting gives way, else the oldest observer. False: all are
+// Disconnects the oldest connection without a greeting, else the oldest observer. False: all are
 // writers.
 bool ReplicaServer::make_room() {
   const auto oldest = [&](const auto& gives_way) {
@@ -199,8 +199,8 @@ void ReplicaServer::accept_all() {
   }
 }
 
-// A peer has one answer at a time that it does not pay for: the next one is made when the peer has
-// read this one, and others have had their turn.
+// A peer has one unread answer at a time. The next one is made when the peer has read this one, and
+// others have had their turn.
 bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   const bool lives = peer.socket.receive();
   if (peer.has_more && !peer.socket.flush()) return false;
@@ -211,10 +211,10 @@ bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
     const bool is_free =
         frame->type == MessageType::kDigestRequest || frame->type == MessageType::kStatusRequest;
     if (!take(link, peer, *frame)) {
-      peer.socket.flush();  // why it was refused
+      peer.socket.flush();  // sends the reason of the refusal
       return false;
     }
-    if (!peers_.contains(link)) return true;  // it was hung up on meanwhile
+    if (!peers_.contains(link)) return true;  // it was disconnected meanwhile
     if (is_free) {
       peer.has_more = true;
       break;
@@ -287,7 +287,7 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello&
 
 void ReplicaServer::greet(Peer& peer, Hello hello) {
   if (hello.role == Role::kWriter && stored_.count == 0) {
-    // Its first writer says of how many it is.
+    // The first writer assigns place and number of replicas.
     stored_.place = hello.place;
     stored_.count = hello.count;
     stored_.record = ReplicaRecord::fresh(stored_.geometry, hello.count);
@@ -301,7 +301,7 @@ void ReplicaServer::greet(Peer& peer, Hello hello) {
   peer.socket.expect(kMostFrame);
 }
 
-// A disk that hangs must not gather the requests of each connection that comes and goes meanwhile.
+// While a disk hangs, requests of closed connections must not gather.
 void ReplicaServer::forget(std::uint64_t link) {
   peers_.erase(link);
   for (const auto& worker : {&record_worker_, &flush_worker_, &digest_worker_}) {
@@ -358,7 +358,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
   if (to_flush) {
     flush_worker_->submit(std::move(job));
   } else if (job.save || (ask != Ask::kPing && ask != Ask::kJoin && !record_worker_->is_idle())) {
-    // Nobody is told of what is not durable yet: answers keep their order behind it.
+    // No answer before its content is durable: later answers keep their order behind it.
     record_worker_->submit(std::move(job));
   } else {
     send(job.link, job.answer);
@@ -369,7 +369,7 @@ void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
   const auto at = peers_.find(link);
   if (at == peers_.end()) return;
   encode(answer, at->second.socket.out());
-  at->second.socket.flush();  // who is gone is found by reading
+  at->second.socket.flush();  // the next read detects a closed connection
 }
 
 void ReplicaServer::finish_jobs(DiskWorker& worker) {
@@ -378,7 +378,7 @@ void ReplicaServer::finish_jobs(DiskWorker& worker) {
   if (error != 0) disk_error_ = error;
 }
 
-// Elsewhere: neither their making nor the disk's giving the data may hold pings up.
+// On another thread: neither the digests nor the disk's reads may delay pings.
 bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request) {
   const Geometry& geometry = stored_.geometry;
   if (request.offset > geometry.size || request.length > geometry.size - request.offset ||
@@ -403,7 +403,7 @@ void ReplicaServer::finish_digests() {
     peer.is_digesting = false;
     peer.until = wire::monotonic_now() + idle_;
     encode(job.digests, peer.socket.out());
-    peer.socket.flush();  // who is gone is found by reading
+    peer.socket.flush();  // the next read detects a closed connection
   }
 }
 

@@ -1,4 +1,4 @@
-// A replica between its peers, over a device that the test plays.
+// A replica between its peers, over a fake device.
 #include "replica/server/replica_server.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::atomic<int> msync_error{0};
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's.
 extern "C" int msync(void* address, std::size_t length, int flags) {
   const std::lock_guard lock(msync_may_go);
   if (msync_error == 0) return static_cast<int>(syscall(SYS_msync, address, length, flags));
@@ -50,7 +50,7 @@ Hello writers_hello() {
   return hello;
 }
 
-// Somebody who asks, or a writer.
+// An observer or a writer.
 class Client {
  public:
   explicit Client(const Endpoint& at, const Hello& hello = {}) : socket_(dialled(at), kMostFrame) {
@@ -70,7 +70,7 @@ class Client {
     for (int i = 0; i < times; ++i) encode(DigestRequest{0, kSize, 1 << 20}, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
-  // That the next answer tells.
+  // From the next answer.
   std::optional<Loss> next_loss() {
     const auto frame = next_frame();
     const auto message = frame ? decode_answer(frame->body) : std::nullopt;
@@ -80,7 +80,7 @@ class Client {
     encode_status_request(socket_.out());
     return next();
   }
-  // The type of the next message; none: the server has hung up.
+  // The type of the next message; none: the server has disconnected.
   std::optional<MessageType> next() {
     const auto frame = next_frame();
     return frame ? std::optional(frame->type) : std::nullopt;
@@ -146,7 +146,7 @@ class ServerOverFake : public testing::Test {
     thread_ = std::thread([this] { static_cast<void>(server_->run()); });
   }
 
-  // The replica is in sync then.
+  // Returns when the replica is in sync.
   Client writer_that_serves() {
     Client writer(at_, writers_hello());
     for (const Ask what : {Ask::kPromise, Ask::kConfig}) {
@@ -155,7 +155,7 @@ class ServerOverFake : public testing::Test {
     }
     return writer;
   }
-  // The program starts again, the host does not.
+  // The program restarts, the host does not.
   Loss loss_after_restart() {
     server_.reset();
     msync_error = 0;
@@ -171,7 +171,7 @@ class ServerOverFake : public testing::Test {
   std::thread thread_;
 };
 
-// A writer gives up a replica that answers no ping for a second.
+// A writer evicts a replica that answers no ping for a second.
 TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
   std::latch may_go(1);
   start(1min, [&](Digests&, auto) { may_go.wait(); });

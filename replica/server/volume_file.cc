@@ -63,7 +63,7 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
   if (at == MAP_FAILED) return tl::unexpected(failed(path, errno));
   VolumeFile volume(std::move(file), cache, {static_cast<std::uint8_t*>(at), size});
   if (is_direct && wire::read_whole(volume.file_.get(), volume.data_, 0) < size) {
-    return tl::unexpected(failed(path, errno != 0 ? errno : EIO));  // 0: shorter than it was
+    return tl::unexpected(failed(path, errno != 0 ? errno : EIO));  // 0: the file has shrunk
   }
   return volume;
 }

@@ -17,14 +17,14 @@ constexpr std::uint64_t kSize =
 class OfFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/var/tmp/cepheus-volume-XXXXXX";  // a disk, where /tmp may be memory
+    char pattern[] = "/var/tmp/cepheus-volume-XXXXXX";  // on a disk; /tmp may be memory
     directory_ = mkdtemp(pattern);
     path_ = directory_ + "/data";
     ASSERT_TRUE(VolumeFile::create(path_, kSize));
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  // As the disk has it: the page cache is asked, which O_DIRECT goes past and invalidates.
+  // The disk's content: reads through the page cache, which O_DIRECT bypasses and invalidates.
   char at(std::uint64_t offset) const {
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));

@@ -1,4 +1,4 @@
-// Virtual time: what happens when, in the order of time, then of coming.
+// Virtual time: events in the order of time, then of scheduling.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Events {
     queue_.push({when < now_ ? now_ : when, ++count_, std::move(what)});
   }
   void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  // False if nothing is left, or nothing until `end`.
+  // False if no event is left, or none before `end`.
   bool step(Instant end) {
     if (queue_.empty() || queue_.top().when > end) {
       now_ = end;

@@ -92,7 +92,7 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
     }
   }
   if (is_torn) return std::nullopt;
-  // What is found again after a loss was not lost.
+  // Data that is found again after a loss was not lost.
   Promise& promise = found->found;
   promise.made = promise.since() == kNever ? times.end : std::min(promise.made, times.end);
   if (!promise.is_flushed) promise.lost = last_loss_ > times.taken ? last_loss_ : kNever;

@@ -27,7 +27,7 @@ TEST(History, FindsWhatWasNeverWritten) {
   EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, value + 1));
 }
 
-// What was read once never changes back, though nobody acknowledged it.
+// A value that was read never changes back, even without an acknowledgement.
 TEST(History, RemembersWhatWasRead) {
   History history(4);
   const auto first = history.begin_write(at(1), 0, 0, 2);
@@ -83,7 +83,7 @@ TEST(History, AWriteWithFuaIsOnDisksWhenItIsAcknowledged) {
   EXPECT_TRUE(history.read({at(4), at(5), at(5)}, 9, 0, 0));
 }
 
-// The loss excuses what a later writer finds; not one that goes on as if nothing had happened.
+// The loss excuses a later writer's reads, but not those of one that continues as before.
 TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
   History history(1);
   history.serve(at(1), 0, {1, 0});

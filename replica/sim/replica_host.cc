@@ -39,20 +39,20 @@ ReplicaHost::ReplicaHost(World& world, unsigned index)
 
 void ReplicaHost::start() {
   if (is_up()) return;
-  // It begins with saving its record.
+  // A start saves the record first.
   const Instant hangs_until = record_disk_.hangs_until();
   if (hangs_until > world_.events.now()) {
     world_.events.at(hangs_until, [this] { start(); });
     return;
   }
-  // A volume that nobody has written to has nothing to lose.
+  // A volume that was never written to has nothing to lose.
   if (record_.promised.number != 0) record_.note_restart(lost_memory_);
   lost_memory_ = false;
   engine_ =
       std::make_unique<ReplicaEngine>(world_.plan.settings({}).geometry, record_, world_.rules);
 }
 
-// What was not flushed is on disk or not, block by block, as the kernel came to it.
+// Each unflushed block may be on disk or not, as the kernel's write-back chose.
 void ReplicaHost::crash(bool with_host) {
   has_crashed_ = true;
   if (landing_ && world_.random.chance(0.5) && memory_[landing_->first] != landing_->second) {
@@ -119,8 +119,8 @@ std::vector<bool> ReplicaHost::blocks_of(const ChunkBitmap& chunks) const {
   return blocks;
 }
 
-// It takes its time, in which data comes, requests are answered, and all may end. Each block goes
-// to the disk once, at some moment of it: what lands there later is not flushed.
+// A flush takes time, in which data arrives, requests are answered, and the program may end. Each
+// block goes to the disk once, at some moment of the flush; data that lands later is not flushed.
 void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& answer) {
   const double dice = world_.random.fraction();
   const Duration half = world_.soon(dice < 0.02 ? 15000 : dice < 0.1 ? 3000 : 60);
@@ -138,7 +138,7 @@ void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& ans
   });
 }
 
-// `is_named`: as one that has everything.
+// `is_named`: as a replica that has everything.
 void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
   record_.promised = now.promised;
   record_.config = now.config;
@@ -147,7 +147,7 @@ void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
   if (is_named) has_crashed_ = has_forgotten_ = false;
 }
 
-// Nobody is told of what is not durable yet.
+// No answer before its content is durable.
 void ReplicaHost::answer(Link& link, const Answer& answer,
                          const std::optional<ChunkBitmap>& to_flush) {
   const auto say = [this, &link, answer] {
@@ -176,7 +176,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         landing_.reset();
         break;
       case ReplicaAction::Kind::kHangUp:
-        break;  // the writer behind it finds out by itself
+        break;  // the writer behind it detects this by itself
       case ReplicaAction::Kind::kSaveRecord: {
         const bool is_named =
             request.ask == Ask::kConfig && request.config == engine_->record().config;

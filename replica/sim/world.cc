@@ -50,7 +50,7 @@ Link* World::connect(unsigned writer, unsigned replica) {
 }
 
 void World::send(Link& link, std::optional<Request> request) {
-  // Now and then a host is slow.
+  // A host is slow at times.
   const Duration delay = soon(random.chance(0.05) ? 3000 : 150);
   link.down.emplace_back(events.now() + delay, std::move(request));
   if (link.down.size() == 1) {
@@ -117,7 +117,7 @@ void World::drop_links_of_writer(unsigned writer) {
   for (auto& link : links_) {
     if (link->writer != writer || !link->writer_holds) continue;
     link->writer_holds = false;
-    // What it had sent arrives, or a part of it.
+    // Some or all of the sent messages arrive.
     if (random.chance(0.5)) {
       while (link->down.size() > 1 && random.chance(0.7)) link->down.pop_back();
     }
@@ -172,7 +172,7 @@ void World::lose_power(bool with_writer) {
   for (auto& replica : replicas) replica->crash(true);
 }
 
-// Flushed data must be left somewhere: on another one in sync, whose disk is not a new one, too.
+// Flushed data must survive: on another replica in sync whose disk is not new, either.
 bool World::has_another_in_sync(unsigned replica) const {
   for (unsigned r = 0; r < plan.replicas; ++r) {
     if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {
@@ -234,7 +234,7 @@ void World::befall(const Fault& fault) {
       replica.hang_disk(until, fault.step != 1, fault.step != 2);
       break;
     case Fault::Kind::kRefused:
-      // The volume waits for the last one in sync, whatever the fabric does.
+      // The volume waits for the last one in sync, whatever the fabric refuses.
       if (!has_another_in_sync(fault.replica)) break;
       refused = Members::only(fault.replica);
       if (replica.is_up()) replica.crash(false);
@@ -266,7 +266,7 @@ void World::mend_disks() {
   for (auto& replica : replicas) replica->mend_disk();
 }
 
-// Whoever still lives: what it was asked for ends, well or not.
+// The requests of every living writer end, with success or not.
 bool World::end_requests() {
   const auto all_ended = [this] {
     return std::all_of(writers.begin(), writers.end(),
@@ -277,7 +277,7 @@ bool World::end_requests() {
   return false;
 }
 
-// One writer is left: the last one, if it still serves, or another.
+// One writer remains: the last one, if it still serves, or another.
 bool World::come_to_serve() {
   const bool goes_on = random.chance(0.5);
   const bool is_dark = random.chance(0.3);
@@ -288,7 +288,7 @@ bool World::come_to_serve() {
     say("no power anywhere");
     lose_power(false);
   }
-  // What the dead had sent arrives, claims too.
+  // Messages of dead writers arrive, claims included.
   if (!run_until(events.now() + 100ms, [] { return false; }) && outcome.failure) return false;
   if (!writers.back()->is_up() || writers.back()->has_ended()) add_writer();
   const auto serves = [this] {
@@ -299,13 +299,13 @@ bool World::come_to_serve() {
   return false;
 }
 
-// Nothing befalls anybody any more: one writer makes all alike, and everything can be read.
+// The phase without faults: one writer makes all replicas equal, and every block can be read.
 void World::settle() {
   is_calm = true;
   say("calm");
   for (auto& replica : replicas) replica->live_on();
   for (auto& writer : writers) writer->live_on();
-  // Where nothing else befell the others, nobody needs the disk that hangs.
+  // If the other replicas had no fault, the volume does not need the disk that hangs.
   if (!plan.hangs_alone) mend_disks();
   if (!end_requests()) return;
   refused = {};
@@ -319,7 +319,7 @@ void World::settle() {
   if (!outcome.failure) fail("replicas do not come to be alike");
 }
 
-// Replicas that return after the last reads are copied to and from: alike is not enough.
+// Replicas that return after the last reads copy, too: equal is not enough.
 void World::compare() {
   const auto reader = static_cast<unsigned>(writers.size() - 1);
   const Instant now = events.now();

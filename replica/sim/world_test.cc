@@ -1,4 +1,4 @@
-// What is watched in a simulated world must be seen if it is wrong: each fault is planted by hand here.
+// The checks of a simulated world must find errors: each test plants one by hand.
 #include "replica/sim/world.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class WorldTest : public testing::Test {
   }
   std::string failure(World& world) { return world.run().failure.value_or("none"); }
 
-  // Every replica tells the engine that its disk is a new one.
+  // Every replica reports a new disk to the engine.
   static void forge_loss(World& world, Writer& engine) {
     WriterActions unread;
     for (unsigned r = 0; r < world.plan.replicas; ++r) {
@@ -63,7 +63,7 @@ TEST_F(WorldTest, FindsAWriterThatEndsThoughThereIsNoOther) {
     refusal.promised = {1000, 1};
     WriterActions unread;
     world.writers[0]->engine().on_answer(world.events.now(), 0, refusal, unread);
-    world.writers[0]->fail_group();  // its host looks at what has become of it
+    world.writers[0]->fail_group();  // its host then learns the result
   });
   EXPECT_EQ(failure(world), "a writer ended, though there is no other");
 }
@@ -77,7 +77,7 @@ TEST_F(WorldTest, FindsANewWriterThatEndsThoughNothingIsLost) {
   EXPECT_EQ(failure(world), "a writer ended, though nothing was lost");
 }
 
-// It served again after a loss, and said so that nothing was lost.
+// It served again after a loss, and so asserted that nothing was lost.
 TEST_F(WorldTest, FindsAWriterThatEndsLongAfterALossThatTookNothing) {
   World world(plan(0), {}, 1, false);
   world.events.at(Instant{30ms}, [&] {

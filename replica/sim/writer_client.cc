@@ -1,4 +1,4 @@
-// The user of a simulated writer: reads, writes and flushes here and there.
+// The user of a simulated writer: random reads, writes and flushes.
 #include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {

@@ -16,7 +16,7 @@ WriterHost::WriterHost(World& world, unsigned index)
   for (unsigned r = 0; r < links_.size(); ++r) dial(r, world_.soon(500));
 }
 
-// Later, if the program still lives; while it is stopped, when it goes on.
+// Later, if the program still lives; if it is stopped, when it continues.
 void WriterHost::after(Duration delay, std::function<void()> what) {
   world_.events.in(delay, [this, what = std::move(what)]() mutable {
     if (!is_up()) return;
@@ -58,7 +58,7 @@ void WriterHost::note_phase() {
   const bool was_serving = is_serving_;
   is_serving_ = phase == Writer::Phase::kServing;
   if (was_serving || !is_serving_) return;
-  // Those in sync may have died since: it will hear of it.
+  // Replicas in sync may have crashed since: the writer will learn of it.
   bool has_all = true;
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!engine_->config().members.has(r)) continue;
@@ -166,7 +166,7 @@ void WriterHost::on_answer(Link& link, const Answer& answer) {
   if (links_[link.replica] != &link) return;
   if (answer.ask == Ask::kJoin) {
     if (!group_ || group_->generation != answer.serial) return;
-    if (answer.verdict != Verdict::kDone) return;  // another writer has come: pings will say so
+    if (answer.verdict != Verdict::kDone) return;  // another writer has come: pings will reveal it
     group_->joining = group_->joining.without(link.replica);
     if (!group_->joining.empty() || group_->is_formed) return;
     after(world_.soon(200), [this, group = group_] {
@@ -206,7 +206,7 @@ void WriterHost::form(const WriterAction& action) {
   });
 }
 
-// What is on its way arrives all the same, for a little while.
+// Packets in flight still arrive for a short time.
 void WriterHost::drop() {
   if (!group_) return;
   group_->is_dropped = true;
@@ -236,20 +236,20 @@ void WriterHost::write(const WriterAction& action) {
   }
 }
 
-// One block after the other lands, or waits, or has nowhere to land any more.
+// One block after the other lands, waits, or has no memory to land in.
 void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
   const Instant now = world_.events.now();
   auto& pipe = group->pipes[replica];
   if (pipe.empty() || now > group->dead_at) return;
   Instant until = world_.blocked(index_, replica);
-  // A NIC goes as its program does.
+  // A NIC stops with its program.
   if (is_up()) until = std::max(until, paused_until);
   if (until > now) {
     world_.events.at(until + world_.soon(100), [this, group, replica] { pump(group, replica); });
     return;
   }
   if (!world_.replicas[replica]->is_member(group->links[replica]->id, group->generation)) {
-    // Retries are used up some time later.
+    // Retries end some time later.
     after(world_.soon(5000), [this, group, replica] {
       if (group_ != group || group->is_dropped) return;
       const Members suspects = world_.random.chance(0.5) ? Members::only(replica) : Members{};

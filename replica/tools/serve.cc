@@ -16,7 +16,7 @@ namespace {
 enum ServeExit { kDone = 0, kFailure = 1, kUsage = 2 };
 
 constexpr std::uint32_t kSmallestBlock = 512;
-constexpr std::uint32_t kLargestBlock = 65536;  // what nbdkit takes as a smallest request
+constexpr std::uint32_t kLargestBlock = 65536;  // nbdkit's limit of a smallest request
 
 ReplicaServer* serving = nullptr;
 
@@ -132,7 +132,7 @@ int serve(const ServeArguments& arguments) {
   action.sa_handler = on_bus_error;
   sigaction(SIGBUS, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // write() says so as well
+  std::signal(SIGXFSZ, SIG_IGN);  // write() reports it as well
   spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
   tell_ready(arguments.ready_fd);
   const auto ended = (*server)->run();

@@ -129,7 +129,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
 void ReplicaLink::send(const RequestMessage& message) {
   if (state_ != State::kWelcomed) return;
   encode(message, socket_->out());
-  socket_->flush();  // who is gone is found by reading
+  socket_->flush();  // the next read detects a closed connection
 }
 
 }  // namespace cepheus::replica

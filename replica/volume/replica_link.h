@@ -1,4 +1,5 @@
-// The writer's control connection to one replica: dialled, greeted, and dialled again when it is lost.
+// The writer's control connection to one replica: dialled, greeted, and dialled again after a
+// failure.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,7 @@ class ReplicaLink {
   int fd() const { return socket_ ? socket_->fd() : -1; }
   short events() const;
   wire::Instant deadline() const;
-  // After poll(), or at the deadline; the answers that came. One change at a time.
+  // After poll(), or at the deadline; appends the received answers. One change at a time.
   Change progress(wire::Instant now, short revents, std::vector<AnswerMessage>& answers);
 
   void send(const RequestMessage& message);
@@ -33,9 +34,9 @@ class ReplicaLink {
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   const std::string& name() const { return endpoint_.name; }
   const Geometry& geometry() const { return geometry_; }
-  // Why there is no connection; empty if there is one, or nothing is known yet.
+  // The reason why there is no connection; empty if there is one, or the reason is not known yet.
   const std::string& complaint() const { return complaint_; }
-  // It is the replica that does not want this writer.
+  // The replica refuses this writer.
   bool is_refused() const { return is_refused_; }
 
  private:
@@ -43,14 +44,14 @@ class ReplicaLink {
 
   void dial_now(wire::Instant now);
   Change lose(wire::Instant now, const std::string& why);
-  // False: it is no use to go on, `complaint_` says why.
+  // False: end the connection; `complaint_` has the reason.
   bool take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers);
 
   const Endpoint endpoint_;
   const Who who_;
   const VolumeKey& key_;
   State state_ = State::kAway;
-  wire::Instant until_{};  // kAway: to dial again; others but kWelcomed: to give up
+  wire::Instant until_{};  // kAway: the next dialling; other states but kWelcomed: the time limit
   std::unique_ptr<FrameSocket> socket_;
   Nonce nonce_{};
   Geometry geometry_;

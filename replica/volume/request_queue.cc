@@ -49,7 +49,7 @@ void BounceArena::give_back(std::uint8_t* piece, std::size_t length) {
 RequestQueue::RequestQueue(unsigned depth, std::size_t arena, std::size_t reserved)
     : arena_(arena + reserved), slots_(depth) {
   submitted_.reserve(depth);
-  // The rear end stays taken: the first room is given out first.
+  // The rear end stays reserved: the arena hands out its front first.
   std::uint8_t* front = arena_.take(arena);
   arena_.take(reserved);
   arena_.give_back(front, arena);
@@ -84,7 +84,7 @@ int RequestQueue::submit(const IoRequest& io, void* user, bool may_wait, cepheus
   slot->done = done;
   slot->arg = arg;
   if (io.kind == IoKind::kWrite) {
-    lock.unlock();  // the slot is this thread's until it is submitted
+    lock.unlock();  // the slot belongs to this thread until it is submitted
     std::memcpy(slot->bounce, user, io.length);
     lock.lock();
   }

@@ -80,7 +80,7 @@ TEST(RequestQueue, SaysWhenThereIsNoRoomForRequestsOrForTheirData) {
   };
   EXPECT_EQ(submit(3 * kPage), 0);
   EXPECT_EQ(submit(2 * kPage), -EAGAIN);
-  EXPECT_EQ(submit(kPage), 0);  // what is reserved is not given out
+  EXPECT_EQ(submit(kPage), 0);  // reserved bytes are not given out
   EXPECT_EQ(submit(kPage), -EAGAIN);
 }
 
@@ -116,7 +116,7 @@ TEST(RequestQueue, WhoWaitsIsToldWhenItIsClosed) {
   waiting.join();
 }
 
-// done() may start requests; the thread that it runs on must not wait for itself.
+// done() may start requests; its thread must not wait for itself.
 TEST(RequestQueue, TheVolumesOwnThreadNeverWaits) {
   RequestQueue queue(1, 4 * kPage, kPage);
   queue.own(std::this_thread::get_id());

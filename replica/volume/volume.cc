@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While requests are under way the thread looks for so long after something happened, before it sleeps.
+// With requests in flight, the thread polls for this long after an event, before it sleeps.
 constexpr wire::Duration kSpin = 40us;
 constexpr wire::Duration kMeasure = 1s;
 constexpr std::size_t kSmallRequest = 64 << 10;
@@ -42,7 +42,7 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
   const wire::Duration patience = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
-  // Signals are the program's: the new thread inherits this mask.
+  // Only the program handles signals: the new thread inherits this mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -150,7 +150,7 @@ void Volume::run() {
     const bool is_busy = engine_ && engine_->under_way() > 0;
     wait(now, is_busy && now - last_work_ < kSpin);
   }
-  path_.reset();  // nothing is read or written any more
+  path_.reset();  // no reads or writes after this
   if (!requests_) return;
   requests_->close(-ECANCELED);
   std::vector<unsigned> unused;
@@ -160,15 +160,15 @@ void Volume::run() {
   }
 }
 
-// Looks at descriptors, and sleeps on them unless it may spin.
+// Polls the descriptors, and sleeps on them unless it may spin.
 void Volume::wait(wire::Instant now, bool may_spin) {
-  constexpr std::size_t kOwn = 3;  // what is not a link's
+  constexpr std::size_t kOwn = 3;  // other descriptors than the links'
   std::array<pollfd, kMostReplicas + kOwn> fds;
   fds[0] = {wake_.get(), POLLIN, 0};
   fds[1] = fds[2] = {-1, POLLIN, 0};
   std::size_t count = kOwn;
   wire::Instant until = wire::kNever;
-  // Nobody is dialled any more then.
+  // Then no replica is dialled any more.
   const bool has_ended = engine_ && engine_->has_ended();
   for (const ReplicaLink& link : links_) {
     const int fd = link.fd();
@@ -184,7 +184,7 @@ void Volume::wait(wire::Instant now, bool may_spin) {
       fds[1].fd = armed.connections;
       fds[2].fd = armed.group;
       until = std::min(until, path_->deadline(now));
-      // What came before it was armed wakes nobody.
+      // An event before it was armed wakes no thread.
       if (look_at_group(now)) until = now;
     }
     if (take_submitted(now)) until = now;
@@ -259,7 +259,7 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
   carry_out(now);
 }
 
-// The first replica has said what the volume is.
+// The first replica has sent the volume's geometry.
 void Volume::begin(const Geometry& geometry) {
   const auto replicas = static_cast<unsigned>(links_.size());
   const std::size_t small = std::max<std::size_t>(kSmallRequest, geometry.block);
@@ -314,7 +314,8 @@ bool Volume::look_at_group(wire::Instant now) {
 
 void Volume::carry_out(wire::Instant now) {
   engine_->check_consistent();
-  // Callbacks of completed requests submit to a queue, and nothing here asks the engine: no action makes another.
+  // Callbacks of completed requests submit to a queue, and nothing here calls the engine: no action
+  // makes another.
   doing_.swap(actions_);
   for (WriterAction& action : doing_) carry_out(now, action);
   doing_.clear();
@@ -360,7 +361,7 @@ void Volume::carry_out(wire::Instant now, WriterAction& action) {
 
 void Volume::form(wire::Instant now, const WriterAction& action) {
   path_->form(now, action.generation, action.members);
-  if (!path_->is_forming()) return;  // it says so in its events
+  if (!path_->is_forming()) return;  // its events have the reason
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!action.members.has(r)) continue;
     RequestMessage message;
@@ -373,7 +374,7 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
   }
 }
 
-// What callers want to know.
+// Publishes the state that callers read.
 void Volume::settle(wire::Instant now) {
   if (!engine_) return;
   const auto phase = engine_->phase();

@@ -1,4 +1,5 @@
-// The writer of a volume, live: its engine between callers, control connections and the NIC, on a thread of its own.
+// The writer of a volume, live: its engine between callers, control connections and the NIC, on a
+// thread of its own.
 #pragma once
 
 #include <atomic>
@@ -63,7 +64,7 @@ class Volume {
   void measure_copies(wire::Instant now);
   Progress progress_of(unsigned replica) const;
   std::string status_json() const;
-  std::string failure() const;  // why the engine has ended; "": it has not
+  std::string failure() const;  // the reason of the engine's end; "": it has not ended
   void refuse(int error, std::string text);
   void wake();
   std::string who_is_missing() const;
@@ -84,7 +85,7 @@ class Volume {
   std::uint64_t measured_bytes_ = 0, copy_rate_ = 0;
   std::uint64_t requests_done_ = 0;
 
-  std::mutex mutex_;  // what the callers' threads see of the volume's
+  std::mutex mutex_;  // guards the state that callers' threads read
   std::condition_variable changed_;
   bool serves_ = false;
   std::string status_;

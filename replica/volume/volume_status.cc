@@ -1,4 +1,4 @@
-// What a volume's writer says of itself.
+// Status text of a volume's writer.
 #include <nlohmann/json.hpp>
 
 #include "replica/volume/volume.h"
