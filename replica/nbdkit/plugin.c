@@ -166,8 +166,7 @@ static int failure(int error, const char* what) {
   return -1;
 }
 
-/* Waits for `parts`. `error`: of the part that was refused. 0, or -1 with an error for the client.
- * */
+/* Waits for `parts`. `error`: of the part that was refused. 0, or -1 with an error. */
 static int conclude(waiter_t* waiter, unsigned parts, int error, const char* what) {
   while (parts > 0) {
     if (sem_wait(&waiter->done) == 0) --parts;

@@ -17,7 +17,7 @@ namespace {
 
 using fabric::UniqueFd;
 
-// What steady_check puts into all that it broadcasts (MARK there).
+// The mark that steady_check puts into all its broadcasts (MARK there).
 constexpr std::uint8_t kMark[] = {0x75, 0xB1, 0x1F, 0x5E, 0xA5, 0xE7, 0xC4, 0x5E};
 
 // Without waiting; it may fail.
@@ -73,7 +73,7 @@ class RingAbuse final : public Conduct {
   std::unique_ptr<live::RawClient> client_;
 };
 
-// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, and counts it out.
+// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, exhaustively.
 class WordAbuse final : public Conduct {
  public:
   explicit WordAbuse(const Place& place) : place_(place) {}
@@ -93,7 +93,7 @@ class WordAbuse final : public Conduct {
         tx.advance();
         tx.publish();
       }
-      // Mostly few: one that makes no sense ends the attachment.
+      // Mostly few: one senseless descriptor ends the attachment.
       const auto words = shared_words(client->segment());
       for (std::size_t n = 0; n < words.size(); ++n) {
         if ((corrupted >> 3 * n & 7) == 0) words[n](random_() >> random_() % 32);
@@ -158,7 +158,7 @@ class Spy final : public Conduct {
     tx_.publish();
     client_->ring_doorbell();
   }
-  // The victim refuses to be a member, and the switch to have the group read.
+  // The victim refuses membership, and the switch should publish the group.
   void ask() {
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       wire::MrpMessage message;
@@ -200,7 +200,7 @@ class Spy final : public Conduct {
     }
     rx_.release();
   }
-  // Every byte of the rings and of the pool, whether a frame refers to it or not.
+  // Every byte of the rings and of the pool, also those without a reference from a frame.
   static void look_through(int file) {
     std::vector<std::uint8_t> bytes(kAtOnce + sizeof kMark);
     for (off_t at = lseek(file, 0, SEEK_DATA); at >= 0; at = lseek(file, at, SEEK_DATA)) {

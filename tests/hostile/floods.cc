@@ -97,7 +97,7 @@ class RegisterFlood final : public Flood {
   std::uint32_t next_ = 0;
 };
 
-// Sets its group up first, and again now and then: it may be gone.
+// Sets its group up first, and again at intervals: the group may be gone.
 class OwnGroupFlood final : public Flood {
  public:
   explicit OwnGroupFlood(const Place& place)

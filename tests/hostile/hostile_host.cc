@@ -1,11 +1,11 @@
-// One host of a fabric that misbehaves on request, as fast as a core lets it.
+// One host of a fabric that attacks on request, as fast as a core lets it.
 //
 //     hostile_host SOCKET HOST VICTIM FRIEND [USER]
 //
-// Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard input names what it does from now
-// on (kConducts, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
-// somebody else's group, two more of which follow it; FRIEND's is an accomplice's. Ends at the end
-// of its input.
+// Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard
+// input names its attack from now on (kAttacks, below, or "rest"); it prints "doing NAME" when it
+// starts. VICTIM is the address of a host of another user's group, and two more of its hosts follow
+// it. FRIEND is an accomplice's. Ends at the end of its input.
 #include <poll.h>
 #include <unistd.h>
 

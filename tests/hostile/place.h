@@ -1,4 +1,4 @@
-// Where a hostile host stands, what it has to attach with, and what it does there.
+// A hostile host's surroundings, its attachment, and its attacks.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,20 @@ namespace cepheus::hostile {
 struct Place {
   std::string socket;   // the fabric's
   std::string host;     // to attach as
-  wire::Ipv4 victim;    // a host of somebody else's group
+  wire::Ipv4 victim;    // a host of another user's group
   wire::Ipv4 friendly;  // a host of an accomplice
 };
 
-// One way to misbehave, for as long as it lives. A step takes a moment.
+// One attack, for as long as the object lives. A step takes a moment.
 class Conduct {
  public:
   virtual ~Conduct() = default;
   virtual void step() = 0;
 };
 
-// Until `attempt` gives a port: one that the fabric has taken away is attached again, which is
-// misbehaviour, too. An error if there is none for kPatience: the fabric is gone, or refuses.
+// Repeats `attempt` until it gives a port: a host that the fabric has detached attaches again,
+// which is part of the attack. An error if that takes longer than kPatience: the fabric is gone, or
+// refuses.
 template <typename Attempt>
 auto attach_again(const Place& place, Attempt attempt) {
   constexpr auto kPatience = std::chrono::seconds(10);
@@ -48,7 +49,7 @@ inline std::unique_ptr<fabric::HostPort> attach(const Place& place) {
   });
 }
 
-// A port without manners.
+// A port without checks.
 inline std::unique_ptr<live::RawClient> attach_raw(const Place& place) {
   return attach_again(place, [&]() -> std::unique_ptr<live::RawClient> {
     try {

@@ -2,9 +2,10 @@
 //
 //   verbs_pair server|client DEVICE PORT [TRAFFIC CLASS]
 //
-// What they send has that traffic class, 0 by default. They meet on TCP port PORT of 127.0.0.1 and go through the same list of cells in step, each with
-// queue pairs of its own. The client prints a line per cell, "NAME ok" or "NAME FAILED: why", and
-// both exit 1 if a cell failed. Knows of no NIC in particular; every wait is bounded.
+// Their packets have that traffic class, 0 by default. They meet on TCP port PORT of 127.0.0.1 and
+// go through the same list of cells in step, each with queue pairs of its own. The client prints a
+// line per cell, "NAME ok" or "NAME FAILED: why", and both exit 1 if a cell failed. It works with
+// any NIC; every wait is bounded.
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -355,7 +356,7 @@ void atomic(const Side& side, ibv_wr_opcode opcode) {
 void receiver_not_ready(const Side& side) {
   Queue queue(side.device, side.line, IBV_QPT_RC, kUsualPsn);
   if (side.server) {
-    side.line.meet();  // the client has waited in vain
+    side.line.meet();  // the client's wait has ended
     queue.post_receive(0, kBuffer);
     require(queue.complete().byte_len == 5000, "a wrong length");
     queue.expect(0, 5000, 9);
@@ -443,7 +444,7 @@ int main(int argc, char** argv) {
       const std::string outcome = attempt(cell, {server, device, line});
       std::printf("%s: %s\n", cell.name, outcome.c_str());
       std::fflush(stdout);
-      if (outcome != "ok") return 1;  // the two are not in step any more
+      if (outcome != "ok") return 1;  // the two are no longer in step
     }
   } catch (const std::exception& error) {
     std::printf("FAILED: %s\n", error.what());

@@ -1,16 +1,15 @@
 /* Broadcasts of random sizes from changing roots, every byte checked on every rank. Plain MPI.
  *
  *   mpirun ... broadcast_check [--count N] [--max BYTES] [--seed S] [--root rotate|random|0]
- * [--type bytes|vector|mixed]
- *                              [--comm world|dup|split] [--size BYTES] [--until FILE]
- * [--report SECONDS]
+ *                              [--type bytes|vector|mixed] [--comm world|dup|split]
+ *                              [--size BYTES] [--until FILE] [--report SECONDS]
  *
- * --size: every message has that size. --until: goes on after COUNT until FILE exists; rank 0 says
- * "started" on stdout after the first broadcast, and each rank its process id before it.
- * --report: rank 0 says on stderr every so often how far it is.
+ * --size: every message has that size. --until: continues after COUNT until FILE exists. Rank 0
+ * prints "started" on stdout after the first broadcast, and each rank its process id before it.
+ * --report: rank 0 prints its progress on stderr at that interval.
  * vector: every rank uses a strided type; mixed: odd ranks use it, even ranks plain bytes, of the
- * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte
- * named. The longest time that any rank spent in one broadcast is told, too.
+ * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte.
+ * The longest time of any rank in one broadcast is printed, too.
  */
 #include <unistd.h>
 
@@ -77,7 +76,7 @@ int main(int argc, char** argv) {
     if (strided) MPI_Type_free(&type_of);
     const int intact = get_guarded(plain, memory, bytes, strided);
     const size_t at = check(plain, bytes, key);
-    if ((at != bytes || !intact) && !wrong) { /* go on: the others are in the next call already */
+    if ((at != bytes || !intact) && !wrong) { /* continue: others are in the next call already */
       fprintf(stderr,
               "broadcast_check: rank %d: broadcast %ld (seed %llu, root %d, %zu bytes): byte %zu "
               "%s wrong\n",

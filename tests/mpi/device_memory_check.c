@@ -1,5 +1,5 @@
 /* Broadcasts from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
- * or as a root, or both. Right data, and the driver was asked.
+ * or as a root, or both. The data must be right, and the driver must have been queried.
  *
  *   device_memory_check [--late 1]   1: the program loads the driver after its first broadcasts
  */

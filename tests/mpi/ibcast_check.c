@@ -7,14 +7,13 @@
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
- * on a communicator that is freed before its broadcasts are waited for; --until: goes on after N
- * rounds until FILE exists, rank 0 says "started" after the first. vector, mixed: as in
+ * on a communicator that is freed before its broadcasts have completed; --until: continues after
+ * N rounds until FILE exists; rank 0 prints "started" after the first. vector, mixed: as in
  * broadcast_check.
- * --moved: no rank calls MPI between the start and the arrival of all data at all ranks, which they
- * tell each other by files in DIR.
- * --late: rank 1 starts only after the root has waited for it for so long.
- * Rank 0 prints the performance variables of coll/cepheus, if there are any.
- * Exit 0 and a line "ok: ..." if all was right; else 1 and what was wrong.
+ * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
+ * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. Rank 0
+ * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
+ * if all was right; else 1 and the error.
  */
 #include <unistd.h>
 
@@ -132,7 +131,7 @@ static int random_rounds(int argc, char** argv) {
       const int blocking = mixed && mix(list[i].key + 4) % 3 == 0;
       if (blocking) {
         requests[i] = MPI_REQUEST_NULL;
-        /* Contiguous: what the others still hold is not this one's. */
+        /* Contiguous: broadcasts in flight are of their own memory. */
         wrong |= broadcast_and_check(plain, list[i].bytes, list[i].key, list[i].root, comm);
         list[i].bytes = 0;
         prepare(&list[i], plain);
@@ -170,7 +169,7 @@ static void make_file(const char* directory, long round, int of) {
   fclose(file);
 }
 
-/* Without a call of MPI. */
+/* Without calls of MPI. */
 static void wait_for_file(const char* directory, long round, int of) {
   char path[4096];
   name_file(path, sizeof path, directory, round, of);
@@ -186,7 +185,7 @@ static int moved(int argc, char** argv) {
   const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "8388608"));
   unsigned char* memory = get_memory(bytes);
   int wrong = 0;
-  /* The first sets the group up, which needs MPI. */
+  /* The first broadcast sets the group up, which needs MPI. */
   wrong |= broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
   for (long round = 0; round < count; round++) {
     const uint64_t key = 1000 + (uint64_t)round;

@@ -1,19 +1,19 @@
-/* What programs do around their first broadcast.
+/* Programs with unusual calls around their first broadcast.
  *
  *   order_check --idup 1      it comes while an MPI_Comm_idup of the communicator is in flight
- *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one that a rank
- *                             gives too little room, with MPI_ERRORS_RETURN
+ *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one with a buffer
+ *                             that is too small on a rank, with MPI_ERRORS_RETURN
  *   order_check --counts 1    the last rank passes other counts than the others, with
- *                             MPI_ERRORS_RETURN: it gets errors, they get their data, as does
- *                             everybody in the broadcasts that follow
- *   order_check --roots 1     ranks that wait for each other: each takes itself for the root of a
- *                             large broadcast; the last one takes a large one for a small one
+ *                             MPI_ERRORS_RETURN: it gets errors, they get their data, and all ranks
+ *                             get theirs in the broadcasts that follow
+ *   order_check --roots 1     ranks that wait for each other: each passes itself as the root of a
+ *                             large broadcast; the last one passes a small size for a large one
  *   order_check --first 1     the same count mistake in the first broadcast
  *   order_check --retry SECONDS
- *                             one communicator broadcasts and is freed, another broadcasts before
- *                             that and for so long after it
+ *                             one communicator broadcasts and is freed; another broadcasts before
+ *                             that and for SECONDS after it
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
- *                             "looks N": how often a library was asked for by name meanwhile
+ *                             "looks N": the number of library look-ups by name meanwhile
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 
 static long looks;
 
-/* Comes before the C library's. */
+/* Replaces the C library's. */
 __attribute__((visibility("default"))) void* dlopen(const char* name, int flags) {
   static void* (*real)(const char*, int);
   if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "dlopen");

@@ -1,5 +1,5 @@
-/* A root whose data can't be packed, or a rank that can't unpack it: no rank may be told success
- * without the data, and none may wait for ever.
+/* A root that can't pack its data, or a rank that can't unpack it: no rank may get success without
+ * the data, and none may wait for ever.
  *
  *   pack_check --size BYTES [--ibcast 1]             packing fails once
  *   pack_check --size BYTES [--ibcast 1] --errors N  packing by coll/cepheus fails from the Nth time
@@ -7,8 +7,8 @@
  *                                                    if there is an Nth time
  *       --behind 1                                   the others enter that broadcast when the root
  *                                                    is in the next one (with --ibcast)
- *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, which
- *                                                    alone gets an error
+ *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, and
+ *                                                    only that rank gets an error
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static int is_component(void* caller) {
 /* Open MPI 5's convertor packs a whole broadcast at once. */
 static const int packs_once = OMPI_MAJOR_VERSION >= 5;
 
-/* Comes before Open MPI's own, which packs what is not contiguous. */
+/* Replaces Open MPI's own, which packs data that is not contiguous. */
 __attribute__((visibility("default"))) int32_t opal_convertor_pack(void* convertor,
                                                                    struct iovec* pieces,
                                                                    uint32_t* count, size_t* bytes) {
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
       rc = MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);
     }
     countdown = 0;
-    if (is_faulty && errors > 0) { /* whether it should have one is known to the root alone */
+    if (is_faulty && errors > 0) { /* only the root knows whether an error is expected */
       has_error = rc != MPI_SUCCESS;
       if (has_error) continue;
     }

@@ -1,11 +1,11 @@
-/* A root that looks into MPI now and then only, with many communicators alive, when another rank
- * needs a repair from it.
+/* A root that rarely calls MPI, with many communicators alive, when another rank needs a
+ * retransmission from it.
  *
  *   slow_check --until FILE --alive N [--broken FILE]
  *
- * Two ranks. Rank 0 says "started"; once FILE exists it sends a small broadcast on one of the N
- * communicators, says "sent", and prints "looks N": how often it tested until rank 1 had the data,
- * counted from the moment when the other FILE exists.
+ * Two ranks. Rank 0 prints "started". Once FILE exists it sends a small broadcast on one of the N
+ * communicators, prints "sent", and prints "looks N": the number of its tests until rank 1 had the
+ * data, counted from the moment when the other FILE exists.
  */
 #include <sys/timerfd.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
-/* Broadcasts of mixed sizes from rotating roots for long, every byte checked, with what the
- * processes hold printed now and then. Every thousandth is on a communicator of its own.
+/* Broadcasts of mixed sizes from rotating roots for long, every byte checked. Prints the processes'
+ * resources at intervals. Every thousandth is on a communicator of its own.
  *
  *   soak_check [--count N] [--seconds S] [--interval S]
  *
- * Ends after N broadcasts or S seconds, whatever is first. An interval's line, the largest of all
+ * Ends after N broadcasts or S seconds, whichever is first. An interval's line, the largest of all
  * ranks:   held SECONDS COUNT PRIVATE_KIB SHARED_KIB DESCRIPTORS REGISTERED_BYTES
  *
  * Shared memory is the fabric's, which has a fixed size; a page of it counts once it was needed.
@@ -36,7 +36,7 @@ static long descriptors(void) {
   return count;
 }
 
-/* The performance variable whose name ends like that, or -1. */
+/* The performance variable with that end of its name, or -1. */
 static long variable(const char* end) {
   int variables = 0, handle_count = 0;
   long result = -1;
