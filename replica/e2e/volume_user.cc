@@ -303,7 +303,7 @@ class User {
 
 int main(int argc, char** argv) {
   Settings settings;
-  std::uint32_t patience_ms = 60000;
+  std::uint32_t time_limit_ms = 60000;
   CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
   app.option_defaults()->take_last();
   app.add_option("--volume", settings.volume)->required();
@@ -318,7 +318,7 @@ int main(int argc, char** argv) {
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
-  app.add_option("--patience-ms", patience_ms);
+  app.add_option("--time-limit-ms", time_limit_ms);
   app.add_option("--multicast", settings.multicast);
   app.add_flag("--verify", settings.verify_only, "reads all and ends");
   app.add_flag_callback(
@@ -330,7 +330,7 @@ int main(int argc, char** argv) {
   params.replicas = settings.replicas.c_str();
   params.depth = settings.depth;
   params.copy_rate = settings.copy_rate;
-  params.open_timeout_ms = patience_ms;
+  params.open_timeout_ms = time_limit_ms;
   params.multicast = settings.multicast.c_str();
   cepheus_volume_h volume = nullptr;
   char error[512];

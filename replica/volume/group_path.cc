@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 constexpr wire::Duration kJoinPatience = 1s;
 // A living replica answers a read within a few retries.
-constexpr wire::Duration kProbePatience = 400ms;
+constexpr wire::Duration kProbeTimeLimit = 400ms;
 constexpr wire::Duration kRegisteringStep = 100us;
 // Interval if the device can't wake the thread.
-constexpr wire::Duration kNap = 50us;
+constexpr wire::Duration kPollInterval = 50us;
 // Interval if it can: libmcast itself detects the members that it evicts.
 constexpr wire::Duration kGroupStep = 10ms;
 constexpr wire::Duration kIdleStep = 100ms;
@@ -307,7 +307,7 @@ void GroupPath::suspect(wire::Instant now, const std::string& why) {
   if (!port_->is_up()) return fail({});
   state_ = State::kProbing;
   probing_ = members_;
-  until_ = now + kProbePatience;
+  until_ = now + kProbeTimeLimit;
   for (unsigned r = 0; r < replicas_; ++r) {
     if (members_.has(r)) post(OpKind::kProbe, 0, r, probe_place(r), kProbe, 0);
   }
@@ -366,7 +366,7 @@ wire::Instant GroupPath::deadline(wire::Instant now) const {
       return std::min(until_, now + 10 * kRegisteringStep);
     case State::kActive:
       if (posted_writes_ == 0 && waiting_.empty()) return now + kIdleStep;
-      return now + (group_wakes_ ? kGroupStep : kNap);
+      return now + (group_wakes_ ? kGroupStep : kPollInterval);
   }
   return wire::kNever;
 }

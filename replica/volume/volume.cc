@@ -40,7 +40,7 @@ int error_of(IoStatus status) {
 tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOptions options) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
-  const wire::Duration patience = options.open_timeout;
+  const wire::Duration limit = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
   // Only the program handles signals: the new thread inherits this mask.
   sigset_t all, before;
@@ -49,7 +49,7 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(volume->mutex_);
-  volume->changed_.wait_for(lock, patience,
+  volume->changed_.wait_for(lock, limit,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });
   if (volume->failure_) return tl::unexpected(*volume->failure_);
   if (volume->serves_) {

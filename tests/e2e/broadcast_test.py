@@ -49,7 +49,7 @@ class Broadcast(EndToEnd):
         run = over_fabric(CHECK, "--count", 20, "--max", 1 << 18, topology=star(4, 'rate = "1Gbps"\ndelay = "100us"'), mca=REQUIRE)
         self.assert_ok(run)
 
-    def test_says_which_path_ran(self):
+    def test_reports_the_path(self):
         run = over_fabric(CHECK, "--count", 4, "--max", 64, mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
         told = run.told()
@@ -66,7 +66,7 @@ class Broadcast(EndToEnd):
 
 
 class HostSynchronisation(EndToEnd):
-    """The papers' change of source: no rebasing in the switch, hosts move their PSNs on."""
+    """The papers' change of source: no rebasing in the switch, hosts advance their PSNs."""
 
     def run_with(self, link, count, largest):
         topology = star(4, link, 'source_change = "host-sync"')

@@ -3,14 +3,14 @@
 
 #include <span>
 
-#include "tests/hostile/place.h"
+#include "tests/hostile/scenario.h"
 #include "wire/mrp.h"
 
 namespace cepheus::hostile {
 
-class Flood : public Conduct {
+class Flood : public Attack {
  public:
-  explicit Flood(const Place& place) : place_(place), port_(attach(place)) {}
+  explicit Flood(const Scenario& scenario) : scenario_(scenario), port_(attach(scenario)) {}
   void step() override;
 
  protected:
@@ -24,7 +24,7 @@ class Flood : public Conduct {
   wire::UdpDatagram datagram_to(wire::Ipv4 to, std::uint16_t udp_port) const;
   bool make_registration(wire::Frame& frame, const wire::MrpMessage& message);
 
-  const Place place_;
+  const Scenario scenario_;
   std::unique_ptr<fabric::HostPort> port_;
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""In a guest that systemd runs: the units as installed, with hosts of the kernel's Soft-RoCE behind its interfaces. Run by
-service_test.py."""
+"""In a guest that systemd runs: the units as installed, with hosts of the kernel's Soft-RoCE behind its interfaces. service_test.py runs
+it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from guest_fabric import BUILD, HOSTS, Switch  # first: it makes the next known
+from guest_fabric import BUILD, HOSTS, Switch  # first: it extends the path for the next imports
 import live
 from topology import lab_topology
 
@@ -27,7 +27,7 @@ class Served(Switch):
         self.socket, self.congestion = "/run/cepheus/fabric.sock", "off"
 
     def writes(self):
-        """A group of libmcast's, of the first two hosts: exit codes, and what they said."""
+        """A group of libmcast of the first two hosts: exit codes and outputs."""
         results = self.group_program([BUILD / "examples/write"], ["rxe0", "rxe1"])
         return [code for code, _ in results], "".join(text for _, text in results)
 
@@ -54,7 +54,7 @@ def status_of(process):
 
 
 class Journal(live.Lines):
-    """What the journal has of a unit and gets, as it comes."""
+    """A unit's journal lines, existing and new ones."""
 
     def __init__(self, unit):
         self.follower = subprocess.Popen(["journalctl", "--unit", unit, "--output=cat", "--follow", "--lines=all"], text=True,
@@ -93,13 +93,13 @@ class Services(unittest.TestCase):
         self.assertEqual(systemctl("stop", "cepheus-switch").returncode, 0)
         self.assertFalse(pathlib.Path("/run/cepheus").exists())
 
-    def test_a_start_that_fails_says_so_and_the_journal_says_why(self):
+    def test_a_failed_start_is_reported_with_the_reason_in_the_journal(self):
         TOPOLOGY.write_text(lab_topology(HOSTS).replace('interface = "p0"', 'interface = "p77"'))
         self.assertNotEqual(systemctl("start", "cepheus-switch").returncode, 0)
         self.assertIn("p77", journal("cepheus-switch"))
         systemctl("reset-failed", "cepheus-switch")
 
-    def test_reloading_takes_limits_while_groups_go_on_and_refuses_what_needs_a_restart(self):
+    def test_reloading_changes_limits_while_groups_continue_and_refuses_changes_that_need_a_restart(self):
         process = self.start("cepheus-switch")
         TOPOLOGY.write_text(lab_topology(HOSTS, switch="max_groups = 0"))
         self.assertEqual(systemctl("reload", "cepheus-switch").returncode, 0, journal("cepheus-switch"))
@@ -112,7 +112,7 @@ class Services(unittest.TestCase):
         self.assertIn(f"h{HOSTS}", journal("cepheus-switch"))
         self.assertEqual(int(shown("cepheus-switch", "MainPID")["MainPID"]), process, "it goes on as it was")
 
-    def test_it_comes_back_when_it_is_killed(self):
+    def test_it_restarts_when_it_is_killed(self):
         starts = sum(line.startswith("Started") for line in journal("cepheus-switch").splitlines())
         process = self.start("cepheus-switch")
         following = Journal("cepheus-switch")
@@ -136,7 +136,7 @@ class Services(unittest.TestCase):
         text = lab_topology(HOSTS).replace("[fabric]", '[fabric]\nkey_file = "/run/credentials/cepheus-switch.service/key"')
         TOPOLOGY.write_text(text)
         self.start("cepheus-switch")
-        self.assertNotEqual(Served().broadcasts(2, 1024).returncode, 0, "who has no key makes no group")
+        self.assertNotEqual(Served().broadcasts(2, 1024).returncode, 0, "without the key there is no group")
         os.environ["CEPHEUS_KEY_FILE"] = str(key)
         self.addCleanup(os.environ.pop, "CEPHEUS_KEY_FILE")
         codes, said = Served().writes()

@@ -3,7 +3,7 @@
  *   mpirun ... ibcast_check [--count N] [--max BYTES] [--seed S] [--outstanding K]
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
- *   mpirun ... ibcast_check --late DIR [--patience SECONDS] [--max BYTES]
+ *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -21,7 +21,7 @@
 #include "tests/mpi/strided.h"
 #include "tests/mpi/variables.h"
 
-enum { kMost = 32, kPatience = 120 };
+enum { kMost = 32, kTimeLimit = 120 };
 
 struct one {
   unsigned char* memory;
@@ -173,7 +173,7 @@ static void make_file(const char* directory, long round, int of) {
 static void wait_for_file(const char* directory, long round, int of) {
   char path[4096];
   name_file(path, sizeof path, directory, round, of);
-  const double give_up = MPI_Wtime() + kPatience;
+  const double give_up = MPI_Wtime() + kTimeLimit;
   while (access(path, F_OK) != 0) {
     if (MPI_Wtime() > give_up) die("the others' data has not moved while nobody called MPI");
   }
@@ -198,7 +198,7 @@ static int moved(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
-    const double give_up = MPI_Wtime() + kPatience;
+    const double give_up = MPI_Wtime() + kTimeLimit;
     while (check(memory, bytes, key) != bytes) {
       if (MPI_Wtime() > give_up) die("the data has not moved while nobody called MPI");
       __asm__ volatile("" ::: "memory"); /* the NIC writes there */
@@ -214,7 +214,7 @@ static int moved(int argc, char** argv) {
 
 static int late(int argc, char** argv) {
   const char* directory = option(argc, argv, "--late", ".");
-  const double patience = atof(option(argc, argv, "--patience", "1"));
+  const double delay = atof(option(argc, argv, "--delay", "1"));
   const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "1048576"));
   unsigned char* memory = get_memory(bytes);
   int wrong = broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
@@ -229,7 +229,7 @@ static int late(int argc, char** argv) {
   MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
   if (rank == 0) {
     int flag = 0;
-    for (const double until = MPI_Wtime() + patience; MPI_Wtime() < until;) {
+    for (const double until = MPI_Wtime() + delay; MPI_Wtime() < until;) {
       MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
       if (flag) die("complete though a rank has not started");
     }

@@ -1,4 +1,4 @@
-#include "tests/hostile/abuses.h"
+#include "tests/hostile/attacks.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -30,9 +30,9 @@ UniqueFd connect_at_once(const std::string& path, int type) {
   return fd;
 }
 
-class Hog final : public Conduct {
+class CpuLoad final : public Attack {
  public:
-  explicit Hog(const Place& place) : port_(attach(place)) {}
+  explicit CpuLoad(const Scenario& scenario) : port_(attach(scenario)) {}
   void step() override {
     for (int n = 0; n < 20'000; ++n) asm volatile("" ::: "memory");
   }
@@ -41,10 +41,10 @@ class Hog final : public Conduct {
   std::unique_ptr<fabric::HostPort> port_;
 };
 
-class RingAbuse final : public Conduct {
+class RingAttack final : public Attack {
  public:
-  RingAbuse(const Place& place, bool has_true_indices)
-      : place_(place), has_true_indices_(has_true_indices) {
+  RingAttack(const Scenario& scenario, bool has_true_indices)
+      : scenario_(scenario), has_true_indices_(has_true_indices) {
     come_back();
   }
   void step() override {
@@ -58,7 +58,7 @@ class RingAbuse final : public Conduct {
  private:
   void come_back() {
     client_.reset();
-    client_ = attach_raw(place_);
+    client_ = attach_raw(scenario_);
     const auto tx = client_->segment().tx();
     for (std::uint32_t n = 0; n < tx.capacity; ++n) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(&tx.entries[n]);
@@ -67,18 +67,18 @@ class RingAbuse final : public Conduct {
     }
   }
 
-  const Place place_;
+  const Scenario scenario_;
   const bool has_true_indices_;
   std::mt19937 random_{7};
   std::unique_ptr<live::RawClient> client_;
 };
 
 // switch-emulator/live/hostile_rings_test.cc does the same to a datapath, exhaustively.
-class WordAbuse final : public Conduct {
+class WordAttack final : public Attack {
  public:
-  explicit WordAbuse(const Place& place) : place_(place) {}
+  explicit WordAttack(const Scenario& scenario) : scenario_(scenario) {}
   void step() override {
-    const auto client = attach_raw(place_);
+    const auto client = attach_raw(scenario_);
     fabric::RingConsumer<fabric::Descriptor> rx(client->segment().rx());
     fabric::RingProducer<fabric::Descriptor> tx(client->segment().tx());
     for (int round = 0; round < kRounds; ++round) {
@@ -107,7 +107,7 @@ class WordAbuse final : public Conduct {
 
   fabric::Descriptor to_victim() const {
     wire::UdpDatagram datagram;
-    datagram.ip.destination = place_.victim;
+    datagram.ip.destination = scenario_.victim;
     datagram.udp.destination_port = 9;  // RFC 863
     wire::Frame frame;
     datagram.emit(frame, std::array<std::uint8_t, 16>{});
@@ -116,15 +116,15 @@ class WordAbuse final : public Conduct {
     return descriptor;
   }
 
-  const Place place_;
+  const Scenario scenario_;
   std::mt19937 random_{7};
 };
 
-class Spy final : public Conduct {
+class Spy final : public Attack {
  public:
-  explicit Spy(const Place& place)
-      : place_(place),
-        client_(attach_raw(place)),
+  explicit Spy(const Scenario& scenario)
+      : scenario_(scenario),
+        client_(attach_raw(scenario)),
         rx_(client_->segment().rx()),
         tx_(client_->segment().tx()) {}
   ~Spy() override {
@@ -169,7 +169,7 @@ class Spy final : public Conduct {
       message.header.flags = type == wire::MrpType::kActivate;
       if (type == wire::MrpType::kRegister) {
         message.add({client_->identity().address, wire::Qpn(0x77)});
-        message.add({place_.victim, wire::Qpn(0x78)});
+        message.add({scenario_.victim, wire::Qpn(0x78)});
       }
       std::array<std::uint8_t, wire::MrpMessage::kMaxSize> bytes;
       auto datagram = to_group<wire::UdpDatagram>();
@@ -214,16 +214,16 @@ class Spy final : public Conduct {
     }
   }
 
-  const Place place_;
+  const Scenario scenario_;
   std::unique_ptr<live::RawClient> client_;
   fabric::RingConsumer<fabric::Descriptor> rx_;
   fabric::RingProducer<fabric::Descriptor> tx_;
   std::uint64_t steps_ = 0;
 };
 
-class BellAbuse final : public Conduct {
+class BellAttack final : public Attack {
  public:
-  explicit BellAbuse(const Place& place) : client_(attach_raw(place)) {}
+  explicit BellAttack(const Scenario& scenario) : client_(attach_raw(scenario)) {}
   void step() override {
     for (int n = 0; n < 64; ++n) client_->ring_doorbell();
   }
@@ -232,10 +232,10 @@ class BellAbuse final : public Conduct {
   std::unique_ptr<live::RawClient> client_;
 };
 
-class ControlAbuse final : public Conduct {
+class ControlAttack final : public Attack {
  public:
-  explicit ControlAbuse(const Place& place)
-      : port_(attach(place)), path_(live::control_path(place.socket)), connections_(24) {
+  explicit ControlAttack(const Scenario& scenario)
+      : port_(attach(scenario)), path_(live::control_path(scenario.socket)), connections_(24) {
     for (int n = 0; n < 240; ++n) {
       questions_ += n % 2 == 0 ? "{\"ask\": \"status\"}\n" : "{\"ask\":  \"status\"}\n";
     }
@@ -256,10 +256,10 @@ class ControlAbuse final : public Conduct {
   std::size_t next_ = 0;
 };
 
-class Stranger final : public Conduct {
+class SilentClient final : public Attack {
  public:
-  explicit Stranger(const Place& place)
-      : port_(attach(place)), path_(place.socket), connections_(400) {}
+  explicit SilentClient(const Scenario& scenario)
+      : port_(attach(scenario)), path_(scenario.socket), connections_(400) {}
   void step() override {
     connections_[next_++ % connections_.size()] = connect_at_once(path_, SOCK_SEQPACKET);
   }
@@ -273,27 +273,29 @@ class Stranger final : public Conduct {
 
 }  // namespace
 
-std::unique_ptr<Conduct> burn_a_core(const Place& place) { return std::make_unique<Hog>(place); }
-std::unique_ptr<Conduct> send_nonsense(const Place& place) {
-  return std::make_unique<RingAbuse>(place, true);
+std::unique_ptr<Attack> load_a_core(const Scenario& scenario) {
+  return std::make_unique<CpuLoad>(scenario);
 }
-std::unique_ptr<Conduct> lie_about_indices(const Place& place) {
-  return std::make_unique<RingAbuse>(place, false);
+std::unique_ptr<Attack> send_nonsense(const Scenario& scenario) {
+  return std::make_unique<RingAttack>(scenario, true);
 }
-std::unique_ptr<Conduct> corrupt_words(const Place& place) {
-  return std::make_unique<WordAbuse>(place);
+std::unique_ptr<Attack> corrupt_indices(const Scenario& scenario) {
+  return std::make_unique<RingAttack>(scenario, false);
 }
-std::unique_ptr<Conduct> look_for_others_bytes(const Place& place) {
-  return std::make_unique<Spy>(place);
+std::unique_ptr<Attack> corrupt_words(const Scenario& scenario) {
+  return std::make_unique<WordAttack>(scenario);
 }
-std::unique_ptr<Conduct> ring_for_nothing(const Place& place) {
-  return std::make_unique<BellAbuse>(place);
+std::unique_ptr<Attack> look_for_others_bytes(const Scenario& scenario) {
+  return std::make_unique<Spy>(scenario);
 }
-std::unique_ptr<Conduct> ask_without_end(const Place& place) {
-  return std::make_unique<ControlAbuse>(place);
+std::unique_ptr<Attack> ring_for_nothing(const Scenario& scenario) {
+  return std::make_unique<BellAttack>(scenario);
 }
-std::unique_ptr<Conduct> come_without_a_word(const Place& place) {
-  return std::make_unique<Stranger>(place);
+std::unique_ptr<Attack> request_without_end(const Scenario& scenario) {
+  return std::make_unique<ControlAttack>(scenario);
+}
+std::unique_ptr<Attack> connect_silently(const Scenario& scenario) {
+  return std::make_unique<SilentClient>(scenario);
 }
 
 }  // namespace cepheus::hostile

@@ -11,7 +11,7 @@
 
 namespace cepheus::hostile {
 
-struct Place {
+struct Scenario {
   std::string socket;   // the fabric's
   std::string host;     // to attach as
   wire::Ipv4 victim;    // a host of another user's group
@@ -19,41 +19,41 @@ struct Place {
 };
 
 // One attack, for as long as the object lives. A step takes a moment.
-class Conduct {
+class Attack {
  public:
-  virtual ~Conduct() = default;
+  virtual ~Attack() = default;
   virtual void step() = 0;
 };
 
 // Repeats `attempt` until it gives a port: a host that the fabric has detached attaches again,
-// which is part of the attack. An error if that takes longer than kPatience: the fabric is gone, or
+// which is part of the attack. An error if that takes longer than kTimeLimit: the fabric is gone, or
 // refuses.
 template <typename Attempt>
-auto attach_again(const Place& place, Attempt attempt) {
-  constexpr auto kPatience = std::chrono::seconds(10);
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
+auto attach_again(const Scenario& scenario, Attempt attempt) {
+  constexpr auto kTimeLimit = std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + kTimeLimit;
   for (;;) {
     if (auto port = attempt()) return port;
     if (std::chrono::steady_clock::now() > limit) {
-      throw std::runtime_error("can't attach as " + place.host + " at " + place.socket +
+      throw std::runtime_error("can't attach as " + scenario.host + " at " + scenario.socket +
                                ": see whether cepheus-switch runs there");
     }
     std::this_thread::yield();
   }
 }
 
-inline std::unique_ptr<fabric::HostPort> attach(const Place& place) {
-  return attach_again(place, [&]() -> std::unique_ptr<fabric::HostPort> {
-    auto port = fabric::HostPort::attach({place.socket, place.host});
+inline std::unique_ptr<fabric::HostPort> attach(const Scenario& scenario) {
+  return attach_again(scenario, [&]() -> std::unique_ptr<fabric::HostPort> {
+    auto port = fabric::HostPort::attach({scenario.socket, scenario.host});
     return port ? std::move(*port) : nullptr;
   });
 }
 
 // A port without checks.
-inline std::unique_ptr<live::RawClient> attach_raw(const Place& place) {
-  return attach_again(place, [&]() -> std::unique_ptr<live::RawClient> {
+inline std::unique_ptr<live::RawClient> attach_raw(const Scenario& scenario) {
+  return attach_again(scenario, [&]() -> std::unique_ptr<live::RawClient> {
     try {
-      return std::make_unique<live::RawClient>(place.socket, place.host);
+      return std::make_unique<live::RawClient>(scenario.socket, scenario.host);
     } catch (const std::runtime_error&) {
       return nullptr;
     }
