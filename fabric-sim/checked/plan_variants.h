@@ -6,7 +6,7 @@
 
 namespace cepheus::sim {
 
-// Hosts have NICs of different makes: each draws the emulated NIC's own manners, one
+// Hosts have NICs of different makes: each draws the emulated NIC's own quirks, one
 // other manner, or those of rdma_rxe.
 void use_other_nics(ScenarioPlan& plan);
 

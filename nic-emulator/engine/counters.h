@@ -7,12 +7,12 @@
 namespace cepheus::rnic {
 
 enum class Counter : std::size_t {
-#define CEPHEUS_COUNTER(id, name, says) id,
+#define CEPHEUS_COUNTER(id, name, description) id,
 #include "nic-emulator/engine/counters.def"
   kCount
 };
 inline constexpr wire::CounterText kCounterTexts[] = {
-#define CEPHEUS_COUNTER(id, name, says) {name, says},
+#define CEPHEUS_COUNTER(id, name, description) {name, description},
 #include "nic-emulator/engine/counters.def"
 };
 

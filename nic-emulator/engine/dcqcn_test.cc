@@ -170,8 +170,8 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
         const wire::Bytes bytes = random() % 3'000'000;
         seldom.rate.on_sent(seldom.now, bytes);
         often.rate.on_sent(often.now, bytes);
-        const bool cut_was_put_off = seldom.parameters.cut_interval > 0us;
-        ASSERT_TRUE(cut_was_put_off || seldom.bps() >= before) << "seed " << seed;
+        const bool cut_was_deferred = seldom.parameters.cut_interval > 0us;
+        ASSERT_TRUE(cut_was_deferred || seldom.bps() >= before) << "seed " << seed;
       }
       const std::uint64_t least = seldom.parameters.min_bps;
       ASSERT_GE(seldom.bps(), least) << "seed " << seed;
@@ -186,21 +186,21 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
 }
 
 TEST(Dcqcn, NamesTheParameterThatCantBe) {
-  const auto said = [](auto change) {
+  const auto error_of = [](auto change) {
     DcqcnParameters p;
     change(p);
     const auto checked = p.check(kHundredGigabits);
     return checked ? std::string() : checked.error().text;
   };
-  EXPECT_EQ(said([](auto&) {}), "");
+  EXPECT_EQ(error_of([](auto&) {}), "");
   EXPECT_TRUE(DcqcnParameters::hpcc(BitRate{1}).check(BitRate{1}));
-  EXPECT_THAT(said([](auto& p) { p.g = 0; }), HasSubstr("g must"));
-  EXPECT_THAT(said([](auto& p) { p.g = 1.5; }), HasSubstr("g must"));
-  EXPECT_THAT(said([](auto& p) { p.alpha_timer = 0us; }), HasSubstr("alpha_timer"));
-  EXPECT_THAT(said([](auto& p) { p.rate_timer = 0us; }), HasSubstr("rate_timer"));
-  EXPECT_THAT(said([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
-  EXPECT_THAT(said([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
-  EXPECT_THAT(said([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
+  EXPECT_THAT(error_of([](auto& p) { p.g = 0; }), HasSubstr("g must"));
+  EXPECT_THAT(error_of([](auto& p) { p.g = 1.5; }), HasSubstr("g must"));
+  EXPECT_THAT(error_of([](auto& p) { p.alpha_timer = 0us; }), HasSubstr("alpha_timer"));
+  EXPECT_THAT(error_of([](auto& p) { p.rate_timer = 0us; }), HasSubstr("rate_timer"));
+  EXPECT_THAT(error_of([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
+  EXPECT_THAT(error_of([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
+  EXPECT_THAT(error_of([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
 }
 
 }  // namespace

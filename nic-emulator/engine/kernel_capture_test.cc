@@ -40,7 +40,7 @@ Packet with_choices_of(const Packet& other, const Packet& packet) {
 // One direction of one of the kernel's connections, with our NIC at both ends.
 class Replay {
  public:
-  static constexpr std::size_t kResultRoom = 1 << 16;
+  static constexpr std::size_t kResultSize = 1 << 16;
 
   Replay(const Packet& first_request, Instant& now) : now_(now) {
     const wire::RoceHeaders h = first_request.headers();
@@ -69,7 +69,7 @@ class Replay {
   void on_fetch(const Packet& request, const std::vector<Packet>& result) {
     ASSERT_FALSE(result.empty());
     if (!responder_) connect_responder(result.front());
-    remote_ = results_ * kResultRoom;
+    remote_ = results_ * kResultSize;
     std::size_t at = remote_;
     for (const Packet& p : result) {
       const auto data = p.data();
@@ -92,7 +92,8 @@ class Replay {
     ASSERT_FALSE(acks_.empty());
     EXPECT_EQ(with_choices_of(ack, acks_.front()).bytes, ack.bytes);
     acks_.pop_front();
-    requester_->hear(with_headers(ack, [&](auto& h) { h.bth.destination_qp = requester_->qpn; }));
+    requester_->deliver(
+        with_headers(ack, [&](auto& h) { h.bth.destination_qp = requester_->qpn; }));
     ++acks_seen_;
   }
 
@@ -102,7 +103,7 @@ class Replay {
     EXPECT_THAT(requester_->statuses(), ::testing::Each(WcStatus::kSuccess));
     EXPECT_TRUE(acks_.empty());
     // Results arrived at the requested addresses.
-    for (std::size_t i = 0; i < results_ * kResultRoom && opcodes_.contains(Opcode::kRcReadRequest);
+    for (std::size_t i = 0; i < results_ * kResultSize && opcodes_.contains(Opcode::kRcReadRequest);
          ++i) {
       ASSERT_EQ(requester_->memory[i], responder_->memory[i]) << i;
     }
@@ -144,7 +145,7 @@ class Replay {
     const wire::OpcodeInfo& info = opcode_info(h.bth.opcode);
     const bool read = h.bth.opcode == Opcode::kRcReadRequest;
     const std::size_t length = read ? h.reth.dma_length : info.atomic_eth ? 8 : bytes.size();
-    ASSERT_LE(length, kResultRoom);
+    ASSERT_LE(length, kResultSize);
     std::ranges::copy(bytes, requester_->memory.begin());
     const Sge sge = requester_->piece(remote_, static_cast<std::uint32_t>(length));
     SendWr wr;
@@ -171,7 +172,7 @@ class Replay {
       h.reth.rkey = h.atomic.rkey = responder_->keys.rkey;
       h.reth.virtual_address = h.atomic.virtual_address = responder_->piece(remote_, 0).address;
     });
-    responder_->hear(ours);
+    responder_->deliver(ours);
     for (Packet& ack : responder_->transmit_all()) acks_.push_back(std::move(ack));
   }
 
@@ -214,12 +215,12 @@ std::vector<Packet> message_from(const std::vector<Packet>& capture, std::size_t
 
 // The responses to the READ or atomic at `request`.
 std::vector<Packet> result_of(const std::vector<Packet>& capture, std::size_t request) {
-  const wire::RoceHeaders asked = capture[request].headers();
+  const wire::RoceHeaders sent = capture[request].headers();
   std::vector<Packet> result;
   for (std::size_t i = request; i < capture.size(); ++i) {
     const wire::RoceHeaders h = capture[i].headers();
-    const auto psn = asked.bth.psn + static_cast<std::int64_t>(result.size());
-    if (h.ip.source != asked.ip.destination || h.bth.destination_qp != asked.bth.destination_qp ||
+    const auto psn = sent.bth.psn + static_cast<std::int64_t>(result.size());
+    if (h.ip.source != sent.ip.destination || h.bth.destination_qp != sent.bth.destination_qp ||
         !opcode_info(h.bth.opcode).response || h.bth.psn != psn) {
       continue;
     }

@@ -21,8 +21,8 @@ NicConfig within_limits(NicConfig c) {
 }
 
 wire::Result<void> check_caps(const QpCap& cap) {
-  const auto over = [](std::uint32_t asked, std::uint32_t limit, const char* what) {
-    return asked > limit ? std::string(what) + " must be at most " + std::to_string(limit) : "";
+  const auto over = [](std::uint32_t requested, std::uint32_t limit, const char* what) {
+    return requested > limit ? std::string(what) + " must be at most " + std::to_string(limit) : "";
   };
   for (const std::string& text : {over(cap.max_send_wr, kMaxCap.max_send_wr, "max_send_wr"),
                                   over(cap.max_recv_wr, kMaxCap.max_recv_wr, "max_recv_wr"),
@@ -139,8 +139,8 @@ wire::Result<void> Nic::post_srq_recv(SrqId srq, const RecvWr& wr) {
   return queue->post(wr);
 }
 
-wire::Result<Qpn> Nic::create_qp(const QpInit& asked) {
-  QpInit init = asked;
+wire::Result<Qpn> Nic::create_qp(const QpInit& requested) {
+  QpInit init = requested;
   SharedReceiveQueue* srq = nullptr;
   if (init.srq) {
     srq = state_->srqs.find(*init.srq);

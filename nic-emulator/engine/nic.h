@@ -26,13 +26,13 @@ namespace cepheus::rnic {
 
 // Deviations of other NICs (docs/protocol.md, "Where NICs differ on the wire"). For simulations: a
 // live NIC has none of them.
-struct Manners {
-  bool acks_every_packet = false;         // also packets without AckReq
-  bool acks_duplicates_if_asked = false;  // only duplicates with AckReq
-  bool naks_each_packet_of_gap = false;   // not only the first behind it
-  bool naks_after_rnr = false;            // on a packet behind one without a receive
-  bool acks_stale_psn = false;            // on a duplicate before any new request
-  bool believes_ack_of_unsent = false;    // an ACK of an unsent packet acknowledges all sent ones
+struct Quirks {
+  bool acks_every_packet = false;             // also packets without AckReq
+  bool acks_duplicates_if_requested = false;  // only duplicates with AckReq
+  bool naks_each_packet_of_gap = false;       // not only the first behind it
+  bool naks_after_rnr = false;                // on a packet behind one without a receive
+  bool acks_stale_psn = false;                // on a duplicate before any new request
+  bool accepts_ack_of_unsent = false;  // an ACK of an unsent packet acknowledges all sent ones
 };
 
 // Whether a queue pair sends or receives long messages.
@@ -55,7 +55,7 @@ struct NicConfig {
   // A second sequence NAK for one packet, without progress in between, costs a retry, as with NICs
   // that treat each as a new one.
   bool every_nak_counts = false;
-  Manners manners = {};
+  Quirks quirks = {};
   // False: payload is a length only, and SENDs and WRITEs access no memory. For measurements of
   // large fabrics.
   bool moves_payload = true;

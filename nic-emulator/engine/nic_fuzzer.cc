@@ -52,7 +52,7 @@ class Fuzzed {
       switch (what % 6) {
         case 0:
         case 1:
-          hear(bytes, qps_[qp], what);
+          deliver(bytes, qps_[qp], what);
           break;
         case 2:
           now_ += std::chrono::microseconds(bytes.size() * 1000);
@@ -145,7 +145,7 @@ class Fuzzed {
 
   // The bytes choose opcode, AckReq and a PSN near the window. Address, QP and ICRC are mostly
   // right, since a fuzzer does not find them.
-  void hear(std::span<const std::uint8_t> bytes, Qpn qpn, std::uint8_t what) {
+  void deliver(std::span<const std::uint8_t> bytes, Qpn qpn, std::uint8_t what) {
     if (bytes.size() < 24) return;
     wire::RoceHeaders h;
     h.ip.source = kPeer;

@@ -205,7 +205,7 @@ class Scenario {
       hosts_.now = std::max(hosts_.now, wire_.begin()->first.first);
       auto [packet, to] = std::move(wire_.begin()->second);
       wire_.erase(wire_.begin());
-      to->hear(packet);
+      to->deliver(packet);
     } else {
       ASSERT_TRUE(hosts_.pass_deadline()) << "nothing under way, and work left";
     }
@@ -236,7 +236,7 @@ class Scenario {
       } else if (!flow.messages[i].takes_receive()) {
         take(flow, i);
       }
-      EXPECT_TRUE(flow.messages[i].delivered) << "told done before it was";
+      EXPECT_TRUE(flow.messages[i].delivered) << "completed before its delivery";
     }
   }
 

@@ -23,7 +23,7 @@ struct Packet {
   std::vector<std::uint8_t> data() const;  // without pad
   wire::Opcode opcode() const { return headers().bth.opcode; }
   std::uint32_t psn() const { return headers().bth.psn.value(); }
-  bool asks_for_ack() const { return headers().bth.ack_request; }
+  bool requests_ack() const { return headers().bth.ack_request; }
 };
 // Rewrites the headers and makes the ICRC right again.
 Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHeaders&)>& change);
@@ -101,8 +101,8 @@ class Host {
 
   std::vector<Packet> transmit_all();
   std::optional<Packet> transmit();
-  void hear(const Packet& packet);
-  void hear(const std::vector<Packet>& packets);
+  void deliver(const Packet& packet);
+  void deliver(const std::vector<Packet>& packets);
   void tick();  // on_timer at the present
   std::uint64_t count(Counter c) const { return nic.counters()[c]; }
   std::vector<WcStatus> statuses() const;
@@ -131,7 +131,7 @@ struct TwoHosts {
   // Jumps to the next deadline and lets it pass. False: there is none.
   bool pass_deadline();
   // Exchanges and passes deadlines until no work is left.
-  void settle(const Lose& lose = nullptr);
+  void run_until_idle(const Lose& lose = nullptr);
 };
 
 // Bytes that differ at every place, by seed.

@@ -100,8 +100,8 @@ class QueuePair {
   void start_sending(Psn first);
   void reset();
   // To ERR: completes and flushes both queues.
-  void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
-  void settle_requester(NicOutput& out);  // enters ERR or reports drained, if due
+  void enter_error(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
+  void finish_requester(NicOutput& out);  // enters ERR or reports drained, if due
 
   // Null unless the NIC has congestion control. Here because it is read as often as the hooks.
   std::unique_ptr<QpCongestion> congestion_;
@@ -114,7 +114,7 @@ class QueuePair {
   UcResponder uc_responder_;
   UdResponder ud_responder_;
   const char* reason_ = "created";  // of the last change of state
-  bool heard_ = false;              // a packet has come since RTR
+  bool has_received_ = false;       // a packet has come since RTR
   bool result_is_next_ = false;
   bool owes_drained_ = false;  // the event
 };

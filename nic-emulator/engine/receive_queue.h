@@ -45,7 +45,7 @@ class ReceiveQueue {
   bool can_complete() const { return shared_ == nullptr ? !queue_.empty() : holds_; }
 
   // Bytes of the held receive.
-  std::uint64_t room() const { return held().length; }
+  std::uint64_t capacity() const { return held().length; }
   // False: its keys do not allow writing.
   bool place(std::uint64_t offset, std::span<const std::uint8_t> data) const {
     const auto sges = shared_ == nullptr ? queue_.sges(queue_.head())

@@ -32,7 +32,7 @@ void Requester::forget_progress() {
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   oldest_failure_.reset();
-  asked_for_.reset();
+  nak_packet_.reset();
 }
 
 wire::Result<void> Requester::post(const SendWr& wr) {
@@ -75,8 +75,8 @@ bool Requester::may_begin() const {
 // After a loss, and with a slow peer, only frequent ACKs prevent time-outs.
 std::uint32_t Requester::ack_every() const {
   constexpr std::uint32_t kOften = 32;
-  const std::uint32_t asked = qp_.port.config.ack_every;
-  return next_ < often_until_ ? std::min(asked, kOften) : asked;
+  const std::uint32_t requested = qp_.port.config.ack_every;
+  return next_ < often_until_ ? std::min(requested, kOften) : requested;
 }
 
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
@@ -102,13 +102,13 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
   headers.imm.value = headers.ieth.rkey = wqe.imm;
   headers.emit(frame, length + headers.bth.pad_count);
 
-  const auto room = payload_room(config, buffer, length, frame);
-  if (!room) return Build::kNeedsBuffer;
-  if (!queue_.read(cursor_, offset, room->bytes.first(length))) {
+  const auto space = payload_space(config, buffer, length, frame);
+  if (!space) return Build::kNeedsBuffer;
+  if (!queue_.read(cursor_, offset, space->bytes.first(length))) {
     local_failure_ = true;
     return Build::kFailed;
   }
-  finish_packet(config, counters_, room->bytes, room->is_inline, frame);
+  finish_packet(config, counters_, space->bytes, space->is_inline, frame);
   on_sent(now, 1);
   return Build::kBuilt;
 }
@@ -185,8 +185,8 @@ void Requester::on_timer(Instant now) {
 }
 
 Duration Requester::ack_timeout() const {
-  const auto asked = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
-  const Duration first = std::max<Duration>(asked, qp_.port.config.min_ack_timeout);
+  const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
+  const Duration first = std::max<Duration>(requested, qp_.port.config.min_ack_timeout);
   return first *
          (std::int64_t{1} << std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings));
 }

@@ -109,12 +109,12 @@ class Requester {
   Instant rnr_deadline_ = wire::kNever;
   Instant ack_deadline_ = wire::kNever;
   Psn first_psn_;
-  std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
-  std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
-  std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
-  std::uint64_t often_until_ = 0;           // packet; AckReq is more frequent before it
-  bool missed_result_ = false;              // `una_` was requested again already; until progress
-  std::optional<std::uint64_t> asked_for_;  // packet that the last sequence NAK names
+  std::uint64_t sent_ = 0;               // one behind the last packet ever sent
+  std::uint64_t cursor_ = 0;             // queue position of the message that `next_` belongs to
+  std::uint32_t fetches_in_flight_ = 0;  // READ requests and atomics within [una, next)
+  std::uint64_t often_until_ = 0;        // packet; AckReq is more frequent before it
+  bool missed_result_ = false;           // `una_` was requested again already; until progress
+  std::optional<std::uint64_t> nak_packet_;  // packet that the last sequence NAK names
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;

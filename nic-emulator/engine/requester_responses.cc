@@ -30,7 +30,7 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   const std::int32_t steps = distance(psn_of(una_), psn);
   if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
     const bool is_believed = steps >= 0 && sent_ > una_;
-    if (is_believed && qp_.port.config.manners.believes_ack_of_unsent) return sent_ - 1;
+    if (is_believed && qp_.port.config.quirks.accepts_ack_of_unsent) return sent_ - 1;
     counters_.add(Counter::kRxDropStaleAck);
     return std::nullopt;
   }
@@ -181,8 +181,8 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Nic
   if (next_ == packet) return;
   // A responder sends one NAK per gap (IBTA 9.7.5.2). A second one was duplicated on its way, and
   // would cost a retry. If the repeat is lost, too, only a time-out reveals it.
-  if (asked_for_ == packet && !qp_.port.config.every_nak_counts) return;
-  asked_for_ = packet;
+  if (nak_packet_ == packet && !qp_.port.config.every_nak_counts) return;
+  nak_packet_ = packet;
   probing_ = false;  // the receiver is alive, and lacks more than the probe
   spend_retry();
 }

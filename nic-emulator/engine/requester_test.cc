@@ -39,11 +39,13 @@ class Requester : public ::testing::Test {
     frame.to_bytes(packet.bytes);
     return packet;
   }
-  void ack(std::uint32_t psn) { a_.hear(answer(psn, AckKind::kAck)); }
+  void ack(std::uint32_t psn) { a_.deliver(answer(psn, AckKind::kAck)); }
   void nak(std::uint32_t psn, NakCode code = NakCode::kSequenceError) {
-    a_.hear(answer(psn, AckKind::kNak, static_cast<std::uint8_t>(code)));
+    a_.deliver(answer(psn, AckKind::kNak, static_cast<std::uint8_t>(code)));
   }
-  void rnr(std::uint32_t psn, std::uint8_t timer) { a_.hear(answer(psn, AckKind::kRnrNak, timer)); }
+  void rnr(std::uint32_t psn, std::uint8_t timer) {
+    a_.deliver(answer(psn, AckKind::kRnrNak, timer));
+  }
 
   static std::vector<std::uint32_t> psns(const std::vector<Packet>& packets) {
     std::vector<std::uint32_t> list;
@@ -121,9 +123,9 @@ TEST_F(Requester, BelievesAnAckForWhatItIsAboutToResend) {
 TEST_F(Requester, DropsReservedSyndromes) {
   a_.send(1, 0, 256);
   sent();
-  a_.hear(answer(100, AckKind::kReserved, 0));
-  a_.hear(answer(100, AckKind::kNak, 5));
-  a_.hear(answer(100, AckKind::kNak, 31));
+  a_.deliver(answer(100, AckKind::kReserved, 0));
+  a_.deliver(answer(100, AckKind::kNak, 5));
+  a_.deliver(answer(100, AckKind::kNak, 31));
   EXPECT_EQ(a_.count(Counter::kRxDropMalformed), 3u);
   EXPECT_EQ(a_.state(), QpState::kRts);
   EXPECT_THAT(a_.completions, IsEmpty());
@@ -139,7 +141,7 @@ TEST_F(Requester, ProbesWithOnePacketAfterATimeOutAndAsksAtOnce) {
   pass(std::chrono::nanoseconds(1));
   const auto again = a_.transmit_all();
   EXPECT_THAT(psns(again), ElementsAre(100));
-  EXPECT_TRUE(again[0].asks_for_ack());
+  EXPECT_TRUE(again[0].requests_ack());
   EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
   ack(100);
   EXPECT_THAT(sent(), ElementsAre(101, 102));
@@ -188,7 +190,7 @@ TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
   ASSERT_EQ(hosts.a.qpn, a_.qpn);
   for (int i = 0; i < 8; ++i) {
     EXPECT_THAT(psns(hosts.a.transmit_all()), ElementsAre(100, 101));
-    hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+    hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
   }
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
 }
@@ -205,7 +207,7 @@ TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
   }
   hosts.a.transmit_all();
   ASSERT_EQ(hosts.a.qpn, a_.qpn);
-  hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+  hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
   hosts.a.transmit_all();
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + 8 * first);
 }
@@ -295,7 +297,7 @@ TEST_F(Requester, SendsOnePacketAfterAnRnrWaitAndThenTheRest) {
   pass(microseconds(1280));
   const auto probe = a_.transmit_all();
   ASSERT_THAT(psns(probe), ElementsAre(101));
-  EXPECT_TRUE(probe[0].asks_for_ack());
+  EXPECT_TRUE(probe[0].requests_ack());
   ack(101);
   EXPECT_THAT(sent(), ElementsAre(102, 103));
   ack(103);
@@ -327,8 +329,8 @@ TEST_F(Requester, BoundsTheTimerThatAPeerAsksFor) {
   TwoHosts hosts({}, {.max_rnr_wait = milliseconds(5)});
   hosts.a.send(1, 0, 10);
   const auto request = hosts.a.transmit_all();
-  hosts.b.hear(request);  // no receive is posted
-  hosts.a.hear(with_headers(*hosts.b.transmit(), [](auto& h) { h.aeth.value = 0; }));  // 655 ms
+  hosts.b.deliver(request);  // no receive is posted
+  hosts.a.deliver(with_headers(*hosts.b.transmit(), [](auto& h) { h.aeth.value = 0; }));  // 655 ms
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(5));
 }
 
@@ -379,7 +381,7 @@ TEST_F(Requester, FatalNakFailsItsRequestAndCompletesThoseBefore) {
     for (std::uint64_t id : {1, 2, 3}) hosts.a.send(id, 0, 10);
     hosts.a.transmit_all();
     Packet nak = answer(101, AckKind::kNak, static_cast<std::uint8_t>(code));
-    hosts.a.hear(with_headers(nak, [&](auto& h) { h.bth.destination_qp = hosts.a.qpn; }));
+    hosts.a.deliver(with_headers(nak, [&](auto& h) { h.bth.destination_qp = hosts.a.qpn; }));
     EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2, 3));
     EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess, status, WcStatus::kFlush));
     EXPECT_EQ(hosts.a.state(), QpState::kErr);
@@ -435,7 +437,7 @@ TEST_F(Requester, RefusesRequestsBeyondTheQueuePairsLimits) {
 }
 
 TEST_F(Requester, CountsCnps) {
-  a_.hear(with_headers(answer(0, AckKind::kAck), [](auto& h) { h.bth.opcode = Opcode::kCnp; }));
+  a_.deliver(with_headers(answer(0, AckKind::kAck), [](auto& h) { h.bth.opcode = Opcode::kCnp; }));
   EXPECT_EQ(a_.count(Counter::kRxCnp), 1u);
   EXPECT_EQ(a_.state(), QpState::kRts);
 }

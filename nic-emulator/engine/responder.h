@@ -98,7 +98,7 @@ class Responder {
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
-  bool said_nak_ = false;  // no NAK for a gap until the expected packet comes
+  bool has_sent_nak_ = false;  // no NAK for a gap until the expected packet comes
   Message message_ = Message::kNone;
   std::uint32_t packets_ = 0;         // of it
   std::uint32_t packets_before_ = 0;  // of the message before

@@ -116,9 +116,9 @@ void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t beh
     if (!results_.covers(psn)) repeat_fetch(headers);
     return;
   }
-  const Manners& manners = qp_.port.config.manners;
-  if (manners.acks_duplicates_if_asked && !headers.bth.ack_request) return;
-  const bool is_stale = manners.acks_stale_psn && expected_ == first_;
+  const Quirks& quirks = qp_.port.config.quirks;
+  if (quirks.acks_duplicates_if_requested && !headers.bth.ack_request) return;
+  const bool is_stale = quirks.acks_stale_psn && expected_ == first_;
   if (is_stale || behind > since_fetch_) {
     // It precedes the last READ or atomic. An ACK of all would make the requester treat the results
     // behind this request as lost.
@@ -171,18 +171,18 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   const std::size_t length = std::min(result.length, qp_.attr.path_mtu);
   headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.emit(frame, length + headers.bth.pad_count);
-  const auto room = payload_room(qp_.port.config, buffer, length, frame);
-  if (!room) return Build::kNeedsBuffer;
+  const auto space = payload_space(qp_.port.config, buffer, length, frame);
+  if (!space) return Build::kNeedsBuffer;
   if (length != 0) {
     const std::uint8_t* const from =
         qp_.port.memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
     if (from == nullptr ||
-        !qp_.port.memory.copy_out(result.rkey, from, room->bytes.data(), length)) {
+        !qp_.port.memory.copy_out(result.rkey, from, space->bytes.data(), length)) {
       return lose_memory(result, out);
     }
   }
   counters_.add(result.atomic ? Counter::kTxAtomicAck : Counter::kTxReadResponse);
-  finish_packet(qp_.port.config, counters_, room->bytes, room->is_inline, frame);
+  finish_packet(qp_.port.config, counters_, space->bytes, space->is_inline, frame);
 
   result.psn = result.psn + 1;
   result.address += length;

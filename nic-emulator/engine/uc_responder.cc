@@ -91,7 +91,7 @@ std::optional<Counter> UcResponder::place(const wire::OpcodeInfo& info,
       info.last ? data.size() <= qp_.attr.path_mtu && (info.first || !data.empty()) : whole;
   if (!fits) return Counter::kRxDropLength;
   if (!info.send) return place_write(info.last, data);
-  if (offset_ + data.size() > receives_.room()) return Counter::kRxDropLength;
+  if (offset_ + data.size() > receives_.capacity()) return Counter::kRxDropLength;
   failed = !receives_.place(offset_, data);
   return std::nullopt;
 }
@@ -143,7 +143,7 @@ bool UdResponder::on_datagram(const wire::RoceHeaders& headers, std::span<const 
     counters_.add(Counter::kRxDropNoReceive);
     return true;
   }
-  if (kGrhBytes + data.size() > receives_.room()) {
+  if (kGrhBytes + data.size() > receives_.capacity()) {
     counters_.add(Counter::kRxDropLength);
     return true;
   }

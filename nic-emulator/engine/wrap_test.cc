@@ -24,7 +24,7 @@ class FarResponder : public ::testing::Test {
   FarResponder() : hosts_({.mtu = 256}), a_(hosts_.a), b_(hosts_.b) {
     a_.write(1, 0, 0, b_, 0);
     empty_write_ = a_.transmit();
-    b_.hear(*empty_write_);
+    b_.deliver(*empty_write_);
     b_.transmit_all();
   }
 
@@ -51,7 +51,7 @@ class FarResponder : public ::testing::Test {
 
   // Host b's answer to a repeated packet that lies `behind` the next one.
   Packet answer_to_duplicate(const Packet& like, std::uint32_t behind) {
-    b_.hear(with_headers(like, [&](auto& h) { h.bth.psn = Psn(expected()) - behind; }));
+    b_.deliver(with_headers(like, [&](auto& h) { h.bth.psn = Psn(expected()) - behind; }));
     const auto answers = b_.transmit_all();
     EXPECT_EQ(answers.size(), 1u);
     return answers.at(0);
@@ -72,8 +72,8 @@ class FarResponder : public ::testing::Test {
 
 TEST_F(FarResponder, ForgetsAReadBeforeItsPsnSeemsToLieAhead) {
   a_.read(2, kResult, 10, b_, 0);
-  b_.hear(a_.transmit_all());
-  a_.hear(b_.transmit_all());
+  b_.deliver(a_.transmit_all());
+  a_.deliver(b_.transmit_all());
   ++start_;
   EXPECT_EQ(answer_to_duplicate(*empty_write_, 2).psn(), 100u) << "it precedes the READ";
   for (const std::uint32_t far :
@@ -113,9 +113,9 @@ TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
 TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
   a_.write(2, 0, 10, b_, 0);
   EXPECT_FALSE(a_.nic.jump(a_.qpn, kCircle, 0)) << "a request is posted";
-  b_.hear(a_.transmit_all());
+  b_.deliver(a_.transmit_all());
   EXPECT_FALSE(b_.nic.jump(b_.qpn, 0, kCircle)) << "it owes an ACK";
-  a_.hear(b_.transmit_all());
+  a_.deliver(b_.transmit_all());
   EXPECT_FALSE(a_.nic.jump(Qpn(a_.qpn.value() + 1), 1, 0)) << "another queue pair";
   const Psn before = a_.nic.query_qp(a_.qpn)->sq_psn;
   ASSERT_TRUE(a_.nic.jump(a_.qpn, kHalfCircle + 1, 0));
@@ -123,8 +123,8 @@ TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
   EXPECT_EQ(a_.nic.query_qp(a_.qpn)->sq_psn, before + kHalfCircle + 1);
   a_.completions.clear();
   a_.write(3, 0, 10, b_, 0);
-  b_.hear(a_.transmit_all());
-  a_.hear(b_.transmit_all());
+  b_.deliver(a_.transmit_all());
+  a_.deliver(b_.transmit_all());
   EXPECT_EQ(a_.completions.size(), 1u);
 }
 
@@ -133,7 +133,7 @@ TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
     a_.atomic(id, SendOp::kFetchAdd, kResult, b_, 0, 1);
     const Packet request =
         with_headers(a_.transmit_all().at(0), [&](auto& h) { h.bth.psn = Psn(expected()); });
-    b_.hear(request);
+    b_.deliver(request);
     const auto answers = b_.transmit_all();
     EXPECT_EQ(answers.size(), 1u);
     ++start_;
@@ -245,7 +245,7 @@ TEST_P(FarTime, TimeOutsAndRnrWaitsPassTheEdge) {
     hosts.now = wire::Instant(std::chrono::nanoseconds(GetParam())) - before;
     hosts.a.send(1, 0, 600);
     int lost = 0;
-    hosts.settle([&](const Packet&, const Host& from) {
+    hosts.run_until_idle([&](const Packet&, const Host& from) {
       if (&from == &hosts.b && hosts.a.count(Counter::kRxRnrNak) == 1) {
         hosts.b.receive(1, 0, 600);
       }

@@ -17,7 +17,7 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attributes) {
     if (domain.owner().nic().is_abandoned()) return refuse(ENODEV);
     AddressVector destination;
     if (const char* problem = to_engine(attributes, destination); problem != nullptr) {
-      say(std::string("create ah: ") + problem);
+      log_verbose(std::string("create ah: ") + problem);
       return refuse(EINVAL);
     }
     return new AddressHandle(domain, destination);

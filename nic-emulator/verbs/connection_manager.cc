@@ -30,12 +30,12 @@ bool has_ucx_module() {
 
 void note_opening(const char* path, int result) noexcept {
   if (result >= 0 || path == nullptr || path != kDevice) return;
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> has_reported{false};
   const int saved = errno;
   try {
     const Environment environment = Environment::read();
-    if (!environment.fabric.empty() && !told.exchange(true)) {
-      environment.is_rank || has_ucx_module() ? say(kText) : complain(kText);
+    if (!environment.fabric.empty() && !has_reported.exchange(true)) {
+      environment.is_rank || has_ucx_module() ? log_verbose(kText) : print_line(kText);
     }
   } catch (...) {  // no memory: no message
   }

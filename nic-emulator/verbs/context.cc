@@ -80,7 +80,7 @@ wire::Result<Context*> Context::open() {
 
 void Context::close() {
   const std::shared_ptr<Context> last = std::move(held_by_program_);
-  if (last.use_count() > 1) say("ibv_close_device: objects of the device are still alive");
+  if (last.use_count() > 1) log_verbose("ibv_close_device: objects of the device are still alive");
 }
 
 Context::Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events)
@@ -191,7 +191,7 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
       // libraries that requested the device report these ranks.
       const bool is_one_of_many =
           opened.error().code == cepheus::wire::ErrorCode::kRefused && Environment::read().is_rank;
-      is_one_of_many ? say(text) : complain(text);
+      is_one_of_many ? log_verbose(text) : print_line(text);
       return refuse(to_errno(opened.error().code));
     }
     return &(*opened)->context;

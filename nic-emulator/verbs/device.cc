@@ -24,9 +24,9 @@ void set_text(char (&field)[N], std::string_view text) {
   field[text.copy(field, n)] = '\0';
 }
 
-void tell_counters(LiveNic& nic) {
+void print_counters(LiveNic& nic) {
   if (is_verbose())
-    complain("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
+    print_line("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
 }
 
 // The process's NIC, and older ones without a fabric while a user holds them. Never destroyed:
@@ -55,7 +55,7 @@ class NicHolder {
   void release(std::shared_ptr<LiveNic> nic) {
     // Under the lock: the next acquire finds the port free again.
     const std::scoped_lock lock(mutex_);
-    if (nic.use_count() == 1) tell_counters(*nic);
+    if (nic.use_count() == 1) print_counters(*nic);
     nic.reset();
   }
 
@@ -68,7 +68,7 @@ class NicHolder {
       pinned_ = *nic;
     } else {
       set_last_error(nic.error().text);
-      say(nic.error().text);
+      log_verbose(nic.error().text);
     }
     return address_;
   }
@@ -80,7 +80,7 @@ class NicHolder {
       const std::shared_ptr<LiveNic> nic = each.nic.lock();
       if (!nic || nic->is_abandoned()) continue;
       nic->poll();  // acknowledgements that wait for space
-      tell_counters(*nic);
+      print_counters(*nic);
     }
   }
 
@@ -122,8 +122,8 @@ class NicHolder {
     if (!nic) return tl::unexpected(nic.error());
     std::shared_ptr<LiveNic> shared = std::move(*nic);
     const fabric::HostIdentity& identity = shared->identity();
-    say("attached to " + environment.fabric + " as " + identity.name + ", " +
-        identity.address.to_string());
+    log_verbose("attached to " + environment.fabric + " as " + identity.name + ", " +
+                identity.address.to_string());
     nics_.remove_if([](const Attached& each) { return each.nic.expired(); });
     nics_.push_front({shared, nullptr, false});
     host_ = identity.name;

@@ -49,7 +49,7 @@ CEPHEUS_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
     if (std::string reason; configured && !fabric_listens(environment.fabric, reason)) {
       // A program that requested the fabric must not use other devices without notice.
       set_last_error(reason);
-      say(reason);
+      log_verbose(reason);
       return make_list(false, nullptr, 0);
     }
     int next_count = 0;

@@ -35,10 +35,10 @@ class DrivePolicy {
 
   // Without the lock, these two:
   bool watches_memory() const { return evidence_.load(kRelaxed) >= kWatches; }
-  // `armed`: a completion queue is; `sleeps`: the program sleeps on the port, and polls when it
+  // `armed`: a completion queue is; `program_sleeps`: on the port, and it polls when it
   // wakes.
-  bool leaves_to_program(wire::Instant now, bool armed, bool naps) const {
-    if (naps) return true;
+  bool leaves_to_program(wire::Instant now, bool armed, bool program_sleeps) const {
+    if (program_sleeps) return true;
     if (armed || watches_memory()) return false;
     const wire::Instant last = last_poll_.load(kRelaxed);
     return last != wire::Instant::min() && now - last < kPollGrace;

@@ -66,12 +66,12 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   return config;
 }
 
-void complain_of(const rnic::LostRegion& lost) {
+void report_lost(const rnic::LostRegion& lost) {
   std::ostringstream text;
   text << "registered memory was unmapped: " << lost.length << " bytes at " << lost.memory
        << " are lost to the NIC, and connections that use them fail; deregister memory before you "
           "free it";
-  complain(text.str());
+  print_line(text.str());
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ std::size_t LiveNic::progress(Instant now) {
   if (timers_.may_fire(now, engine_.deadline(), taken, taken < kReceiveBatch)) {
     engine_.on_timer(now, actions_);
   }
-  settle(now);
+  flush_output(now);
   return taken;
 }
 
@@ -181,12 +181,12 @@ std::size_t LiveNic::receive(Instant now) {
   return taken;
 }
 
-void LiveNic::settle(Instant now) {
+void LiveNic::flush_output(Instant now) {
   // Acknowledgements first, completions second: a program may exit as soon as it sees its last
   // completion.
   transmit(now);
   deliver();
-  if (const auto lost = engine_.take_lost_region()) complain_of(*lost);
+  if (const auto lost = engine_.take_lost_region()) report_lost(*lost);
   // A thread that fell asleep before does not know of the packets without space.
   const bool is_left =
       is_up() && engine_.wants_to_transmit() && thread_wakes_ > now + kRetryTransmit;
@@ -281,8 +281,9 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   if (is_abandoned() || !is_up()) {
     return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
   }
-  const auto no_room = wire::fail(wire::ErrorCode::kAgain, "no room in the port; send again later");
-  if (port_->room() == 0) return no_room;
+  const auto no_space =
+      wire::fail(wire::ErrorCode::kAgain, "no space in the port; send again later");
+  if (port_->room() == 0) return no_space;
 
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;
@@ -296,7 +297,7 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   std::span<const std::uint8_t> payload = data;
   if (!frame.payload_fits_inline(data.size())) {
     const std::span<std::uint8_t> buffer = port_->tx_buffer();
-    if (buffer.size() < data.size()) return no_room;
+    if (buffer.size() < data.size()) return no_space;
     std::copy(data.begin(), data.end(), buffer.begin());
     payload = buffer.first(data.size());
   }
@@ -315,9 +316,10 @@ std::string LiveNic::counters_text(bool described) {
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::kCount); ++i) {
     const std::uint64_t value = engine_.counters()[static_cast<Counter>(i)];
-    const auto& [name, says] = rnic::kCounterTexts[i];
+    const auto& [name, description] = rnic::kCounterTexts[i];
     line(name, value);
-    if (described && value != 0) text.insert(text.size() - 1, "  (" + std::string(says) + ")");
+    if (described && value != 0)
+      text.insert(text.size() - 1, "  (" + std::string(description) + ")");
   }
   line("tx_lost_no_fabric", counters_.tx_lost_no_fabric);
   line("completions_lost", counters_.completions_lost);

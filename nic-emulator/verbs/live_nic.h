@@ -161,7 +161,7 @@ class LiveNic {
   void check_fabric();
   void check_fabric_sometimes(Instant now);
   void take_down();
-  void settle(Instant now);
+  void flush_output(Instant now);
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
@@ -172,7 +172,7 @@ class LiveNic {
   // Waiting of a polling program (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);
-  bool nap(fabric::HostPort::WaitFor what);
+  bool sleep_on_port(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
   void kick();
 
@@ -197,12 +197,12 @@ class LiveNic {
   // Under mutex_:
   DrivePolicy drive_;
   TimerTurn timers_;
-  std::atomic<bool> thread_kicked_{false};  // read without it
-  Instant thread_wakes_ = Instant::min();   // min: it is awake
-  std::uint64_t delivered_ = 0;             // completions, of all time
-  Instant fabric_check_{};                  // time of the program's next check of the fabric
-  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
-  std::atomic<bool> napping_{false};        // the same for the program; read without the lock
+  std::atomic<bool> thread_kicked_{false};   // read without it
+  Instant thread_wakes_ = Instant::min();    // min: it is awake
+  std::uint64_t delivered_ = 0;              // completions, of all time
+  Instant fabric_check_{};                   // time of the program's next check of the fabric
+  bool thread_on_port_ = false;              // it has armed the port and sleeps on it
+  std::atomic<bool> program_sleeps_{false};  // the same for the program; read without the lock
 
   std::atomic<bool> stopping_{false};
   // Each of the two sets its own flag and then reads the other's. So an arming program kicks a
@@ -217,7 +217,7 @@ auto LiveNic::run(Work&& work) {
   const Instant now = wire::monotonic_now();
   auto result = work(engine_, now, actions_);
   const bool sends = engine_.wants_to_transmit();
-  settle(now);
+  flush_output(now);
   if (sends) on_sent(now);
   return result;
 }

@@ -68,7 +68,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
                  : engine.register_memory(domain.id(), address, length, iova, rights);
     });
     if (!keys) {
-      say("register memory: " + keys.error().text);
+      log_verbose("register memory: " + keys.error().text);
       const bool full = keys.error().code == wire::ErrorCode::kUnavailable;
       return refuse(full ? ENOMEM : to_errno(keys.error().code));
     }

@@ -178,19 +178,19 @@ TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
 }
 
-std::atomic<bool> is_asking{false}, has_returned{false};
+std::atomic<bool> is_querying{false}, has_returned{false};
 
 // One thread is about to install the guard. Another one's call must not return before that.
 TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
   const auto program = [this] {
     set_handler(SIG_DFL);
     after_question = [] {
-      is_asking = true;
+      is_querying = true;
       const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
       while (!has_returned && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     };
     std::thread slow([] { install_memory_guard(); });
-    while (!is_asking) std::this_thread::yield();
+    while (!is_querying) std::this_thread::yield();
     install_memory_guard();
     ::munmap(pages_, 2 * kPage);
     const bool was_written = write(1);  // ends the process if the guard is not there

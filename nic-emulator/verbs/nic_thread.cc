@@ -69,7 +69,7 @@ void LiveNic::fail(std::string_view why) {
   thread_on_port_ = false;
   const bool was_up = up_.exchange(false);
   try {
-    complain("the NIC's thread failed (" + std::string(why) + "): its port is down");
+    print_line("the NIC's thread failed (" + std::string(why) + "): its port is down");
     if (was_up) take_down();
   } catch (const std::exception&) {
     // No memory for the text or for an event. The port is down all the same.
@@ -84,7 +84,7 @@ void LiveNic::thread_loop() {
   Instant polled_since = wire::monotonic_now();
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
-    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
+    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, program_sleeps_)) {
       stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
       continue;
     }
@@ -107,7 +107,8 @@ void LiveNic::thread_loop() {
         for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
                     WaitPolicy::Step::kSleepForBatch;
         // arm() returns false if a packet has arrived in the meantime.
-        on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
+        on_port = is_up() && !program_sleeps_ &&
+                  port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
       if (!moved) {
@@ -143,9 +144,10 @@ void LiveNic::thread_loop() {
 
 void LiveNic::stay_out_of_the_way(Duration how_long) {
   thread_defers_.store(true);
-  const bool naps = napping_;  // a packet wakes the program, and its poll wakes other waiters
+  // A packet wakes the program, and its poll wakes other waiters.
+  const bool program_sleeps = program_sleeps_;
   // An arming program sees that flag and kicks, or this check sees the armed queue.
-  if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
+  if ((program_sleeps || armed_queues_.load() == 0) && !stopping_.load()) {
     sleep_until(wire::monotonic_now() + how_long, false);
   }
   thread_defers_.store(false);

@@ -105,7 +105,7 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
     return {};
   });
   if (!changed) {
-    say("modify qp: " + changed.error().text);
+    log_verbose("modify qp: " + changed.error().text);
     return to_errno(changed.error().code);
   }
   return 0;
@@ -146,7 +146,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
     return qpn;
   });
   if (!created) {
-    say("create qp: " + created.error().text);
+    log_verbose("create qp: " + created.error().text);
     const bool full = created.error().code == wire::ErrorCode::kUnavailable;
     return refuse(full ? ENOMEM : to_errno(created.error().code));
   }

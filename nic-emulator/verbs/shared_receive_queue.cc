@@ -19,7 +19,7 @@ ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attr
       return id;
     });
     if (!created) {
-      say("create srq: " + created.error().text);
+      log_verbose("create srq: " + created.error().text);
       const bool full = created.error().code == wire::ErrorCode::kUnavailable;
       return refuse(full ? ENOMEM : to_errno(created.error().code));
     }

@@ -55,10 +55,10 @@ SwitchProcess::SwitchProcess(int hosts, const std::string& topology) {
   }
   ::close(ready[1]);
   char byte = 0;
-  const bool told = ::read(ready[0], &byte, 1) == 1;
+  const bool is_ready = ::read(ready[0], &byte, 1) == 1;
   ::close(ready[0]);
   if (!file.empty()) ::unlink(file.c_str());
-  require(told, "cepheus-switch does not start");
+  require(is_ready, "cepheus-switch does not start");
   ::setenv("CEPHEUS_FABRIC", socket.c_str(), 1);
   be_host("h0");
 }
@@ -310,7 +310,7 @@ void Peer::receive_bytes(void* data, std::size_t size) {
   require(::recv(socket_, data, size, MSG_WAITALL) == static_cast<ssize_t>(size), "peer is gone");
 }
 
-Endpoint::Name Peer::hear() {
+Endpoint::Name Peer::receive_name() {
   Endpoint::Name name;
   receive_bytes(&name, sizeof name);
   return name;
@@ -335,8 +335,8 @@ void Peer::kill() {
 }
 
 Endpoint::Name Peer::meet(Endpoint& endpoint, std::uint8_t retries, std::uint8_t rnr_retries) {
-  tell(endpoint.name());
-  const Endpoint::Name other = hear();
+  send_name(endpoint.name());
+  const Endpoint::Name other = receive_name();
   endpoint.connect(other, retries, rnr_retries);
   signal();
   wait();

@@ -95,14 +95,14 @@ struct Endpoint {
   const Options options_;
 };
 
-// A forked process that is another host. Both ends meet by notify() and wait(), which block.
+// A forked process that is another host. Both ends meet by names and signals; receiving blocks.
 class Peer {
  public:
   // Runs `program` in the child; its exceptions and gtest failures make join() fail.
   explicit Peer(const std::function<void(Peer&)>& program, const std::string& host = "h1");
   ~Peer();
-  void tell(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
-  Endpoint::Name hear();
+  void send_name(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
+  Endpoint::Name receive_name();
   void signal() { send_bytes("!", 1); }
   void wait();
   void join();

@@ -94,7 +94,7 @@ VerbsCq::~VerbsCq() {
 }
 
 void VerbsCq::on_overrun() {
-  say("completion queue overrun: completions are lost; create it with more entries");
+  log_verbose("completion queue overrun: completions are lost; create it with more entries");
   ibv_async_event event{};
   event.event_type = IBV_EVENT_CQ_ERR;
   event.element.cq = as_cq();

@@ -109,16 +109,16 @@ TEST_P(UnmappedTarget, RefusesAccessAndLivesOn) {
   Peer peer([](Peer& me) {
     Endpoint e;
     EarlyUnmapped region(e.pd);
-    me.tell(region.name(e));
-    e.connect(me.hear());
+    me.send_name(region.name(e));
+    e.connect(me.receive_name());
     region.unmap();
     me.signal();
     me.wait();
   });
   Endpoint e;
-  const Endpoint::Name target = peer.hear();
+  const Endpoint::Name target = peer.receive_name();
   e.connect(target);
-  peer.tell(e.name());
+  peer.send_name(e.name());
   peer.wait();
   const std::size_t length = GetParam() == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
   ASSERT_EQ(e.post_send(1, 0, length,

@@ -226,8 +226,8 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
     me.meet(e);
     Endpoint::Name name = e.name();
     name.qpn = second->qp_num;
-    me.tell(name);
-    e.connect(second, me.hear(), 7, 7);
+    me.send_name(name);
+    e.connect(second, me.receive_name(), 7, 7);
     me.signal();
     std::array<unsigned, 2> from{};
     for (std::uint64_t id = 0; id < kMessages; ++id) {
@@ -253,8 +253,8 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
   ASSERT_NE(second, nullptr);
   Endpoint::Name name = e.name();
   name.qpn = second->qp_num;
-  peer.tell(name);
-  e.connect(second, peer.hear(), 7, 7);
+  peer.send_name(name);
+  e.connect(second, peer.receive_name(), 7, 7);
   peer.wait();
   for (std::uint64_t id = 0; id < kMessages; ++id) {
     ASSERT_EQ(e.post_send(id, 0, 16, {}, id % 2 == 0 ? e.qp : second), 0);

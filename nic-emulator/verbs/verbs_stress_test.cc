@@ -40,8 +40,8 @@ class ManyQps {
     Endpoint::Name name = endpoint_.name();
     for (ibv_qp* qp : qps_) {
       name.qpn = qp->qp_num;
-      peer.tell(name);
-      endpoint_.connect(qp, peer.hear(), 7, 7);
+      peer.send_name(name);
+      endpoint_.connect(qp, peer.receive_name(), 7, 7);
     }
     peer.signal();
     peer.wait();
@@ -113,9 +113,9 @@ TEST(ManyHosts, ShareASwitchInPairs) {
   for (std::size_t i = 0; i < kHosts; i += 2) {
     Peer& a = *peers[i];
     Peer& b = *peers[i + 1];
-    const Endpoint::Name name = a.hear();
-    a.tell(b.hear());
-    b.tell(name);
+    const Endpoint::Name name = a.receive_name();
+    a.send_name(b.receive_name());
+    b.send_name(name);
   }
   for (auto& peer : peers) peer->wait();
   for (auto& peer : peers) peer->signal();
@@ -239,8 +239,8 @@ TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
   ASSERT_NE(fresh, nullptr);
   Endpoint::Name name = e.name();
   name.qpn = fresh->qp_num;
-  again.tell(name);
-  e.connect(fresh, again.hear(), 7, 7);
+  again.send_name(name);
+  e.connect(fresh, again.receive_name(), 7, 7);
   again.signal();
   again.wait();
   ASSERT_EQ(e.post_send(9, 0, kSize, {}, fresh), 0);

@@ -82,8 +82,8 @@ TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
     Endpoint e({.type = IBV_QPT_UD});
     e.start_datagrams();
     ASSERT_EQ(e.post_recv(1, 0, 4096 + sizeof(ibv_grh)), 0);
-    me.tell(e.name());
-    const Endpoint::Name sender = me.hear();
+    me.send_name(e.name());
+    const Endpoint::Name sender = me.receive_name();
     me.signal();
     auto wc = e.wait();
     expect_success(wc, IBV_WC_RECV);
@@ -104,8 +104,8 @@ TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
   });
   Endpoint e({.extended = true, .type = IBV_QPT_UD});
   e.start_datagrams();
-  peer.tell(e.name());
-  const Endpoint::Name target = peer.hear();
+  peer.send_name(e.name());
+  const Endpoint::Name target = peer.receive_name();
   const AddressTo to(e, target);
   ASSERT_NE(to.get(), nullptr);
   peer.wait();

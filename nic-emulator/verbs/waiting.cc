@@ -70,17 +70,17 @@ void LiveNic::rest(Instant now, bool amid_message) {
   using WaitFor = fabric::HostPort::WaitFor;
   const Step step = policy.found_nothing(now, amid_message);
   if (step == Step::kLook) return;
-  if (step == Step::kSleep && nap(WaitFor::kFrame)) return;
-  if (step == Step::kSleepForBatch && nap(WaitFor::kBatch)) return;
+  if (step == Step::kSleep && sleep_on_port(WaitFor::kFrame)) return;
+  if (step == Step::kSleepForBatch && sleep_on_port(WaitFor::kBatch)) return;
   fabric::offer_core(policy);
 }
 
-bool LiveNic::nap(fabric::HostPort::WaitFor what) {
+bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
   using fabric::WaitPolicy;
   Duration most = WaitPolicy::kForFrame;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !is_up() || napping_) return false;
+    if (!lock.owns_lock() || !is_up() || program_sleeps_) return false;
     if (thread_on_port_) {
       // One sleeper a port: the thread sees that the program polls, and defers to it.
       if (!drive_.watches_memory()) kick();
@@ -93,12 +93,12 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
     }
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
-    napping_ = true;
+    program_sleeps_ = true;
   }
   port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
-  napping_ = false;
+  program_sleeps_ = false;
   if (!is_abandoned()) port_->withdraw();
   return true;
 }
