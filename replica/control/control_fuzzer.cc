@@ -37,12 +37,12 @@ class Replica {
     check(frame.body, decode_digests);
     check(frame.body, decode_request);
     static_cast<void>(decode_text(frame.body));
-    if (const auto message = decode_request(frame.body)) ask(message->request);
+    if (const auto message = decode_request(frame.body)) handle(message->request);
   }
 
  private:
   // On one connection, or on another.
-  void ask(const Request& request) {
+  void handle(const Request& request) {
     ReplicaActions actions;
     engine_.on_request(1 + request.serial % 2, request, actions);
     if (engine_.record().marks.chunks() != kGeometry.chunks()) std::abort();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 64 << 10;
 
-void ask_for_promptness(int fd) {
+void disable_delay(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -108,7 +108,7 @@ wire::Result<wire::UniqueFd> dial(const Endpoint& to) {
   wire::UniqueFd fd(
       socket(address_of(to)->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) return tl::unexpected(failed(to.name, errno));
-  ask_for_promptness(fd.get());
+  disable_delay(fd.get());
   const auto size = static_cast<socklen_t>(to.address.size());
   if (connect(fd.get(), address_of(to), size) != 0 && errno != EINPROGRESS) {
     return tl::unexpected(failed(to.name, errno));
@@ -138,7 +138,7 @@ wire::Result<wire::UniqueFd> listen_at(const Endpoint& at) {
 
 wire::UniqueFd accept_from(int listener) {
   wire::UniqueFd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd.is_open()) ask_for_promptness(fd.get());
+  if (fd.is_open()) disable_delay(fd.get());
   return fd;
 }
 

@@ -16,7 +16,7 @@ constexpr Epoch kEpoch{7, 0x1122334455667788};
 
 RequestMessage some_request() {
   RequestMessage m;
-  m.request.ask = Ask::kBitmap;
+  m.request.type = RequestType::kBitmap;
   m.request.serial = 9;
   m.request.epoch = kEpoch;
   m.request.config = {kEpoch, 3, Members::of_bits(0b101)};
@@ -31,7 +31,7 @@ RequestMessage some_request() {
 
 AnswerMessage some_answer() {
   AnswerMessage m;
-  m.answer.ask = Ask::kPromise;
+  m.answer.type = RequestType::kPromise;
   m.answer.serial = 11;
   m.answer.verdict = Verdict::kRefused;
   m.answer.promised = kEpoch;
@@ -84,7 +84,7 @@ TEST(Messages, RequestsArriveAsTheyWereSent) {
   const RequestMessage sent = some_request();
   const auto got = decode_request(body(sent, MessageType::kRequest));
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->request.ask, sent.request.ask);
+  EXPECT_EQ(got->request.type, sent.request.type);
   EXPECT_EQ(got->request.serial, sent.request.serial);
   EXPECT_EQ(got->request.epoch, sent.request.epoch);
   EXPECT_EQ(got->request.config, sent.request.config);
@@ -100,7 +100,7 @@ TEST(Messages, AnswersArriveAsTheyWereSent) {
   const AnswerMessage sent = some_answer();
   const auto got = decode_answer(body(sent, MessageType::kAnswer));
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->answer.ask, sent.answer.ask);
+  EXPECT_EQ(got->answer.type, sent.answer.type);
   EXPECT_EQ(got->answer.serial, sent.answer.serial);
   EXPECT_EQ(got->answer.verdict, sent.answer.verdict);
   EXPECT_EQ(got->answer.promised, sent.answer.promised);
@@ -196,7 +196,7 @@ TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
 
 TEST(Messages, WordsThatMeanNothingAreRefused) {
   Bytes request = body(some_request(), MessageType::kRequest);
-  request[0] = static_cast<std::uint8_t>(Ask::kPing) + 1;
+  request[0] = static_cast<std::uint8_t>(RequestType::kPing) + 1;
   EXPECT_FALSE(decode_request(request));
   Bytes hello = body(some_hello(), MessageType::kHello);
   hello[8 + 2] = 3;  // behind the magic number and the version: the role

@@ -73,13 +73,13 @@ class User {
   // 0, or 1 after an error.
   int run() {
     if (const int error = read_all()) return error;
-    say({{"event", "verified"}, {"blocks", blocks_}});
+    print({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
     if (!may_flush_ && !flush()) return 1;  // other users' writes are on disks
     if (settings_.idle_ms != 0) {
-      say({{"event", "idle"}});
+      print({{"event", "idle"}});
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
-      say({{"event", "idled"}});
+      print({{"event", "idled"}});
     }
     last_ack_ = Clock::now();
     while (!is_enough()) {
@@ -88,9 +88,9 @@ class User {
       choose(*task);
       if (!start(*task)) return 1;
     }
-    if (!settle()) return 1;
-    if (!settings_.flush_when.empty() && !flush_when_told()) return 1;
-    say({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
+    if (!drain()) return 1;
+    if (!settings_.flush_when.empty() && !flush_on_file()) return 1;
+    print({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
     return read_all();
   }
 
@@ -101,7 +101,7 @@ class User {
   }
 
  private:
-  static void say(const json& line) { std::cout << line << std::endl; }
+  static void print(const json& line) { std::cout << line << std::endl; }
 
   // The loop and its waits check it. The first check that sees the file sets the flag for all.
   bool is_enough() {
@@ -110,23 +110,23 @@ class User {
     const auto now = Clock::now();
     if (now < look_at_) return false;
     look_at_ = now + std::chrono::milliseconds(50);
-    tell(now);
+    print_status(now);
     return is_enough_ = !settings_.until.empty() && std::filesystem::exists(settings_.until);
   }
 
-  void tell(Clock::time_point now) {
-    if (settings_.status.empty() || now < tell_at_) return;
-    tell_at_ = now + std::chrono::milliseconds(200);
-    say({{"event", "running"},
-         {"writes", writes_},
-         {"longest_gap_ms", gap_ms_},
-         {"volume", status()}});
+  void print_status(Clock::time_point now) {
+    if (settings_.status.empty() || now < status_at_) return;
+    status_at_ = now + std::chrono::milliseconds(200);
+    print({{"event", "running"},
+           {"writes", writes_},
+           {"longest_gap_ms", gap_ms_},
+           {"volume", status()}});
   }
 
-  bool flush_when_told() {
-    say({{"event", "written"}});
+  bool flush_on_file() {
+    print({{"event", "written"}});
     while (!std::filesystem::exists(settings_.flush_when)) {
-      tell(Clock::now());
+      print_status(Clock::now());
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return flush();
@@ -138,7 +138,7 @@ class User {
     if (task == nullptr) return false;
     task->what = What::kFlush;
     task->count = 0;
-    return start(*task) && settle();
+    return start(*task) && drain();
   }
 
   // Checks and frees ended tasks; null: a check failed.
@@ -167,7 +167,7 @@ class User {
   }
 
   // Waits for all requests in flight.
-  bool settle() {
+  bool drain() {
     std::unique_lock lock(mutex_);
     while (free_.size() < tasks_.size()) {
       changed_.wait(lock, [this] { return !ended_.empty(); });
@@ -223,7 +223,7 @@ class User {
         taken = cepheus_volume_flush(volume_, 0, &on_done, &task);
         break;
     }
-    if (taken != 0) say({{"event", "refused"}, {"error", taken}});
+    if (taken != 0) print({{"event", "refused"}, {"error", taken}});
     return taken == 0;
   }
 
@@ -241,7 +241,7 @@ class User {
   bool finish(Task& task) {
     for (std::uint64_t b = 0; b < task.count; ++b) is_busy_[task.first + b] = false;
     if (task.error != 0) {
-      say({{"event", "failed"}, {"error", task.error}});
+      print({{"event", "failed"}, {"error", task.error}});
       return false;
     }
     if (task.what == What::kRead) return look(task);
@@ -251,7 +251,7 @@ class User {
     const auto now = Clock::now();
     const double gap = std::chrono::duration<double, std::milli>(now - last_ack_).count();
     gap_ms_ = std::max(gap_ms_, gap);
-    if (gap > kLongGapMs) say({{"event", "gap"}, {"ms", gap}, {"ended", seconds_of(now)}});
+    if (gap > kLongGapMs) print({{"event", "gap"}, {"ms", gap}, {"ended", seconds_of(now)}});
     last_ack_ = now;
     return true;
   }
@@ -262,7 +262,7 @@ class User {
       const auto wrong = ledger_.see(
           task.first + b, std::span<const std::uint8_t>(task.buffer).subspan(b * block_, block_));
       if (!wrong) continue;
-      say({{"event", "wrong"}, {"what", *wrong}});
+      print({{"event", "wrong"}, {"what", *wrong}});
       return false;
     }
     return true;
@@ -278,7 +278,7 @@ class User {
       task->count = std::min(kAtOnce, blocks_ - first);
       if (!start(*task)) return 1;
     }
-    return settle() ? 0 : 1;
+    return drain() ? 0 : 1;
   }
 
   const Settings& settings_;
@@ -295,7 +295,7 @@ class User {
   std::deque<Task*> free_, ended_;
   std::uint64_t writes_ = 0, reads_ = 0;
   double gap_ms_ = 0;
-  Clock::time_point last_ack_, look_at_{}, tell_at_{};
+  Clock::time_point last_ack_, look_at_{}, status_at_{};
   bool is_enough_ = false;
 };
 
@@ -322,7 +322,7 @@ int main(int argc, char** argv) {
   app.add_option("--multicast", settings.multicast);
   app.add_flag("--verify", settings.verify_only, "reads all and ends");
   app.add_flag_callback(
-      "--tell", [&] { settings.status = "yes"; }, "prints the volume's status");
+      "--status", [&] { settings.status = "yes"; }, "prints the volume's status");
   CLI11_PARSE(app, argc, argv);
 
   cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;

@@ -8,10 +8,10 @@
 
 namespace cepheus::replica {
 
-enum class Ask : std::uint8_t {
+enum class RequestType : std::uint8_t {
   kPromise,  // refuse older epochs from now on; the answer has all that the replica knows
   kConfig,   // replicas in sync from now on
-  kSettle,   // the same for a configuration that was found: losses stay noted
+  kAdopt,    // the same for a configuration that was found: losses stay noted
   kBitmap,   // the whole bitmap, in place of the replica's
   kMark,     // set bits: data will follow
   kClear,    // clear bits: the chunks are equal and flushed everywhere
@@ -21,10 +21,10 @@ enum class Ask : std::uint8_t {
 };
 
 struct Request {
-  Ask ask = Ask::kPing;
+  RequestType type = RequestType::kPing;
   std::uint64_t serial = 0;            // repeated in the answer
   Epoch epoch;                         // the writer's
-  Config config{};                     // kConfig, kSettle
+  Config config{};                     // kConfig, kAdopt
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap
@@ -37,7 +37,7 @@ enum class Verdict : std::uint8_t {
 };
 
 struct Answer {
-  Ask ask = Ask::kPing;
+  RequestType type = RequestType::kPing;
   std::uint64_t serial = 0;
   Verdict verdict = Verdict::kDone;
   Epoch promised;

@@ -18,28 +18,28 @@ class HungDisk : public Volume {
       run();
     }
   }
-  unsigned asked(unsigned replica, Ask what) const {
+  unsigned requests(unsigned replica, RequestType type) const {
     const auto sends = all(Kind::kSend);
     return static_cast<unsigned>(std::ranges::count_if(sends, [&](const WriterAction& send) {
-      return send.replica == replica && send.request.ask == what;
+      return send.replica == replica && send.request.type == type;
     }));
   }
   // ... and no other requests.
   void return_with_a_promise(unsigned replica) {
     writer->on_connected(now, replica, todo);
-    const WriterActions asked = std::exchange(todo, {});
-    ASSERT_EQ(asked.size(), 1u);
+    const WriterActions requests = std::exchange(todo, {});
+    ASSERT_EQ(requests.size(), 1u);
     ReplicaActions done;
-    replicas[replica].on_request(links[replica], asked[0].request, done);
+    replicas[replica].on_request(links[replica], requests[0].request, done);
     ASSERT_EQ(done.back().kind, ReplicaAction::Kind::kAnswer);
     writer->on_answer(now, replica, done.back().answer, todo);
     run();
   }
   // Answers the last request of this type late.
-  void answer_last(unsigned replica, Ask what) {
+  void answer_last(unsigned replica, RequestType type) {
     const auto sends = all(Kind::kSend);
     const auto last = std::find_if(sends.rbegin(), sends.rend(), [&](const WriterAction& send) {
-      return send.replica == replica && send.request.ask == what;
+      return send.replica == replica && send.request.type == type;
     });
     ASSERT_NE(last, sends.rend());
     todo.push_back(*last);
@@ -71,7 +71,7 @@ TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
   submit(IoKind::kFlush, 1);
   pass(60s);
   silent = {};
-  answer_last(0, Ask::kFlush);
+  answer_last(0, RequestType::kFlush);
   silent = Members::of_bits(0b110);
   pass(55s);
   EXPECT_EQ(writer->config().members, Members::all(3)) << "the first one took a minute";
@@ -103,7 +103,7 @@ TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
   EXPECT_EQ(writer->config().members, Members::only(2));
   silent = {};
-  answer_last(2, Ask::kFlush);
+  answer_last(2, RequestType::kFlush);
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
@@ -116,11 +116,11 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   log.clear();
   return_with_a_promise(2);
   pass(20s);
-  EXPECT_EQ(asked(2, Ask::kFlush), 1u);
+  EXPECT_EQ(requests(2, RequestType::kFlush), 1u);
   submit(IoKind::kFlush, 2);
   EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "nobody waits for it";
   silent = {};
-  answer_last(2, Ask::kFlush);
+  answer_last(2, RequestType::kFlush);
   EXPECT_TRUE(writer->is_in_sync(2));
 }
 

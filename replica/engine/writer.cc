@@ -88,7 +88,7 @@ void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
   ops_[op].covers = acks_;
   Round round;
   round.purpose = Round::Purpose::kFlush;
-  round.request.ask = Ask::kFlush;
+  round.request.type = RequestType::kFlush;
   round.waiting = wanted();
   round.op = op;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
@@ -231,11 +231,11 @@ void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
   if (has_ended()) return;
   Peer& peer = peers_[replica];
   peer.is_connected = true;
-  peer.heard = now;
+  peer.last_message = now;
   peer.next_ping = now + settings_.ping;
   Request request;
-  request.ask = Ask::kPromise;
-  ask(replica, request, out);
+  request.type = RequestType::kPromise;
+  send_request(replica, request, out);
 }
 
 void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) {
@@ -254,11 +254,11 @@ void Writer::on_timer(Instant now, WriterActions& out) {
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
-    if (now >= peer.heard + settings_.silence) {
+    if (now >= peer.last_message + settings_.silence) {
       evict(now, r, out);
     } else if (now >= peer.next_ping) {
       peer.next_ping = now + settings_.ping;
-      if (peer.has_promised) ask(r, Request{}, out);
+      if (peer.has_promised) send_request(r, Request{}, out);
     }
   }
   evict_hung(now, out);
@@ -273,7 +273,7 @@ Instant Writer::deadline() const {
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     const Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
-    at = std::min({at, peer.next_ping, peer.heard + settings_.silence});
+    at = std::min({at, peer.next_ping, peer.last_message + settings_.silence});
     if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) &&
         !is_asked(r, Round::Purpose::kTrial)) {
       at = std::min(at, peer.rejoin_at);
@@ -288,7 +288,7 @@ Instant Writer::deadline() const {
   for (const Round& round : rounds_) {
     if (may_be_late(round)) at = std::min(at, round.until);
   }
-  if (!has_group_ && unsettled_.empty() && promised().includes(wanted())) {
+  if (!has_group_ && unrecorded_.empty() && promised().includes(wanted())) {
     at = std::min(at, form_at_);
   }
   if (is_serving) at = std::min(at, clean_at_);

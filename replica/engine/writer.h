@@ -76,7 +76,7 @@ class Writer {
     Loss loss = Loss::kNone;
     ChunkBitmap marks;
     ChunkBitmap todo;
-    Instant heard{}, next_ping{}, rejoin_at{};
+    Instant last_message{}, next_ping{}, rejoin_at{};
     Duration rejoin{};        // from its next eviction until it may return
     Instant refused_since{};  // by a replica out of sync; 0: it was not
   };
@@ -111,7 +111,7 @@ class Writer {
     Members waiting{};
     std::size_t op = 0;  // kFlush
     unsigned peer = 0;   // kSyncFlush, kTrial
-    Instant asked{};
+    Instant started{};
     Instant until = Instant::max();  // replicas that still wait then hang
   };
 
@@ -140,7 +140,7 @@ class Writer {
   ChunkBitmap unflushed() const;
 
   // writer_rounds.cc: requests to replicas
-  void ask(unsigned replica, Request request, WriterActions& out);
+  void send_request(unsigned replica, Request request, WriterActions& out);
   void start_round(Instant now, Round round, WriterActions& out);
   void start_flush_of(Instant now, unsigned replica, Round::Purpose purpose, WriterActions& out);
   bool is_asked(unsigned replica, Round::Purpose purpose) const;
@@ -153,7 +153,7 @@ class Writer {
   void end_round(Instant now, const Round& round, WriterActions& out);
   void mark(Instant now, ChunkRange range, WriterActions& out);
   ChunkBitmap marks() const;
-  void tell_marks(unsigned replica, WriterActions& out);
+  void send_marks(unsigned replica, WriterActions& out);
   void start_cleaning(Instant now, WriterActions& out);
   void clean(WriterActions& out);
 
@@ -198,7 +198,7 @@ class Writer {
   Config on_record_;  // the last one that was
   // Members of a found configuration that may not have been on record. It goes on record with all
   // of them before this writer's own first one, `first_`; until then no member may be evicted.
-  Members unsettled_, first_;
+  Members unrecorded_, first_;
   std::optional<unsigned> growing_;  // new replica in config_ until that is confirmed
   std::vector<Peer> peers_;
   std::vector<Op> ops_;  // the last one is for copies

@@ -125,13 +125,13 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   const Loss least = least_loss(last.members);
   ChunkBitmap marks(settings_.geometry.chunks());
   Members members;
-  unsettled_ = {};
+  unrecorded_ = {};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!last.members.has(r)) continue;
     const Peer& peer = peers_[r];
     marks.add(peer.marks);
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
-    if (peer.config != last) unsettled_ = last.members;
+    if (peer.config != last) unrecorded_ = last.members;
   }
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
@@ -143,10 +143,10 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   phase_ = Phase::kRecovering;
   config_ = {epoch_, 0, {}};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (members.has(r)) tell_marks(r, out);
+    if (members.has(r)) send_marks(r, out);
   }
   first_ = members;
-  propose(now, unsettled_.empty() ? members : unsettled_, out);
+  propose(now, unrecorded_.empty() ? members : unrecorded_, out);
   form_at_ = now;
 }
 
@@ -174,7 +174,7 @@ void Writer::propose(Instant now, Members members, WriterActions& out) {
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
   Round round;
   round.purpose = Round::Purpose::kConfig;
-  round.request.ask = unsettled_.empty() ? Ask::kConfig : Ask::kSettle;
+  round.request.type = unrecorded_.empty() ? RequestType::kConfig : RequestType::kAdopt;
   round.request.config = config_;
   round.waiting = members;
   start_round(now, std::move(round), out);
@@ -232,7 +232,7 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   drop_group(out);
   rounds_.clear();
   growing_.reset();
-  unsettled_ = {};
+  unrecorded_ = {};
   for (Peer& peer : peers_) {
     peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   }
@@ -281,7 +281,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
-  if (unsettled_.has(replica)) return start_again(now, epoch_, out);
+  if (unrecorded_.has(replica)) return start_again(now, epoch_, out);
   Members members = config_.members.without(replica);
   if (growing_) members = members.without(*growing_);
   if (config_.members.has(replica)) {
@@ -312,7 +312,7 @@ void Writer::drop_group(WriterActions& out) {
 
 // The group has all wanted replicas, and is formed anew whenever they change.
 void Writer::keep_group(Instant now, WriterActions& out) {
-  if (!unsettled_.empty()) return;
+  if (!unrecorded_.empty()) return;
   if (phase_ == Phase::kServing) {
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       Peer& peer = peers_[r];
@@ -330,7 +330,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         break;
       }
       peer.is_syncing = true;
-      tell_marks(r, out);
+      send_marks(r, out);
     }
   }
   const Members members = wanted();

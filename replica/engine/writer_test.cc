@@ -31,7 +31,7 @@ TEST_F(Volume, MarksBeforeItWrites) {
   // The third replica answers after all: its requests are repeated here.
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
-    if (send.replica == 2 && send.request.ask == Ask::kMark) todo.push_back(send);
+    if (send.replica == 2 && send.request.type == RequestType::kMark) todo.push_back(send);
   }
   run();
   ASSERT_EQ(all(Kind::kWrite).size(), 1u);
@@ -53,7 +53,7 @@ TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
   EXPECT_TRUE(all(Kind::kComplete).empty());
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
-    if (send.replica == 1 && send.request.ask == Ask::kConfig) todo.push_back(send);
+    if (send.replica == 1 && send.request.type == RequestType::kConfig) todo.push_back(send);
   }
   run();
   EXPECT_TRUE(writer->config_is_confirmed());
@@ -125,8 +125,8 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   EXPECT_TRUE(all(Kind::kWrite).empty());
   now += 1s;
   for (unsigned r = 0; r < 3; ++r) {
-    Answer heard;
-    writer->on_answer(now, r, heard, todo);
+    Answer answer;
+    writer->on_answer(now, r, answer, todo);
   }
   writer->on_timer(now, todo);
   run();
@@ -186,8 +186,9 @@ TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
   write_is_everywhere(writes[0]);
   ASSERT_EQ(all(Kind::kComplete).size(), 1u);
   const auto flushes = all(Kind::kSend);
-  EXPECT_TRUE(std::any_of(flushes.begin(), flushes.end(),
-                          [](const auto& send) { return send.request.ask == Ask::kFlush; }));
+  EXPECT_TRUE(std::any_of(flushes.begin(), flushes.end(), [](const auto& send) {
+    return send.request.type == RequestType::kFlush;
+  }));
 }
 
 TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
@@ -232,7 +233,7 @@ TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   EXPECT_EQ(writer->lost().count(), kGeometry.chunks());
 }
 
-// A successor settles a configuration with a replica that has a new disk, and dies. The next one
+// A successor adopts a configuration with a replica that has a new disk, and dies. The next one
 // must not treat that replica as complete.
 TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   connect_all();
@@ -244,11 +245,11 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   writer->on_connected(now, 1, todo);
   writer->on_connected(now, 2, todo);
   // Until its own first configuration, which no replica receives.
-  for (bool has_settled = false; !has_settled && !todo.empty();) {
+  for (bool has_adopted = false; !has_adopted && !todo.empty();) {
     WriterActions actions;
     actions.swap(todo);
     for (const WriterAction& action : actions) {
-      if (action.kind != Kind::kSend || action.request.ask == Ask::kConfig) continue;
+      if (action.kind != Kind::kSend || action.request.type == RequestType::kConfig) continue;
       ReplicaActions done;
       replicas[action.replica].on_request(2, action.request, done);
       for (const ReplicaAction& a : done) {
@@ -312,7 +313,7 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   connect_all();
   submit(IoKind::kWrite, 1);
   Request promise;
-  promise.ask = Ask::kPromise;
+  promise.type = RequestType::kPromise;
   promise.epoch = {7, 7};
   ReplicaActions done;
   replicas[1].on_request(9, promise, done);
@@ -351,10 +352,10 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;
   Request request;
-  request.ask = Ask::kPromise;
+  request.type = RequestType::kPromise;
   request.epoch = {1, 1};
   replica.on_request(1, request, out);
-  request.ask = Ask::kMark;
+  request.type = RequestType::kMark;
   request.range = {3, 2};
   out.clear();
   replica.on_request(1, request, out);
@@ -365,38 +366,39 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
 // A replica with a new disk is copied everything, whatever is marked.
 TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
-  const auto flushed = [&replica](Ask ask, std::uint64_t version = 0) {
+  const auto flushed = [&replica](RequestType type, std::uint64_t version = 0) {
     ReplicaActions out;
     Request request;
     request.epoch = {1, 1};
     request.range = {2, 1};
     request.config = {{1, 1}, version, Members::all(3)};
-    request.ask = ask;
+    request.type = type;
     replica.on_request(1, request, out);
     return out.empty() ? 0 : out.front().chunks.count();
   };
-  flushed(Ask::kPromise);
-  flushed(Ask::kMark);
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks());
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks())
+  flushed(RequestType::kPromise);
+  flushed(RequestType::kMark);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks());
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
       << "its writer may have died, and the next one copies";
-  flushed(Ask::kConfig, 1);
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks()) << "what was copied since the last flush";
-  EXPECT_EQ(flushed(Ask::kFlush), 1u);
-  flushed(Ask::kClear);
-  EXPECT_EQ(flushed(Ask::kFlush), 0u);
+  flushed(RequestType::kConfig, 1);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
+      << "what was copied since the last flush";
+  EXPECT_EQ(flushed(RequestType::kFlush), 1u);
+  flushed(RequestType::kClear);
+  EXPECT_EQ(flushed(RequestType::kFlush), 0u);
 }
 
 TEST(ReplicaEngine, AnswersNobodyOnAnOldConnection) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;
   Request request;
-  request.ask = Ask::kPromise;
+  request.type = RequestType::kPromise;
   request.epoch = {1, 1};
   replica.on_request(1, request, out);
   replica.on_request(2, request, out);
   out.clear();
-  request.ask = Ask::kMark;
+  request.type = RequestType::kMark;
   request.range = {0, 1};
   replica.on_request(1, request, out);
   EXPECT_TRUE(out.empty());

@@ -76,7 +76,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
   digest_worker_ = std::make_unique<DiskWorker>(
       [this, digest = std::move(parts.digest)](DiskWorker::Batch& batch) {
         for (DiskWorker::Job& job : batch.jobs) {
-          if (stop_asked_) break;  // finish_digests() sends none of them
+          if (stop_requested_) break;  // finish_digests() sends none of them
           digest(job.digests, file_.data());
         }
         return 0;
@@ -85,7 +85,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
 }
 
 ReplicaServer::~ReplicaServer() {
-  stop_asked_ = true;
+  stop_requested_ = true;
   data_path_.fence();
   record_worker_.reset();
   flush_worker_.reset();
@@ -95,13 +95,13 @@ ReplicaServer::~ReplicaServer() {
 void ReplicaServer::make_engine() { engine_.emplace(stored_.geometry, stored_.record); }
 
 void ReplicaServer::stop() {
-  stop_asked_ = true;
+  stop_requested_ = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
 }
 
 wire::Result<void> ReplicaServer::run() {
-  while (!stop_asked_ && disk_error_ == 0) wait();
+  while (!stop_requested_ && disk_error_ == 0) wait();
   data_path_.fence();  // the disk may hang
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (const int error = flush_worker_->finish()) {
@@ -176,7 +176,7 @@ bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wir
 
 // Disconnects the oldest connection without a greeting, else the oldest observer. False: all are
 // writers.
-bool ReplicaServer::make_room() {
+bool ReplicaServer::free_place() {
   const auto oldest = [&](const auto& gives_way) {
     const auto at = std::find_if(peers_.begin(), peers_.end(),
                                  [&](const auto& each) { return gives_way(each.second.hello); });
@@ -191,7 +191,7 @@ void ReplicaServer::accept_all() {
   for (std::size_t n = 0; n < kMostPeers; ++n) {
     wire::UniqueFd fd = accept_from(listener_.get());
     if (!fd.is_open()) return;
-    if (peers_.size() >= kMostPeers && !make_room()) continue;
+    if (peers_.size() >= kMostPeers && !free_place()) continue;
     Peer peer{FrameSocket(std::move(fd), kMostGreeting), random_nonce(),
               wire::monotonic_now() + kGreeting};
     encode(Challenge{kControlVersion, peer.nonce}, peer.socket.out());
@@ -239,13 +239,13 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
     case MessageType::kRequest: {
       const auto message = decode_request(frame.body);
       if (!message || peer.hello->role != Role::kWriter) return false;
-      if (message->request.ask == Ask::kPing) {
+      if (message->request.type == RequestType::kPing) {
         progress_ = message->progress;
         writer_link_ = link;
       }
       ReplicaActions actions;
       engine_->on_request(link, message->request, actions);
-      carry_out(actions, *message);
+      execute(actions, *message);
       return true;
     }
     case MessageType::kStatusRequest:
@@ -314,10 +314,10 @@ void ReplicaServer::hang_up(std::uint64_t link) {
   if (link == writer_link_) progress_ = {};
   ReplicaActions actions;
   engine_->on_hang_up(link, actions);
-  carry_out(actions, {});
+  execute(actions, {});
 }
 
-void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& asked) {
+void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& request) {
   DiskWorker::Job job;
   bool to_flush = false;
   AnswerMessage message;
@@ -339,7 +339,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
         job.flush = std::move(action.chunks);
         break;
       case Kind::kJoin:
-        if (auto joined = data_path_.join(asked.rc, asked.multicast)) {
+        if (auto joined = data_path_.join(request.rc, request.multicast)) {
           message.join = *joined;
         } else {
           message.text = joined.error().text;
@@ -354,10 +354,11 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
     }
   }
   if (job.link == 0) return;
-  const Ask ask = job.answer.answer.ask;
+  const RequestType type = job.answer.answer.type;
   if (to_flush) {
     flush_worker_->submit(std::move(job));
-  } else if (job.save || (ask != Ask::kPing && ask != Ask::kJoin && !record_worker_->is_idle())) {
+  } else if (job.save || (type != RequestType::kPing && type != RequestType::kJoin &&
+                          !record_worker_->is_idle())) {
     // No answer before its content is durable: later answers keep their order behind it.
     record_worker_->submit(std::move(job));
   } else {
@@ -394,7 +395,7 @@ bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRe
 }
 
 void ReplicaServer::finish_digests() {
-  if (stop_asked_) return;
+  if (stop_requested_) return;
   int error = 0;
   for (const DiskWorker::Job& job : digest_worker_->take(error)) {
     const auto at = peers_.find(job.link);

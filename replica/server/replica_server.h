@@ -57,7 +57,7 @@ class ReplicaServer {
   void forget_memory();
   void wait();
   void accept_all();
-  bool make_room();
+  bool free_place();
   static bool can_go_on(const Peer& peer);
   static short events_of(const Peer& peer);
   bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
@@ -67,7 +67,7 @@ class ReplicaServer {
   void greet(Peer& peer, Hello hello);
   void hang_up(std::uint64_t link);
   void forget(std::uint64_t link);
-  void carry_out(ReplicaActions& actions, const RequestMessage& asked);
+  void execute(ReplicaActions& actions, const RequestMessage& request);
   void send(std::uint64_t link, const AnswerMessage& answer);
   void finish_jobs(DiskWorker& worker);
   bool begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request);
@@ -87,7 +87,7 @@ class ReplicaServer {
   std::uint64_t writer_link_ = 0;  // of the last ping
   Progress progress_;
   int disk_error_ = 0;
-  std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> stop_requested_{false};
   std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };
 

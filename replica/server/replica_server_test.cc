@@ -40,7 +40,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSize = 16 << 20;
-constexpr int kPatienceMs = 20000;
+constexpr int kTimeLimitMs = 20000;
 
 Hello writers_hello() {
   Hello hello;
@@ -58,15 +58,15 @@ class Client {
     encode(hello, socket_.out());
     EXPECT_EQ(next(), MessageType::kWelcome);
   }
-  void ask(Ask what) {
+  void request(RequestType type) {
     RequestMessage message;
-    message.request.ask = what;
+    message.request.type = type;
     message.request.epoch = {1, 1};
     message.request.config = {{1, 1}, 1, Members::all(3)};
     encode(message, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
-  void ask_for_digests(int times) {
+  void request_digests(int times) {
     for (int i = 0; i < times; ++i) encode(DigestRequest{0, kSize, 1 << 20}, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
@@ -76,7 +76,7 @@ class Client {
     const auto message = frame ? decode_answer(frame->body) : std::nullopt;
     return message ? std::optional(message->answer.loss) : std::nullopt;
   }
-  std::optional<MessageType> ask_for_status() {
+  std::optional<MessageType> request_status() {
     encode_status_request(socket_.out());
     return next();
   }
@@ -90,7 +90,7 @@ class Client {
   std::optional<FrameSocket::Frame> next_frame() {
     socket_.flush();
     bool ok = true;
-    for (bool lives = true; lives; lives = wait(kPatienceMs) && socket_.receive()) {
+    for (bool lives = true; lives; lives = wait(kTimeLimitMs) && socket_.receive()) {
       if (const auto frame = socket_.next(ok)) return frame;
       EXPECT_TRUE(ok);
     }
@@ -99,7 +99,7 @@ class Client {
   static wire::UniqueFd dialled(const Endpoint& at) {
     auto fd = dial(at);
     pollfd want{fd->get(), POLLOUT, 0};
-    EXPECT_EQ(poll(&want, 1, kPatienceMs), 1);
+    EXPECT_EQ(poll(&want, 1, kTimeLimitMs), 1);
     return std::move(*fd);
   }
   bool wait(int ms) {
@@ -149,8 +149,8 @@ class ServerOverFake : public testing::Test {
   // Returns when the replica is in sync.
   Client writer_that_serves() {
     Client writer(at_, writers_hello());
-    for (const Ask what : {Ask::kPromise, Ask::kConfig}) {
-      writer.ask(what);
+    for (const RequestType type : {RequestType::kPromise, RequestType::kConfig}) {
+      writer.request(type);
       EXPECT_EQ(writer.next(), MessageType::kAnswer);
     }
     return writer;
@@ -161,7 +161,7 @@ class ServerOverFake : public testing::Test {
     msync_error = 0;
     start(1min);
     Client writer(at_, writers_hello());
-    writer.ask(Ask::kPromise);
+    writer.request(RequestType::kPromise);
     return writer.next_loss().value();
   }
 
@@ -178,8 +178,8 @@ TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
   std::vector<std::unique_ptr<Client>> checkers;
   for (int i = 0; i < 40; ++i) checkers.push_back(std::make_unique<Client>(at_));
   Client other(at_);
-  for (const auto& checker : checkers) checker->ask_for_digests(2);
-  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus) << "all digests come first";
+  for (const auto& checker : checkers) checker->request_digests(2);
+  EXPECT_EQ(other.request_status(), MessageType::kStatus) << "all digests come first";
   may_go.count_down();
   for (const auto& checker : checkers) {
     EXPECT_EQ(checker->next(), MessageType::kDigests);
@@ -197,8 +197,8 @@ TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
   std::vector<std::unique_ptr<Client>> checkers;
   for (int i = 0; i < 5; ++i) checkers.push_back(std::make_unique<Client>(at_));
   Client other(at_);
-  for (const auto& checker : checkers) checker->ask_for_digests(1);
-  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus);  // all requests before it are taken
+  for (const auto& checker : checkers) checker->request_digests(1);
+  EXPECT_EQ(other.request_status(), MessageType::kStatus);  // all requests before it are taken
   server_->stop();
   thread_.join();
   may_go.count_down();
@@ -211,7 +211,7 @@ TEST_F(ServerOverFake, HasLostItsMemoryOnceAFlushFailed) {
   start(1min);
   Client writer = writer_that_serves();
   msync_error = EIO;
-  writer.ask(Ask::kFlush);
+  writer.request(RequestType::kFlush);
   thread_.join();
   EXPECT_EQ(loss_after_restart(), Loss::kMemory);
 }
@@ -221,8 +221,8 @@ TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
   Client writer = writer_that_serves();
   std::unique_lock held(msync_may_go);
   msync_error = EIO;
-  writer.ask(Ask::kFlush);
-  EXPECT_EQ(writer.ask_for_status(), MessageType::kStatus);  // the flush is under way
+  writer.request(RequestType::kFlush);
+  EXPECT_EQ(writer.request_status(), MessageType::kStatus);  // the flush is under way
   server_->stop();
   held.unlock();
   thread_.join();
@@ -232,7 +232,7 @@ TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
 TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
   start(1min);
   Client writer = writer_that_serves();
-  writer.ask(Ask::kFlush);
+  writer.request(RequestType::kFlush);
   EXPECT_EQ(writer.next(), MessageType::kAnswer);
   server_->stop();
   thread_.join();

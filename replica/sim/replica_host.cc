@@ -12,17 +12,17 @@ void DiskQueue::hang(Instant until) {
 void DiskQueue::go_on() {
   until_ = {};
   while (!waiting_.empty()) {
-    const auto what = std::move(waiting_.front());
+    const auto work = std::move(waiting_.front());
     waiting_.pop_front();
-    what();
+    work();
   }
 }
 
-void DiskQueue::run(std::function<void()> what) {
+void DiskQueue::run(std::function<void()> work) {
   if (until_ > events_.now() || !waiting_.empty()) {
-    waiting_.push_back(std::move(what));
+    waiting_.push_back(std::move(work));
   } else {
-    what();
+    work();
   }
 }
 
@@ -66,7 +66,7 @@ void ReplicaHost::crash(bool with_host) {
     memory_ = disk_;
   }
   world_.note_crash();
-  world_.say("replica " + std::to_string(index_) + " is down");
+  world_.log("replica " + std::to_string(index_) + " is down");
   engine_.reset();
   ++starts_;
   joined_.clear();
@@ -125,9 +125,9 @@ void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& ans
   const double dice = world_.random.fraction();
   const Duration half = world_.soon(dice < 0.02 ? 15000 : dice < 0.1 ? 3000 : 60);
   const auto left = std::make_shared<std::vector<bool>>(blocks_of(chunks));
-  const auto in = [this, start = starts_](Duration delay, std::function<void()> what) {
-    world_.events.in(delay, [this, start, what = std::move(what)] {
-      if (starts_ == start) what();
+  const auto in = [this, start = starts_](Duration delay, std::function<void()> work) {
+    world_.events.in(delay, [this, start, work = std::move(work)] {
+      if (starts_ == start) work();
     });
   };
   write_back(*left, 0.3);
@@ -150,15 +150,15 @@ void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
 // No answer before its content is durable.
 void ReplicaHost::answer(Link& link, const Answer& answer,
                          const std::optional<ChunkBitmap>& to_flush) {
-  const auto say = [this, &link, answer] {
+  const auto send = [this, &link, answer] {
     if (link.replica_holds) world_.send(link, std::optional<Answer>(answer));
   };
   if (to_flush) {
     data_disk_.run([this, &link, chunks = *to_flush, answer] { flush(link, chunks, answer); });
-  } else if (answer.ask == Ask::kPing || answer.ask == Ask::kJoin) {
-    say();
+  } else if (answer.type == RequestType::kPing || answer.type == RequestType::kJoin) {
+    send();
   } else {
-    record_disk_.run(say);
+    record_disk_.run(send);
   }
 }
 
@@ -179,7 +179,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         break;  // the writer behind it detects this by itself
       case ReplicaAction::Kind::kSaveRecord: {
         const bool is_named =
-            request.ask == Ask::kConfig && request.config == engine_->record().config;
+            request.type == RequestType::kConfig && request.config == engine_->record().config;
         record_disk_.run([this, now = engine_->record(), is_named] { save_record(now, is_named); });
         break;
       }

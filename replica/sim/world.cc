@@ -23,16 +23,16 @@ void World::Outcome::operator+=(const Outcome& other) {
   takeovers += other.takeovers;
 }
 
-void World::fail(const std::string& what) {
-  say("FAILED: " + what);
-  if (!outcome.failure) outcome.failure = what;
+void World::fail(const std::string& text) {
+  log("FAILED: " + text);
+  if (!outcome.failure) outcome.failure = text;
 }
 
-void World::say(const std::string& what) const {
+void World::log(const std::string& text) const {
   if (!trace_) return;
   const auto us =
       std::chrono::duration_cast<std::chrono::microseconds>(events.now().time_since_epoch());
-  std::printf("%9lld us  %s\n", static_cast<long long>(us.count()), what.c_str());
+  std::printf("%9lld us  %s\n", static_cast<long long>(us.count()), text.c_str());
 }
 
 Instant World::blocked(unsigned writer, unsigned replica) const {
@@ -127,10 +127,10 @@ void World::drop_links_of_writer(unsigned writer) {
 
 void World::add_writer() {
   const auto index = static_cast<unsigned>(writers.size());
-  say("writer " + std::to_string(index) + " comes");
+  log("writer " + std::to_string(index) + " starts");
   cuts_.emplace_back(plan.replicas);
   writers.push_back(std::make_unique<WriterHost>(*this, index));
-  if (!is_calm) writers.back()->start_client();
+  if (!faults_ended) writers.back()->start_client();
 }
 
 bool World::has_other_claim(const Epoch& own) const {
@@ -182,10 +182,10 @@ bool World::has_another_in_sync(unsigned replica) const {
   return false;
 }
 
-void World::befall(const Fault& fault) {
+void World::inject(const Fault& fault) {
   WriterHost& writer = *writers.back();
   ReplicaHost& replica = *replicas[fault.replica];
-  say(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
+  log(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
   const Instant until = events.now() + fault.length;
   switch (fault.kind) {
     case Fault::Kind::kReplicaCrash:
@@ -198,13 +198,13 @@ void World::befall(const Fault& fault) {
       writer.crash_after(fault.step);
       events.in(fault.length, [this, &writer] {
         if (writer.is_up()) writer.crash();
-        if (!is_calm) add_writer();
+        if (!faults_ended) add_writer();
       });
       break;
     case Fault::Kind::kWriterStall:
       writer.paused_until = until;
       events.in(fault.length / 4, [this] {
-        if (!is_calm) add_writer();
+        if (!faults_ended) add_writer();
       });
       break;
     case Fault::Kind::kRival:
@@ -223,7 +223,7 @@ void World::befall(const Fault& fault) {
       lose_power(fault.step % 2 == 0);
       if (!writers.back()->is_up()) {
         events.in(fault.length, [this] {
-          if (!is_calm && !writers.back()->is_up()) add_writer();
+          if (!faults_ended && !writers.back()->is_up()) add_writer();
         });
       }
       break;
@@ -251,7 +251,7 @@ bool World::run_until(Instant end, const std::function<bool()>& is_done) {
   return !outcome.failure;
 }
 
-bool World::is_settled() const {
+bool World::is_finished() const {
   WriterHost& last = *writers.back();
   if (!last.is_up() || last.engine().phase() != Writer::Phase::kServing || !last.is_idle()) {
     return false;
@@ -285,7 +285,7 @@ bool World::come_to_serve() {
     if (writer->is_up() && (writer != writers.back() || !goes_on || is_dark)) writer->crash();
   }
   if (is_dark) {
-    say("no power anywhere");
+    log("no power anywhere");
     lose_power(false);
   }
   // Messages of dead writers arrive, claims included.
@@ -300,9 +300,9 @@ bool World::come_to_serve() {
 }
 
 // The phase without faults: one writer makes all replicas equal, and every block can be read.
-void World::settle() {
-  is_calm = true;
-  say("calm");
+void World::finish() {
+  faults_ended = true;
+  log("faults end");
   for (auto& replica : replicas) replica->live_on();
   for (auto& writer : writers) writer->live_on();
   // If the other replicas had no fault, the volume does not need the disk that hangs.
@@ -315,7 +315,7 @@ void World::settle() {
   events.in(100ms, [this] { writers.back()->flush(); });
   run_until(events.now() + 150ms, [] { return false; });
   if (outcome.failure) return;
-  if (run_until(events.now() + 5s, [this] { return is_settled(); })) return compare();
+  if (run_until(events.now() + 5s, [this] { return is_finished(); })) return compare();
   if (!outcome.failure) fail("replicas do not come to be alike");
 }
 
@@ -342,10 +342,10 @@ void World::compare() {
 World::Outcome World::run() {
   add_writer();
   for (const Fault& fault : plan.faults) {
-    events.at(fault.at, [this, &fault] { befall(fault); });
+    events.at(fault.at, [this, &fault] { inject(fault); });
   }
   run_until(kFaultsEnd, [] { return false; });
-  if (!outcome.failure) settle();
+  if (!outcome.failure) finish();
   outcome.steps = events.steps();
   return outcome;
 }

@@ -38,7 +38,7 @@ class DiskQueue {
   void go_on();
   void forget() { waiting_.clear(); }  // the host is gone
   Instant hangs_until() const { return until_; }
-  void run(std::function<void()> what);
+  void run(std::function<void()> work);
 
  private:
   Events& events_;
@@ -143,7 +143,7 @@ class WriterHost {
     std::uint64_t value = 0;
   };
 
-  void after(Duration delay, std::function<void()> what);
+  void after(Duration delay, std::function<void()> work);
   // Passes the event to the engine, and executes its actions.
   template <typename Event, typename... Arguments>
   void handle(Event event, const Arguments&... arguments);
@@ -160,7 +160,7 @@ class WriterHost {
   void submit_next();
   void submit(IoRequest request);
   void arm();
-  void say_config();
+  void log_config();
 
   World& world_;
   unsigned index_;
@@ -176,8 +176,8 @@ class WriterHost {
   Instant armed_ = Instant::max();
   Instant sure_since_;  // all earlier acknowledgements hold since then: it started, or serves again
   Epoch held_;          // the claim of its last serving
-  Config said_;         // last one in the trace
-  bool is_said_on_record_ = false;
+  Config logged_;       // last one in the trace
+  bool is_logged_on_record_ = false;
 };
 
 class World {
@@ -200,11 +200,11 @@ class World {
   std::vector<std::unique_ptr<WriterHost>> writers;
   Outcome outcome;
   unsigned operations_left = 0;
-  bool is_calm = false;
+  bool faults_ended = false;
   Members refused;  // by the fabric: it forms no group with them
 
-  void fail(const std::string& what);
-  void say(const std::string& what) const;
+  void fail(const std::string& text);
+  void log(const std::string& text) const;
   Duration soon(unsigned most_us) {
     return random.between(Duration{std::chrono::microseconds(1)},
                           Duration{std::chrono::microseconds(most_us)});
@@ -229,15 +229,15 @@ class World {
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
-  void befall(const Fault& fault);
+  void inject(const Fault& fault);
   void lose_power(bool with_writer);
   bool has_another_in_sync(unsigned replica) const;
-  void settle();
+  void finish();
   void mend_disks();
   bool end_requests();
   bool come_to_serve();
   void compare();
-  bool is_settled() const;
+  bool is_finished() const;
   bool run_until(Instant end, const std::function<bool()>& is_done);
 
   bool trace_;

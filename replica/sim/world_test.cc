@@ -23,7 +23,7 @@ class WorldTest : public testing::Test {
     WriterActions unread;
     for (unsigned r = 0; r < world.plan.replicas; ++r) {
       Answer answer;
-      answer.ask = Ask::kPromise;
+      answer.type = RequestType::kPromise;
       answer.promised = engine.epoch();
       answer.config = world.replicas[r]->record().config;
       answer.loss = Loss::kAll;

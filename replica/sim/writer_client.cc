@@ -13,7 +13,7 @@ void WriterHost::start_client() {
 }
 
 void WriterHost::submit_next() {
-  if (world_.operations_left == 0 || world_.is_calm) return;
+  if (world_.operations_left == 0 || world_.faults_ended) return;
   --world_.operations_left;
   IoRequest request;
   const double dice = world_.random.fraction();

@@ -32,10 +32,10 @@ int main(int argc, char** argv) {
                     "RDMA device (default: the nearest that can serve)");
   serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");
 
-  std::vector<std::string> asked;
+  std::vector<std::string> addresses;
   bool as_json = false;
   auto* status = app.add_subcommand("status", "What replicas say of themselves");
-  status->add_option("address", asked, "host:port of replicas")->required();
+  status->add_option("address", addresses, "host:port of replicas")->required();
   status->add_flag("--json", as_json, "One JSON object a line");
 
   std::string checked;
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     app.exit(e);
     return 2;
   }
-  if (*status) return replica::show_status(asked, as_json);
+  if (*status) return replica::show_status(addresses, as_json);
   if (*check) return replica::check_volume(checked, replicas);
   return replica::serve(serving);
 }

@@ -110,7 +110,7 @@ wire::Result<std::unique_ptr<ReplicaServer>> start(const ServeArguments& argumen
                                arguments.device, std::move(*key)});
 }
 
-void tell_ready(int fd) {
+void report_ready(int fd) {
   if (fd < 0) return;
   constexpr char kText[] = "ready\n";
   [[maybe_unused]] const ssize_t n = write(fd, kText, sizeof kText - 1);
@@ -134,7 +134,7 @@ int serve(const ServeArguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // write() reports it as well
   spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
-  tell_ready(arguments.ready_fd);
+  report_ready(arguments.ready_fd);
   const auto ended = (*server)->run();
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   if (!ended) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr wire::Duration kJoinPatience = 1s;
+constexpr wire::Duration kJoinTimeLimit = 1s;
 // A living replica answers a read within a few retries.
 constexpr wire::Duration kProbeTimeLimit = 400ms;
 constexpr wire::Duration kRegisteringStep = 100us;
@@ -66,12 +66,12 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   generation_ = generation;
   members_ = joining_ = members;
   state_ = State::kJoining;
-  until_ = now + kJoinPatience;
-  const auto broken = [&](const std::string& why) {
+  until_ = now + kJoinTimeLimit;
+  const auto failed = [&](const std::string& why) {
     last_failure_ = why;
     fail({});
   };
-  if (auto opened = open_port(); !opened) return broken(opened.error().text);
+  if (auto opened = open_port(); !opened) return failed(opened.error().text);
   // drop() of the old port has cleared it.
   generation_ = generation;
   members_ = joining_ = members;
@@ -79,7 +79,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   for (unsigned r = 0; r < replicas_; ++r) {
     if (!members.has(r)) continue;
     auto connection = RcConnection::create(*port_, depth_ + 2);
-    if (!connection) return broken(connection.error().text);
+    if (!connection) return failed(connection.error().text);
     connections_[r] = std::move(*connection);
   }
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
@@ -93,7 +93,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   }
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK) {
     group_ = nullptr;
-    broken(mcast_last_error());
+    failed(mcast_last_error());
   }
 }
 

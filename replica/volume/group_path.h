@@ -18,9 +18,9 @@ class GroupPath {
   struct Event {
     enum class Kind { kFormed, kFailed, kWritten, kRead, kCopied };
     Kind kind;
-    std::uint64_t what = 0;  // kFormed, kFailed: the generation; others: the attempt
-    bool ok = true;          // kRead; kFailed: all members answer
-    Members members{};       // kFailed: suspects; kCopied: unreachable ones
+    std::uint64_t number = 0;  // kFormed, kFailed: the generation; others: the attempt
+    bool ok = true;            // kRead; kFailed: all members answer
+    Members members{};         // kFailed: suspects; kCopied: unreachable ones
   };
 
   // `memory`: the data of writes and reads. Its last `copy` bytes are for copies of one chunk, and

@@ -22,8 +22,8 @@ bool is_sound(const Geometry& g) {
 
 }  // namespace
 
-ReplicaLink::ReplicaLink(Endpoint endpoint, Who who, const VolumeKey& key)
-    : endpoint_(std::move(endpoint)), who_(std::move(who)), key_(key) {}
+ReplicaLink::ReplicaLink(Endpoint endpoint, Identity identity, const VolumeKey& key)
+    : endpoint_(std::move(endpoint)), identity_(std::move(identity)), key_(key) {}
 
 short ReplicaLink::events() const {
   return state_ == State::kDialling ? POLLOUT : socket_->events();
@@ -49,7 +49,7 @@ ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why)
   socket_.reset();
   state_ = State::kAway;
   until_ = now + (is_refused_ ? kRefusedAgain : kAgain);
-  complaint_ = why;
+  reason_ = why;
   return was_welcomed ? Change::kLost : Change::kNone;
 }
 
@@ -74,7 +74,7 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
   const bool lives = socket_->receive();
   bool ok = true;
   while (const auto frame = socket_->next(ok)) {
-    if (!take(*frame, answers)) return lose(now, complaint_);
+    if (!take(*frame, answers)) return lose(now, reason_);
   }
   if (!ok) return lose(now, "it is no replica");
   if (!lives || !socket_->flush()) return lose(now, "it hung up");
@@ -82,12 +82,12 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
 }
 
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
-  complaint_ = "it is no replica";
+  reason_ = "it is no replica";
   if (state_ == State::kWelcomed) {
     auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
     if (!answer) return false;
     answers.push_back(std::move(*answer));
-    complaint_.clear();
+    reason_.clear();
     return true;
   }
   switch (frame.type) {
@@ -96,9 +96,9 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       if (!challenge) return false;
       Hello hello;
       hello.role = Role::kWriter;
-      hello.volume = who_.volume;
-      hello.place = who_.place;
-      hello.count = who_.count;
+      hello.volume = identity_.volume;
+      hello.place = identity_.place;
+      hello.count = identity_.count;
       hello.nonce = nonce_ = random_nonce();
       hello.tag = key_.tag(covered(challenge->nonce, hello));
       encode(hello, socket_->out());
@@ -108,18 +108,18 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       const auto welcome = decode_welcome(frame.body);
       if (!welcome || !is_sound(welcome->geometry)) return false;
       if (!key_.fits(welcome->tag, covered(nonce_, *welcome))) {
-        complaint_ = "its key is another one";
+        reason_ = "its key is another one";
         return false;
       }
       geometry_ = welcome->geometry;
       state_ = State::kWelcomed;
       is_refused_ = false;
-      complaint_.clear();
+      reason_.clear();
       return true;
     }
     case MessageType::kRefusal:
       is_refused_ = true;
-      complaint_ = decode_text(frame.body).value_or("it refuses");
+      reason_ = decode_text(frame.body).value_or("it refuses");
       return false;
     default:
       return false;

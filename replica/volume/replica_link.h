@@ -13,11 +13,11 @@ namespace cepheus::replica {
 
 class ReplicaLink {
  public:
-  struct Who {
+  struct Identity {
     std::string volume;
     std::uint8_t place = 0, count = 0;
   };
-  ReplicaLink(Endpoint endpoint, Who who, const VolumeKey& key);
+  ReplicaLink(Endpoint endpoint, Identity identity, const VolumeKey& key);
 
   enum class Change { kNone, kWelcomed, kLost };
 
@@ -35,7 +35,7 @@ class ReplicaLink {
   const std::string& name() const { return endpoint_.name; }
   const Geometry& geometry() const { return geometry_; }
   // The reason why there is no connection; empty if there is one, or the reason is not known yet.
-  const std::string& complaint() const { return complaint_; }
+  const std::string& reason() const { return reason_; }
   // The replica refuses this writer.
   bool is_refused() const { return is_refused_; }
 
@@ -44,18 +44,18 @@ class ReplicaLink {
 
   void dial_now(wire::Instant now);
   Change lose(wire::Instant now, const std::string& why);
-  // False: end the connection; `complaint_` has the reason.
+  // False: end the connection; `reason_` has the reason.
   bool take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers);
 
   const Endpoint endpoint_;
-  const Who who_;
+  const Identity identity_;
   const VolumeKey& key_;
   State state_ = State::kAway;
   wire::Instant until_{};  // kAway: the next dialling; other states but kWelcomed: the time limit
   std::unique_ptr<FrameSocket> socket_;
   Nonce nonce_{};
   Geometry geometry_;
-  std::string complaint_;
+  std::string reason_;
   bool is_refused_ = false;
 };
 

@@ -55,7 +55,7 @@ RequestQueue::RequestQueue(unsigned depth, std::size_t arena, std::size_t reserv
   arena_.give_back(front, arena);
 }
 
-RequestQueue::Slot* RequestQueue::find_room(std::size_t length, unsigned& number) {
+RequestQueue::Slot* RequestQueue::find_space(std::size_t length, unsigned& number) {
   const auto at =
       std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.is_busy; });
   if (at == slots_.end()) return nullptr;
@@ -73,9 +73,9 @@ int RequestQueue::submit(const IoRequest& io, void* user, bool may_wait, cepheus
   unsigned number = 0;
   Slot* slot = nullptr;
   std::unique_lock lock(mutex_);
-  while (closed_ == 0 && (slot = find_room(io.length, number)) == nullptr) {
+  while (closed_ == 0 && (slot = find_space(io.length, number)) == nullptr) {
     if (!may_wait || std::this_thread::get_id() == owner_) return -EAGAIN;
-    room_.wait(lock);
+    space_.wait(lock);
   }
   if (closed_ != 0) return closed_;
   slot->io = io;
@@ -112,7 +112,7 @@ void RequestQueue::complete(unsigned number, int error) {
     slot.is_busy = false;
     --busy_;
   }
-  room_.notify_all();
+  space_.notify_all();
   done(arg, error);
 }
 
@@ -121,7 +121,7 @@ void RequestQueue::close(int error) {
     const std::lock_guard lock(mutex_);
     if (closed_ == 0) closed_ = error;
   }
-  room_.notify_all();
+  space_.notify_all();
 }
 
 unsigned RequestQueue::busy() const {

@@ -75,12 +75,12 @@ class RequestQueue {
   unsigned busy() const;
 
  private:
-  Slot* find_room(std::size_t length, unsigned& number);
+  Slot* find_space(std::size_t length, unsigned& number);
 
   BounceArena arena_;
   std::thread::id owner_;
   mutable std::mutex mutex_;
-  std::condition_variable room_;
+  std::condition_variable space_;
   std::vector<Slot> slots_;
   std::vector<unsigned> submitted_;
   unsigned busy_ = 0;

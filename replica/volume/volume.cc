@@ -21,7 +21,7 @@ constexpr wire::Duration kSpin = 40us;
 constexpr wire::Duration kMeasure = 1s;
 constexpr std::size_t kSmallRequest = 64 << 10;
 constexpr std::size_t kLargeRequests = 8;
-constexpr wire::Duration kStatusPatience = 1s;
+constexpr wire::Duration kStatusTimeLimit = 1s;
 
 int error_of(IoStatus status) {
   switch (status) {
@@ -60,15 +60,15 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   volume->ends_ = true;
   volume->wake();
   volume->thread_.join();
-  return tl::unexpected(Failure{-ETIMEDOUT, volume->who_is_missing()});
+  return tl::unexpected(Failure{-ETIMEDOUT, volume->missing_replicas()});
 }
 
 Volume::Volume(VolumeOptions options, wire::UniqueFd wake)
     : options_(std::move(options)), wake_(std::move(wake)), revents_(options_.replicas.size()) {
   const auto count = static_cast<std::uint8_t>(options_.replicas.size());
   for (std::uint8_t place = 0; place < count; ++place) {
-    links_.emplace_back(options_.replicas[place], ReplicaLink::Who{options_.volume, place, count},
-                        options_.key);
+    links_.emplace_back(options_.replicas[place],
+                        ReplicaLink::Identity{options_.volume, place, count}, options_.key);
   }
 }
 
@@ -108,18 +108,18 @@ int Volume::submit(IoRequest io, void* buffer, unsigned flags, cepheus_volume_do
 std::string Volume::status() {
   std::unique_lock lock(mutex_);
   status_.clear();
-  status_asked_ = true;
+  status_requested_ = true;
   wake();
-  changed_.wait_for(lock, kStatusPatience, [this] { return !status_.empty(); });
+  changed_.wait_for(lock, kStatusTimeLimit, [this] { return !status_.empty(); });
   return status_;
 }
 
-std::string Volume::who_is_missing() const {
+std::string Volume::missing_replicas() const {
   std::string text;
   for (const ReplicaLink& link : links_) {
     if (link.is_welcomed()) continue;
     text += (text.empty() ? "" : "; ") + link.name() +
-            (link.complaint().empty() ? "" : ": " + link.complaint());
+            (link.reason().empty() ? "" : ": " + link.reason());
   }
   if (!text.empty()) return "the volume needs replicas that are not there: " + text;
   if (path_ && !path_->last_failure().empty()) return path_->last_failure();
@@ -143,9 +143,9 @@ void Volume::run() {
     worked |= look_at_group(now);
     if (engine_ && now >= engine_->deadline()) {
       engine_->on_timer(now, actions_);
-      carry_out(now);
+      execute(now);
     }
-    settle(now);
+    publish(now);
     if (worked) last_work_ = now;
     const bool is_busy = engine_ && engine_->under_way() > 0;
     wait(now, is_busy && now - last_work_ < kSpin);
@@ -209,7 +209,7 @@ bool Volume::take_submitted(wire::Instant now) {
   requests_->take(taken_);
   for (const unsigned number : taken_) {
     if (engine_->submit(now, requests_->slot(number).io, actions_)) {
-      carry_out(now);
+      execute(now);
     } else {
       requests_->complete(number, engine_->phase() == Writer::Phase::kFailed ? -EIO : -ESTALE);
     }
@@ -227,20 +227,20 @@ bool Volume::look_at_links(wire::Instant now) {
     answers_.clear();
     const auto change = link.progress(now, revents_[r], answers_);
     revents_[r] = 0;
-    if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.complaint());
+    if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.reason());
     if (change == ReplicaLink::Change::kWelcomed) on_welcomed(now, r);
     for (const AnswerMessage& message : answers_) {
       if (!engine_) break;
-      if (message.answer.ask == Ask::kJoin) {
+      if (message.answer.type == RequestType::kJoin) {
         path_->on_joined(now, r, message);
       } else {
         engine_->on_answer(now, r, message.answer, actions_);
-        carry_out(now);
+        execute(now);
       }
     }
     if (change == ReplicaLink::Change::kLost && engine_) {
       engine_->on_disconnected(now, r, actions_);
-      carry_out(now);
+      execute(now);
     }
   }
   return worked;
@@ -256,7 +256,7 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
     return links_[replica].hang_up(now);
   }
   engine_->on_connected(now, replica, actions_);
-  carry_out(now);
+  execute(now);
 }
 
 // The first replica has sent the volume's geometry.
@@ -292,43 +292,44 @@ bool Volume::look_at_group(wire::Instant now) {
   for (const GroupPath::Event& event : events_) {
     switch (event.kind) {
       case GroupPath::Event::Kind::kFormed:
-        engine_->on_formed(now, event.what, actions_);
+        engine_->on_formed(now, event.number, actions_);
         break;
       case GroupPath::Event::Kind::kFailed:
-        engine_->on_group_failed(now, event.what, event.members, event.ok, actions_);
+        engine_->on_group_failed(now, event.number, event.members, event.ok, actions_);
         break;
       case GroupPath::Event::Kind::kWritten:
-        engine_->on_written(now, event.what, actions_);
+        engine_->on_written(now, event.number, actions_);
         break;
       case GroupPath::Event::Kind::kRead:
-        engine_->on_read(now, event.what, event.ok, actions_);
+        engine_->on_read(now, event.number, event.ok, actions_);
         break;
       case GroupPath::Event::Kind::kCopied:
-        engine_->on_copied(now, event.what, event.members, actions_);
+        engine_->on_copied(now, event.number, event.members, actions_);
         break;
     }
-    carry_out(now);
+    execute(now);
   }
   return worked;
 }
 
-void Volume::carry_out(wire::Instant now) {
+void Volume::execute(wire::Instant now) {
   engine_->check_consistent();
   // Callbacks of completed requests submit to a queue, and nothing here calls the engine: no action
   // makes another.
   doing_.swap(actions_);
-  for (WriterAction& action : doing_) carry_out(now, action);
+  for (WriterAction& action : doing_) execute(now, action);
   doing_.clear();
 }
 
-void Volume::carry_out(wire::Instant now, WriterAction& action) {
+void Volume::execute(wire::Instant now, WriterAction& action) {
   const auto place = [this](const IoRequest& io) {
     return requests_->slot(static_cast<unsigned>(io.id)).bounce;
   };
   switch (action.kind) {
     case WriterAction::Kind::kSend: {
       RequestMessage message{std::move(action.request)};
-      if (message.request.ask == Ask::kPing) message.progress = progress_of(action.replica);
+      if (message.request.type == RequestType::kPing)
+        message.progress = progress_of(action.replica);
       links_[action.replica].send(message);
       break;
     }
@@ -365,7 +366,7 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!action.members.has(r)) continue;
     RequestMessage message;
-    message.request.ask = Ask::kJoin;
+    message.request.type = RequestType::kJoin;
     message.request.serial = message.request.generation = action.generation;
     message.request.epoch = engine_->epoch();
     message.rc = path_->connection_to(r);
@@ -375,7 +376,7 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
 }
 
 // Publishes the state that callers read.
-void Volume::settle(wire::Instant now) {
+void Volume::publish(wire::Instant now) {
   if (!engine_) return;
   const auto phase = engine_->phase();
   if (engine_->has_ended()) {
@@ -389,9 +390,9 @@ void Volume::settle(wire::Instant now) {
     serves_ = true;
     changed_.notify_all();
   }
-  if (!status_asked_.load()) return;
+  if (!status_requested_.load()) return;
   const std::lock_guard lock(mutex_);
-  status_asked_ = false;
+  status_requested_ = false;
   status_ = status_json();
   changed_.notify_all();
 }

@@ -55,7 +55,7 @@ std::string Volume::status_json() const {
                                     : link.is_welcomed() ? "copying"
                                                          : "away"},
                           {"lacking_chunks", engine_->lacking(r)}};
-    if (!link.complaint().empty()) one["why"] = link.complaint();
+    if (!link.reason().empty()) one["why"] = link.reason();
     replicas.push_back(std::move(one));
   }
   nlohmann::json lost = nlohmann::json::array();

@@ -115,7 +115,7 @@ class Volume:
 
     def start_user(self, *options, seed=1, host=0):
         user = User([USER, "--volume", "v", "--replicas", self.addresses, "--ledger", self.directory / "ledger", "--until", self.ended,
-                     "--seed", seed, "--tell", *options], on_host(self.switch.socket, host))
+                     "--seed", seed, "--status", *options], on_host(self.switch.socket, host))
         self.users.append(user)
         return user
 
