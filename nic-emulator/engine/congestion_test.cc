@@ -66,7 +66,7 @@ class Congestion : public ::testing::Test {
   Host &a_, &b_;
 };
 
-TEST_F(Congestion, DataAsksForMarksAndAnswersDoNot) {
+TEST_F(Congestion, DataIsEcnCapableAndAnswersAreNot) {
   b_.receive(1, 0, 1024);
   a_.send(1, 0, 1024);
   const Packet data = *a_.transmit();
@@ -122,13 +122,13 @@ TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
   EXPECT_EQ(a_.nic.congestion(hosts_.now, Qpn(0)), std::nullopt);
 }
 
-TEST_F(Congestion, WithoutStateNobodyWaits) {
+TEST_F(Congestion, WithoutStateNoPacketWaits) {
   a_.send(2, 0, 4096);
   EXPECT_EQ(a_.transmit_all().size(), 4u);
   EXPECT_EQ(a_.count(Counter::kPacedWaits), 0u);
 }
 
-TEST_F(Congestion, WhoHasNothingToSendAsksForNoTimer) {
+TEST_F(Congestion, WithoutDataThereIsNoTimer) {
   a_.deliver(answers_to_mark());
   b_.receive(2, 0, 1024);
   a_.send(2, 0, 1024);
@@ -214,7 +214,7 @@ TEST_F(Congestion, OthersGoOnWhileOneWaits) {
   EXPECT_EQ(a_.transmit_all().size(), 1u);
 }
 
-TEST_F(Congestion, WhoIsLateMayCatchUpALittle) {
+TEST_F(Congestion, ALateDriverMayCatchUpALittle) {
   NicConfig config = with(Notification::kCnp);
   config.congestion->catch_up = 10us;
   TwoHosts hosts({.mtu = 1024}, config);
@@ -235,7 +235,7 @@ class CeEcho : public Congestion {
   CeEcho() : Congestion(with(Notification::kCeEcho)) {}
 };
 
-TEST_F(CeEcho, EachMarkCallsForAnAckThatEchoesIt) {
+TEST_F(CeEcho, EachMarkIsEchoedByAnAck) {
   b_.receive(1, 0, 4096);
   a_.send(1, 0, 4096);
   const std::vector<Packet> data = a_.transmit_all();
@@ -260,7 +260,7 @@ TEST_F(CeEcho, EachMarkCallsForAnAckThatEchoesIt) {
 }
 
 // The echo is sent in the NAK and must not replace it.
-TEST_F(CeEcho, OfAPacketBehindAGapGoesWithTheNak) {
+TEST_F(CeEcho, OfAPacketBehindAGapIsSentInTheNak) {
   b_.receive(1, 0, 4096);
   a_.send(1, 0, 4096);
   const std::vector<Packet> data = a_.transmit_all();
@@ -278,7 +278,7 @@ TEST_F(CeEcho, OfAReadsResponseIsACnp) {
   EXPECT_THAT(opcodes(a_.transmit_all()), ElementsAre(Opcode::kCnp));
 }
 
-TEST(NoCongestionControl, AsksForNoMarksAndAnswersNone) {
+TEST(NoCongestionControl, IsNotEcnCapableAndAnswersNoMarks) {
   TwoHosts hosts({.mtu = 1024});
   hosts.b.receive(1, 0, 1024);
   hosts.a.send(1, 0, 1024);

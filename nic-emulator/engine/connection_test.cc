@@ -58,7 +58,7 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
 }
 
-TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
+TEST(Connection, SendOfManyPacketsIsSplitAtTheMtu) {
   TwoHosts hosts;
   hosts.b.receive(1, 0, 4000);
   hosts.a.send(1, 10, 2049);
@@ -77,7 +77,7 @@ TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST(Connection, WriteLandsWithoutAReceiveAndTellsNobody) {
+TEST(Connection, WriteLandsWithoutAReceiveOrACompletion) {
   TwoHosts hosts;
   hosts.a.write(9, 0, 5000, hosts.b, 100);
   const auto packets = hosts.a.transmit_all();
@@ -141,7 +141,7 @@ TEST(Connection, EmptyMessagesTakeOnePacketEach) {
   EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, Psn(103));
 }
 
-TEST(Connection, EveryMtuCarriesMessagesAroundItsSize) {
+TEST(Connection, EveryMtuWorksForMessagesAroundItsSize) {
   for (const std::uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
     for (const std::uint32_t length : {1u, mtu - 1, mtu, mtu + 1, 3 * mtu, 3 * mtu + 2}) {
       SCOPED_TRACE(::testing::Message() << "mtu " << mtu << ", length " << length);
@@ -254,7 +254,7 @@ TEST(Connection, RolesDoNotTouchEachOthersPsns) {
   EXPECT_EQ(attr.rq_psn, Psn(105));
 }
 
-TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
+TEST(Connection, LongMessageKeepsToTheWindowAndRequestsAcks) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 16, .ack_every = 6});
   hosts.b.receive(1, 0, 256 * 40);
   hosts.a.send(1, 0, 256 * 40);
@@ -275,7 +275,7 @@ TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST(Connection, AsksForAcksMoreOftenOnceSomethingWasLost) {
+TEST(Connection, RequestsAcksMoreOftenAfterALoss) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 200, .ack_every = 100});
   const auto requesting = [&](const std::vector<Packet>& packets) {
     std::vector<std::uint32_t> psns;
@@ -347,7 +347,7 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
 }
 
-TEST(Connection, CountsWhatPeersDoToMemoryWithoutACompletion) {
+TEST(Connection, CountsMemoryAccessesOfPeersWithoutACompletion) {
   TwoHosts hosts({.mtu = 256});
   const auto silent = [&] { return hosts.b.nic.counters()[Counter::kRxSilent]; };
   hosts.b.receive(1, 0, 1000);

@@ -151,7 +151,7 @@ TEST(Dcqcn, StaysAboveTheLeastRate) {
 
 // For any input: rates lie between the minimum and the link's rate, never above the target; alpha
 // is a fraction; recovery never goes back; reading changes nothing.
-TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
+TEST(Dcqcn, KeepsItsBoundsAndReadingChangesNothing) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     Sender seldom(seed % 2 == 0 ? DcqcnParameters::orig()
@@ -185,7 +185,7 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
   }
 }
 
-TEST(Dcqcn, NamesTheParameterThatCantBe) {
+TEST(Dcqcn, NamesTheImpossibleParameter) {
   const auto error_of = [](auto change) {
     DcqcnParameters p;
     change(p);

@@ -82,7 +82,7 @@ TEST_F(Fetch, AnEmptyReadTakesOnePsnAndNoKey) {
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST_F(Fetch, ALostResponseIsAskedAgainFromThereOn) {
+TEST_F(Fetch, ALostResponseIsRequestedAgainFromThereOn) {
   a_.read(1, kResult, 256 * 4, b_, 0);
   b_.deliver(a_.transmit_all());
   auto answers = b_.transmit_all();
@@ -112,7 +112,7 @@ TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
   EXPECT_EQ(b_.completions.size(), 1u) << "the send arrived once";
 }
 
-TEST_F(Fetch, ARepeatedReadIsCarriedOutAgainFromMemory) {
+TEST_F(Fetch, ARepeatedReadIsReadAgainFromMemory) {
   a_.read(1, kResult, 10, b_, 0);
   const Packet request = *a_.transmit();
   b_.deliver(request);
@@ -143,7 +143,7 @@ TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
 }
 
 // The requester repeats its requests while their answers are in flight, then continues.
-TEST_F(Fetch, RepeatedRequestsWhoseAnswersCrossedThemLeaveRoomForTheNextOne) {
+TEST_F(Fetch, RepeatedRequestsThatCrossedTheirAnswersLeaveSpaceForTheNextOne) {
   for (std::uint64_t id = 1; id <= 4; ++id) a_.read(id, kResult, 100, b_, 0);
   const auto requests = a_.transmit_all();
   ASSERT_EQ(requests.size(), 4u) << "as many as the responder keeps";
@@ -254,7 +254,7 @@ TEST_F(Fetch, AtomicsGiveTheOldValueAndChangeTheWordOnce) {
   EXPECT_EQ(a_.completions[1].byte_len, 8u);
 }
 
-TEST_F(Fetch, RefusalsCarryTheCodeOfTheirReason) {
+TEST_F(Fetch, RefusalsHaveTheCodeOfTheirReason) {
   const auto access = std::pair(2, std::vector{WcStatus::kRemoteAccess});
   const auto invalid = std::pair(1, std::vector{WcStatus::kRemoteInvalidRequest});
   const auto read = [](auto change) {
@@ -289,7 +289,7 @@ TEST_F(Fetch, MoreReadsThanTheResponderKeepsAreRefused) {
   EXPECT_EQ(answers[1].headers().aeth.value, static_cast<int>(NakCode::kInvalidRequest));
 }
 
-TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthBreaksTheConnection) {
+TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthFailsTheConnection) {
   const auto status = [](auto change) {
     TwoHosts hosts({.mtu = 256});
     hosts.a.read(1, kResult, 300, hosts.b, 0);
@@ -302,7 +302,7 @@ TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthBreaksTheConnection) {
               ElementsAre(WcStatus::kBadResponse));
 }
 
-TEST_F(Fetch, WhatCannotWorkIsRefusedWhenPosted) {
+TEST_F(Fetch, ImpossibleRequestsAreRefusedWhenPosted) {
   const Sge small = a_.piece(0, 4);
   const auto code = [&](Host& host, const SendWr& wr) { return host.post(wr).error().code; };
   SendWr wr;

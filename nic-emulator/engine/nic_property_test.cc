@@ -301,7 +301,7 @@ class Scenario {
   std::uint64_t jitter_us_ = 0;
 };
 
-TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredWhateverTheNetworkDoes) {
+TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredUnderAnyFault) {
   std::map<Counter, std::uint64_t> faults;
   for (const Counter c :
        {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,

@@ -148,7 +148,7 @@ TEST(QueuePair, ResetForgetsWorkWithoutCompletionsAndStartsAfresh) {
   EXPECT_THAT(hosts.a.ids(), ElementsAre(2));
 }
 
-TEST(QueuePair, TellsWhenCommunicationIsEstablishedInRtr) {
+TEST(QueuePair, ReportsEstablishedCommunicationInRtr) {
   TwoHosts hosts;
   ASSERT_TRUE(hosts.b.to(QpState::kReset));
   ASSERT_TRUE(hosts.b.to_init(hosts.options));
@@ -203,7 +203,7 @@ TEST(QueuePair, TakesLimitsOfReadsAndAtomicsWhileItsSendQueueIsDrained) {
   EXPECT_EQ(hosts.a.nic.query_qp(hosts.a.qpn)->max_dest_rd_atomic, 3u);
 }
 
-TEST(QueuePair, IsSilentAboutDrainingUnlessItIsAsked) {
+TEST(QueuePair, ReportsDrainingOnRequestOnly) {
   TwoHosts hosts;
   ASSERT_TRUE(hosts.a.to_drained());
   ASSERT_TRUE(hosts.a.to(QpState::kRts));

@@ -37,7 +37,7 @@ TEST(Quirks, AcksEveryPacket) {
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 100u)));
 }
 
-TEST(Quirks, AcksDuplicatesThatAskOnly) {
+TEST(Quirks, AcksDuplicatesWithAckReqOnly) {
   Pair pair({.acks_duplicates_if_requested = true});
   pair.b.receive(1, 0, 1024);
   pair.b.deliver(pair.p);
@@ -83,7 +83,7 @@ TEST(Quirks, AcksADuplicateBeforeAnyRequestWithAStalePsn) {
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 100u))) << "of before RESET";
 }
 
-TEST(Quirks, BelievesAnAckOfWhatWasNotSent) {
+TEST(Quirks, AcceptsAnAckOfAnUnsentPacket) {
   Pair pair({.accepts_ack_of_unsent = true});
   pair.b.receive(1, 0, 1024);
   pair.b.deliver(pair.p);

@@ -92,7 +92,7 @@ TEST_F(Requester, IgnoresTheSecondOfTwoEqualNaks) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
-TEST_F(Requester, BelievesNoAckBeyondWhatWasSent) {
+TEST_F(Requester, IgnoresAcksOfUnsentPackets) {
   a_.send(1, 0, 256);
   sent();
   a_.send(2, 0, 256);  // posted, not sent
@@ -109,7 +109,7 @@ TEST_F(Requester, BelievesNoAckBeyondWhatWasSent) {
   EXPECT_EQ(a_.count(Counter::kRxAck), 1u);
 }
 
-TEST_F(Requester, BelievesAnAckForWhatItIsAboutToResend) {
+TEST_F(Requester, AcceptsAnAckOfAPacketThatItIsAboutToResend) {
   a_.send(1, 0, 256 * 3);
   a_.send(2, 0, 256 * 3);
   sent();
@@ -131,7 +131,7 @@ TEST_F(Requester, DropsReservedSyndromes) {
   EXPECT_THAT(a_.completions, IsEmpty());
 }
 
-TEST_F(Requester, ProbesWithOnePacketAfterATimeOutAndAsksAtOnce) {
+TEST_F(Requester, ProbesWithOnePacketWithAckReqAfterATimeOut) {
   a_.send(1, 0, 256 * 3);
   sent();
   const Instant due = a_.nic.deadline();
@@ -173,7 +173,7 @@ TEST_F(Requester, WaitsAtLeastTheFloorForAnAck) {
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(50));
 }
 
-TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
+TEST_F(Requester, DoublesTheTimeOutWithoutAnswersIfConfigured) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 2});
   hosts.a.send(1, 0, 10);
   const auto first = std::chrono::nanoseconds(4096 << 14);
@@ -184,7 +184,7 @@ TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
   }
 }
 
-TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
+TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfConfigured) {
   TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
   hosts.a.send(1, 0, 256 * 2);
   ASSERT_EQ(hosts.a.qpn, a_.qpn);
@@ -196,7 +196,7 @@ TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
 }
 
 // A NAK proves one receiver alive, not all receivers behind a virtual peer. Only progress does.
-TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
+TEST_F(Requester, ASequenceNakWithoutProgressDoesNotRestartTheDoubling) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
   hosts.a.send(1, 0, 10);
   const auto first = std::chrono::nanoseconds(4096 << 14);
@@ -325,7 +325,7 @@ TEST_F(Requester, AnAckEndsAnRnrWait) {
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
 }
 
-TEST_F(Requester, BoundsTheTimerThatAPeerAsksFor) {
+TEST_F(Requester, BoundsTheTimerThatAPeerRequests) {
   TwoHosts hosts({}, {.max_rnr_wait = milliseconds(5)});
   hosts.a.send(1, 0, 10);
   const auto request = hosts.a.transmit_all();
@@ -403,7 +403,7 @@ TEST_F(Requester, LocalProtectionErrorWaitsForTheRequestsBefore) {
               ElementsAre(WcStatus::kSuccess, WcStatus::kLocalProtection, WcStatus::kFlush));
 }
 
-TEST_F(Requester, LocalProtectionErrorAloneBreaksAtOnce) {
+TEST_F(Requester, LocalProtectionErrorAloneFailsAtOnce) {
   const Sge outside = a_.piece(Host::kMemory - 10, 11);
   ASSERT_TRUE(a_.post(SendWr{.wr_id = 2, .sges = {&outside, 1}}));
   EXPECT_THAT(sent(), IsEmpty());

@@ -182,7 +182,7 @@ TEST_F(Responder, RefusesAMessageLongerThanItsReceive) {
   EXPECT_THAT(b_.events, IsEmpty()) << "the completion reports it";
 }
 
-TEST_F(Responder, RefusesWhatItsOwnReceiveCannotHold) {
+TEST_F(Responder, RefusesAMessageThatItsOwnReceiveCannotHold) {
   Sge foreign = b_.piece(0, 256);
   foreign.lkey += 1;
   ASSERT_TRUE(b_.post(RecvWr{.wr_id = 1, .sges = {&foreign, 1}}));
@@ -288,7 +288,7 @@ TEST_F(Responder, RefusesReadsAndAtomicsThatTheQpDoesNotAllow) {
   }
 }
 
-TEST_F(Responder, DropsByNamedReasonWhatIsNotForIt) {
+TEST_F(Responder, DropsForeignPacketsByNamedReason) {
   b_.receive(1, 0, 256);
   const Packet good = send_packets(100)[0];
   const auto deliver = [&](auto change) { b_.deliver(with_headers(good, change)); };

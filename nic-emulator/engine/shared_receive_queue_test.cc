@@ -44,7 +44,7 @@ TEST_P(Srq, ServesMessagesInTheOrderOfItsReceives) {
   EXPECT_EQ(b_.completions[0].qpn, b_.qpn);
 }
 
-TEST_P(Srq, TellsOnceThatFewReceivesAreLeft) {
+TEST_P(Srq, ReportsOnceThatFewReceivesAreLeft) {
   NicOutput out;
   for (std::uint64_t i = 0; i < 4; ++i) b_.receive(i, 0, 1000);
   ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 3, out));
@@ -64,7 +64,7 @@ TEST_P(Srq, TellsOnceThatFewReceivesAreLeft) {
   EXPECT_EQ(out.events.size(), 1u) << "one is left: at once";
 }
 
-TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairBreaks) {
+TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairFails) {
   b_.receive(1, 0, 1000);
   ASSERT_TRUE(b_.to(QpState::kErr));
   EXPECT_THAT(b_.completions, IsEmpty());

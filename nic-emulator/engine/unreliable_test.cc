@@ -35,7 +35,7 @@ class UnreliableConnection : public Unreliable {
   UnreliableConnection() : Unreliable({.type = QpType::kUc, .mtu = 256}) {}
 };
 
-TEST_F(UnreliableConnection, CompletesWhatIsSentAndAnswersNothing) {
+TEST_F(UnreliableConnection, CompletesSentMessagesAndAnswersNone) {
   b_.receive(7, kInbox, 1000);
   a_.send(1, 0, 600);
   a_.write(2, 0, 300, b_, 0x50000);
@@ -85,7 +85,7 @@ TEST_F(UnreliableConnection, GivesImmediates) {
   EXPECT_THAT(a_.completions, IsEmpty()) << "not signalled";
 }
 
-TEST_F(UnreliableConnection, DropsByNamedReasonWhatItCannotTake) {
+TEST_F(UnreliableConnection, DropsUnusablePacketsByNamedReason) {
   a_.send(1, 0, 300);
   hosts_.exchange();
   EXPECT_EQ(b_.count(Counter::kRxDropNoReceive), 1u);
@@ -111,7 +111,7 @@ TEST_F(UnreliableConnection, DropsByNamedReasonWhatItCannotTake) {
   EXPECT_EQ(b_.state(), QpState::kRts);
 }
 
-TEST_F(UnreliableConnection, AReceiveThatCannotBeWrittenBreaksIt) {
+TEST_F(UnreliableConnection, AReceiveThatCannotBeWrittenFailsIt) {
   b_.receive(7, kInbox, 100);
   b_.receive(8, kInbox, 100);
   ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
@@ -149,7 +149,7 @@ TEST_F(UnreliableConnection, EndsTheMessageAtHandWhenDrained) {
   EXPECT_EQ(a_.transmit_all().size(), 3u);
 }
 
-TEST_F(UnreliableConnection, RefusesWhatOnlyRcGives) {
+TEST_F(UnreliableConnection, RefusesOperationsOfRcOnly) {
   for (const SendOp op : {SendOp::kSendInvalidate, SendOp::kRead, SendOp::kFetchAdd}) {
     EXPECT_EQ(a_.post(SendWr{.op = op, .sges = {}}).error().code, wire::ErrorCode::kInvalid);
   }
@@ -160,7 +160,7 @@ class Datagram : public Unreliable {
   Datagram() : Unreliable({.type = QpType::kUd, .qkey = 0x1111}) {}
 };
 
-TEST_F(Datagram, CarriesItsSenderAndTheNetworkHeader) {
+TEST_F(Datagram, HasItsSenderAndTheNetworkHeader) {
   b_.receive(7, kInbox, 1000);
   a_.datagram(1, 0, 100, b_, 0x1111);
   const Packet packet = *a_.transmit();
@@ -200,7 +200,7 @@ TEST_F(Datagram, GivesImmediatesAndSolicitation) {
   EXPECT_EQ(b_.completions[0].byte_len, 40u);
 }
 
-TEST_F(Datagram, DropsByNamedReasonWhatItCannotTake) {
+TEST_F(Datagram, DropsUnusablePacketsByNamedReason) {
   a_.datagram(1, 0, 10, b_, 0x1111);
   hosts_.exchange();
   EXPECT_EQ(b_.count(Counter::kRxDropNoReceive), 1u);

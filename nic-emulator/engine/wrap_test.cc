@@ -99,7 +99,7 @@ TEST_F(FarResponder, CountsMessagesAroundTheCircle) {
 }
 
 // The simulator's shortcut must equal the packets.
-TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+TEST_F(FarResponder, EqualsOneThatReceivedThePackets) {
   for (const std::uint32_t packets : {kHalfCircle + 10, kCircle - 1}) {
     ASSERT_TRUE(b_.nic.jump(b_.qpn, 0, packets));
     jumped_ += packets;
@@ -110,7 +110,7 @@ TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   }
 }
 
-TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
+TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileIdle) {
   a_.write(2, 0, 10, b_, 0);
   EXPECT_FALSE(a_.nic.jump(a_.qpn, kCircle, 0)) << "a request is posted";
   b_.deliver(a_.transmit_all());
@@ -128,7 +128,7 @@ TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
   EXPECT_EQ(a_.completions.size(), 1u);
 }
 
-TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
+TEST_F(FarResponder, ARepeatedAtomicGivesItsOwnResultAndNotAnEarlierOneOfItsPsn) {
   const auto add = [&](std::uint64_t id) {
     a_.atomic(id, SendOp::kFetchAdd, kResult, b_, 0, 1);
     const Packet request =
@@ -210,7 +210,7 @@ class FarRequester : public ::testing::Test {
   std::uint64_t acknowledged_ = 0;
 };
 
-TEST_F(FarRequester, BelievesWhatIsInFlightAndNothingElseAllAroundTheCircle) {
+TEST_F(FarRequester, AcceptsAcksOfPacketsInFlightOnlyAllAroundTheCircle) {
   for (std::uint64_t id = 1; id <= 3; ++id) post(id);
   for (const std::uint64_t edge : {std::uint64_t{kHalfCircle}, std::uint64_t{kCircle},
                                    std::uint64_t{kCircle} + kHalfCircle - 100}) {

@@ -115,7 +115,7 @@ TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   EXPECT_EQ(Environment::read().host, "");
 }
 
-TEST_F(EnvironmentVariables, CongestionControlIsOffUnlessAskedFor) {
+TEST_F(EnvironmentVariables, CongestionControlIsOffByDefault) {
   EXPECT_EQ(Environment::read().congestion, "");
   set("CEPHEUS_CONGESTION", "orig,ce-echo");
   EXPECT_EQ(Environment::read().congestion, "orig,ce-echo");
@@ -168,7 +168,7 @@ TEST_F(FabricSocket, IsRecognisedWithoutDisturbingTheListener) {
   fd_ = -1;
 }
 
-TEST_F(FabricSocket, ThatIsMissingOrDeadOrAnotherThingIsRefusedWithTheReason) {
+TEST_F(FabricSocket, IsRefusedWithTheReasonIfMissingOrDeadOrAnotherFile) {
   EXPECT_FALSE(listens());
   EXPECT_THAT(reason_, HasSubstr("no such socket; start cepheus-switch"));
 

@@ -165,7 +165,7 @@ TEST_F(TwoNics, ExchangeWhileTheirProgramsPoll) { exchange(true); }
 
 TEST_F(TwoNics, ExchangeThroughTheirThreadsAlone) { exchange(false); }
 
-TEST_F(TwoNics, GoOnWhenAProgramStopsPolling) {
+TEST_F(TwoNics, ContinueWhenAProgramStopsPolling) {
   exchange(true);
   // No more polls: the threads must notice, and drive the NICs.
   ASSERT_TRUE(a_.post_recv(0, 64));
@@ -225,7 +225,7 @@ TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   EXPECT_TRUE(b_.queue.is_empty());
 }
 
-TEST_F(TwoNics, TellTheirListenersOnceThatTheFabricEnded) {
+TEST_F(TwoNics, NotifyTheirListenersOnceOfTheFabricsEnd) {
   CountingPort listener;
   a_.nic->add_listener(listener);
   fabric_.stop();

@@ -78,7 +78,7 @@ TEST_F(Guarded, AnAccessEndsWhereMemoryDoes) {
   EXPECT_TRUE(write(kPage));
 }
 
-TEST_F(Guarded, AForkedChildInstallsTheHandlerThoughAnotherThreadWasAtIt) {
+TEST_F(Guarded, AForkedChildInstallsTheHandlerThatAnotherThreadWasInstalling) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop.load()) install_memory_guard();
@@ -143,7 +143,7 @@ TEST_F(GuardDeathTest, AProgramsOwnFaultReachesItsHandler) {
   EXPECT_EXIT(program(false), ::testing::ExitedWithCode(41), "");
 }
 
-TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsMeant) {
+TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsCalled) {
   const auto program = [] {
     set_handler(mine);
     install_memory_guard();
@@ -168,7 +168,7 @@ TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
 }
 
-TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
+TEST_F(GuardDeathTest, AHandlerThatIsSetDuringTheGuardsInstallationIsCalled) {
   const auto program = [] {
     set_handler(mine);
     after_question = [] { set_handler(other); };
@@ -181,7 +181,7 @@ TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
 std::atomic<bool> is_querying{false}, has_returned{false};
 
 // One thread is about to install the guard. Another one's call must not return before that.
-TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
+TEST_F(GuardDeathTest, IsInstalledWhenAnyCallReturns) {
   const auto program = [this] {
     set_handler(SIG_DFL);
     after_question = [] {
@@ -232,7 +232,7 @@ void numbered(int) {
   ::_exit(kNumber);
 }
 
-TEST_F(GuardDeathTest, HowManyHandlersAProgramEverSetTheGuardStays) {
+TEST_F(GuardDeathTest, TheGuardStaysAfterVeryManyHandlers) {
   const auto program = [this](bool different) {
     const std::array<void (*)(int), 10> handlers = {
         numbered<0>, numbered<1>, numbered<2>, numbered<3>, numbered<4>,

@@ -8,7 +8,7 @@ namespace {
 class FarNotification : public ::testing::TestWithParam<std::uint64_t> {};
 
 // A program that fetches one event, polls for as many completions, and arms again.
-TEST_P(FarNotification, ArmingBehindNewCompletionsNotifiesHoweverManyCameUnarmed) {
+TEST_P(FarNotification, ArmingBehindNewCompletionsNotifiesAfterAnyNumberOfUnarmedOnes) {
   const std::uint64_t far = GetParam();
   Notification it;
   EXPECT_FALSE(it.armed(false, 0, 0));

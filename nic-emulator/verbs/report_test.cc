@@ -28,7 +28,7 @@ struct EndsLast {
   }
 };
 
-TEST(LastError, MayBeSetByWhatEndsWithItsThread) {
+TEST(LastError, MayBeSetAtTheEndOfItsThread) {
   std::thread([] {
     thread_local const EndsLast ends_last;
     set_last_error(ends_last.text);
@@ -37,7 +37,7 @@ TEST(LastError, MayBeSetByWhatEndsWithItsThread) {
   EXPECT_EQ(seen, std::string(kLength, 'e'));
 }
 
-TEST(LastError, IsCutWhereItIsTooLong) {
+TEST(LastError, IsTruncatedIfTooLong) {
   set_last_error(std::string(5000, 'e'));
   const std::string text = last_error();
   EXPECT_GE(text.size(), 500u);

@@ -18,7 +18,7 @@ TEST(TimerTurn, ComesWithTheDeadline) {
 }
 
 // A process that was stopped finds its peers' answers in the ring, long after their deadline.
-TEST(TimerTurn, ComesAfterWhatWaitedInTheRing) {
+TEST(TimerTurn, ComesAfterFramesThatWaitedInTheRing) {
   TimerTurn turn(kRing);
   for (std::size_t taken = kBatch; taken < kRing; taken += kBatch) {
     EXPECT_FALSE(turn.may_fire(kDeadline + 5s, kDeadline, kBatch, false)) << taken;

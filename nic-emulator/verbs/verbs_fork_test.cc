@@ -47,7 +47,7 @@ TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
   EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
 }
 
-TEST_F(Fork, AChildCleansUpWhateverOtherThreadsHeldAtTheFork) {
+TEST_F(Fork, AChildCleansUpAnyLocksOfOtherThreadsAtTheFork) {
   Endpoint e({.cqe = 1024, .with_channel = true});
   ASSERT_EQ(e.modify_to_error(), 0);
   std::atomic<bool> stop{false};

@@ -20,7 +20,7 @@ class TwoHosts : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-TEST_F(TwoHosts, SendCarriesBytesAndImmediate) {
+TEST_F(TwoHosts, SendTransmitsBytesAndImmediate) {
   Peer peer([](Peer& me) {
     Endpoint e;
     ASSERT_EQ(e.post_recv(7, 0, 5000), 0);
@@ -105,7 +105,7 @@ class EarlyUnmapped {
 
 class UnmappedTarget : public TwoHosts, public ::testing::WithParamInterface<ibv_wr_opcode> {};
 
-TEST_P(UnmappedTarget, RefusesAccessAndLivesOn) {
+TEST_P(UnmappedTarget, RefusesAccessAndContinues) {
   Peer peer([](Peer& me) {
     Endpoint e;
     EarlyUnmapped region(e.pd);
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, UnmappedTarget,
                          ::testing::Values(IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
                                            IBV_WR_ATOMIC_FETCH_AND_ADD));
 
-TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAndNothingElse) {
+TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAlone) {
   Peer peer([](Peer& me) {
     Endpoint e;
     EarlyUnmapped region(e.pd);
@@ -246,7 +246,7 @@ TEST_F(TwoHosts, ARetryCountEndsSendsToAPeerThatDied) {
   EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
 }
 
-TEST_F(TwoHosts, ASenderWithoutRnrRetriesLearnsThatNothingWasPosted) {
+TEST_F(TwoHosts, ASenderWithoutRnrRetriesFailsWithoutAReceive) {
   Peer peer([](Peer& me) {
     Endpoint e;
     me.meet(e);
@@ -307,7 +307,7 @@ TEST_F(TwoHosts, AnArmedQueueWakesASleeperEachTime) {
   peer.signal();
 }
 
-TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
+TEST_F(TwoHosts, TheExtendedInterfacesTransmitTheSame) {
   Peer peer([](Peer& me) {
     Endpoint e({.extended = true});
     ASSERT_EQ(e.post_recv(5, 0, 4096), 0);

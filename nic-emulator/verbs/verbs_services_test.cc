@@ -52,7 +52,7 @@ std::uint64_t& word(Endpoint& e, std::size_t offset) {
   return *reinterpret_cast<std::uint64_t*>(e.memory.data() + offset);
 }
 
-TEST_F(Services, ReadFetchesWhatThePeerHas) {
+TEST_F(Services, ReadFetchesThePeersData) {
   constexpr std::size_t kSize = 300'000;
   Peer peer([](Peer& me) {
     serve_memory(
@@ -78,7 +78,7 @@ TEST_F(Services, ReadFetchesWhatThePeerHas) {
   peer.signal();
 }
 
-TEST_F(Services, AtomicsReturnWhatWasThereAndChangeIt) {
+TEST_F(Services, AtomicsReturnTheOldValueAndChangeIt) {
   Peer peer([](Peer& me) {
     serve_memory(
         me, [](Endpoint& e) { word(e, 0) = 40; },
@@ -209,7 +209,7 @@ TEST_F(Services, ALimitEventReachesASharedReceiveQueueWithANumberThatWasUsedBefo
   EXPECT_EQ(events, kQueues);
 }
 
-TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
+TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndReportsItsLimit) {
   constexpr std::uint64_t kMessages = 6;
   Peer peer([](Peer& me) {
     Endpoint e({.shared_receives = true});

@@ -52,7 +52,7 @@ class ManyQps {
   std::vector<ibv_qp*> qps_;
 };
 
-TEST_F(TwoHosts, AThousandQueuePairsCarryTheirOwnMessages) {
+TEST_F(TwoHosts, AThousandQueuePairsTransmitTheirOwnMessages) {
   constexpr std::size_t kQps = 1000;
   constexpr std::size_t kSize = 1500;
   const Endpoint::Options options{.cqe = kQps, .send_wr = 1, .recv_wr = 1, .buffer = kQps * kSize};
@@ -123,7 +123,7 @@ TEST(ManyHosts, ShareASwitchInPairs) {
   for (auto& peer : peers) peer->signal();
 }
 
-TEST_F(TwoHosts, ProgramsThatWatchTheirMemoryServeEachOther) {
+TEST_F(TwoHosts, ProgramsThatReadTheirMemoryAnswerEachOther) {
   constexpr std::uint8_t kRounds = 200;
   const auto play = [](Endpoint& e, const Endpoint::Name& other, bool begins) {
     const std::atomic_ref<std::uint8_t> mine(e.memory[0]);

@@ -76,7 +76,7 @@ auto datagram(ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey = kQkey) {
   };
 }
 
-TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
+TEST_F(Unreliable, ADatagramNamesItsSenderAndIsAnswered) {
   constexpr std::uint32_t kSize = 3000;
   Peer peer([](Peer& me) {
     Endpoint e({.type = IBV_QPT_UD});
@@ -129,7 +129,7 @@ TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
   peer.signal();
 }
 
-TEST_F(Unreliable, ADatagramThatNobodyWaitsForIsGone) {
+TEST_F(Unreliable, ADatagramWithoutAReceiverIsDropped) {
   Endpoint e({.type = IBV_QPT_UD});
   e.start_datagrams();
   const Endpoint::Name self = e.name();

@@ -157,7 +157,7 @@ std::vector<Kind> kinds() {
            [](auto b) { return decode_digests(b).has_value(); }}};
 }
 
-TEST(Messages, WhatIsTooShortOrTooLongIsRefused) {
+TEST(Messages, MessagesOfTheWrongLengthAreRefused) {
   for (const Kind& kind : kinds()) {
     ASSERT_TRUE(kind.is_taken(kind.body)) << kind.name;
     for (std::size_t n = 0; n < kind.body.size(); ++n) {
@@ -194,7 +194,7 @@ TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
   }
 }
 
-TEST(Messages, WordsThatMeanNothingAreRefused) {
+TEST(Messages, UnknownValuesAreRefused) {
   Bytes request = body(some_request(), MessageType::kRequest);
   request[0] = static_cast<std::uint8_t>(RequestType::kPing) + 1;
   EXPECT_FALSE(decode_request(request));

@@ -25,7 +25,7 @@ TEST(VolumeKey, FitsItsOwnTagsOnly) {
   EXPECT_FALSE(key_of(kOne).fits(tag, covered(nonce, hello)));
 }
 
-TEST(VolumeKey, ALongNameIsNoWayAround) {
+TEST(VolumeKey, ALongNameDoesNotBypassTheKey) {
   Hello hello;
   hello.volume.assign(60'000, 'v');  // longer than the limit of signatures
   const Tag zeros{};

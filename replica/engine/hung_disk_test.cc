@@ -47,7 +47,7 @@ class HungDisk : public Volume {
   }
 };
 
-TEST_F(HungDisk, CostsTheReplicaItsPlaceOnceOthersHaveAnswered) {
+TEST_F(HungDisk, EvictsTheReplicaOnceOthersHaveAnswered) {
   silent = Members::only(2);
   submit(IoKind::kWrite, 1);
   pass(9s);
@@ -59,14 +59,14 @@ TEST_F(HungDisk, CostsTheReplicaItsPlaceOnceOthersHaveAnswered) {
   EXPECT_EQ(writer->config().members, Members::of_bits(0b011));
 }
 
-TEST_F(HungDisk, HoldsNoFlushUp) {
+TEST_F(HungDisk, DelaysNoFlush) {
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
   pass(11s);
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
+TEST_F(HungDisk, DoesNotCountIfTheOthersTakeAsLong) {
   silent = Members::all(3);
   submit(IoKind::kFlush, 1);
   pass(60s);
@@ -80,7 +80,7 @@ TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(HungDisk, OfTheOnlyOneInSyncIsWaitedForThoughAnotherIsBeingAdded) {
+TEST_F(HungDisk, OfTheOnlyReplicaInSyncIsWaitedForWhileAnotherIsBeingAdded) {
   writer->on_disconnected(now, 1, todo);
   writer->on_disconnected(now, 2, todo);
   run();
@@ -125,7 +125,7 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
 }
 
 // A replica that is being copied has all copies to flush.
-TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
+TEST_F(HungDisk, DoesNotCountIfAReplicaThatIsCopiedFlushesLate) {
   writer->on_disconnected(now, 2, todo);
   run();
   submit(IoKind::kWrite, 1);
@@ -144,7 +144,7 @@ TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
 }
 
 // The writer's timer has no work meanwhile.
-TEST_F(HungDisk, HoldsASuccessorsFirstConfigurationUpWithoutABusyWriter) {
+TEST_F(HungDisk, DelaysASuccessorsFirstConfigurationWithoutABusyWriter) {
   silent = Members::only(2);
   writer->on_disconnected(now, 0, todo);
   run();

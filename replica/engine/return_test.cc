@@ -71,7 +71,7 @@ TEST_F(Return, IsTriedLessOftenEachTimeItFails) {
 }
 
 // A restarted switch must not restart a long copy.
-TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
+TEST_F(Return, OfAReplicaThatIsCopiedContinuesUnlessGroupsFailAgain) {
   write_everywhere(1);
   pass(600ms);
   ASSERT_EQ(writer->lacking(2), 1u);
@@ -92,7 +92,7 @@ TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
 }
 
 // The writer's own port was down, or the whole fabric.
-TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWhereNobodyAnswers) {
+TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWithoutAnyAnswer) {
   write_everywhere(1);
   pass(600ms);
   ASSERT_EQ(writer->lacking(2), 1u);
@@ -113,7 +113,7 @@ TEST_F(Return, OfTwoReplicasIsOneAfterTheOther) {
   EXPECT_FALSE(writer->is_in_sync(2));
 }
 
-TEST_F(Return, WaitsNoLongerForConnectionsThatBreakMeanwhile) {
+TEST_F(Return, WaitsNoLongerForConnectionsThatFailMeanwhile) {
   refused = Members::only(2);
   EXPECT_EQ(pass(8s), 4u);
   refused = {};

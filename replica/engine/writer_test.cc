@@ -40,7 +40,7 @@ TEST_F(Volume, MarksBeforeItWrites) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
+TEST_F(Volume, WritesContinueWithoutADeadReplicaOnceThatIsOnRecord) {
   connect_all();
   submit(IoKind::kWrite, 1);
   silent = Members::only(1);  // its answer to the configuration is late
@@ -61,7 +61,7 @@ TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
   EXPECT_EQ(writer->config().members, Members::of_bits(0b110));
 }
 
-TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
+TEST_F(Volume, AReplicaThatReturnsIsCopiedItsMissingChunksAndIsThenInSync) {
   connect_all();
   writer->on_disconnected(now, 0, todo);
   run();
@@ -83,7 +83,7 @@ TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
 }
 
 // Requests that came before it serves wait for copies, not copies for them.
-TEST_F(Volume, ASuccessorMakesMarkedChunksAlikeBeforeItTakesRequests) {
+TEST_F(Volume, ASuccessorMakesMarkedChunksEqualBeforeItTakesRequests) {
   connect_all();
   submit(IoKind::kWrite, 1);
   log.clear();
@@ -114,7 +114,7 @@ TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
   EXPECT_EQ(all(Kind::kRead).size(), 2u);
 }
 
-TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
+TEST_F(Volume, RepeatedWritesKeepTheirOrder) {
   connect_all();
   submit(IoKind::kWrite, 1, 2);
   submit(IoKind::kWrite, 2, 2);
@@ -170,7 +170,7 @@ class LastReplica : public Volume {
   }
 };
 
-TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
+TEST_F(LastReplica, IsSentUnacknowledgedWritesAgain) {
   // A write with FUA: in its memory, not on its disk yet.
   ASSERT_TRUE(writer->submit(now, {1, IoKind::kWrite, 0, 4096, true}, todo));
   run();
@@ -191,7 +191,7 @@ TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
   }));
 }
 
-TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
+TEST_F(LastReplica, EndsItsWriterIfAcknowledgedDataIsGone) {
   acknowledge_write(1, 5);
   restart_last(Loss::kMemory);
   EXPECT_EQ(writer->phase(), Writer::Phase::kFailed);
@@ -200,7 +200,7 @@ TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kFlush, 0, 0, false}, todo));
 }
 
-TEST_F(LastReplica, EndsAFlushThatCantBeHonestWithAnError) {
+TEST_F(LastReplica, EndsAFlushOfLostDataWithAnError) {
   acknowledge_write(1, 5);
   silent = Members::only(0);
   submit(IoKind::kFlush, 2);
@@ -210,7 +210,7 @@ TEST_F(LastReplica, EndsAFlushThatCantBeHonestWithAnError) {
   EXPECT_EQ(all(Kind::kComplete)[0].status, IoStatus::kLost);
 }
 
-TEST_F(LastReplica, GoesOnIfAllWasFlushedOrItsMemoryStayed) {
+TEST_F(LastReplica, ContinuesIfAllWasFlushedOrItsMemoryStayed) {
   acknowledge_write(1, 5);
   restart_last(Loss::kProcess);
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
@@ -271,7 +271,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
 }
 
 // {0, 1} continue without 2, then 0 alone; then 0 gets a new disk. Only 1 knows of {0, 1}.
-TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
+TEST_F(Volume, ASuccessorNeedsAllReplicasIfOneHasANewDisk) {
   connect_all();
   writer->on_disconnected(now, 2, todo);
   run();
@@ -287,7 +287,7 @@ TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
 
 // Nothing was acknowledged without an evicted replica while one of the others did not know of the
 // eviction; the others have lost their memory.
-TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideWhoLostNothing) {
+TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideAReplicaThatLostNothing) {
   connect_all();
   silent = Members::only(2);
   writer->on_disconnected(now, 0, todo);
@@ -328,7 +328,7 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kRead, 0, 4096, false}, todo));
 }
 
-TEST_F(Volume, MarksGoWhenAllIsFlushedAndIdle) {
+TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
   connect_all();
   submit(IoKind::kWrite, 1);
   write_is_everywhere(all(Kind::kWrite)[0]);
@@ -364,7 +364,7 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
 }
 
 // A replica with a new disk is copied everything, whatever is marked.
-TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
+TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   const auto flushed = [&replica](RequestType type, std::uint64_t version = 0) {
     ReplicaActions out;
@@ -389,7 +389,7 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
   EXPECT_EQ(flushed(RequestType::kFlush), 0u);
 }
 
-TEST(ReplicaEngine, AnswersNobodyOnAnOldConnection) {
+TEST(ReplicaEngine, AnswersNothingOnAnOldConnection) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;
   Request request;

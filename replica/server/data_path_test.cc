@@ -37,7 +37,7 @@ TEST_F(DataPathOverFake, IsRegisteredOnceForAllJoinsOfAKillAndReturn) {
   for (const std::uint32_t key : keys_) EXPECT_EQ(key, keys_.front());
 }
 
-TEST_F(DataPathOverFake, EndsWaysOfTheLastJoinWithTheNextOne) {
+TEST_F(DataPathOverFake, EndsConnectionsOfTheLastJoinWithTheNextOne) {
   join();
   ASSERT_EQ(device_.pairs.size(), 2u);
   join();
@@ -49,7 +49,7 @@ TEST_F(DataPathOverFake, EndsWaysOfTheLastJoinWithTheNextOne) {
   EXPECT_EQ(device_.pairs[3], nullptr);
 }
 
-TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
+TEST_F(DataPathOverFake, RegistersAgainOnAnotherPortOnceItsOwnIsGone) {
   join();
   device_.is_up = false;
   EXPECT_FALSE(path_.join({0x0A000002, 0x500, 1}, Multicast::kCepheus));
@@ -61,7 +61,7 @@ TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
 }
 
 // A flush of a mapped file writes back dirty pages only, and a device's DMA makes none dirty.
-TEST_F(DataPathOverFake, RefusesAMappedFileWhereTheDeviceStoresByDma) {
+TEST_F(DataPathOverFake, RefusesAMappedFileIfTheDeviceStoresByDma) {
   device_.is_emulated = false;
   device_.address = wire::Ipv4(127, 0, 0, 1);
   const auto opened = path_.open();

@@ -25,7 +25,7 @@ struct SlowDisk {
   }
 };
 
-TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
+TEST(DiskWorker, DoesGatheredJobsAtOnce) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<std::size_t> sizes;
@@ -55,7 +55,7 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
 }
 
 // A disk that hangs holds up one batch; connections come and go meanwhile.
-TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
+TEST(DiskWorker, KeepsNoAnswersForClosedConnectionsAndStillSaves) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<DiskWorker::Batch> batches;
@@ -89,7 +89,7 @@ TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
 }
 
 // Answers on other connections wait for it, too.
-TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
+TEST(DiskWorker, IsNotIdleDuringASaveOfAClosedConnection) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   DiskWorker worker(
@@ -113,7 +113,7 @@ TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
 }
 
 // No job counts as done that is not durable.
-TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
+TEST(DiskWorker, ReturnsNoJobsOnceTheDiskFailed) {
   std::counting_semaphore<8> woken(0);
   DiskWorker worker([](DiskWorker::Batch&) { return ENOSPC; }, [&] { woken.release(); });
   worker.submit(job(1));
@@ -124,7 +124,7 @@ TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   EXPECT_FALSE(worker.is_idle()) << "an answer sent now would precede a record that is not saved";
 }
 
-TEST(DiskWorker, FinishesWithTheErrorOfWhatWasWaiting) {
+TEST(DiskWorker, FinishesWithTheErrorOfWaitingJobs) {
   SlowDisk disk;
   DiskWorker worker(
       [&](DiskWorker::Batch&) {

@@ -78,7 +78,7 @@ TEST(RecordFile, IsReadByOneAtATime) {
   expect_equal(next->stored(), last);
 }
 
-TEST(RecordFile, HoldsWhatWasSavedLast) {
+TEST(RecordFile, HoldsTheLastSave) {
   const Directory directory;
   StoredReplica stored = some_replica();
   const auto made = RecordFile::create(directory.file("r"), stored).map([](const auto&) {});
@@ -148,7 +148,7 @@ TEST(VolumeFile, IsServedByOneAtATime) {
   EXPECT_TRUE(VolumeFile::open(path, 1 << 20));
 }
 
-TEST(VolumeFile, HoldsWhatWasFlushed) {
+TEST(VolumeFile, HoldsFlushedData) {
   const Directory directory;
   const std::string path = directory.file("d");
   ASSERT_TRUE(VolumeFile::create(path, 1 << 20));

@@ -187,7 +187,7 @@ TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
   }
 }
 
-TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
+TEST_F(ServerOverFake, StopsWithoutMakingWaitingDigests) {
   std::latch may_go(1);
   std::atomic<int> made{0};
   start(1min, [&](Digests&, auto) {
@@ -239,7 +239,7 @@ TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
   EXPECT_EQ(loss_after_restart(), Loss::kProcess);
 }
 
-TEST_F(ServerOverFake, HangsUpOnWhoSaysNothing) {
+TEST_F(ServerOverFake, DisconnectsSilentPeers) {
   start(10ms);
   Client silent(at_);
   EXPECT_EQ(silent.next(), std::nullopt);

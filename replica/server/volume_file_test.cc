@@ -34,7 +34,7 @@ class OfFile : public ::testing::Test {
   std::string directory_, path_;
 };
 
-TEST_F(OfFile, PastThePageCacheHasOnlyWhatWasFlushed) {
+TEST_F(OfFile, WithDirectIoHasFlushedDataOnly) {
   auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
   if (!file) GTEST_SKIP() << file.error().text;
   EXPECT_FALSE(file->outlives_program());
@@ -51,21 +51,21 @@ TEST_F(OfFile, PastThePageCacheHasOnlyWhatWasFlushed) {
   EXPECT_EQ(at(kSize - 1), 'w');
 }
 
-TEST_F(OfFile, PastThePageCacheIsReadWhole) {
+TEST_F(OfFile, WithDirectIoIsReadWhole) {
   std::ofstream(path_, std::ios::binary | std::ios::in).seekp(kSize - 1).put('r');
   auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
   if (!file) GTEST_SKIP() << file.error().text;
   EXPECT_EQ(file->data()[kSize - 1], 'r');
 }
 
-TEST_F(OfFile, PastThePageCacheIsOfWholeDiskBlocks) {
+TEST_F(OfFile, WithDirectIoIsOfWholeDiskBlocks) {
   ASSERT_TRUE(VolumeFile::create(path_ + "2", kSize + 512));
   const auto file = VolumeFile::open(path_ + "2", kSize + 512, Cache::kDirect);
   ASSERT_FALSE(file);
   EXPECT_NE(file.error().text.find("multiple of 4096"), std::string::npos) << file.error().text;
 }
 
-TEST_F(OfFile, InThePageCacheIsFlushedWhereverItChanged) {
+TEST_F(OfFile, InThePageCacheIsFlushedWhereItChanged) {
   auto file = VolumeFile::open(path_, kSize);
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->outlives_program());

@@ -28,7 +28,7 @@ TEST(VolumeSeeds, HoldEveryInvariant) {
 }
 
 // Seeds that once failed, for errors that are fixed.
-TEST(VolumeSeeds, HoldWhereTheyOnceDidNot) {
+TEST(VolumeSeeds, HoldForSeedsThatOnceFailed) {
   for (const std::uint64_t seed : {109u, 1404u, 3672u, 5658u, 13940u, 15336u, 16440u, 18587u,
                                    62712u, 76401u, 166583u, 190160u, 525105u}) {
     const auto outcome = run_seed(seed);

@@ -39,13 +39,13 @@ class WorldTest : public testing::Test {
   }
 };
 
-TEST_F(WorldTest, HoldsWhereNothingBefallsIt) {
+TEST_F(WorldTest, HoldsWithoutFaults) {
   World world(plan(200), {}, 1, false);
   EXPECT_EQ(failure(world), "none");
 }
 
 // After the last reads, and before the last flush.
-TEST_F(WorldTest, FindsReplicasThatAreAlikeAndWrong) {
+TEST_F(WorldTest, FindsReplicasThatAreEqualAndWrong) {
   World world(plan(200), {}, 1, false);
   world.events.at(Instant{360ms}, [&] {
     for (const auto& replica : world.replicas) replica->set(3, 0);

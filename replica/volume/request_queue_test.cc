@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPage = BounceArena::kPage;
 
-TEST(BounceArena, GivesOutWhatIsFreeAndJoinsWhatComesBack) {
+TEST(BounceArena, GivesOutFreePiecesAndJoinsReturnedOnes) {
   BounceArena arena(4 * kPage);
   std::uint8_t* a = arena.take(kPage);
   std::uint8_t* b = arena.take(1);  // a whole page, too
@@ -35,7 +35,7 @@ struct Ended {
 
 IoRequest write_of(std::size_t length) { return {0, IoKind::kWrite, 0, length, false}; }
 
-TEST(RequestQueue, CopiesWhatIsWrittenBeforeItReturns) {
+TEST(RequestQueue, CopiesWrittenDataBeforeItReturns) {
   RequestQueue queue(2, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -70,7 +70,7 @@ TEST(RequestQueue, ReadsArriveInTheCallersBufferIfTheySucceed) {
   }
 }
 
-TEST(RequestQueue, SaysWhenThereIsNoRoomForRequestsOrForTheirData) {
+TEST(RequestQueue, ReportsMissingSpaceForRequestsOrTheirData) {
   RequestQueue queue(2, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -84,7 +84,7 @@ TEST(RequestQueue, SaysWhenThereIsNoRoomForRequestsOrForTheirData) {
   EXPECT_EQ(submit(kPage), -EAGAIN);
 }
 
-TEST(RequestQueue, WhoWaitsGoesOnWhenThereIsRoom) {
+TEST(RequestQueue, WaitingCallersContinueWhenThereIsSpace) {
   RequestQueue queue(1, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -101,7 +101,7 @@ TEST(RequestQueue, WhoWaitsGoesOnWhenThereIsRoom) {
   EXPECT_EQ(queue.busy(), 1u);
 }
 
-TEST(RequestQueue, WhoWaitsIsToldWhenItIsClosed) {
+TEST(RequestQueue, WaitingCallersReturnWhenItIsClosed) {
   RequestQueue queue(1, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
