@@ -162,7 +162,7 @@ QpAttr QueuePair::query() const {
 void QueuePair::fail(NicOutput& out) {
   if (context_.state == QpState::kReset || context_.state == QpState::kErr) return;
   out.events.push_back({AsyncEventKind::kQpFatal, context_.qpn});
-  enter_error(std::nullopt, "failed from outside", out);
+  enter_error(std::nullopt, "external error", out);
 }
 
 void QueuePair::set_state(QpState state, const char* reason) {

@@ -31,7 +31,7 @@ class ReceiveQueue {
   wire::Result<void> post(const RecvWr& wr) {
     if (shared_ != nullptr) {
       return wire::fail(wire::ErrorCode::kInvalid,
-                        "the qp takes from a shared receive queue: post to that");
+                        "the qp uses a shared receive queue: post to that");
     }
     return post_receive(queue_, wr, qp_.init.cap.max_recv_sge);
   }

@@ -304,17 +304,17 @@ class User {
 int main(int argc, char** argv) {
   Settings settings;
   std::uint32_t time_limit_ms = 60000;
-  CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
+  CLI::App app{"Uses a volume, and compares its reads with its ledger."};
   app.option_defaults()->take_last();
   app.add_option("--volume", settings.volume)->required();
   app.add_option("--replicas", settings.replicas)->required();
   app.add_option("--ledger", settings.ledger)->required();
-  app.add_option("--until", settings.until, "ends when there is such a file");
-  app.add_option("--writes", settings.most_writes, "ends after so many");
+  app.add_option("--until", settings.until, "ends when this file exists");
+  app.add_option("--writes", settings.most_writes, "ends after this many writes");
   app.add_option("--flush-when", settings.flush_when,
-                 "flushes once, after the writes, when there is such a file");
-  app.add_option("--idle-ms", settings.idle_ms, "does nothing for so long first");
-  app.add_option("--linger-ms", settings.linger_ms, "does nothing for so long in the end");
+                 "flushes once, after the writes, when this file exists");
+  app.add_option("--idle-ms", settings.idle_ms, "waits this long first");
+  app.add_option("--linger-ms", settings.linger_ms, "waits this long at the end");
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);

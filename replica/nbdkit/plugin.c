@@ -20,14 +20,14 @@ static cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;
 static cepheus_volume_h volume;
 
 static const char kHelp[] =
-    "volume=NAME                 (required) the name that the replicas serve it by\n"
+    "volume=NAME                 (required) the volume's name\n"
     "replicas=HOST:PORT,...      (required) all of them, always in the same order\n"
     "device=NAME                 RDMA device; default: the nearest that can serve\n"
     "depth=N                     requests at once, 1 to 1024; default: 64\n"
-    "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: as "
-    "fast as it goes\n"
-    "open-timeout=MILLISECONDS   how long replicas are waited for at the start; default: 10000\n"
-    "multicast=cepheus|mcrdma    how writes reach the replicas; default: cepheus";
+    "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: "
+    "unlimited\n"
+    "open-timeout=MILLISECONDS   time limit for replicas at the start; default: 10000\n"
+    "multicast=cepheus|mcrdma    transport of writes; default: cepheus";
 
 static int config(const char* key, const char* value) {
   if (strcmp(key, "volume") == 0) {
@@ -51,7 +51,7 @@ static int config(const char* key, const char* value) {
   } else if (strcmp(key, "multicast") == 0) {
     params.multicast = value;
   } else {
-    nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help names those that there are", key);
+    nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help lists the parameters", key);
     return -1;
   }
   return 0;
@@ -153,9 +153,8 @@ static int failure(int error, const char* what) {
       break;
     case -EINVAL:
       nbdkit_error(
-          "%s: not a multiple of the volume's block of %u bytes; clients that need less are served "
-          "with "
-          "--filter=blocksize",
+          "%s: not a multiple of the volume's block of %u bytes; serve smaller "
+          "requests with --filter=blocksize",
           what, cepheus_volume_block_size(volume));
       nbdkit_set_error(EINVAL);
       break;
@@ -220,7 +219,7 @@ static struct nbdkit_plugin plugin = {
     .name = "cepheus",
     .longname = "Cepheus",
     .version = CEPHEUS_VERSION,
-    .description = "volumes that are replicated by multicast RDMA WRITE",
+    .description = "volumes replicated by multicast RDMA WRITE",
     .config = config,
     .config_complete = config_complete,
     .config_help = kHelp,

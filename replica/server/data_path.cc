@@ -20,7 +20,7 @@ wire::Result<void> DataPath::open() {
         wire::ErrorCode::kInvalid,
         std::string((*port)->attributes().device) +
             " stores data by DMA, which makes no page of a mapped file dirty: a flush "
-            "would leave data out. Serve the replica with --cache direct");
+            "would miss data. Serve the replica with --cache direct");
   }
   mcast_mem_h memory = nullptr;
   if (mcast_mem_register_shared((*port)->groups(), data_.data(), data_.size(), &memory) !=

@@ -125,7 +125,7 @@ wire::Result<RecordFile> RecordFile::open(const std::string& path) {
     return wire::fail(wire::ErrorCode::kInvalid,
                       path +
                           " is damaged: remove it and the data, and serve with --create; the "
-                          "volume's other replicas have all that counts");
+                          "volume's other replicas have all data");
   }
   return opened;
 }

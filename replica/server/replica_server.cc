@@ -111,7 +111,7 @@ wire::Result<void> ReplicaServer::run() {
   if (disk_error_ == 0) return {};
   return wire::fail(wire::ErrorCode::kFailed, std::string("the disk failed: ") +
                                                   std::strerror(disk_error_) +
-                                                  "; the volume goes on without this replica");
+                                                  "; the volume continues without this replica");
 }
 
 // Then a new program starts with this memory.
@@ -262,11 +262,11 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
 
 std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello& hello) const {
   if (hello.version != kControlVersion) {
-    return "it speaks version " + std::to_string(kControlVersion) +
-           " of the control protocol, not " + std::to_string(hello.version);
+    return "it uses version " + std::to_string(kControlVersion) + " of the control protocol, not " +
+           std::to_string(hello.version);
   }
   if (!key_.fits(hello.tag, covered(peer.nonce, hello))) {
-    return "the key is another one than the replica's: both take the fabric's from "
+    return "the key differs from the replica's: give both the fabric's by "
            "$CEPHEUS_KEY_FILE";
   }
   if (hello.role == Role::kObserver) return std::nullopt;

@@ -87,7 +87,7 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
     const Write& write = writes_[other.write];
     const Instant known = write.promise.since();
     if (write.begin > source.end && std::min(known, other.found.since()) < begin) {
-      return what + name(value) + ", though " + name(other.write) + " came after it and was " +
+      return what + name(value) + ", although " + name(other.write) + " came after it and was " +
              (known < begin ? "acknowledged" : "read already");
     }
   }

@@ -178,15 +178,15 @@ WriterSettings VolumePlan::settings(const Rules& rules) const {
 }
 
 const char* to_string(Fault::Kind kind) {
-  constexpr const char* kNames[] = {"replica's program dies",
-                                    "replica's host dies",
+  constexpr const char* kNames[] = {"replica's program crashes",
+                                    "replica's host crashes",
                                     "writer dies",
                                     "writer stalls",
                                     "second writer",
                                     "cut",
                                     "group fails",
                                     "replica stalls",
-                                    "no power anywhere",
+                                    "power failure everywhere",
                                     "new disk",
                                     "disk hangs",
                                     "replica dies, and the fabric refuses it"};

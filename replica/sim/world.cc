@@ -273,7 +273,7 @@ bool World::end_requests() {
                        [](const auto& writer) { return !writer->is_up() || writer->is_idle(); });
   };
   if (run_until(events.now() + 5s, all_ended)) return true;
-  if (!outcome.failure) fail("requests of a writer that lives do not end");
+  if (!outcome.failure) fail("requests of a living writer do not end");
   return false;
 }
 
@@ -285,7 +285,7 @@ bool World::come_to_serve() {
     if (writer->is_up() && (writer != writers.back() || !goes_on || is_dark)) writer->crash();
   }
   if (is_dark) {
-    log("no power anywhere");
+    log("power failure everywhere");
     lose_power(false);
   }
   // Messages of dead writers arrive, claims included.
@@ -295,7 +295,7 @@ bool World::come_to_serve() {
     return writers.back()->engine().phase() == Writer::Phase::kServing;
   };
   if (run_until(events.now() + 5s, serves)) return true;
-  if (!outcome.failure) fail("a writer does not come to serve");
+  if (!outcome.failure) fail("no writer serves");
   return false;
 }
 
@@ -316,7 +316,7 @@ void World::finish() {
   run_until(events.now() + 150ms, [] { return false; });
   if (outcome.failure) return;
   if (run_until(events.now() + 5s, [this] { return is_finished(); })) return compare();
-  if (!outcome.failure) fail("replicas do not come to be alike");
+  if (!outcome.failure) fail("replicas do not become equal");
 }
 
 // Replicas that return after the last reads copy, too: equal is not enough.
@@ -325,7 +325,7 @@ void World::compare() {
   const Instant now = events.now();
   for (std::size_t b = 0; b < plan.blocks; ++b) {
     if (const auto wrong = history.read({now, now, now}, reader, b, replicas[0]->get(b))) {
-      fail("in the end " + *wrong);
+      fail("at the end " + *wrong);
     }
   }
   for (unsigned r = 0; r < plan.replicas; ++r) {

@@ -65,7 +65,7 @@ TEST_F(WorldTest, FindsAWriterThatEndsThoughThereIsNoOther) {
     world.writers[0]->engine().on_answer(world.events.now(), 0, refusal, unread);
     world.writers[0]->fail_group();  // its host then learns the result
   });
-  EXPECT_EQ(failure(world), "a writer ended, though there is no other");
+  EXPECT_EQ(failure(world), "a writer ended without another one");
 }
 
 TEST_F(WorldTest, FindsANewWriterThatEndsThoughNothingIsLost) {
@@ -74,7 +74,7 @@ TEST_F(WorldTest, FindsANewWriterThatEndsThoughNothingIsLost) {
     world.add_writer();
     forge_loss_soon(world);
   });
-  EXPECT_EQ(failure(world), "a writer ended, though nothing was lost");
+  EXPECT_EQ(failure(world), "a writer ended without a loss");
 }
 
 // It served again after a loss, and so asserted that nothing was lost.
@@ -97,7 +97,7 @@ TEST_F(WorldTest, FindsAWriterThatEndsLongAfterALossThatTookNothing) {
     forge_loss(world, engine);
     ASSERT_EQ(engine.phase(), Writer::Phase::kFailed);
   });
-  EXPECT_EQ(failure(world), "a writer ended, though nothing was lost");
+  EXPECT_EQ(failure(world), "a writer ended without a loss");
 }
 
 }  // namespace

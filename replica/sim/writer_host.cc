@@ -44,7 +44,7 @@ void WriterHost::note_phase() {
   if (phase == Writer::Phase::kFailed && !has_ended_) {
     world_.log("writer " + std::to_string(index_) + " reports lost data");
     if (world_.history.last_loss() < sure_since_) {
-      world_.fail("a writer ended, though nothing was lost");
+      world_.fail("a writer ended without a loss");
     }
     world_.events.in(world_.soon(5000), [this] {
       if (!world_.faults_ended && world_.writers.back().get() == this) world_.add_writer();
@@ -52,7 +52,7 @@ void WriterHost::note_phase() {
   }
   if (phase == Writer::Phase::kFenced && !has_ended_) {
     const Epoch own = has_served_ ? held_ : engine_->epoch();
-    if (!world_.has_other_claim(own)) world_.fail("a writer ended, though there is no other");
+    if (!world_.has_other_claim(own)) world_.fail("a writer ended without another one");
   }
   has_ended_ = engine_->has_ended();
   const bool was_serving = is_serving_;

@@ -56,7 +56,7 @@ class Check {
       return kDiffers;
     }
     if (!busy_.empty()) {
-      std::cout << busy_.size() << " blocks were written all the time: check again\n";
+      std::cout << busy_.size() << " blocks were being written: check again\n";
       return kUnknown;
     }
     std::cout << "alike: " << geometry_.size << " bytes on " << replicas_.size() << " replicas\n";
@@ -176,7 +176,7 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
   }
   const auto behind = out_of_sync(replicas, all);
   for (const std::string& address : behind) {
-    std::cout << address << " is not in sync: it is made alike while a writer has the volume\n";
+    std::cout << address << " is not in sync: a writer copies it when it has the volume\n";
   }
   if (!behind.empty()) return kDiffers;
   Check check(std::move(replicas), geometry);

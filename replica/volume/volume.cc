@@ -121,9 +121,9 @@ std::string Volume::missing_replicas() const {
     text += (text.empty() ? "" : "; ") + link.name() +
             (link.reason().empty() ? "" : ": " + link.reason());
   }
-  if (!text.empty()) return "the volume needs replicas that are not there: " + text;
+  if (!text.empty()) return "the volume needs absent replicas: " + text;
   if (path_ && !path_->last_failure().empty()) return path_->last_failure();
-  return "the replicas are not alike yet: give it more time";
+  return "the replicas are not equal yet: give open a longer time limit";
 }
 
 // --- The volume's thread.

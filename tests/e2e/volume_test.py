@@ -186,7 +186,7 @@ class Volumes(unittest.TestCase):
             lost = volume.replicas[2]
             resource.prlimit(lost.process.pid, resource.RLIMIT_FSIZE, (RECORD_SLOT, RECORD_SLOT))
             self.goes_on_without(volume, user, lost)
-            self.assertIn("the disk failed: File too large; the volume goes on without this replica", lost.log.read_text())
+            self.assertIn("the disk failed: File too large; the volume continues without this replica", lost.log.read_text())
             lost.start()  # without the limit
             self.is_alike_again(volume, user)
 
@@ -197,7 +197,7 @@ class Volumes(unittest.TestCase):
             lost = volume.replicas[1]
             os.truncate(lost.file, 0)  # its NIC's writes have no memory any more
             self.goes_on_without(volume, user, lost)
-            self.assertIn("the disk failed under the volume's file; the volume goes on without this replica", lost.log.read_text())
+            self.assertIn("the disk failed under the volume's file; the volume continues without this replica", lost.log.read_text())
             lost.file.unlink()
             pathlib.Path(f"{lost.file}.cepheus").unlink()
             lost.start()
@@ -282,7 +282,7 @@ class Volumes(unittest.TestCase):
                     env["CEPHEUS_KEY_FILE"] = str(key)
                 asked = volume.ask("status", replica.address, env=env)
                 self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
-                self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
+                self.assertIn("key differs" if code else "volume v", asked.stdout + asked.stderr)
 
     def test_requests_without_reading_the_answers_take_no_memory(self):
         """Small requests for digests of half a megabyte, or for status. Answers wait for space, one at a time, and other peers are served."""

@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
               "broadcast_check: rank %d: broadcast %ld (seed %llu, root %d, %zu bytes): byte %zu "
               "%s wrong\n",
               world_rank, i, (unsigned long long)seed, root, bytes, at,
-              at != bytes ? "is" : "is the end, and what lies in gaps or behind is");
+              at != bytes ? "is" : "is the end, and memory in gaps or behind is");
       wrong = 1;
     }
     total += bytes;

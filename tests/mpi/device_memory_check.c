@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
         broadcast_and_check(memory, i % 2 == 0 ? kMost : 500, key, (int)(i % size), MPI_COMM_WORLD);
   }
   if (*questions == 0) {
-    fprintf(stderr, "device_memory_check: nobody asked the driver\n");
+    fprintf(stderr, "device_memory_check: the driver was not queried\n");
     wrong = 1;
   }
   const int code = conclude(wrong, "broadcasts", count);

@@ -32,7 +32,7 @@ static inline int await_file(const char* file, int milliseconds) {
 static inline void must_come(const char* file) {
   const int most = 60000; /* milliseconds */
   if (await_file(file, most)) return;
-  fprintf(stderr, "%s did not come within %d s\n", file, most / 1000);
+  fprintf(stderr, "%s did not appear within %d s\n", file, most / 1000);
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 

@@ -53,7 +53,7 @@ static int is_wrong(const struct one* it, unsigned char* plain, const char* what
   if (at == it->bytes && intact) return 0;
   fprintf(stderr, "ibcast_check: rank %d: %s of %zu bytes from %d: byte %zu %s wrong\n", rank, what,
           it->bytes, it->root, at,
-          at != it->bytes ? "is" : "is the end, and what lies in gaps or behind is");
+          at != it->bytes ? "is" : "is the end, and memory in gaps or behind is");
   return 1;
 }
 
@@ -175,7 +175,7 @@ static void wait_for_file(const char* directory, long round, int of) {
   name_file(path, sizeof path, directory, round, of);
   const double give_up = MPI_Wtime() + kTimeLimit;
   while (access(path, F_OK) != 0) {
-    if (MPI_Wtime() > give_up) die("the others' data has not moved while nobody called MPI");
+    if (MPI_Wtime() > give_up) die("the others' data has not moved without MPI calls");
   }
 }
 
@@ -200,7 +200,7 @@ static int moved(int argc, char** argv) {
     MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
     const double give_up = MPI_Wtime() + kTimeLimit;
     while (check(memory, bytes, key) != bytes) {
-      if (MPI_Wtime() > give_up) die("the data has not moved while nobody called MPI");
+      if (MPI_Wtime() > give_up) die("the data has not moved without MPI calls");
       __asm__ volatile("" ::: "memory"); /* the NIC writes there */
     }
     make_file(directory, round, rank);
@@ -209,7 +209,7 @@ static int moved(int argc, char** argv) {
     wrong |= check(memory, bytes, key) != bytes;
   }
   free(memory);
-  return conclude(wrong, "broadcasts moved while nobody called MPI", count);
+  return conclude(wrong, "broadcasts moved without MPI calls", count);
 }
 
 static int late(int argc, char** argv) {
@@ -231,7 +231,7 @@ static int late(int argc, char** argv) {
     int flag = 0;
     for (const double until = MPI_Wtime() + delay; MPI_Wtime() < until;) {
       MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-      if (flag) die("complete though a rank has not started");
+      if (flag) die("complete before a rank has started");
     }
     make_file(directory, 0, 0);
   }

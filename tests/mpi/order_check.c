@@ -64,8 +64,8 @@ static int after_ibcast(int rank, int size) {
   int class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   if (class != (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS)) {
-    fprintf(stderr, "rank %d: error class %d of a broadcast with room for %d of 1000 bytes\n", rank,
-            class, room);
+    fprintf(stderr, "rank %d: error class %d of a broadcast into %d of 1000 bytes\n", rank, class,
+            room);
     wrong = 1;
   }
   wrong |= broadcast_and_check(memory, sizeof memory, 77, 0, MPI_COMM_WORLD);

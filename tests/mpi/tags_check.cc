@@ -36,7 +36,7 @@ int exchange(int tag, int rank) {
   if (rank == 0) MCA_PML_CALL(irecv(memory.data(), kLength, MPI_BYTE, 1, tag, comm, &request));
   if (rank > 1) return 0;
   if (!wait_for(request)) {
-    fprintf(stderr, "rank %d: the message on tag %d went astray\n", rank, tag);
+    fprintf(stderr, "rank %d: the message on tag %d went to another receiver\n", rank, tag);
     MPI_Abort(comm, 1);
   }
   ompi_request_free(&request);
