@@ -157,7 +157,7 @@ TEST_F(Congestion, RepeatsKeepTheirDistanceToo) {
   b_.deliver(*a_.transmit());
   a_.deliver(b_.transmit_all());
   ASSERT_EQ(a_.count(Counter::kRxNakSequence), 1u);
-  EXPECT_FALSE(a_.transmit()) << "two have just left";
+  EXPECT_FALSE(a_.transmit()) << "two were just sent";
   hosts_.pass_deadline();
   EXPECT_EQ(a_.transmit()->psn(), lost.psn());
   EXPECT_EQ(a_.count(Counter::kTxRetransmitted), 1u);
@@ -227,7 +227,7 @@ TEST_F(Congestion, ALateDriverMayCatchUpALittle) {
   EXPECT_EQ(hosts.a.transmit_all().size(), 6u) << "10 us of 5 Gb/s, begun";
   hosts.now += 1s;
   hosts.a.tick();
-  EXPECT_LE(hosts.a.transmit_all().size(), 12u) << "not what a second would have let go";
+  EXPECT_LE(hosts.a.transmit_all().size(), 12u) << "not the packets of a whole second";
 }
 
 class CeEcho : public Congestion {

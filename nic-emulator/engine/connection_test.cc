@@ -335,7 +335,7 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   };
   EXPECT_TRUE(hosts.a.nic.is_quiet());
   send(5);
-  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they are to be sent";
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they have not been sent";
   const auto sent = hosts.a.transmit_all();
   EXPECT_TRUE(hosts.a.nic.is_quiet());
   hosts.b.deliver(sent);
@@ -344,7 +344,7 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   EXPECT_TRUE(hosts.a.nic.is_quiet() && hosts.b.nic.is_quiet());
   send(21);
   (void)hosts.a.transmit_all();
-  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one does not fit into the window";
 }
 
 TEST(Connection, CountsMemoryAccessesOfPeersWithoutACompletion) {

@@ -308,7 +308,7 @@ TEST_F(Fetch, ImpossibleRequestsAreRefusedWhenPosted) {
   SendWr wr;
   wr.sges = {&small, 1};
   wr.op = SendOp::kFetchAdd;
-  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no room for the old value";
+  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no space for the old value";
   wr.op = SendOp::kRead;
   wr.inline_data = true;
   EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "inline";

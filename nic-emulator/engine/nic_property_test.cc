@@ -94,7 +94,7 @@ class Scenario {
       step();
       if (::testing::Test::HasFailure()) return;
     }
-    FAIL() << "no end in sight";
+    FAIL() << "the run does not end";
   }
 
   std::uint64_t count(Counter c) const { return hosts_.a.count(c) + hosts_.b.count(c); }
@@ -207,7 +207,7 @@ class Scenario {
       wire_.erase(wire_.begin());
       to->deliver(packet);
     } else {
-      ASSERT_TRUE(hosts_.pass_deadline()) << "nothing under way, and work left";
+      ASSERT_TRUE(hosts_.pass_deadline()) << "no packet in flight, and work left";
     }
     for (Host* host : {&hosts_.a, &hosts_.b}) {
       for (const Completion& c : host->completions) check(*host, c);

@@ -227,7 +227,7 @@ TEST(QueuePair, PostsAllRequestsOfAListOrNone) {
       return hosts.a.nic.post_sends(hosts.now, hosts.a.qpn, wrs, out).has_value();
     };
     EXPECT_FALSE(post({good, good, bad}));
-    EXPECT_FALSE(post({good, good, good, good, good})) << "one more than there is room for";
+    EXPECT_FALSE(post({good, good, good, good, good})) << "one more than the queue holds";
     hosts.a.nic.check_consistent();
     EXPECT_FALSE(hosts.a.transmit());
     EXPECT_THAT(out.completions, IsEmpty());

@@ -276,7 +276,7 @@ TEST_F(Requester, ASequenceNakThatComesAgainSpendsNoRetry) {
   }
   EXPECT_EQ(a_.count(Counter::kRxNakSequence), 9u);
   nak(101);
-  EXPECT_THAT(sent(), ElementsAre(101)) << "another packet is another matter";
+  EXPECT_THAT(sent(), ElementsAre(101)) << "a NAK of another packet counts";
   for (int i = 0; i < 6; ++i) {  // one retry went with the NAK
     pass(milliseconds(100));
     EXPECT_THAT(sent(), ElementsAre(101));
@@ -293,7 +293,7 @@ TEST_F(Requester, SendsOnePacketAfterAnRnrWaitAndThenTheRest) {
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(a_.nic.deadline(), hosts_.now + microseconds(1280));
   nak(101);  // some receivers send this for the packets behind the refused one
-  EXPECT_THAT(sent(), IsEmpty()) << "must not cut the wait short";
+  EXPECT_THAT(sent(), IsEmpty()) << "must not shorten the wait";
   pass(microseconds(1280));
   const auto probe = a_.transmit_all();
   ASSERT_THAT(psns(probe), ElementsAre(101));

@@ -47,7 +47,8 @@ TEST(DrivePolicy, DetectsAProgramThatReadsItsMemory) {
   drive.thread_took_writes();
   EXPECT_TRUE(drive.watches_memory());
   drive.polled(kStart);
-  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false)) << "only the thread brings it data";
+  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false))
+      << "only the thread takes its data in";
 }
 
 TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
@@ -60,7 +61,7 @@ TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
   for (int i = 0; i < 100; ++i) drive.program_took();
   drive.thread_took_writes();
   drive.thread_took_writes();
-  EXPECT_TRUE(drive.watches_memory()) << "it starts anew";
+  EXPECT_TRUE(drive.watches_memory()) << "it starts again";
 }
 
 }  // namespace

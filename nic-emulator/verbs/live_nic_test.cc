@@ -191,7 +191,7 @@ TEST_F(TwoNics, NeedNoThreadForAProgramThatOnlyPosts) {
   const auto status = fabric_.status();
   EXPECT_LE(live::counter(status.switches[0].ports[0], "doorbells"), 2 * late + 5);
   for (std::uint64_t i = 0; i < kPosts; ++i) {
-    ASSERT_TRUE(a_.wait(false)) << "the last ones come by the thread";
+    ASSERT_TRUE(a_.wait(false)) << "the thread takes the last ones in";
   }
 }
 

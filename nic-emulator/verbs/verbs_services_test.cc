@@ -94,7 +94,7 @@ TEST_F(Services, AtomicsReturnTheOldValueAndChangeIt) {
   EXPECT_EQ(word(e, 0), 42u);
   ASSERT_EQ(e.post_send(3, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 7)), 0);
   expect_success(e.wait(), IBV_WC_COMP_SWAP);
-  EXPECT_EQ(word(e, 0), 1000u) << "what it compared with had gone";
+  EXPECT_EQ(word(e, 0), 1000u) << "the compared value had changed";
   peer.signal();
 }
 

@@ -118,7 +118,7 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   pass(20s);
   EXPECT_EQ(requests(2, RequestType::kFlush), 1u);
   submit(IoKind::kFlush, 2);
-  EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "nobody waits for it";
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "no request waits for it";
   silent = {};
   answer_last(2, RequestType::kFlush);
   EXPECT_TRUE(writer->is_in_sync(2));

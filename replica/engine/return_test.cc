@@ -81,7 +81,7 @@ TEST_F(Return, OfAReplicaThatIsCopiedContinuesUnlessGroupsFailAgain) {
   write_everywhere(2, 8);
   fail_group();
   pass(100ms);
-  EXPECT_EQ(writer->group(), Members::all(3)) << "a write was everywhere since";
+  EXPECT_EQ(writer->group(), Members::all(3)) << "a write has completed since";
   pass(61s);
   fail_group();
   pass(100ms);

@@ -383,7 +383,7 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
       << "its writer may have died, and the next one copies";
   flushed(RequestType::kConfig, 1);
   EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
-      << "what was copied since the last flush";
+      << "the chunks copied since the last flush";
   EXPECT_EQ(flushed(RequestType::kFlush), 1u);
   flushed(RequestType::kClear);
   EXPECT_EQ(flushed(RequestType::kFlush), 0u);

@@ -68,7 +68,7 @@ TEST(RecordFile, IsReadByOneAtATime) {
     auto first = RecordFile::create(path, some_replica());
     ASSERT_TRUE(first);
     const auto second = RecordFile::open(path);
-    ASSERT_FALSE(second) << "it would miss what the first one still saves";
+    ASSERT_FALSE(second) << "it would miss later saves of the first one";
     EXPECT_EQ(second.error().code, wire::ErrorCode::kRefused);
     last.record.promised = {9, 9};
     ASSERT_EQ(first->save(last), 0);

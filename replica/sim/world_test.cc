@@ -51,7 +51,7 @@ TEST_F(WorldTest, FindsReplicasThatAreEqualAndWrong) {
     for (const auto& replica : world.replicas) replica->set(3, 0);
   });
   const std::string found = failure(world);
-  EXPECT_EQ(found.rfind("in the end block 3 holds write 0 of writer 0, though write ", 0), 0u)
+  EXPECT_EQ(found.rfind("at the end block 3 holds write 0 of writer 0, although write ", 0), 0u)
       << found;
 }
 

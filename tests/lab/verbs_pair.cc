@@ -51,7 +51,7 @@ class Line {
       std::puts("listening");
       std::fflush(stdout);
       fd_ = accept(fd_, nullptr, nullptr);
-      require(fd_ >= 0, "nobody came");
+      require(fd_ >= 0, "no client connected");
     } else {
       require(connect(fd_, at, sizeof address) == 0, "the server is not there");
     }

@@ -39,8 +39,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(comm, &size);
 
   const int strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
-  unsigned char* plain = get_memory(guarded_room(max));
-  unsigned char* memory = strided ? get_memory(guarded_room(max)) : plain;
+  unsigned char* plain = get_memory(guarded_size(max));
+  unsigned char* memory = strided ? get_memory(guarded_size(max)) : plain;
 
   if (until != NULL) {
     printf("pid %d %d\n", world_rank, (int)getpid());

@@ -110,7 +110,7 @@ static int random_rounds(int argc, char** argv) {
 
   unsigned char* plain = get_memory(max);
   struct one list[kMost];
-  for (int i = 0; i < outstanding; i++) list[i].memory = get_memory(guarded_room(max));
+  for (int i = 0; i < outstanding; i++) list[i].memory = get_memory(guarded_size(max));
   if (until != NULL) {
     printf("pid %d %d\n", rank, (int)getpid());
     fflush(stdout);
@@ -157,8 +157,8 @@ static int random_rounds(int argc, char** argv) {
   return conclude(wrong, "rounds of non-blocking broadcasts", round);
 }
 
-static void name_file(char* path, size_t room, const char* directory, long round, int of) {
-  snprintf(path, room, "%s/%ld.%d", directory, round, of);
+static void name_file(char* path, size_t size, const char* directory, long round, int of) {
+  snprintf(path, size, "%s/%ld.%d", directory, round, of);
 }
 
 static void make_file(const char* directory, long round, int of) {

@@ -59,13 +59,13 @@ static int after_ibcast(int rank, int size) {
   for (int i = 0; i < 5; i++)
     wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, 1, MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const int room = rank == size - 1 ? 500 : 1000;
-  const int code = MPI_Bcast(memory, room, MPI_BYTE, 0, MPI_COMM_WORLD);
+  const int length = rank == size - 1 ? 500 : 1000;
+  const int code = MPI_Bcast(memory, length, MPI_BYTE, 0, MPI_COMM_WORLD);
   int class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   if (class != (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS)) {
     fprintf(stderr, "rank %d: error class %d of a broadcast into %d of 1000 bytes\n", rank, class,
-            room);
+            length);
     wrong = 1;
   }
   wrong |= broadcast_and_check(memory, sizeof memory, 77, 0, MPI_COMM_WORLD);
@@ -136,7 +136,7 @@ static int with_mistakes(int roots, int rank, int size) {
   return wrong;
 }
 
-static int for_room(double seconds) {
+static int retry_for(double seconds) {
   unsigned char memory[100];
   MPI_Comm first, second;
   MPI_Comm_dup(MPI_COMM_WORLD, &first);
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   const int roots = atoi(option(argc, argv, "--roots", "0"));
   if (roots || atoi(option(argc, argv, "--first", "0"))) wrong |= with_mistakes(roots, rank, size);
   const double retry = atof(option(argc, argv, "--retry", "0"));
-  if (retry > 0) wrong |= for_room(retry);
+  if (retry > 0) wrong |= retry_for(retry);
   for (long i = 0; i < dups; i++) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

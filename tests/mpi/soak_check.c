@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   const double start = MPI_Wtime();
   double next = start;
   long i = 0;
-  enum { kGoOn, kTell, kStop } what = kGoOn;
+  enum { kGoOn, kPrint, kStop } what = kGoOn;
   while (what != kStop) {
     for (const long end = i + kRound; i < end && i < count; i++) {
       const uint64_t key = mix((uint64_t)i);
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
       if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
     }
     const double now = MPI_Wtime();
-    what = now >= next ? kTell : kGoOn;
+    what = now >= next ? kPrint : kGoOn;
     if (i >= count || now - start > seconds) what = kStop;
     int agreed = (int)what;
     MPI_Bcast(&agreed, 1, MPI_INT, 0, MPI_COMM_WORLD);

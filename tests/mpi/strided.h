@@ -10,7 +10,7 @@
 enum { kBlock = 16, kStride = 24, kGuard = 64, kGuardByte = 0x5A };
 
 /* Size of the memory for `bytes` of data, with or without gaps, and for its guard bytes. */
-static inline size_t guarded_room(size_t bytes) {
+static inline size_t guarded_size(size_t bytes) {
   return bytes / kBlock * kStride + kBlock + kGuard;
 }
 
