@@ -174,6 +174,7 @@ class LiveNic {
   void rest(Instant now, bool amid_message);
   bool sleep_on_port(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
+  void wake_up(bool on_port);
   void kick();
 
   std::unique_ptr<fabric::HostPort> port_;

@@ -131,14 +131,18 @@ void LiveNic::thread_loop() {
       continue;
     }
     sleep_until(wake, on_port);
-    const std::scoped_lock lock(mutex_);
-    thread_wakes_ = Instant::min();
-    if (on_port) port_->disarm();
-    thread_on_port_ = false;
-    if (thread_kicked_) {
-      thread_kicked_ = false;
-      kick_.clear();
-    }
+    wake_up(on_port);
+  }
+}
+
+void LiveNic::wake_up(bool on_port) {
+  const std::scoped_lock lock(mutex_);
+  thread_wakes_ = Instant::min();
+  if (on_port) port_->disarm();
+  thread_on_port_ = false;
+  if (thread_kicked_) {
+    thread_kicked_ = false;
+    kick_.clear();
   }
 }
 

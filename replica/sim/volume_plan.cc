@@ -95,6 +95,33 @@ void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
   plan.faults.push_back(fault);
 }
 
+void add_writer_crashes(VolumePlan& plan, cepheus::sim::Random& random) {
+  // A writer and a replica crash at about the same time: the likeliest place of errors.
+  if (random.chance(0.4)) {
+    plan.faults.push_back(
+        {random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall,
+         (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
+             random.between(Duration{0}, Duration{15ms}),
+         0, random.between(0, 25), random.between(Duration{5ms}, Duration{60ms})});
+  }
+  // A writer crashes among its first writes, which no bitmap has before.
+  if (random.chance(0.3)) {
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
+                           random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
+  }
+  // A writer crashes just after it evicted a silent replica.
+  if (random.chance(0.2)) {
+    const Fault pause{Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
+                      random.between(0, plan.replicas - 1), 0,
+                      random.between(Duration{11ms}, Duration{20ms})};
+    plan.faults.push_back(pause);
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,
+                           random.between(0, 40), random.between(Duration{4ms}, Duration{20ms})});
+  }
+}
+
 }  // namespace
 
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
@@ -121,30 +148,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     }
     plan.faults.push_back(fault);
   }
-  // A writer and a replica crash at about the same time: the likeliest place of errors.
-  if (random.chance(0.4)) {
-    plan.faults.push_back(
-        {random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall,
-         (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
-             random.between(Duration{0}, Duration{15ms}),
-         0, random.between(0, 25), random.between(Duration{5ms}, Duration{60ms})});
-  }
-  // A writer crashes among its first writes, which no bitmap has before.
-  if (random.chance(0.3)) {
-    plan.faults.push_back({Fault::Kind::kWriterCrash,
-                           Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
-                           random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
-  }
-  // A writer crashes just after it evicted a silent replica.
-  if (random.chance(0.2)) {
-    const Fault pause{Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
-                      random.between(0, plan.replicas - 1), 0,
-                      random.between(Duration{11ms}, Duration{20ms})};
-    plan.faults.push_back(pause);
-    plan.faults.push_back({Fault::Kind::kWriterCrash,
-                           pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,
-                           random.between(0, 40), random.between(Duration{4ms}, Duration{20ms})});
-  }
+  add_writer_crashes(plan, random);
   plan.is_direct = cepheus::sim::Random(seed * 2).chance(0.3);
   for (Fault& fault : plan.faults) {
     if (plan.is_direct && is_one && fault.kind == Fault::Kind::kReplicaCrash) {

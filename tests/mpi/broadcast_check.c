@@ -16,6 +16,45 @@
 #include "tests/mpi/pattern.h"
 #include "tests/mpi/strided.h"
 
+static MPI_Comm communicator(const char* which, int world_rank) {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (strcmp(which, "split") == 0)
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &comm);
+  return comm;
+}
+
+/* Half of the sizes small, so that both lanes see traffic; some exactly zero. */
+static size_t size_of(uint64_t key, size_t max, const char* fixed, const char* type) {
+  size_t bytes = (size_t)(mix(key) % (max + 1));
+  if (mix(key + 1) % 2 == 0) bytes %= 16384;
+  if (mix(key + 2) % 50 == 0) bytes = 0;
+  if (fixed != NULL) bytes = (size_t)atoll(fixed);
+  if (strcmp(type, "bytes") != 0) bytes -= bytes % kBlock;
+  return bytes;
+}
+
+static int root_of(const char* roots, long i, uint64_t key, int size) {
+  if (strcmp(roots, "rotate") == 0) return (int)(i % size);
+  if (strcmp(roots, "random") == 0) return (int)(mix(key + 3) % (uint64_t)size);
+  return 0;
+}
+
+/* Returns its seconds. */
+static double broadcast(unsigned char* memory, size_t bytes, int strided, int root, MPI_Comm comm) {
+  MPI_Datatype type_of = strided ? strided_type() : MPI_BYTE;
+  const double before = MPI_Wtime();
+  MPI_Bcast(memory, (int)(strided ? bytes / kBlock : bytes), type_of, root, comm);
+  const double seconds = MPI_Wtime() - before;
+  if (strided) MPI_Type_free(&type_of);
+  return seconds;
+}
+
+static void print_now(const char* line) {
+  printf("%s\n", line);
+  fflush(stdout);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int world_rank;
@@ -30,10 +69,7 @@ int main(int argc, char** argv) {
   const char* until = option(argc, argv, "--until", NULL);
   const double report = atof(option(argc, argv, "--report", "0"));
 
-  MPI_Comm comm = MPI_COMM_WORLD;
-  if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  if (strcmp(which, "split") == 0)
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &comm);
+  MPI_Comm comm = communicator(which, world_rank);
   int rank, size;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
@@ -54,26 +90,15 @@ int main(int argc, char** argv) {
   long i = 0;
   for (int stop = 0; !stop; i++) {
     const uint64_t key = mix(seed * 1000003u + (uint64_t)i);
-    /* Half of the sizes small, so that both lanes see traffic; some exactly zero. */
-    size_t bytes = (size_t)(mix(key) % (max + 1));
-    if (mix(key + 1) % 2 == 0) bytes %= 16384;
-    if (mix(key + 2) % 50 == 0) bytes = 0;
-    if (fixed != NULL) bytes = (size_t)atoll(fixed);
-    if (strcmp(type, "bytes") != 0) bytes -= bytes % kBlock;
-    int root = 0;
-    if (strcmp(roots, "rotate") == 0) root = (int)(i % size);
-    if (strcmp(roots, "random") == 0) root = (int)(mix(key + 3) % (uint64_t)size);
-
+    const size_t bytes = size_of(key, max, fixed, type);
+    const int root = root_of(roots, i, key, size);
     if (rank == root)
       fill(plain, bytes, key);
     else
       memset(plain, 0xEE, bytes);
     put_guarded(memory, plain, bytes, strided);
-    MPI_Datatype type_of = strided ? strided_type() : MPI_BYTE;
-    const double before = MPI_Wtime();
-    MPI_Bcast(memory, (int)(strided ? bytes / kBlock : bytes), type_of, root, comm);
-    if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
-    if (strided) MPI_Type_free(&type_of);
+    const double seconds = broadcast(memory, bytes, strided, root, comm);
+    if (seconds > longest) longest = seconds;
     const int intact = get_guarded(plain, memory, bytes, strided);
     const size_t at = check(plain, bytes, key);
     if ((at != bytes || !intact) && !wrong) { /* continue: others are in the next call already */
@@ -92,10 +117,7 @@ int main(int argc, char** argv) {
     }
     stop = i + 1 >= count;
     if (until != NULL) {
-      if (i == 0 && world_rank == 0) {
-        printf("started\n");
-        fflush(stdout);
-      }
+      if (i == 0 && world_rank == 0) print_now("started");
       stop = stop && access(until, F_OK) == 0;
       MPI_Bcast(&stop, 1, MPI_INT, 0, comm);
     }

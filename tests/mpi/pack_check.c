@@ -63,6 +63,27 @@ __attribute__((visibility("default"))) int32_t opal_convertor_unpack(void* conve
   return real(convertor, pieces, count, bytes);
 }
 
+/* With `behind`, the root lets the others enter broadcast 1 when it is in broadcast 2. */
+static int broadcast(unsigned char* memory, MPI_Datatype type, int root, int non_blocking,
+                     int behind, long i) {
+  int rank, ranks, begun = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (behind && i == 1 && rank != root)
+    MPI_Recv(&begun, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (!non_blocking) return MPI_Bcast(memory, 1, type, root, MPI_COMM_WORLD);
+  MPI_Request request;
+  const int rc = MPI_Ibcast(memory, 1, type, root, MPI_COMM_WORLD, &request);
+  if (behind && i == 2 && rank == root) {
+    for (int looks = 0; looks < 1000 && !begun; looks++)
+      MPI_Test(&request, &begun, MPI_STATUS_IGNORE);
+    for (int to = 0; to < ranks; to++) {
+      if (to != root) MPI_Send(&begun, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    }
+  }
+  return rc == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
+}
+
 int main(int argc, char** argv) {
   int rank, ranks, wrong = 0, has_error = 0;
   start_mpi(&argc, &argv, &rank, &ranks);
@@ -88,23 +109,7 @@ int main(int argc, char** argv) {
     countdown = is_faulty && rank == root ? errors : 0;
     armed_to_unpack = is_faulty && rank == ranks - 1 && unpack;
     const int ends_in_error = armed_to_unpack;
-    int rc, begun = 0;
-    if (behind && i == 1 && rank != root)
-      MPI_Recv(&begun, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (non_blocking) {
-      MPI_Request request;
-      rc = MPI_Ibcast(memory, 1, half, root, MPI_COMM_WORLD, &request);
-      if (behind && i == 2 && rank == root) {
-        for (int looks = 0; looks < 1000 && !begun; looks++)
-          MPI_Test(&request, &begun, MPI_STATUS_IGNORE);
-        for (int to = 0; to < ranks; to++) {
-          if (to != root) MPI_Send(&begun, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
-        }
-      }
-      if (rc == MPI_SUCCESS) rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else {
-      rc = MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);
-    }
+    const int rc = broadcast(memory, half, root, non_blocking, behind, i);
     countdown = 0;
     if (is_faulty && errors > 0) { /* only the root knows whether an error is expected */
       has_error = rc != MPI_SUCCESS;

@@ -220,61 +220,74 @@ class TypeMaker {
         for (int i = 0; i < n; i++) at[static_cast<std::size_t>(i)] = i * stride;
         break;
       }
-      case 3: {
-        std::vector<int> lengths, places;
-        for (int left = n, place = random_.between(-3, 3); left > 0;) {
-          const int length = random_.between(1, left);
-          lengths.push_back(length);
-          places.push_back(place);
-          for (int i = 0; i < length; i++)
-            at[static_cast<std::size_t>(n - left + i)] = MPI_Aint{place + i} * basic.size;
-          left -= length;
-          place += length + random_.below(3);
-        }
-        MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                         basic.type, &made);
-        break;
-      }
-      case 4: {
-        // A row of n in an array of three rows, or a column of it.
-        const bool row = random_.one_in(2);
-        const std::array<int, 2> sizes = row ? std::array{3, n + 2} : std::array{n + 1, 4};
-        const std::array<int, 2> part = row ? std::array{1, n} : std::array{n, 1};
-        const std::array<int, 2> start = {1, 1};
-        const bool c_order = random_.one_in(2);
-        MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(),
-                                 c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, basic.type, &made);
-        for (int i = 0; i < n; i++) {
-          const int first = start[0] + (row ? 0 : i), second = start[1] + (row ? i : 0);
-          at[static_cast<std::size_t>(i)] =
-              basic.size *
-              MPI_Aint{c_order ? first * sizes[1] + second : first + second * sizes[0]};
-        }
-        Map map = elements(basic, at);
-        map.upper = MPI_Aint{sizes[0]} * sizes[1] * basic.size;
-        return {made, std::move(map), false};
-      }
-      default: {
-        // This process's part of a row that two or three processes share, dealt out in blocks.
-        const int processes = random_.between(2, 3), mine = random_.below(processes),
-                  block = random_.between(1, 3);
-        std::vector<int> owned;
-        int total = 0;
-        for (; static_cast<int>(owned.size()) < n; total++) {
-          if (total / block % processes == mine) owned.push_back(total);
-        }
-        const int distribution = MPI_DISTRIBUTE_CYCLIC;
-        MPI_Type_create_darray(processes, mine, 1, &total, &distribution, &block, &processes,
-                               MPI_ORDER_C, basic.type, &made);
-        for (int i = 0; i < n; i++)
-          at[static_cast<std::size_t>(i)] =
-              MPI_Aint{owned[static_cast<std::size_t>(i)]} * basic.size;
-        Map map = elements(basic, at);
-        map.upper = MPI_Aint{total} * basic.size;
-        return {made, std::move(map), false};
-      }
+      case 3:
+        return indexed(basic, at);
+      case 4:
+        return subarray(basic, at);
+      default:
+        return distributed(basic, at);
     }
     return with_bounds(made, elements(basic, at));
+  }
+
+  Type indexed(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    std::vector<int> lengths, places;
+    for (int left = n, place = random_.between(-3, 3); left > 0;) {
+      const int length = random_.between(1, left);
+      lengths.push_back(length);
+      places.push_back(place);
+      for (int i = 0; i < length; i++)
+        at[static_cast<std::size_t>(n - left + i)] = MPI_Aint{place + i} * basic.size;
+      left -= length;
+      place += length + random_.below(3);
+    }
+    MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), basic.type,
+                     &made);
+    return with_bounds(made, elements(basic, at));
+  }
+
+  // A row of n in an array of three rows, or a column of it.
+  Type subarray(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    const bool row = random_.one_in(2);
+    const std::array<int, 2> sizes = row ? std::array{3, n + 2} : std::array{n + 1, 4};
+    const std::array<int, 2> part = row ? std::array{1, n} : std::array{n, 1};
+    const std::array<int, 2> start = {1, 1};
+    const bool c_order = random_.one_in(2);
+    MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(),
+                             c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, basic.type, &made);
+    for (int i = 0; i < n; i++) {
+      const int first = start[0] + (row ? 0 : i), second = start[1] + (row ? i : 0);
+      at[static_cast<std::size_t>(i)] =
+          basic.size * MPI_Aint{c_order ? first * sizes[1] + second : first + second * sizes[0]};
+    }
+    Map map = elements(basic, at);
+    map.upper = MPI_Aint{sizes[0]} * sizes[1] * basic.size;
+    return {made, std::move(map), false};
+  }
+
+  // This process's part of a row that two or three processes share, dealt out in blocks.
+  Type distributed(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    const int processes = random_.between(2, 3), mine = random_.below(processes),
+              block = random_.between(1, 3);
+    std::vector<int> owned;
+    int total = 0;
+    for (; static_cast<int>(owned.size()) < n; total++) {
+      if (total / block % processes == mine) owned.push_back(total);
+    }
+    const int distribution = MPI_DISTRIBUTE_CYCLIC;
+    MPI_Type_create_darray(processes, mine, 1, &total, &distribution, &block, &processes,
+                           MPI_ORDER_C, basic.type, &made);
+    for (int i = 0; i < n; i++)
+      at[static_cast<std::size_t>(i)] = MPI_Aint{owned[static_cast<std::size_t>(i)]} * basic.size;
+    Map map = elements(basic, at);
+    map.upper = MPI_Aint{total} * basic.size;
+    return {made, std::move(map), false};
   }
 
   static Map elements(const Basic& basic, const std::vector<MPI_Aint>& at) {
