@@ -16,6 +16,29 @@
 #include "tests/mpi/pattern.h"
 #include "tests/mpi/strided.h"
 
+struct settings {
+  long count;
+  size_t max;
+  uint64_t seed;
+  const char *roots, *type, *comm, *fixed, *until;
+  double report;
+};
+
+static struct settings settings_of(int argc, char** argv) {
+  const struct settings s = {
+      .count = atol(option(argc, argv, "--count", "100")),
+      .max = (size_t)atoll(option(argc, argv, "--max", "1048576")),
+      .seed = strtoull(option(argc, argv, "--seed", "1"), NULL, 0),
+      .roots = option(argc, argv, "--root", "rotate"),
+      .type = option(argc, argv, "--type", "bytes"),
+      .comm = option(argc, argv, "--comm", "world"),
+      .fixed = option(argc, argv, "--size", NULL),
+      .until = option(argc, argv, "--until", NULL),
+      .report = atof(option(argc, argv, "--report", "0")),
+  };
+  return s;
+}
+
 static MPI_Comm communicator(const char* which, int world_rank) {
   MPI_Comm comm = MPI_COMM_WORLD;
   if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -25,12 +48,12 @@ static MPI_Comm communicator(const char* which, int world_rank) {
 }
 
 /* Half of the sizes small, so that both lanes see traffic; some exactly zero. */
-static size_t size_of(uint64_t key, size_t max, const char* fixed, const char* type) {
-  size_t bytes = (size_t)(mix(key) % (max + 1));
+static size_t size_of(uint64_t key, const struct settings* s) {
+  size_t bytes = (size_t)(mix(key) % (s->max + 1));
   if (mix(key + 1) % 2 == 0) bytes %= 16384;
   if (mix(key + 2) % 50 == 0) bytes = 0;
-  if (fixed != NULL) bytes = (size_t)atoll(fixed);
-  if (strcmp(type, "bytes") != 0) bytes -= bytes % kBlock;
+  if (s->fixed != NULL) bytes = (size_t)atoll(s->fixed);
+  if (strcmp(s->type, "bytes") != 0) bytes -= bytes % kBlock;
   return bytes;
 }
 
@@ -55,30 +78,31 @@ static void print_now(const char* line) {
   fflush(stdout);
 }
 
+static int shall_stop(const struct settings* s, long i, int world_rank, MPI_Comm comm) {
+  int stop = i + 1 >= s->count;
+  if (s->until == NULL) return stop;
+  if (i == 0 && world_rank == 0) print_now("started");
+  stop = stop && access(s->until, F_OK) == 0;
+  MPI_Bcast(&stop, 1, MPI_INT, 0, comm);
+  return stop;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int world_rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  const long count = atol(option(argc, argv, "--count", "100"));
-  const size_t max = (size_t)atoll(option(argc, argv, "--max", "1048576"));
-  const uint64_t seed = strtoull(option(argc, argv, "--seed", "1"), NULL, 0);
-  const char* roots = option(argc, argv, "--root", "rotate");
-  const char* type = option(argc, argv, "--type", "bytes");
-  const char* which = option(argc, argv, "--comm", "world");
-  const char* fixed = option(argc, argv, "--size", NULL);
-  const char* until = option(argc, argv, "--until", NULL);
-  const double report = atof(option(argc, argv, "--report", "0"));
-
-  MPI_Comm comm = communicator(which, world_rank);
+  const struct settings s = settings_of(argc, argv);
+  MPI_Comm comm = communicator(s.comm, world_rank);
   int rank, size;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
 
-  const int strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
-  unsigned char* plain = get_memory(guarded_size(max));
-  unsigned char* memory = strided ? get_memory(guarded_size(max)) : plain;
+  const int strided =
+      strcmp(s.type, "vector") == 0 || (strcmp(s.type, "mixed") == 0 && rank % 2 == 1);
+  unsigned char* plain = get_memory(guarded_size(s.max));
+  unsigned char* memory = strided ? get_memory(guarded_size(s.max)) : plain;
 
-  if (until != NULL) {
+  if (s.until != NULL) {
     printf("pid %d %d\n", world_rank, (int)getpid());
     fflush(stdout);
   }
@@ -89,9 +113,9 @@ int main(int argc, char** argv) {
   double reported = MPI_Wtime();
   long i = 0;
   for (int stop = 0; !stop; i++) {
-    const uint64_t key = mix(seed * 1000003u + (uint64_t)i);
-    const size_t bytes = size_of(key, max, fixed, type);
-    const int root = root_of(roots, i, key, size);
+    const uint64_t key = mix(s.seed * 1000003u + (uint64_t)i);
+    const size_t bytes = size_of(key, &s);
+    const int root = root_of(s.roots, i, key, size);
     if (rank == root)
       fill(plain, bytes, key);
     else
@@ -105,22 +129,17 @@ int main(int argc, char** argv) {
       fprintf(stderr,
               "broadcast_check: rank %d: broadcast %ld (seed %llu, root %d, %zu bytes): byte %zu "
               "%s wrong\n",
-              world_rank, i, (unsigned long long)seed, root, bytes, at,
+              world_rank, i, (unsigned long long)s.seed, root, bytes, at,
               at != bytes ? "is" : "is the end, and memory in gaps or behind is");
       wrong = 1;
     }
     total += bytes;
-    if (report > 0 && world_rank == 0 && MPI_Wtime() - reported >= report) {
+    if (s.report > 0 && world_rank == 0 && MPI_Wtime() - reported >= s.report) {
       reported = MPI_Wtime();
-      fprintf(stderr, "broadcast_check: %ld of %ld broadcasts, longest %.3f s\n", i + 1, count,
+      fprintf(stderr, "broadcast_check: %ld of %ld broadcasts, longest %.3f s\n", i + 1, s.count,
               longest);
     }
-    stop = i + 1 >= count;
-    if (until != NULL) {
-      if (i == 0 && world_rank == 0) print_now("started");
-      stop = stop && access(until, F_OK) == 0;
-      MPI_Bcast(&stop, 1, MPI_INT, 0, comm);
-    }
+    stop = shall_stop(&s, i, world_rank, comm);
   }
   int any = 0;
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
