@@ -26,7 +26,7 @@ class Progress:
 
     def __init__(self, total):
         self.total, self.done, self.fraction = total, 0, ""
-        self.started = self.told = time.monotonic()
+        self.started = self.printed = time.monotonic()
 
     def see(self, line):
         """True for a line of progress, which is not part of HPL's report."""
@@ -41,9 +41,9 @@ class Progress:
 
     def print(self):
         now = time.monotonic()
-        if now - self.told >= PROGRESS_SECONDS and self.done < self.total:
-            self.told = now
-            source.say(f"{now - self.started:.0f} s: {self.done} of {self.total} tests done{self.fraction}")
+        if now - self.printed >= PROGRESS_SECONDS and self.done < self.total:
+            self.printed = now
+            source.log(f"{now - self.started:.0f} s: {self.done} of {self.total} tests done{self.fraction}")
 
 
 class Hpl:
@@ -95,7 +95,7 @@ def run_all_variants(hpl, grids):
             report, code = hpl.run(text, grid[0] * grid[1], echo=False)
             print(report)
             wrong = failures(report, dat.tests(text))
-            source.say(f"{grid[0]}x{grid[1]}, SWAP {swap} ({name}), BCAST 0 to 7, DEPTH 0 and 1: "
+            source.log(f"{grid[0]}x{grid[1]}, SWAP {swap} ({name}), BCAST 0 to 7, DEPTH 0 and 1: "
                        f"{'; '.join(wrong) or 'all residual checks passed'}")
             worst = max(worst, code, 1 if wrong else 0)
     return worst

@@ -23,7 +23,7 @@ class Unavailable(Exception):
     """HPL's source is not available; the text names the remedy."""
 
 
-def say(text):
+def log(text):
     print(f"hpl: {text}", file=sys.stderr, flush=True)
 
 
@@ -56,7 +56,7 @@ def fetch(directory):
     entries = debian_entries()
     if not entries:
         raise Unavailable(f"apt knows of no Debian archive (apt-get indextargets); run apt-get update, or {by_hand}")
-    say(f"fetching the source package {PACKAGE}")
+    log(f"fetching the source package {PACKAGE}")
     apt = directory / "apt"
     for name in ("sources", "lists/partial", "cache/archives/partial"):
         (apt / name).mkdir(parents=True, exist_ok=True)
@@ -65,17 +65,17 @@ def fetch(directory):
         (apt / "sources" / entry.name).write_text(source_entries(entry.read_text(), is_list))
     options = ["-o", f"Dir::Etc::sourceparts={apt}/sources", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", f"Dir::State::lists={apt}/lists",
                "-o", f"Dir::Cache={apt}/cache", "-o", "APT::Sandbox::User=" + ("root" if os.geteuid() == 0 else "")]
-    said = ""
+    output = ""
     for command in (["update"], ["source", "--download-only", "--tar-only", PACKAGE]):
         try:
             done = subprocess.run(["apt-get", "-q", *options, *command], cwd=directory, capture_output=True, text=True,
                                   timeout=FETCH_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             raise Unavailable(f"apt-get {command[0]} took more than {FETCH_SECONDS} s; {by_hand}") from None
-        said += done.stdout + done.stderr
+        output += done.stdout + done.stderr
     shutil.rmtree(apt)
     if not tarball.exists():
-        raise Unavailable(f"apt-get source {PACKAGE} fetched no {TARBALL}; {by_hand}; its output:\n{said.strip()}")
+        raise Unavailable(f"apt-get source {PACKAGE} fetched no {TARBALL}; {by_hand}; its output:\n{output.strip()}")
     if digest(tarball) != SHA256:
         tarball.rename(tarball.with_suffix(".bad"))
         raise Unavailable(f"{TARBALL} has the SHA-256 {digest(tarball.with_suffix('.bad'))}, not {SHA256}; {by_hand}")
@@ -106,7 +106,7 @@ def build(directory):
     source, stamp = directory / "source", directory / "applied"
     wanted = "".join(f"{digest(path)} {path.name}\n" for path in [tarball, *PATCHES])
     if not source.exists() or not stamp.exists() or stamp.read_text() != wanted:
-        say("applying the patches")
+        log("applying the patches")
         unpack(tarball, source)
         stamp.write_text(wanted)
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []

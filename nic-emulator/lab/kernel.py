@@ -116,8 +116,8 @@ class Kernel:
     def cached(cache):
         """The kernel in `cache`, fetched if there is none yet, or one with other modules. Raises Unavailable."""
         directory = pathlib.Path(cache) / "kernel"
-        asked = directory / "asked"
-        if not (directory / "version").exists() or not asked.exists() or asked.read_text().split() != list(MODULES):
+        requested = directory / "asked"
+        if not (directory / "version").exists() or not requested.exists() or requested.read_text().split() != list(MODULES):
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             Kernel._unpack(fetch(directory), directory)

@@ -80,11 +80,11 @@ class Programs(unittest.TestCase):
                 os.sched_yield()
             client = subprocess.run([*command, "127.0.0.1"], env=self.fabric.environment("h1", **environment), capture_output=True,
                                     text=True, timeout=TIME_LIMIT, check=False)
-            told = server.communicate(timeout=TIME_LIMIT)[0]
+            output = server.communicate(timeout=TIME_LIMIT)[0]
         finally:
             if server.poll() is None:
                 server.kill()
                 server.wait()
-        everything = f"client:\n{client.stdout}{client.stderr}\nserver:\n{told}"
+        everything = f"client:\n{client.stdout}{client.stderr}\nserver:\n{output}"
         self.assertEqual((client.returncode, server.returncode), (0, 0), everything)
         return client.stdout

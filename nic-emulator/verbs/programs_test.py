@@ -13,13 +13,13 @@ from program_testing import BUILD, CLEAN, CTL, LIBRARY, TIME_LIMIT, Fabric, Prog
 
 class Devinfo(Programs):
     def test_shows_the_nics_attributes(self):
-        told = self.run_program("ibv_devinfo", "-v")
+        output = self.run_program("ibv_devinfo", "-v")
         for field, value in {"hca_id": "cepheus0", "node_guid": "0200:0000:0a00:0001", "phys_port_cnt": "1",
                              "state": r"PORT_ACTIVE \(4\)", "active_mtu": r"4096 \(5\)", "link_layer": "Ethernet",
                              "gid_tbl_len": "1", "pkey_tbl_len": "1", "phys_state": r"LINK_UP \(5\)",
                              "atomic_cap": r"ATOMIC_HCA \(1\)", "max_srq": "1024", "max_qp_rd_atom": "16", "board_id": "cepheus",
                              r"GID\[  0\]": r"::ffff:10\.0\.0\.1, RoCE v2"}.items():
-            self.assertRegex(told, rf"(?m)^\s*{field}:\s+{value}$")
+            self.assertRegex(output, rf"(?m)^\s*{field}:\s+{value}$")
 
     def test_devices_lists_each_host_under_its_own_guid(self):
         for host, guid in ("h0", "020000000a000001"), ("h1", "020000000a000002"), ("10.0.0.2", "020000000a000002"), \
@@ -27,26 +27,26 @@ class Devinfo(Programs):
             self.assertIn(guid, self.run_program("ibv_devices", env=self.fabric.environment(host)))
 
     def test_a_launchers_rank_is_the_hosts_index(self):
-        told = self.run_program("ibv_devices", env=self.fabric.environment(OMPI_COMM_WORLD_RANK="1"))
-        self.assertIn("020000000a000002", told)
+        output = self.run_program("ibv_devices", env=self.fabric.environment(OMPI_COMM_WORLD_RANK="1"))
+        self.assertIn("020000000a000002", output)
 
     def test_programs_that_a_program_executes_inherit_the_preload(self):
         self.assertIn("cepheus0", self.run_program("sh", "-c", "exec env ibv_devinfo"))
 
     def test_an_unknown_host_is_refused_with_a_list_of_hosts(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h9"), expect=1)
-        self.assertIn("cepheus: can't open cepheus0: no host 'h9' in the fabric: it has h0 .. h1", told)
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h9"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: no host 'h9' in the fabric: it has h0 .. h1", output)
 
     def test_impossible_congestion_control_is_refused_with_the_possible_values(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
-        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' must be", told)
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' must be", output)
 
     def test_a_shaped_link_shows_its_speed(self):
         fabric = Fabric(topology='[link]\nrate = "10Gbps"\n[[switch]]\nname = "s0"\n'
                                  '[[host]]\nname = "h0"\naddress = "10.0.0.1"\n')
         self.addCleanup(fabric.close)
-        told = self.run_program("ibv_devinfo", "-v", env=fabric.environment("h0"))
-        self.assertRegex(told, r"active_width:\s+1X \(1\)\n\s+active_speed:\s+10\.0 Gbps \(4\)")
+        output = self.run_program("ibv_devinfo", "-v", env=fabric.environment("h0"))
+        self.assertRegex(output, r"active_width:\s+1X \(1\)\n\s+active_speed:\s+10\.0 Gbps \(4\)")
 
 
 class ConnectionManager(Programs):
@@ -64,8 +64,8 @@ class ConnectionManager(Programs):
             self.assertEqual(self.lines_of(*command).count(self.LINE), 1, command)
 
     def test_programs_that_only_probe_for_it_get_the_line_on_request(self):
-        self.assertIn("Transport: rc_verbs", told := self.lines_of("ucx_info", "-d"))
-        self.assertNotIn(self.LINE, told)
+        self.assertIn("Transport: rc_verbs", output := self.lines_of("ucx_info", "-d"))
+        self.assertNotIn(self.LINE, output)
         self.assertEqual(self.lines_of("ucx_info", "-d", CEPHEUS_VERBOSE="1").count(self.LINE), 1)
         self.assertNotIn(self.LINE, self.lines_of("rping", "-s", OMPI_COMM_WORLD_RANK="0"))
 
@@ -80,11 +80,11 @@ class WithoutFabric(Programs):
 
     def test_a_dead_fabric_gives_an_empty_list_and_the_reason_on_request(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY, "CEPHEUS_FABRIC": "/nowhere/fabric"}
-        told = self.run_program("ibv_devinfo", env=env, expect=255)
-        self.assertIn("No IB devices found", told)
-        self.assertNotIn("cepheus", told)
-        told = self.run_program("ibv_devinfo", env={**env, "CEPHEUS_VERBOSE": "1"}, expect=255)
-        self.assertIn("/nowhere/fabric: no such socket; start cepheus-switch", told)
+        output = self.run_program("ibv_devinfo", env=env, expect=255)
+        self.assertIn("No IB devices found", output)
+        self.assertNotIn("cepheus", output)
+        output = self.run_program("ibv_devinfo", env={**env, "CEPHEUS_VERBOSE": "1"}, expect=255)
+        self.assertIn("/nowhere/fabric: no such socket; start cepheus-switch", output)
 
     def test_programs_without_verbs_are_unchanged(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY, "CEPHEUS_FABRIC": "/nowhere/fabric"}
@@ -93,17 +93,17 @@ class WithoutFabric(Programs):
 
 class Pingpong(Programs):
     def pingpong(self, service, *options):
-        told = self.run_pair(f"ibv_{service}_pingpong", "-g", "0", *options)
-        self.assertRegex(told, r"\d+ bytes in .* seconds")
-        return told
+        output = self.run_pair(f"ibv_{service}_pingpong", "-g", "0", *options)
+        self.assertRegex(output, r"\d+ bytes in .* seconds")
+        return output
 
     def test_defaults(self):
         self.assertIn("1000 iters", self.pingpong("rc"))
 
     def test_under_congestion_control(self):
         for control in "orig", "hpcc,ce-echo":
-            told = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_CONGESTION=control)
-            self.assertIn("1000 iters", told)
+            output = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_CONGESTION=control)
+            self.assertIn("1000 iters", output)
 
     def test_large_messages(self):
         self.pingpong("rc", "-s", "65536")
@@ -140,8 +140,8 @@ class Pingpong(Programs):
             while not is_listening(port):
                 self.assertLess(time.monotonic(), until)
                 os.sched_yield()
-            told = self.run_program("ibv_rc_pingpong", "-g", "0", expect=1)
-            self.assertIn(f"host h0 is held by pid {first.pid}", told)
+            output = self.run_program("ibv_rc_pingpong", "-g", "0", expect=1)
+            self.assertIn(f"host h0 is held by pid {first.pid}", output)
         finally:
             first.kill()
             first.wait()
@@ -227,10 +227,10 @@ for _ in range(3):
 
 class Counters(Programs):
     def test_verbose_prints_them_at_the_end(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h1", CEPHEUS_VERBOSE="1"))
-        self.assertIn(f"cepheus: attached to {self.fabric.socket} as h1, 10.0.0.2", told)
-        self.assertRegex(told, r"cepheus: counters of h1:\ntx_packets 0\n")
-        self.assertTrue(re.search(r"(?m)^rx_drop_icrc 0$", told))
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h1", CEPHEUS_VERBOSE="1"))
+        self.assertIn(f"cepheus: attached to {self.fabric.socket} as h1, 10.0.0.2", output)
+        self.assertRegex(output, r"cepheus: counters of h1:\ntx_packets 0\n")
+        self.assertTrue(re.search(r"(?m)^rx_drop_icrc 0$", output))
 
 
 class OverLoss(Programs):

@@ -13,9 +13,9 @@ DEVICE = "cepheus0:1"
 
 class Info(Programs):
     def test_ucx_finds_the_device_and_its_transports(self):
-        told = self.run_program("ucx_info", "-d")
+        output = self.run_program("ucx_info", "-d")
         for transport in "rc_verbs", "ud_verbs":
-            self.assertRegex(told, rf"Transport: {transport}\n#\s+Device: {DEVICE}")
+            self.assertRegex(output, rf"Transport: {transport}\n#\s+Device: {DEVICE}")
 
 
 class Ucx(Programs):

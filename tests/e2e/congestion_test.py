@@ -115,11 +115,11 @@ class Rivals:
     def receive(self, more):
         """Waits until each has received `size` more bytes."""
         goal = {name: got + more for name, got in self.received().items()}
-        wait_until(lambda: self.has_ended() or all(got >= goal[name] for name, got in self.received().items()), self.said)
+        wait_until(lambda: self.has_ended() or all(got >= goal[name] for name, got in self.received().items()), self.outputs)
         if self.has_ended():
-            raise RuntimeError("a program has ended\n" + self.said())
+            raise RuntimeError("a program has ended\n" + self.outputs())
 
-    def said(self):
+    def outputs(self):
         return "\n".join(lines.text() for lines in self.outputs)
 
     def rates(self, more):

@@ -104,9 +104,9 @@ class Connections(unittest.TestCase):
         return sender, receivers
 
     def status(self, host):
-        asked = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
+        result = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
                                timeout=30, check=True)
-        return json.loads(asked.stdout)
+        return json.loads(result.stdout)
 
     def await_death(self, user, start):
         began = time.monotonic()
@@ -169,10 +169,10 @@ class Connections(unittest.TestCase):
         for receiver in receivers:
             self.assertEqual(receiver.stdout.readline(), "listening\n")
         sender = example(1, "send", "s", "to all of you", address(2), address(3))
-        said = sender.communicate(timeout=60)[0]
-        self.assertEqual(sender.returncode, 0, said)
-        number = re.fullmatch(r"2 hosts have it, by virtual QPN (0x\w+)\n", said)
-        self.assertTrue(0xE00000 <= int(number[1], 16) <= 0xFFFFFE, said)
+        output = sender.communicate(timeout=60)[0]
+        self.assertEqual(sender.returncode, 0, output)
+        number = re.fullmatch(r"2 hosts have it, by virtual QPN (0x\w+)\n", output)
+        self.assertTrue(0xE00000 <= int(number[1], 16) <= 0xFFFFFE, output)
         for receiver in receivers:
             self.assertEqual(receiver.communicate(timeout=60)[0], "to all of you\n")
             self.assertEqual(receiver.returncode, 0)

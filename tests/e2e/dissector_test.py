@@ -89,8 +89,8 @@ class OfAGroup(EndToEnd):
         self.assertEqual(packet.number("group.has"), sent.psn if kind == ACK else None)
         self.assertEqual(packet.number("group.asks_for"), sent.psn if kind in (NAK, RNR_NAK) else None)
         self.assertEqual(packet.number("group.nak_code"), 0 if kind == NAK else None)
-        who = {FROM_HOST: peer, BETWEEN: "all behind this trunk", TO_HOST: "the whole group"}[way]
-        self.assertEqual(packet.one("group.who"), None if kind == DATA else who)
+        source = {FROM_HOST: peer, BETWEEN: "all behind this trunk", TO_HOST: "the whole group"}[way]
+        self.assertEqual(packet.one("group.who"), None if kind == DATA else source)
 
     def test_ports_of_hosts(self):
         seen = sum((self.check_port(f"h{i}", False) for i in range(4)), collections.Counter())
@@ -153,8 +153,8 @@ class OfADeath(unittest.TestCase):
             packets = tshark.dissect(pathlib.Path(scratch) / "h0.pcap", "-Y", "cepheus_mrp")
         reports = [p for p in packets if p.number("mrp.type") == REPORT]
         # The source is named, too: not all members have its turn.
-        said = [one for p in reports for one in zip(p.values["mrp.member.host"], p.values["mrp.member.owes"])]
-        self.assertTrue({("10.0.0.3", "1"), ("10.0.0.3", "True")} & set(said), said)  # as Wireshark 4.0, and as 4.4 writes it
+        shown = [one for p in reports for one in zip(p.values["mrp.member.host"], p.values["mrp.member.owes"])]
+        self.assertTrue({("10.0.0.3", "1"), ("10.0.0.3", "True")} & set(shown), shown)  # as Wireshark 4.0, and as 4.4 writes it
         self.assertTrue([p for p in packets if p.number("mrp.type") == UNREGISTER], "the group did not end")
         self.assertFalse([p for p in packets if p.number("mrp.type") == EVICT], "groups of MPI evict no member")
 

@@ -18,10 +18,10 @@ class Explain(EndToEnd):
         os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
 
     def explained(self, *arguments):
-        asked = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
+        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
                                text=True, capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
 
     def world(self):
         (job,) = json.loads(self.explained("--json"))["jobs"]
@@ -73,8 +73,8 @@ class Explain(EndToEnd):
 
     def test_reports_an_unusable_ucx_and_works_without_it(self):
         self.assert_ok(over_fabric(CHECK, "--count", 10, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_uct_library": "/nowhere.so"}))
-        told = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
-        self.assertRegex(told, "bulk lane +multicast, without UCX: .*/nowhere.so")
+        output = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
+        self.assertRegex(output, "bulk lane +multicast, without UCX: .*/nowhere.so")
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):

@@ -34,10 +34,10 @@ class SlowRun(LiveRun):
 
 class Fallback(EndToEnd):
     def assert_reported_once(self, run, *words):
-        told = run.told()
-        self.assertEqual(len([line for line in told if "eager lane" in line]), 1, run.everything())
+        output = run.cepheus_lines()
+        self.assertEqual(len([line for line in output if "eager lane" in line]), 1, run.everything())
         for word in words:
-            self.assertIn(word, told[0])
+            self.assertIn(word, output[0])
 
     def assert_one_error(self, run, *words):
         self.assertNotEqual(run.code, 0, run.everything())
@@ -78,8 +78,8 @@ class Fallback(EndToEnd):
     def test_ranks_that_share_a_machine_use_shared_memory(self):
         run = without_fabric(CHECK, *ARGUMENTS, mca=VERBOSE)
         self.assert_ok(run)
-        self.assertEqual(len(run.told()), 1, run.everything())
-        self.assertIn("all ranks are on one machine, where shared memory is faster", run.told()[0])
+        self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
+        self.assertIn("all ranks are on one machine, where shared memory is faster", run.cepheus_lines()[0])
 
     def test_no_fabric_is_an_error_if_required(self):
         self.assert_one_error(without_fabric(CHECK, *ARGUMENTS, mca=REQUIRE), "rank 0")
@@ -87,14 +87,14 @@ class Fallback(EndToEnd):
     def test_quiet_unless_asked(self):
         run = without_fabric(CHECK, *ARGUMENTS)
         self.assert_ok(run)
-        self.assertEqual(run.told(), [])
+        self.assertEqual(run.cepheus_lines(), [])
 
     def test_only_the_eager_lane_finds_space(self):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
         self.assert_ok(run)
-        told = run.told()
-        self.assertEqual(len(told), 2, run.everything())
-        self.assertEqual(sorted("table space" in line for line in told), [False, True], run.everything())
+        output = run.cepheus_lines()
+        self.assertEqual(len(output), 2, run.everything())
+        self.assertEqual(sorted("table space" in line for line in output), [False, True], run.everything())
 
     # The root is its host's leader in some calls.
     def test_several_ranks_a_host_use_open_mpis_own_algorithm(self):
@@ -121,7 +121,7 @@ class Fallback(EndToEnd):
         run = over_fabric(PROGRAMS / "order_check", "--retry", 4, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
         self.assert_ok(run)
         self.assertEqual(run.variables()["groups"], 2, run.everything())
-        self.assertIn("table space", "\n".join(run.told()))
+        self.assertIn("table space", "\n".join(run.cepheus_lines()))
 
     # h0 receives nothing: the group of large messages waits for its confirmation, the group of small ones for an ACK.
     def test_a_fabric_that_fails_during_a_groups_set_up(self):
@@ -187,7 +187,7 @@ class Fallback(EndToEnd):
     def test_a_group_smaller_than_wanted(self):
         run = over_fabric(CHECK, *ARGUMENTS, hosts=3, mca={"coll_cepheus_min_members": 4, **VERBOSE})
         self.assert_ok(run)
-        self.assertIn("coll_cepheus_min_members = 4", "".join(run.told()))
+        self.assertIn("coll_cepheus_min_members = 4", "".join(run.cepheus_lines()))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Run:
         self.err = completed.stderr
         self.status = status
 
-    def told(self):
+    def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 

@@ -49,8 +49,8 @@ class Jobs(EndToEnd):
         first = self.start(switch, 3, "sleep", 1000)
         self.addCleanup(first.stdout.close)
         self.addCleanup(first.stderr.close)
-        told = Lines(first.stderr)
-        self.assertTrue(told.wait_for("3 hosts at"), told.text())
+        output = Lines(first.stderr)
+        self.assertTrue(output.wait_for("3 hosts at"), output.text())
         refused = self.finish(self.start(switch, 2, *QUICK, mca=REQUIRE))
         self.assertEqual((refused.code, refused.out), (1, ""), refused.everything())
         self.assertRegex(refused.err, "^cepheus-run: the fabric at .* has no room for this job: 2 free hosts are wanted, and the "
@@ -74,9 +74,9 @@ class Spawned(EndToEnd):
         self.assert_ok(run)
         self.assertEqual(run.err, "")
         self.assertGreater(run.port("h1")["rx_frames"], 0)
-        asked = self.run_spawn(2, VERBOSE)
-        self.assert_ok(asked)
-        self.assertIn("all 2 hosts of the fabric are taken", "\n".join(asked.told()))
+        result = self.run_spawn(2, VERBOSE)
+        self.assert_ok(result)
+        self.assertIn("all 2 hosts of the fabric are taken", "\n".join(result.cepheus_lines()))
 
 
 if __name__ == "__main__":

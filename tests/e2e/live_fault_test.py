@@ -95,8 +95,8 @@ def loss_bursts(rng, within):
             run.wait_for_payload(rng.randrange(4 * MEGA))
             goal = run.switch.lost() + rng.randrange(20, 200)
             run.switch.set_links(run.hosts, loss=0.2)
-            told = run.err.count(OWN_ALGORITHMS)
-            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == told:
+            before = run.err.count(OWN_ALGORITHMS)
+            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == before:
                 if run.process.poll() is not None:
                     raise Trouble(run.everything())
             run.switch.set_links(run.hosts, loss=0)

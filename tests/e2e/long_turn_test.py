@@ -62,8 +62,8 @@ def main():
             print(f"{method}: {error}", flush=True)
             continue
         failed = failed or run.code != 0
-        told = run.out.strip() if run.code == 0 else run.everything()
-        print(f"{method}: {options.packets} packets, then a turn of each rank, {time.monotonic() - begin:.0f} s: {told}", flush=True)
+        output = run.out.strip() if run.code == 0 else run.everything()
+        print(f"{method}: {options.packets} packets, then a turn of each rank, {time.monotonic() - begin:.0f} s: {output}", flush=True)
     return int(failed)
 
 

@@ -82,8 +82,8 @@ class Metrics(unittest.TestCase):
         page = self.endpoint(self.switch.socket).page()
         self.assertEqual(promtool("check", "metrics", input=page), (0, ""))
         # promtool does find errors.
-        code, said = promtool("check", "metrics", input=page.replace("_total", "_ms"))
-        self.assertNotEqual((code, said), (0, ""))
+        code, output = promtool("check", "metrics", input=page.replace("_total", "_ms"))
+        self.assertNotEqual((code, output), (0, ""))
 
     def test_a_fabric_that_ends_is_0_and_returns(self):
         endpoint = self.endpoint(self.switch.socket)
@@ -166,17 +166,17 @@ class Monitoring(unittest.TestCase):
             cls.names = families(subprocess.run([CTL, "--socket", switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout)
 
     def check_names(self, text):
-        asked = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))
-        self.assertGreater(len(asked), 5)
-        self.assertEqual({name for name in asked if name not in self.names and not any(n.startswith(name + "_") for n in self.names)}, set())
+        used = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))
+        self.assertGreater(len(used), 5)
+        self.assertEqual({name for name in used if name not in self.names and not any(n.startswith(name + "_") for n in self.names)}, set())
 
     def test_alert_rules(self):
         rules = MONITORING / "cepheus-alerts.yaml"
         self.check_names(rules.read_text())
-        code, said = promtool("check", "rules", rules)
-        self.assertEqual(code, 0, said)
-        code, said = promtool("test", "rules", MONITORING / "cepheus-alerts-test.yaml")
-        self.assertEqual(code, 0, said)
+        code, output = promtool("check", "rules", rules)
+        self.assertEqual(code, 0, output)
+        code, output = promtool("test", "rules", MONITORING / "cepheus-alerts-test.yaml")
+        self.assertEqual(code, 0, output)
 
     def test_dashboard(self):
         board = json.loads((MONITORING / "cepheus-dashboard.json").read_text())
@@ -188,8 +188,8 @@ class Monitoring(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             json.dump({"groups": [{"name": "board", "rules": rules}]}, file)
             file.flush()
-            code, said = promtool("check", "rules", file.name)
-        self.assertEqual(code, 0, said)
+            code, output = promtool("check", "rules", file.name)
+        self.assertEqual(code, 0, output)
 
 
 if __name__ == "__main__":

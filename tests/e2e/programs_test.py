@@ -135,7 +135,7 @@ class Communicators(EndToEnd):
         little = {"coll_cepheus_max_eager_memory": 4 << 20}
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**VERBOSE, **little})
         self.assert_ok(run)
-        self.assertIn("coll_cepheus_max_eager_memory", "\n".join(run.told()))
+        self.assertIn("coll_cepheus_max_eager_memory", "\n".join(run.cepheus_lines()))
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**REQUIRE, **little}, timeout=30)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn("coll_cepheus_max_eager_memory", run.err)
@@ -176,16 +176,16 @@ class Times(EndToEnd):
     def test_ranks_that_are_late_with_all_their_buffers_full(self):
         run = over_fabric(PROGRAMS / "late_check", "--behind", 4, hosts=3, mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = "\n".join(run.told())
-        self.assertIn("multicast, eager lane", told)
-        self.assertNotIn("own algorithms", told)
-        self.assertNotIn("broke", told)
+        output = "\n".join(run.cepheus_lines())
+        self.assertIn("multicast, eager lane", output)
+        self.assertNotIn("own algorithms", output)
+        self.assertNotIn("broke", output)
 
     # Longer than 10 s, an earlier limit.
     def test_a_rank_that_is_late_at_the_end(self):
         run = over_fabric(PROGRAMS / "late_check", "--end", 11, mca={**REQUIRE, **VERBOSE}, timeout=60)
         self.assert_ok(run)
-        self.assertEqual([line for line in run.told() if "multicast, " not in line], [])
+        self.assertEqual([line for line in run.cepheus_lines() if "multicast, " not in line], [])
         [free] = [float(line.split()[1]) for line in run.out.splitlines() if line.startswith("free")]
         self.assertLess(free, 5, "MPI_Comm_free does not wait for others")
 
@@ -208,23 +208,23 @@ class Hosts(EndToEnd):
         run = over_fabric(CHECK, "--count", 60, "--max", 1 << 18, "--root", "random", "--type", "mixed", hosts=3,
                           options=("--ranks-per-host", 2), mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = "\n".join(run.told())
-        self.assertIn("MPI_COMM_WORLD (6 ranks): 3 hosts; multicast among one rank of each", told)
-        self.assertIn("MPI_COMM_WORLD (3 of 6 ranks): multicast, ", told)
+        output = "\n".join(run.cepheus_lines())
+        self.assertIn("MPI_COMM_WORLD (6 ranks): 3 hosts; multicast among one rank of each", output)
+        self.assertIn("MPI_COMM_WORLD (3 of 6 ranks): multicast, ", output)
 
     def test_one_host_needs_no_multicast(self):
         run = over_fabric(CHECK, "--count", 20, "--max", 10000, hosts=1, options=("--ranks-per-host", 3), mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        self.assertIn("all ranks are on one host", "\n".join(run.told()))
+        self.assertIn("all ranks are on one host", "\n".join(run.cepheus_lines()))
 
 
 class Parameters(EndToEnd):
     def test_a_misspelt_parameter_is_reported_once(self):
         run = over_fabric(CHECK, "--count", 2, "--max", 100, mca={"coll_cepheus_mod": "require"})
         self.assert_ok(run)
-        told = [line for line in run.told() if "coll_cepheus_mod is set, but there is no such parameter" in line]
-        self.assertEqual(len(told), 1, run.everything())
-        self.assertIn("mode", told[0])
+        output = [line for line in run.cepheus_lines() if "coll_cepheus_mod is set, but there is no such parameter" in line]
+        self.assertEqual(len(output), 1, run.everything())
+        self.assertIn("mode", output[0])
 
     def test_performance_variables_count_calls_by_path(self):
         small = over_fabric(PROGRAMS / "counters_check", "--count", 7, "--bytes", 100, mca=REQUIRE)

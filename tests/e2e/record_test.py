@@ -46,10 +46,10 @@ class Recording(unittest.TestCase):
         found = self.broadcasts(trace)
         world = {host: calls for (host, thread), calls in found.items() if thread.endswith("of MPI_COMM_WORLD")}
         self.assertEqual(sorted(world), [f"host h{i}" for i in range(4)], list(found))
-        said = [[(call["root"], call["bytes"]) for call in world[host]] for host in sorted(world)]
-        self.assertGreaterEqual(len(said[0]), 25)
-        for rank in said[1:]:
-            self.assertEqual(rank, said[0], "each rank has the same broadcasts in the same order")
+        calls = [[(call["root"], call["bytes"]) for call in world[host]] for host in sorted(world)]
+        self.assertGreaterEqual(len(calls[0]), 25)
+        for rank in calls[1:]:
+            self.assertEqual(rank, calls[0], "each rank has the same broadcasts in the same order")
         for host, calls in world.items():
             for call in calls:
                 self.assertEqual({"communicator", "rank", "root", "bytes", "path", "reason"} - call.keys(), set(), host)
@@ -66,9 +66,9 @@ class Recording(unittest.TestCase):
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            told = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
+            output = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
                                   stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
-            self.assertIn("ui.perfetto.dev", told)
+            self.assertIn("ui.perfetto.dev", output)
             run.wait_for_payload(1 << 16)
             self.assertEqual(run.finish(), 0)
         trace = self.read()

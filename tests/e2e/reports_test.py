@@ -40,23 +40,23 @@ class Process:
 
     def __init__(self, job, communicators=((b"world", b"eager lane", b"multicast"),)):
         sys.stdout.flush()
-        ready, tell_ready = os.pipe()
-        self.told, self.tell = os.pipe()
+        ready, ready_writer = os.pipe()
+        self.end_pipe, self.end_pipe_writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             code = 1
             try:
-                os.close(self.tell)
+                os.close(self.end_pipe_writer)
                 count_calls(job, communicators)
-                os.write(tell_ready, b"r")
-                os.read(self.told, 1)
+                os.write(ready_writer, b"r")
+                os.read(self.end_pipe, 1)
                 code = 0
             except Exception as error:  # to the parent, which fails
-                os.write(tell_ready, str(error).encode())
+                os.write(ready_writer, str(error).encode())
             # exit(), as a program's end: runs the libraries' exit handlers, not Python's.
             ctypes.CDLL(None).exit(code)
-        os.close(tell_ready)
-        os.close(self.told)
+        os.close(ready_writer)
+        os.close(self.end_pipe)
         self.ready = ready
 
     def wait_ready(self):
@@ -66,7 +66,7 @@ class Process:
             raise AssertionError(f"no report: {word.decode()}")
 
     def end(self):
-        os.write(self.tell, b"e")  # later processes have copies of this end, so closing it has no effect
+        os.write(self.end_pipe_writer, b"e")  # later processes have copies of this end, so closing it has no effect
         return self.exit_code()
 
     def kill(self):
@@ -74,7 +74,7 @@ class Process:
         return self.exit_code()
 
     def exit_code(self):
-        os.close(self.tell)
+        os.close(self.end_pipe_writer)
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
 
@@ -102,9 +102,9 @@ class Reports(EndToEnd):
         return len(list(self.directory.glob("*.calls")))
 
     def explained(self, *arguments):
-        asked = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments], capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout.decode()
+        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments], capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
 
     def jobs(self):
         return {job["job"]: job for job in json.loads(self.explained("--json"))["jobs"]}
@@ -175,9 +175,9 @@ class Reports(EndToEnd):
         run = over_fabric("unshare", "-m", "sh", "-c", script, "sh", CHECK, "--count", 3, "--max", 100_000,
                           mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = [line for line in run.told() if "explain" in line]
-        self.assertIn("1.0 of 8.0 MiB are free", told[0])
-        self.assertIn("CEPHEUS_REPORT_DIR", told[0])
+        output = [line for line in run.cepheus_lines() if "explain" in line]
+        self.assertIn("1.0 of 8.0 MiB are free", output[0])
+        self.assertIn("CEPHEUS_REPORT_DIR", output[0])
 
     def test_names_that_are_not_text_are_harmless(self):
         names = [b"\xff\xfe", b"\x1b[2J\x1b]0;title\x07", b"x" * 55 + "é".encode(), "right \u202eot left".encode(), b"two\nlines"]

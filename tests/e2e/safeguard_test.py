@@ -27,9 +27,9 @@ class Safeguard(EndToEnd):
         os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
 
     def explained(self, *arguments):
-        asked = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout
+        result = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
 
     def world(self):
         (job,) = json.loads(self.explained("--json"))["jobs"]

@@ -20,8 +20,8 @@ TIME_LIMIT = 60
 
 
 class Campaign:
-    def __init__(self, volume, seed, multicast="cepheus", say=print):
-        self.volume, self.random, self.say = volume, random.Random(seed), say
+    def __init__(self, volume, seed, multicast="cepheus", log=print):
+        self.volume, self.random, self.log = volume, random.Random(seed), log
         self.multicast = multicast
         self.seed = seed
         self.user = None
@@ -93,7 +93,7 @@ class Campaign:
         self.wait_for_writes()
         pauses = [end - start for start, end in user.gaps if end >= began] if user is self.user else [time.monotonic() - began]
         longest = max(pauses, default=0)
-        self.say(f"{self.kills:4} {kind.replace('_', ' ')}{'' if is_quiet else ', during recovery'}: writes paused for {longest:.2f} s", flush=True)
+        self.log(f"{self.kills:4} {kind.replace('_', ' ')}{'' if is_quiet else ', during recovery'}: writes paused for {longest:.2f} s", flush=True)
         if not is_quiet:
             return
         self.pauses[kind] = max(self.pauses[kind], longest)
@@ -111,7 +111,7 @@ class Campaign:
             self.one(kinds)
         self.wait_for_all()
         done = self.volume.finish(self.user, TIME_LIMIT)
-        checked = self.volume.ask("check", "--volume", "v", "--replicas", self.volume.addresses)
+        checked = self.volume.run_tool("check", "--volume", "v", "--replicas", self.volume.addresses)
         if checked.returncode != 0:
             raise RuntimeError("the replicas differ:\n" + checked.stdout + checked.stderr)
         return done

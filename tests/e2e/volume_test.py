@@ -34,11 +34,11 @@ def cpu_seconds(pid):
 
 class Volumes(unittest.TestCase):
     def check(self, volume):
-        return volume.ask("check", "--volume", "v", "--replicas", volume.addresses)
+        return volume.run_tool("check", "--volume", "v", "--replicas", volume.addresses)
 
     def status(self, replica):
-        asked = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
-        return json.loads(asked.stdout)
+        result = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
+        return json.loads(result.stdout)
 
     def write(self, volume, *options):
         """A user that writes a little and ends."""
@@ -80,18 +80,18 @@ class Volumes(unittest.TestCase):
         """Data that was acknowledged and not flushed exists, or the user gets EIO and the status names the bytes. Flushed data exists."""
         with Volume(replicas=2, size="16M", options=("--cache", "direct")) as volume:
             away, last = volume.replicas
-            told = volume.directory / "flush"
-            told.touch()
-            self.write(volume, "--flush-when", told)
-            told.unlink()
-            user = volume.start_user("--idle-ms", 200, "--writes", 4, "--depth", 1, "--flush-when", told, seed=2)
+            flush_file = volume.directory / "flush"
+            flush_file.touch()
+            self.write(volume, "--flush-when", flush_file)
+            flush_file.unlink()
+            user = volume.start_user("--idle-ms", 200, "--writes", 4, "--depth", 1, "--flush-when", flush_file, seed=2)
             user.await_event("idle")
             away.kill()
             user.await_event("written")
             wait_until(lambda: user.status().get("in_sync") == [1], "the loss")
             last.kill()
             last.start()
-            told.touch()
+            flush_file.touch()
             if user.finish() == 0:  # it has read its writes
                 return
             self.assertNotIn("wrong", user.events, volume.logs())
@@ -115,8 +115,8 @@ class Volumes(unittest.TestCase):
             lost.start()
             lacking = wait_until(lambda: self.status(lost).get("sync", {}).get("lacking_chunks"), "its copies")
             self.assertGreater(lacking, 0)
-            said = volume.ask("status", lost.address).stdout
-            self.assertRegex(said, "not in sync: lacks|in sync")
+            output = volume.run_tool("status", lost.address).stdout
+            self.assertRegex(output, "not in sync: lacks|in sync")
             self.assertEqual(self.check(volume).returncode, 1)  # names it
             volume.wait_for_sync(user)
             wait_until(lambda: self.status(lost).get("sync", {}).get("in_sync"), "its return")
@@ -280,9 +280,9 @@ class Volumes(unittest.TestCase):
                 env = {k: v for k, v in os.environ.items() if k != "CEPHEUS_KEY_FILE"}
                 if key is not None:
                     env["CEPHEUS_KEY_FILE"] = str(key)
-                asked = volume.ask("status", replica.address, env=env)
-                self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
-                self.assertIn("key differs" if code else "volume v", asked.stdout + asked.stderr)
+                result = volume.run_tool("status", replica.address, env=env)
+                self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+                self.assertIn("key differs" if code else "volume v", result.stdout + result.stderr)
 
     def test_requests_without_reading_the_answers_take_no_memory(self):
         """Small requests for digests of half a megabyte, or for status. Answers wait for space, one at a time, and other peers are served."""

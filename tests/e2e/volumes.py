@@ -138,7 +138,7 @@ class Volume:
         writes = data[1::BLOCK // 8]  # the second word of each block
         return {block for block, write in enumerate(writes) if write not in ledger[1 + 2 * block:3 + 2 * block]}
 
-    def ask(self, command, *options, **kwargs):
+    def run_tool(self, command, *options, **kwargs):
         """cepheus-replica's answer."""
         return subprocess.run([str(REPLICA), command, *map(str, options)], text=True, capture_output=True, timeout=120, check=False, **kwargs)
 

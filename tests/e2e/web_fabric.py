@@ -50,14 +50,14 @@ class Web:
             answer = refusal
         return answer.status, answer.headers, answer
 
-    def ask(self, path, body=None, headers=None, token=None):
+    def request(self, path, body=None, headers=None, token=None):
         """(status, text)"""
         status, _, answer = self.open(path, body, headers, token)
         with answer:
             return status, answer.read().decode()
 
     def view(self):
-        status, text = self.ask("view.json")
+        status, text = self.request("view.json")
         assert status == 200, text
         return json.loads(text)
 

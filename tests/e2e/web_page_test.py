@@ -74,8 +74,8 @@ class Page(unittest.TestCase):
     def assert_clean(self, driver):
         """No error on the console, and no request to another server."""
         self.assertEqual([entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"], [])
-        asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-        urls = [entry["params"]["request"]["url"] for entry in asked if entry["method"] == "Network.requestWillBeSent"]
+        result = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+        urls = [entry["params"]["request"]["url"] for entry in result if entry["method"] == "Network.requestWillBeSent"]
         self.assertTrue(urls)
         self.assertEqual([url for url in urls if not url.startswith("data:") and urllib.parse.urlsplit(url).netloc != self.web.netloc], [])
 

@@ -91,7 +91,7 @@ class Access(unittest.TestCase):
     def test_refuses_changes_by_default(self):
         web = self.web()
         self.assertEqual(web.token, "")
-        status, text = web.ask("link", {"link": "h0", "up": False})
+        status, text = web.request("link", {"link": "h0", "up": False})
         self.assertEqual(status, 403)
         self.assertIn("--control", text)
         self.assertEqual(web.cable("h0")["state"], "up")
@@ -101,30 +101,30 @@ class Access(unittest.TestCase):
         self.assertEqual(len(web.token), 32)
         for wrong in ("", web.token[:-1], web.token[:-1] + ("0" if web.token[-1] != "0" else "1"), web.token + "0"):
             for path, body in (("view.json", None), ("events", None), ("link", {"link": "h0", "up": False})):
-                self.assertEqual(web.ask(path, body, token=wrong)[0], 403, (path, wrong))
+                self.assertEqual(web.request(path, body, token=wrong)[0], 403, (path, wrong))
         self.assertEqual(web.cable("h0")["state"], "up")
-        self.assertEqual(web.ask("link", {"link": "h0", "up": False})[0], 200)
+        self.assertEqual(web.request("link", {"link": "h0", "up": False})[0], 200)
         self.assertEqual(web.cable("h0")["state"], "cut")
-        self.assertEqual(web.ask("link", {"link": "h0", "up": True, "loss": 0.25})[0], 200)
+        self.assertEqual(web.request("link", {"link": "h0", "up": True, "loss": 0.25})[0], 200)
         self.assertEqual((web.cable("h0")["state"], web.cable("h0")["loss"]), ("up", 0.25))
 
     def test_refuses_other_pages_of_the_same_browser(self):
-        self.assertEqual(self.web().ask("view.json", headers={"Host": "rebound.example"})[0], 403)
+        self.assertEqual(self.web().request("view.json", headers={"Host": "rebound.example"})[0], 403)
         web = self.web("--control")
-        status, _ = web.ask("link", {"link": "h0", "up": False}, headers={"Content-Type": "text/plain"})
+        status, _ = web.request("link", {"link": "h0", "up": False}, headers={"Content-Type": "text/plain"})
         self.assertEqual(status, 400, "a form of another page can send this")
         self.assertEqual(web.cable("h0")["state"], "up")
 
     def test_names_the_missing_object_in_a_refusal(self):
         web = self.web("--control")
-        status, text = web.ask("link", {"link": "h9", "up": False})
+        status, text = web.request("link", {"link": "h9", "up": False})
         self.assertEqual(status, 409)
         self.assertIn("no link 'h9'", text)
-        status, text = web.ask("kill", {"host": "h0", "pid": os.getpid()})
+        status, text = web.request("kill", {"host": "h0", "pid": os.getpid()})
         self.assertEqual(status, 409)
         self.assertIn("not there any more", text)
-        self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
-        self.assertEqual(web.ask("link", [1])[0], 400)
+        self.assertEqual(web.request("kill", {"host": "h0", "pid": "1"})[0], 400)
+        self.assertEqual(web.request("link", [1])[0], 400)
 
     def test_kills_no_process_that_is_not_the_fabrics_client(self):
         with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(TIME_LIMIT)]) as bystander:
@@ -145,7 +145,7 @@ class Access(unittest.TestCase):
                 server.daemon_threads = True
                 threading.Thread(target=server.serve_forever, daemon=True).start()
                 with Web(fabric, "--control") as web:
-                    self.assertEqual(web.ask("kill", {"host": "h0", "pid": bystander.pid})[0], 409)
+                    self.assertEqual(web.request("kill", {"host": "h0", "pid": bystander.pid})[0], 409)
                 server.shutdown()
             self.assertIsNone(bystander.poll(), "it was killed")
             bystander.kill()
@@ -169,7 +169,7 @@ class Access(unittest.TestCase):
             for _, _, answer in readers:
                 answer.close()
             silent = self.silent(web)
-            self.assertEqual({web.ask("page.css")[0] for _ in range(100)}, {200})
+            self.assertEqual({web.request("page.css")[0] for _ in range(100)}, {200})
             self.assertEqual(len(os.listdir(f"/proc/{web.process.pid}/task")), before, "a thread for a connection")
             run.wait_for_payload(4 << 20)
             for each in silent:

@@ -169,20 +169,20 @@ class HostileHost:
         words = [build / "tests/hostile_host", socket, f"h{number}", "10.0.0.2", f"10.0.0.{friendly + 1}"]
         self.process = subprocess.Popen(words + ([] if STRANGER is None else [str(STRANGER)]), text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.says = Lines(self.process.stderr)
+        self.errors = Lines(self.process.stderr)
 
     def do(self, attack):
         self.process.stdin.write(attack + "\n")
         self.process.stdin.flush()
         if self.process.stdout.readline() != f"doing {attack}\n":
             self.process.kill()
-            self.says.thread.join()
-            raise RuntimeError(f"hostile_host does not start {attack}:\n{self.says.text()}")
+            self.errors.thread.join()
+            raise RuntimeError(f"hostile_host does not start {attack}:\n{self.errors.text()}")
 
     def close(self):
         self.process.kill()
         self.process.wait()
-        self.says.thread.join()
+        self.errors.thread.join()
         self.process.stderr.close()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -225,7 +225,7 @@ class Campaign:
                                if after[name] > before[name] + slack]
             if intact and (run.finish() != 0 or "ok:" not in run.out.text()):
                 self.wrong.append("the broadcasts failed\n" + run.everything())
-        self.wrong += one.says.lines + other.says.lines
+        self.wrong += one.errors.lines + other.errors.lines
         if run.switch.process.returncode != 0:
             self.wrong.append(f"the switch ended with exit code {run.switch.process.returncode}")
 

@@ -253,18 +253,18 @@ class Daemons:
 
     def of_connections(self):
         programs, peers = str(self.directory / "programs"), str(self.directory / "peers")
-        ready, told = os.pipe()
+        ready, ready_writer = os.pipe()
         command = [self.bin / "cepheus-cmd", "--host", "10.0.0.1", "--listen", f"unix:{peers}", "--peers", f"unix:{self.directory}/%h",
-                   "--socket", programs, "--ready-fd", told]
+                   "--socket", programs, "--ready-fd", ready_writer]
         log = self.stack.enter_context(open(self.directory / "log", "w"))
-        process = subprocess.Popen([*map(str, command)], pass_fds=(told,), stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([*map(str, command)], pass_fds=(ready_writer,), stdout=log, stderr=subprocess.STDOUT)
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
-        os.close(told)
+        os.close(ready_writer)
         with open(ready) as line:
             line.readline()
         status = [self.bin / "cepheus-cmd", "--status", "--socket"]
-        said = self.record(programs, programs + "-recorded", *status, programs + "-recorded")
+        recorded = self.record(programs, programs + "-recorded", *status, programs + "-recorded")
 
         def greet():
             with socket.socket(socket.AF_UNIX) as peer:
@@ -274,7 +274,7 @@ class Daemons:
                 if len(peer.recv(5, socket.MSG_WAITALL)) != 5:
                     raise RuntimeError("no answer to a peer")
         # A user's own programs share the user's places.
-        return [Gate("cepheus-cmd, programs", process.pid, programs, said, lambda: run(*status, programs), crowd=100),
+        return [Gate("cepheus-cmd, programs", process.pid, programs, recorded, lambda: run(*status, programs), crowd=100),
                 Gate("cepheus-cmd, peers", process.pid, peers, [hello(9), frame(TYPE_READY, NO_TAG)], greet)]
 
     def of_replica(self):
@@ -286,8 +286,8 @@ class Daemons:
         host, port = replica.address.split(":")
         with socket.create_server(("127.0.0.1", 0)) as free:
             own = free.getsockname()
-        said = self.record((host, int(port)), own, *status, f"{own[0]}:{own[1]}")
-        return [Gate("cepheus-replica", replica.process.pid, (host, int(port)), said, lambda: run(*status, replica.address))]
+        recorded = self.record((host, int(port)), own, *status, f"{own[0]}:{own[1]}")
+        return [Gate("cepheus-replica", replica.process.pid, (host, int(port)), recorded, lambda: run(*status, replica.address))]
 
 
 HEAD = f"{'socket':<28}{'strangers':>10}{'KiB':>16}{'descriptors':>13}"

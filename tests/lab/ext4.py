@@ -78,7 +78,7 @@ class Tree:
         return sorted(map(str, wrong + list(there ^ set(self.files))))
 
 
-def say(text):
+def log(text):
     print(f"{time.monotonic():8.1f}  {text}", flush=True)
 
 
@@ -89,26 +89,26 @@ def check(volume, files, seed):
     try:
         run("mkfs.ext4", "-q", "-b", 4096, DEVICE)
         run("mount", DEVICE, mounted)
-        say(f"ext4 on {DEVICE}")
+        log(f"ext4 on {DEVICE}")
         tree = Tree(mounted, seed)
         tree.add(files // 3)
         volume.replicas[VICTIM].kill()
-        say(f"{tree.made} files made; a replica is killed")
+        log(f"{tree.made} files made; a replica is killed")
         tree.add(files // 3)
         os.sync()
         volume.wait_for_sync(2)
         volume.replicas[VICTIM].start()
-        say(f"{tree.made} files made; it is started again")
+        log(f"{tree.made} files made; it is started again")
         tree.add(files - 2 * (files // 3))
         run("umount", mounted)
         volume.wait_for_sync(3)
-        say(f"{tree.made} files made; unmounted, and all replicas are in sync")
+        log(f"{tree.made} files made; unmounted, and all replicas are in sync")
         run("mount", "-o", "ro", DEVICE, mounted)
         differences = tree.differences()
         run("umount", mounted)
         if differences:
             raise RuntimeError(f"{len(differences)} files differ from what was written: {differences[:5]}")
-        say(f"{len(tree.files)} files are as they were written")
+        log(f"{len(tree.files)} files are as they were written")
         print(run("fsck.ext4", "-f", "-n", DEVICE), end="", flush=True)
     finally:
         subprocess.run(["umount", "-l", mounted], stderr=subprocess.DEVNULL)

@@ -122,11 +122,11 @@ class Marks(Lab):
         with tempfile.TemporaryFile("w+") as errors:
             outcomes = matrix.run_pair(switch, client, server, port, traffic_class, errors)
             errors.seek(0)
-            said = errors.read()
-        self.assertEqual({cell: outcome for cell, outcome in outcomes.items() if outcome != "ok"}, {}, said)
+            output = errors.read()
+        self.assertEqual({cell: outcome for cell, outcome in outcomes.items() if outcome != "ok"}, {}, output)
         self.assertGreater(len(outcomes), 5, outcomes)
-        self.assertIn("counters of m0", said)
-        return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", said)}
+        self.assertIn("counters of m0", output)
+        return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", output)}
 
     def test_the_kernels_nic_accepts_marked_packets_and_sends_no_notification(self):
         with Switch(congestion="orig", trunk=self.TRUNK) as switch:

@@ -41,8 +41,8 @@ def systemctl(*words):
 
 
 def shown(unit, *properties):
-    said = systemctl("show", unit, *(f"--property={name}" for name in properties)).stdout
-    return dict(line.split("=", 1) for line in said.splitlines())
+    shown_text = systemctl("show", unit, *(f"--property={name}" for name in properties)).stdout
+    return dict(line.split("=", 1) for line in shown_text.splitlines())
 
 
 def journal(unit):
@@ -88,8 +88,8 @@ class Services(unittest.TestCase):
         ran = Served().broadcasts(10, 65536)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         self.assertIn("ok: 10 broadcasts", ran.stdout)
-        said = journal("cepheus-switch")
-        self.assertIn(f"{2 * HOSTS} hosts on 1 switches at /run/cepheus/fabric.sock", said)
+        shown_text = journal("cepheus-switch")
+        self.assertIn(f"{2 * HOSTS} hosts on 1 switches at /run/cepheus/fabric.sock", shown_text)
         self.assertEqual(systemctl("stop", "cepheus-switch").returncode, 0)
         self.assertFalse(pathlib.Path("/run/cepheus").exists())
 
@@ -104,9 +104,9 @@ class Services(unittest.TestCase):
         TOPOLOGY.write_text(lab_topology(HOSTS, switch="max_groups = 0"))
         self.assertEqual(systemctl("reload", "cepheus-switch").returncode, 0, journal("cepheus-switch"))
         self.assertIn("max_groups = 0", journal("cepheus-switch"))
-        codes, said = Served().writes()
+        codes, shown_text = Served().writes()
         self.assertNotEqual(codes, [0, 0])
-        self.assertIn("table space", said)
+        self.assertIn("table space", shown_text)
         TOPOLOGY.write_text(lab_topology(HOSTS + 1))
         self.assertNotEqual(systemctl("reload", "cepheus-switch").returncode, 0)
         self.assertIn(f"h{HOSTS}", journal("cepheus-switch"))
@@ -139,8 +139,8 @@ class Services(unittest.TestCase):
         self.assertNotEqual(Served().broadcasts(2, 1024).returncode, 0, "without the key there is no group")
         os.environ["CEPHEUS_KEY_FILE"] = str(key)
         self.addCleanup(os.environ.pop, "CEPHEUS_KEY_FILE")
-        codes, said = Served().writes()
-        self.assertEqual(codes, [0, 0], said)
+        codes, shown_text = Served().writes()
+        self.assertEqual(codes, [0, 0], shown_text)
 
     def test_metrics_come_and_go_with_the_switch(self):
         self.start("cepheus-switch")
@@ -161,9 +161,9 @@ class Services(unittest.TestCase):
         environment.write_text("CEPHEUS_CMD_HOST=127.0.0.1\n")
         process = self.start("cepheus-cmd")
         self.assertEqual(int(status_of(process)["CapEff"], 16), 0)
-        said = run(BUILD / "bin/cepheus-cmd", "--status", "--json")
-        self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertEqual(json.loads(said.stdout)["host"], "127.0.0.1")
+        shown_text = run(BUILD / "bin/cepheus-cmd", "--status", "--json")
+        self.assertEqual(shown_text.returncode, 0, shown_text.stderr)
+        self.assertEqual(json.loads(shown_text.stdout)["host"], "127.0.0.1")
 
 
 if __name__ == "__main__":

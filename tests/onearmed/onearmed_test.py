@@ -30,7 +30,7 @@ class OneArmed(EndToEnd):
 
     def assert_multicast(self, run):
         self.assert_ok(run)
-        self.assertIn("multicast", run.told()[0], run.everything())
+        self.assertIn("multicast", run.cepheus_lines()[0], run.everything())
         for i in range(4):
             # Each host sent data in its turn, and received a copy of all other hosts' data.
             port = run.port(f"h{i}")

@@ -99,9 +99,9 @@ class PmixParameters(unittest.TestCase):
         ompi_info.write_text("#!/bin/sh\necho Open MPI v5.0.7\n")
         ompi_info.chmod(0o755)
         for _ in range(2):
-            said = subprocess.run(["make", "-pn", "-f", DEBIAN / "rules", f"PMIX_FILE={self.file}", "build"], text=True, capture_output=True, check=True,
+            output = subprocess.run(["make", "-pn", "-f", DEBIAN / "rules", f"PMIX_FILE={self.file}", "build"], text=True, capture_output=True, check=True,
                                   env={**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"}, cwd=SOURCE).stdout
-            self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", said)
+            self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", output)
             self.file.rename(f"{self.file}.distrib")
             self.unpack()
 
