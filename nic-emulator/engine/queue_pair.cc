@@ -9,7 +9,7 @@
 namespace cepheus::rnic {
 namespace {
 
-constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from limited membership
+constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15: full or limited membership
 
 // Ports for RoCEv2 flows (IBTA Annex A17.9.1): 0xC000 and up, one per connection so that ECMP
 // spreads them.
@@ -82,7 +82,7 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
       break;
     case QpState::kSqd:
       if (is_rc()) requester_.drain();
-      // Without the attribute the program did not ask for the event (IBTA 10.3.1, SQD).
+      // The attribute requests the event (IBTA 10.3.1, SQD).
       owes_drained_ = (mask & kAttrDrainedEvent) != 0 && attr.drained_event;
       finish_requester(out);
       break;

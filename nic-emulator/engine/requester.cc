@@ -64,7 +64,7 @@ std::uint64_t Requester::read_piece() const {
   return std::max(qp_.port.config.cautious_window / 2, 1u);
 }
 
-// Whether READs and atomics in flight let the message at the cursor go on
+// Whether READs and atomics in flight let the message at the cursor continue
 // (IBTA 10.8.3.3, 9.7.3.2).
 bool Requester::may_begin() const {
   const SendWqe& wqe = queue_.at(cursor_);

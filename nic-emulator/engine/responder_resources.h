@@ -50,7 +50,7 @@ class ResponderResources {
   }
   bool full() const { return size_ == pending_.size(); }
   void clear_pending() { size_ = 0; }
-  // Drops the results whose next packet is `psn` or behind it. False: there was none.
+  // Drops the results with a next packet at `psn` or behind it. False: there was none.
   // A requester has at most 2^23 PSNs in flight, so all of them lie within 2^23 of `psn`. One that
   // breaks this rule loses its own results.
   bool drop_from(Psn psn) {

@@ -9,7 +9,7 @@
 
 namespace cepheus::rnic {
 
-// A queue that takes receives as ibv_post_recv asks for it. Errors: kInvalid (SGEs), kAgain (full).
+// Posts to a queue as ibv_post_recv does. Errors: kInvalid (SGEs), kAgain (full).
 inline wire::Result<void> post_receive(WorkQueue<RecvWqe>& queue, const RecvWr& wr,
                                        std::uint32_t max_sge) {
   if (wr.sges.size() > max_sge) {

@@ -37,14 +37,14 @@ def main():
                                        check=True).stdout)
     port = next(p for p in status["switches"][0]["ports"] if p["name"] == "h0")
     ratio = port["rx_payload_bytes"] / size if size else 0
-    print(f"the root's link carried {port['rx_payload_bytes']} bytes of payload, {ratio:.3f} times the file; "
+    print(f"the root's link transmitted {port['rx_payload_bytes']} bytes of payload, {ratio:.3f} times the file; "
           f"{HOSTS - 1} unicast copies would be {size * (HOSTS - 1)}")
     for i in range(HOSTS):
         print(kernel_counters(f"rxe{i}"))
     if size >= 65536 and not 1.0 <= ratio <= 1.1:
         repeats = re.search(r"completer_retry_err (\d+)", kernel_counters("rxe0"))
         timed_out = repeats is not None and int(repeats.group(1)) > 0
-        print("lab demo: the root's link did not carry the file once" +
+        print("lab demo: the file did not cross the root's link once" +
               (f": rdma_rxe's timer ran out {repeats.group(1)} times and it sent again; where no link lost anything (cepheusctl "
                "ports), this machine is too busy for the emulated one, so try again later" if timed_out else ""), file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-# Hosts of the lab: rxe0.. on h0.., 10.0.0.1.., each on one end of a veth pair whose other end, p0..,
+# Hosts of the lab: rxe0.. on h0.., 10.0.0.1.., each on one end of a veth pair. The other end, p0..,
 # is a port of cepheus-switch. Sourced by guest.sh.
 #
 # All devices are in one namespace, since this kernel's rdma_rxe works in the first one only. Policy

@@ -1,7 +1,7 @@
 // Completion events of many queues behind one descriptor that programs may poll (IBTA 11.4.2.2).
 //
 // A queue waits here at most once: before the program has fetched a queue's event, a second one
-// tells it nothing new. So the list is bounded by the number of queues, and nothing is allocated.
+// has no new information. So the list is bounded by the number of queues, and nothing is allocated.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class NicHolder {
     static NicHolder* const holder = created_ = new NicHolder;
     return *holder;
   }
-  // Null if this process never asked for a NIC.
+  // Null if this process never used a NIC.
   static NicHolder* existing() { return created_; }
 
   wire::Result<std::shared_ptr<LiveNic>> acquire() {

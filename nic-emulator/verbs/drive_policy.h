@@ -1,4 +1,4 @@
-// Who drives a NIC: the program, by polling, or the NIC's thread.
+// Chooses the driver of a NIC: the program, by polling, or the NIC's thread.
 //
 // Polls of the program are best: no thread has to be woken. So the thread leaves the NIC to the
 // program for a moment after each poll, except in two cases. A completion queue is armed: the

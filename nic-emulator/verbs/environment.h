@@ -2,8 +2,8 @@
 //
 //   CEPHEUS_FABRIC   path of the fabric's socket; unset: the library only passes calls through
 //   CEPHEUS_HOST     which host of the topology this process is: name, address or "#index"
-//   CEPHEUS_HOSTS    if CEPHEUS_HOST is unset and a launcher gives this process a rank: the hosts of
-//                    the ranks, in their order, separated by commas
+//   CEPHEUS_HOSTS    if CEPHEUS_HOST is unset and a launcher gives this process a rank: the ranks'
+//                    hosts, in their order, separated by commas
 //                    both unset: "#rank", or the first free one if that is taken; the first free
 //                    one for processes without a rank, or started by MPI_Comm_spawn
 //   CEPHEUS_RANKS_PER_HOST
@@ -16,7 +16,7 @@
 //   CEPHEUS_CONGESTION
 //   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
 //                    (nic-emulator/engine/congestion_text.h)
-//   CEPHEUS_VERBOSE  1: say on stderr what happens, and print the NIC's counters at exit
+//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
 #pragma once
 
 #include <chrono>

@@ -49,7 +49,7 @@ void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaA
   }
   // A new connection of the same writer fences, too: its earlier writes must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
-  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kHangUp, link_});
+  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kDisconnect, link_});
   link_ = link;
   if (request.epoch != record_.promised) {
     record_.promised = request.epoch;

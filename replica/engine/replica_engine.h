@@ -28,8 +28,8 @@ struct ReplicaRecord {
 // Actions for the driver: in order, each completed before the next one begins.
 struct ReplicaAction {
   enum class Kind {
-    kFence,   // close the group's and the writer's queue pairs: none of their data lands afterwards
-    kHangUp,  // end the other connection, `link`
+    kFence,  // close the group's and the writer's queue pairs: none of their data lands afterwards
+    kDisconnect,  // end the other connection, `link`
     kSaveRecord,  // promised, config, loss; durable when it returns
     kSaveMarks,   // the bitmap
     kFlush,       // the data; outside `chunks` memory and disk are alike

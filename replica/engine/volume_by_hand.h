@@ -19,7 +19,7 @@ using Kind = WriterAction::Kind;
 
 inline constexpr Geometry kGeometry{16 * 4096, 4096, 4 * 4096};
 
-// A writer and three replicas whose messages the test passes; nothing moves by itself.
+// A writer and three replicas. The test passes their messages; nothing moves by itself.
 class Volume : public testing::Test {
  protected:
   Volume() {

@@ -45,7 +45,7 @@ class Writer {
 
   Phase phase() const { return phase_; }
   bool has_ended() const { return phase_ == Phase::kFenced || phase_ == Phase::kFailed; }
-  // kFailed: the chunks whose acknowledged data is lost, if known.
+  // kFailed: the chunks with lost acknowledged data, if known.
   const ChunkBitmap& lost() const { return lost_; }
   Epoch epoch() const { return epoch_; }
   const Config& config() const { return config_; }

@@ -26,14 +26,14 @@ struct IoRequest {
 
 struct WriterAction {
   enum class Kind : std::uint8_t {
-    kSend,      // send `request` to `replica`
-    kHangUp,    // on `replica`: end its connection, and dial again after a while
-    kForm,      // group `generation` of `members`: kJoin to each, then register it; on_formed()
-    kDrop,      // the group, also one half formed: none of its work lands or completes any more
-    kWrite,     // the data of `io` by the group; on_written()
-    kRead,      // `io` from `replica`; on_read()
-    kCopy,      // `io`'s bytes from `replica` to `members`; on_copied()
-    kComplete,  // the user's request `io.id`, with `status`
+    kSend,        // send `request` to `replica`
+    kDisconnect,  // on `replica`: end its connection, and dial again after a while
+    kForm,        // group `generation` of `members`: kJoin to each, then register it; on_formed()
+    kDrop,        // the group, also one half formed: none of its work lands or completes any more
+    kWrite,       // the data of `io` by the group; on_written()
+    kRead,        // `io` from `replica`; on_read()
+    kCopy,        // `io`'s bytes from `replica` to `members`; on_copied()
+    kComplete,    // the user's request `io.id`, with `status`
   };
   Kind kind;
   unsigned replica = 0;

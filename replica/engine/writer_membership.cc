@@ -189,7 +189,7 @@ void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, Wri
     end(now, Phase::kFenced, out);
   } else {
     // A writer that is unknown to the replicas in sync has claimed the volume. Its claim may still
-    // reach them, or it has given up or died. If they do not know it after a while, the claim is an
+    // reach them, or it has ended. If they do not know it after a while, the claim is an
     // old one.
     Peer& peer = peers_[replica];
     if (peer.refused_since == Instant{}) peer.refused_since = now;
@@ -251,7 +251,7 @@ void Writer::end(Instant now, Phase phase, WriterActions& out) {
     if (!op.is_copy && op.state != OpState::kFree) finish(now, op, status, out);
   }
   for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (peers_[r].is_connected) out.push_back({Kind::kHangUp, r});
+    if (peers_[r].is_connected) out.push_back({Kind::kDisconnect, r});
     peers_[r].is_connected = peers_[r].has_promised = false;
   }
 }
@@ -272,7 +272,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   peer.rejoin_at =
       was_wanted ? now + peer.rejoin : std::max(peer.rejoin_at, now + settings_.rejoin);
-  out.push_back({Kind::kHangUp, replica});
+  out.push_back({Kind::kDisconnect, replica});
   if (phase_ == Phase::kAcquiring || has_ended()) return;
   if (has_group_ && group_.has(replica)) drop_group(out);
   form_at_ = std::max(form_at_, now);

@@ -9,7 +9,7 @@
 namespace cepheus::replica {
 
 Digest digest_of(std::span<const std::uint8_t> bytes);
-// Computes the digests of the request in `digests`, whose range lies in `data`.
+// Computes the digests of the request in `digests`; its range lies in `data`.
 void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 }  // namespace cepheus::replica

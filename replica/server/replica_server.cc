@@ -161,7 +161,7 @@ void ReplicaServer::wait() {
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto at = peers_.find(links[i]);
     if (at == peers_.end()) continue;
-    if (!take_turn(links[i], at->second, fds[i + 2].revents, now)) hang_up(links[i]);
+    if (!take_turn(links[i], at->second, fds[i + 2].revents, now)) disconnect(links[i]);
   }
   if (fds[1].revents != 0) accept_all();
 }
@@ -180,7 +180,7 @@ bool ReplicaServer::free_place() {
   const auto oldest = [&](const auto& gives_way) {
     const auto at = std::find_if(peers_.begin(), peers_.end(),
                                  [&](const auto& each) { return gives_way(each.second.hello); });
-    if (at != peers_.end()) hang_up(at->first);
+    if (at != peers_.end()) disconnect(at->first);
     return at != peers_.end();
   };
   return oldest([](const std::optional<Hello>& hello) { return !hello; }) ||
@@ -309,7 +309,7 @@ void ReplicaServer::forget(std::uint64_t link) {
   }
 }
 
-void ReplicaServer::hang_up(std::uint64_t link) {
+void ReplicaServer::disconnect(std::uint64_t link) {
   forget(link);
   if (link == writer_link_) progress_ = {};
   ReplicaActions actions;
@@ -326,7 +326,7 @@ void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& reque
       case Kind::kFence:
         data_path_.fence();
         break;
-      case Kind::kHangUp:
+      case Kind::kDisconnect:
         forget(action.link);
         break;
       case Kind::kSaveRecord:

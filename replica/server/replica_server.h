@@ -27,7 +27,8 @@ class ReplicaServer {
     VolumeFile file;
     std::string device;
     VolumeKey key;
-    // A writer pings and an observer asks: a peer without a message for this long is disconnected.
+    // Writers ping and observers send requests: a peer without a message for this long is
+    // disconnected.
     wire::Duration idle = std::chrono::seconds(30);
     // Computes a peer's digests, on a thread of its own.
     std::function<void(Digests&, std::span<const std::uint8_t>)> digest = make_digests;
@@ -65,7 +66,7 @@ class ReplicaServer {
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
   void greet(Peer& peer, Hello hello);
-  void hang_up(std::uint64_t link);
+  void disconnect(std::uint64_t link);
   void forget(std::uint64_t link);
   void execute(ReplicaActions& actions, const RequestMessage& request);
   void send(std::uint64_t link, const AnswerMessage& answer);

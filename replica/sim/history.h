@@ -40,7 +40,7 @@ class History {
   void resume(unsigned writer);
   Instant last_loss() const { return last_loss_; }
 
-  // The content of a block whose write was interrupted. A read may find it only while no replica in
+  // The content of a block after an interrupted write. A read may find it only while no replica in
   // sync continued, nor the writer.
   std::uint64_t tear(std::uint64_t value);
   void excuse_torn() { excused_torn_ = torn_.size(); }

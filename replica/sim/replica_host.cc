@@ -175,7 +175,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         joined_.clear();
         landing_.reset();
         break;
-      case ReplicaAction::Kind::kHangUp:
+      case ReplicaAction::Kind::kDisconnect:
         break;  // the writer behind it detects this by itself
       case ReplicaAction::Kind::kSaveRecord: {
         const bool is_named =

@@ -172,7 +172,7 @@ void World::lose_power(bool with_writer) {
   for (auto& replica : replicas) replica->crash(true);
 }
 
-// Flushed data must survive: on another replica in sync whose disk is not new, either.
+// Flushed data must survive: on another replica in sync, and without a new disk.
 bool World::has_another_in_sync(unsigned replica) const {
   for (unsigned r = 0; r < plan.replicas; ++r) {
     if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {

@@ -30,7 +30,7 @@ class WorldTest : public testing::Test {
       engine.on_answer(world.events.now(), r, answer, unread);
     }
   }
-  // ... as soon as the writer asks all of them.
+  // ... as soon as the writer has sent requests to all of them.
   static void forge_loss_soon(World& world) {
     Writer& engine = world.writers.back()->engine();
     forge_loss(world, engine);

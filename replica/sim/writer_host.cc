@@ -111,7 +111,7 @@ void WriterHost::run(WriterActions& actions) {
           world_.send(*link, std::optional<Request>(std::move(action.request)));
         }
         break;
-      case Kind::kHangUp:
+      case Kind::kDisconnect:
         if (Link* const link = links_[action.replica]) {
           ++world_.outcome.evicted;
           world_.log("writer " + std::to_string(index_) + " evicts replica " +

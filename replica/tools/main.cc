@@ -1,4 +1,4 @@
-// cepheus-replica: serves a replica of a volume, and asks replicas.
+// cepheus-replica: serves a replica of a volume, and queries replicas.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>

@@ -32,7 +32,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
   if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
-    return observer.failed(wire::ErrorCode::kTimedOut, "nobody answers");
+    return observer.failed(wire::ErrorCode::kTimedOut, "it does not answer");
   }
   if (const int error = outcome(raw)) {
     return observer.failed(wire::ErrorCode::kUnavailable, std::strerror(error));

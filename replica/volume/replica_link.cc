@@ -53,8 +53,8 @@ ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why)
   return was_welcomed ? Change::kLost : Change::kNone;
 }
 
-void ReplicaLink::hang_up(wire::Instant now) {
-  if (state_ != State::kAway) lose(now, "given up");
+void ReplicaLink::disconnect(wire::Instant now) {
+  if (state_ != State::kAway) lose(now, "closed by this writer");
 }
 
 ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,

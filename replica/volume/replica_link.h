@@ -29,7 +29,7 @@ class ReplicaLink {
   Change progress(wire::Instant now, short revents, std::vector<AnswerMessage>& answers);
 
   void send(const RequestMessage& message);
-  void hang_up(wire::Instant now);
+  void disconnect(wire::Instant now);
 
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   const std::string& name() const { return endpoint_.name; }

@@ -253,7 +253,7 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
   if (found.size != geometry_.size || found.block != geometry_.block ||
       found.chunk != geometry_.chunk) {
     refuse(-EPROTO, links_[replica].name() + " has a volume of another size or block");
-    return links_[replica].hang_up(now);
+    return links_[replica].disconnect(now);
   }
   engine_->on_connected(now, replica, actions_);
   execute(now);
@@ -333,8 +333,8 @@ void Volume::execute(wire::Instant now, WriterAction& action) {
       links_[action.replica].send(message);
       break;
     }
-    case WriterAction::Kind::kHangUp:
-      links_[action.replica].hang_up(now);
+    case WriterAction::Kind::kDisconnect:
+      links_[action.replica].disconnect(now);
       break;
     case WriterAction::Kind::kForm:
       form(now, action);

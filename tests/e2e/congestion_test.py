@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and share it fairly.
+"""A multicast and a unicast over one slow trunk with a marking queue: NICs with DCQCN keep the queue short, and share it fairly.
 
 As a test: some seconds. As a command: congestion_test.py --times N [--mib M] [--control WORDS] prints both rates and Jain's index.
 """

@@ -55,7 +55,7 @@ class Demo(unittest.TestCase):
         psns = [re.findall(rf">{kind} (\d+)<", ladder) for kind in ("data", "ACK")]
         self.assertGreaterEqual(len(set(psns[0])), 5, "20000 bytes in packets of 4096")
         self.assertEqual(psns[0].count(psns[0][0]), 3, "one from the root, one to each of the others")
-        self.assertTrue(psns[1], "nobody acknowledged")
+        self.assertTrue(psns[1], "no packet was acknowledged")
 
     def test_a_picture_is_served_during_the_broadcast(self):
         process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--fabric", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""MPI_Bcast over hosts whose delays differ by up to 2 ms and one link that loses: no group ends.
+"""MPI_Bcast over hosts with delays that differ by up to 2 ms and one lossy link: no group ends.
 
 The farther hosts' NAKs of a lost packet arrive long after the nearest one's NAK has caused the repeat. With --count
 and --hosts a longer run, with each link as the losing one in turn:

@@ -61,7 +61,7 @@ class Jobs(unittest.TestCase):
             self.assert_all_have_the_file(site.srun(3, DEMO, FILE, **REQUIRE), 3)
             sent = switch.payload()
             self.assertGreaterEqual(sent, FILE.stat().st_size)
-            self.assertLess(sent, 2 * FILE.stat().st_size, "the root's link carries the file once")
+            self.assertLess(sent, 2 * FILE.stat().st_size, "the file crosses the root's link once")
             self.assertIsNone(switch.process.poll(), "it is the site's, not the job's")
 
     def test_run_without_a_fabric_that_does_not_start_and_get_the_reason(self):

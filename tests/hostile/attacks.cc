@@ -132,14 +132,14 @@ class Spy final : public Attack {
     for (const int file : client_->shared_files()) look_through(file);
   }
   void step() override {
-    if (steps_++ % kBetweenQuestions == 0) ask();
+    if (steps_++ % kStepsBetweenRequests == 0) request();
     read_all();
     std::this_thread::yield();
   }
 
  private:
   static constexpr std::size_t kAtOnce = 1 << 20;
-  static constexpr std::uint64_t kBetweenQuestions = 1024;
+  static constexpr std::uint64_t kStepsBetweenRequests = 1024;
   static constexpr wire::McstId kGroup{198, 18, 202, 1};
 
   template <typename Headers>
@@ -159,7 +159,7 @@ class Spy final : public Attack {
     client_->ring_doorbell();
   }
   // The victim refuses membership, and the switch should publish the group.
-  void ask() {
+  void request() {
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       wire::MrpMessage message;
       message.header.type = type;
@@ -237,21 +237,20 @@ class ControlAttack final : public Attack {
   explicit ControlAttack(const Scenario& scenario)
       : port_(attach(scenario)), path_(live::control_path(scenario.socket)), connections_(24) {
     for (int n = 0; n < 240; ++n) {
-      questions_ += n % 2 == 0 ? "{\"ask\": \"status\"}\n" : "{\"ask\":  \"status\"}\n";
+      requests_ += n % 2 == 0 ? "{\"ask\": \"status\"}\n" : "{\"ask\":  \"status\"}\n";
     }
   }
   void step() override {
     UniqueFd& one = connections_[next_++ % connections_.size()];
     if (!one.is_open() || next_ % 64 == 0) one = connect_at_once(path_, SOCK_STREAM);
-    if (send(one.get(), questions_.data(), questions_.size(), MSG_NOSIGNAL) < 0 &&
-        errno != EAGAIN) {
+    if (send(one.get(), requests_.data(), requests_.size(), MSG_NOSIGNAL) < 0 && errno != EAGAIN) {
       one.reset();
     }
   }
 
  private:
   std::unique_ptr<fabric::HostPort> port_;
-  std::string path_, questions_;
+  std::string path_, requests_;
   std::vector<UniqueFd> connections_;
   std::size_t next_ = 0;
 };

@@ -110,7 +110,7 @@ class Services(unittest.TestCase):
         TOPOLOGY.write_text(lab_topology(HOSTS + 1))
         self.assertNotEqual(systemctl("reload", "cepheus-switch").returncode, 0)
         self.assertIn(f"h{HOSTS}", journal("cepheus-switch"))
-        self.assertEqual(int(shown("cepheus-switch", "MainPID")["MainPID"]), process, "it goes on as it was")
+        self.assertEqual(int(shown("cepheus-switch", "MainPID")["MainPID"]), process, "it continues unchanged")
 
     def test_it_restarts_when_it_is_killed(self):
         starts = sum(line.startswith("Started") for line in journal("cepheus-switch").splitlines())

@@ -1,4 +1,4 @@
-/* Rank 0 broadcasts so many packets that its turn is longer than switches can compare PSNs. Then
+/* Rank 0's turn has more packets than switches can compare PSNs. Then
  * each other rank broadcasts, then rank 0 again. Every byte is checked. Plain MPI.
  *
  *   mpirun ... long_turn_check [--packets N] [--mtu BYTES] [--message BYTES]

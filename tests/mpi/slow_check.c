@@ -13,8 +13,8 @@
 #include "tests/mpi/file_watch.h"
 #include "tests/mpi/pattern.h"
 
-static void say(const char* what) {
-  printf("%s\n", what);
+static void print_now(const char* line) {
+  printf("%s\n", line);
   fflush(stdout);
 }
 
@@ -33,10 +33,10 @@ int main(int argc, char** argv) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    say("started");
+    print_now("started");
     must_come(go);
     wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, comms[alive / 2]);
-    say("sent");
+    print_now("sent");
     MPI_Request request;
     MPI_Irecv(&done, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
     long looks = 0;

@@ -63,7 +63,7 @@ static long variable(const char* end) {
   return result;
 }
 
-static void tell(double seconds, long count) {
+static void print_held(double seconds, long count) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const long own[4] = {status_kib("RssAnon:"), status_kib("RssShmem:"), descriptors(),
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     MPI_Bcast(&agreed, 1, MPI_INT, 0, MPI_COMM_WORLD);
     what = agreed;
     if (what == kGoOn) continue;
-    tell(now - start, i);
+    print_held(now - start, i);
     next = now + interval;
   }
   const int code = conclude(wrong, "broadcasts", i);

@@ -1,5 +1,5 @@
 /* MPI_Comm_spawn: parents broadcast among themselves, to the children over the inter-communicator,
- * and with them on a merged one; then all disconnect, and the parents go on.
+ * and with them on a merged one; then all disconnect, and the parents continue.
  *
  *   spawn_check [--children N]
  */

@@ -95,8 +95,8 @@ class WireHost {
   void admit() {
     fabric::UniqueFd visitor = listener_.accept({});
     if (!visitor.is_open()) return;
-    pollfd asked{visitor.get(), POLLIN, 0};
-    if (poll(&asked, 1, kHelloMs) <= 0 || !fabric::receive_message(visitor.get())) return;
+    pollfd waiting{visitor.get(), POLLIN, 0};
+    if (poll(&waiting, 1, kHelloMs) <= 0 || !fabric::receive_message(visitor.get())) return;
     // The end of the last client's socket may be behind this in the queue.
     pollfd last{client_.get(), POLLRDHUP, 0};
     if (client_.is_open() && poll(&last, 1, 0) > 0) leave();

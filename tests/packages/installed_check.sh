@@ -42,7 +42,7 @@ left >"$scratch/before"
 apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$directory"/*.deb >/dev/null
 
 check "Open MPI has coll/cepheus, without a variable" 'MCA coll: cepheus' ompi_info
-check "a plain mpirun uses it, and says what it chose" "cepheus: .*open mpi's own algorithms" \
+check "a plain mpirun uses it, and prints its choice" "cepheus: .*open mpi's own algorithms" \
   mpirun -np 2 --oversubscribe --mca coll_cepheus_verbose 1 --mca coll_cepheus_ranks_per_host 1 ./program --count 4
 check "cepheus-run: MPI_Bcast by multicast on 4 hosts" '^ok: 20 broadcasts' \
   cepheus-run --hosts 4 -- --mca coll_cepheus_mode require ./program --count 20
