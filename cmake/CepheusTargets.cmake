@@ -1,4 +1,4 @@
-# cepheus_library, cepheus_test, cepheus_script_test, cepheus_fuzzer: how every folder declares its targets.
+# cepheus_library, cepheus_test, cepheus_script_test, cepheus_fuzzer: every folder declares its targets with these.
 
 option(CEPHEUS_WERROR "Treat warnings as errors" OFF)
 option(CEPHEUS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -30,10 +30,10 @@ function(_cepheus_common target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cepheus_warnings> $<BUILD_INTERFACE:cepheus_sanitizers>)
 endfunction()
 
-# Cold sources handle no packets: tests without simulation, and programs whose libraries do all the work.
+# Cold sources handle no packets: tests without simulation, and programs that leave all work to libraries.
 set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
 
-# The name of a folder's target: its path with underscores, and PART where the folder has several targets of a kind.
+# The name of a folder's target: its path with underscores, and PART if the folder has several targets of a kind.
 # switch-emulator/live: switch_emulator_live; its part "status": switch_emulator_live_status.
 function(_cepheus_name result part)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -73,8 +73,8 @@ function(cepheus_executable name)
   endif()
 endfunction()
 
-# A test's labels: unit unless others are given, and needs-PACKAGE for each Debian package that it runs programs of beyond
-# those that building needs. ./run test installs the packages of the tests that it runs.
+# A test's labels: unit unless others are given, and needs-PACKAGE for each Debian package beyond those of a build. ./run test
+# installs the packages of its tests.
 function(_cepheus_label name labels packages)
   if(NOT labels)
     set(labels unit)
@@ -100,7 +100,7 @@ function(_cepheus_precompile name)
     _cepheus_common(cepheus_test_headers)
   endif()
   target_precompile_headers(${name} REUSE_FROM cepheus_test_headers)
-  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)  # where options differ, the headers are read as ever
+  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)  # with other options the headers are read as usual
 endfunction()
 
 # cepheus_test([PART] SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): the folder's GoogleTest program
@@ -131,8 +131,8 @@ function(cepheus_test)
   _cepheus_label(${name} "${A_LABELS}" "${A_PACKAGES}")
 endfunction()
 
-# cepheus_script_test(NAME COMMAND ... [BUILDS TARGETS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s] [SERIAL]): a test that is
-# no GoogleTest program. The target of its name builds what it runs. It finds the build tree by CEPHEUS_BUILD.
+# cepheus_script_test(NAME COMMAND ... [BUILDS TARGETS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s] [SERIAL]): a test without
+# GoogleTest. The target of its name builds its programs. It finds the build tree by CEPHEUS_BUILD.
 function(cepheus_script_test name)
   cmake_parse_arguments(A "SERIAL" "TIMEOUT" "COMMAND;BUILDS;LABELS;PACKAGES" ${ARGN})
   if(NOT BUILD_TESTING)
@@ -156,7 +156,7 @@ function(cepheus_knows_source_dir)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS CEPHEUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# cepheus_skipped_test(NAME REASON): a test that this machine's libraries rule out. ctest lists it as skipped.
+# cepheus_skipped_test(NAME REASON): a test that can't run with this machine's libraries. ctest lists it as skipped.
 function(cepheus_skipped_test name reason)
   if(NOT BUILD_TESTING)
     return()
@@ -189,7 +189,7 @@ function(cepheus_fuzzer)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS fuzz)
 endfunction()
 
-# Every test has a target of its name, by which ./run test builds what chosen tests run.
+# Every test has a target of its name: ./run test builds the targets of the chosen tests.
 function(cepheus_check_tests directory)
   get_property(tests DIRECTORY ${directory} PROPERTY TESTS)
   foreach(test ${tests})

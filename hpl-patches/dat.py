@@ -1,4 +1,4 @@
-"""HPL.dat, HPL's input file, and HPL's report: written and read."""
+"""Writes and reads HPL.dat, HPL's input file, and reads HPL's report."""
 
 import dataclasses
 import re
@@ -22,7 +22,7 @@ class Dat:
     l1_plain: int = 0  # 1: not transposed
     u_plain: int = 0
     central: int = 0
-    repeat: int = 1  # every test so many times; HPL takes up to 20 values of N
+    repeat: int = 1  # repetitions of every test; HPL takes up to 20 values of N
 
     def text(self):
         def values(numbers, comment):
@@ -43,8 +43,8 @@ class Dat:
                 f"{self.central:<12} matrix (0=random,1=pivots in one other process row)\n")
 
 
-# The lines of an HPL.dat, from 0, that hold how many grids there are, and their Ps and Qs; and of the lists whose lengths
-# multiply to the number of tests, the lines with the lengths.
+# Line numbers of an HPL.dat, from 0: the number of grids, their Ps and Qs; and the lengths of the lists. The number of tests is the
+# product of these lengths.
 GRIDS, PS, QS = 9, 10, 11
 LENGTHS = (4, 6, GRIDS, 13, 15, 17, 19, 21, 23)
 
@@ -80,7 +80,7 @@ def with_grid(text, grid):
 
 
 def tests(text):
-    """How many tests it asks for."""
+    """The number of its tests."""
     lines = text.splitlines()
     product = 1
     for index in LENGTHS:
@@ -108,7 +108,7 @@ TIMER = re.compile(r"\+? ?Max aggregated wall time (\w[\w ]*?)[ .]*:\s+([\d.]+)"
 
 
 def results(report):
-    """The tests of HPL's report, in its order. `passed` is None if HPL was not to check."""
+    """The tests of HPL's report, in its order. `passed` is None without a check."""
     found = []
     for line in report.splitlines():
         if match := TEST.match(line):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """HPL over an emulated fabric, one host for each process; MPI_Bcast and so BCAST 6 and 7 and SWAP 3 are multicast.
 
-With HPL.dat: what it says. Without: a small system, once for every BCAST, SWAP and look-ahead depth of 0 and 1, on
+With HPL.dat: runs its tests. Without: a small system, once for every BCAST, SWAP and look-ahead depth of 0 and 1, on
 grids of 1x4, 4x1, 2x2 and 2x4, and a summary. Either way every residual check must pass.
 """
 
@@ -22,28 +22,28 @@ PROGRESS_SECONDS = 5.0
 
 
 class Progress:
-    """A line on standard error now and then: how far a long run is."""
+    """Prints the progress of a long run on standard error."""
 
     def __init__(self, total):
         self.total, self.done, self.fraction = total, 0, ""
-        self.started = self.told = time.monotonic()
+        self.started = self.printed = time.monotonic()
 
     def see(self, line):
-        """True for a line that is for this alone, not a part of HPL's report."""
+        """True for a line of progress, which is not part of HPL's report."""
         if line.startswith("Column="):
             self.fraction = f", this one {line.split('Fraction=')[1].split()[0]}"
-            self.tell()
+            self.print()
             return True
         if dat.TEST.match(line):
             self.done, self.fraction = self.done + 1, ""
-            self.tell()
+            self.print()
         return False
 
-    def tell(self):
+    def print(self):
         now = time.monotonic()
-        if now - self.told >= PROGRESS_SECONDS and self.done < self.total:
-            self.told = now
-            source.say(f"{now - self.started:.0f} s: {self.done} of {self.total} tests done{self.fraction}")
+        if now - self.printed >= PROGRESS_SECONDS and self.done < self.total:
+            self.printed = now
+            source.log(f"{now - self.started:.0f} s: {self.done} of {self.total} tests done{self.fraction}")
 
 
 class Hpl:
@@ -69,7 +69,7 @@ class Hpl:
 
 
 def failures(report, expected):
-    """What is wrong with a report of so many tests, in words; nothing if all is well."""
+    """The errors in a report of `expected` tests, as texts."""
     found = dat.results(report)
     bad = [result for result in found if result.passed is False]
     words = [f"{len(bad)} of {expected} residual checks failed"] if bad else []
@@ -95,7 +95,7 @@ def run_all_variants(hpl, grids):
             report, code = hpl.run(text, grid[0] * grid[1], echo=False)
             print(report)
             wrong = failures(report, dat.tests(text))
-            source.say(f"{grid[0]}x{grid[1]}, SWAP {swap} ({name}), BCAST 0 to 7, DEPTH 0 and 1: "
+            source.log(f"{grid[0]}x{grid[1]}, SWAP {swap} ({name}), BCAST 0 to 7, DEPTH 0 and 1: "
                        f"{'; '.join(wrong) or 'all residual checks passed'}")
             worst = max(worst, code, 1 if wrong else 0)
     return worst
@@ -111,8 +111,8 @@ def grid_argument(text):
 def main():
     parser = argparse.ArgumentParser(prog="./run hpl", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dat", nargs="?", metavar="HPL.dat", help="HPL's input file; hpl-patches/README.md has the new numbers")
-    parser.add_argument("--grid", type=grid_argument, metavar="PxQ", help="this process grid in place of the file's")
-    parser.add_argument("--mca", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter of Open MPI")
+    parser.add_argument("--grid", type=grid_argument, metavar="PxQ", help="process grid instead of the file's")
+    parser.add_argument("--mca", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter of Open MPI")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     text = None

@@ -1,4 +1,4 @@
-"""HPL's source: fetched from Debian's source package of HPCC, which carries HPL 2.0, patched, and built with the serial OpenBLAS."""
+"""HPL's source: fetched from Debian's source package of HPCC, which includes HPL 2.0, patched, and built with the serial OpenBLAS."""
 
 import hashlib
 import os
@@ -14,16 +14,16 @@ PACKAGE = "hpcc"
 TARBALL = "hpcc_1.5.0.orig.tar.gz"
 SHA256 = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
 IN_TARBALL = "hpcc-1.5.0/hpl"
-# The series is for any HPL; the other makes HPCC's copy a program again.
+# The series fits any HPL; the other patch turns HPCC's copy into a program again.
 PATCHES = sorted((HERE / "series").glob("*.patch")) + sorted((HERE / "hpcc").glob("*.patch"))
 FETCH_SECONDS = 180
 
 
 class Unavailable(Exception):
-    """HPL's source can't be had here and now; the text says what to do."""
+    """HPL's source is not available; the text names the remedy."""
 
 
-def say(text):
+def log(text):
     print(f"hpl: {text}", file=sys.stderr, flush=True)
 
 
@@ -32,21 +32,21 @@ def digest(path):
 
 
 def source_entries(text, is_list):
-    """What a file of /etc/apt/sources.list.d says about binary packages, said about source packages."""
+    """The entries of a file of /etc/apt/sources.list.d, for source packages instead of binary packages."""
     if is_list:
         return re.sub(r"(?m)^\s*deb(-src)?(?=\s)", "deb-src", text)
     return re.sub(r"(?mi)^Types:.*$", "Types: deb-src", text)
 
 
 def debian_entries():
-    """The files in which this machine's apt is told of Debian."""
+    """The files with this machine's entries for Debian's archive."""
     done = subprocess.run(["apt-get", "indextargets", "--format", "$(SOURCESENTRY)", "Created-By: Packages", "Origin: Debian"],
                           capture_output=True, text=True, check=False)
     return sorted({line.rpartition(":")[0] for line in done.stdout.split() if ":" in line})
 
 
 def fetch(directory):
-    """Leaves the tarball in `directory`, with apt's own keys and sources, and nothing of apt's changed or locked."""
+    """Leaves the tarball in `directory`. Uses apt's keys and sources, and neither changes nor locks its files."""
     tarball = directory / TARBALL
     if tarball.exists() and digest(tarball) == SHA256:
         return tarball
@@ -56,7 +56,7 @@ def fetch(directory):
     entries = debian_entries()
     if not entries:
         raise Unavailable(f"apt knows of no Debian archive (apt-get indextargets); run apt-get update, or {by_hand}")
-    say(f"fetching the source package {PACKAGE}")
+    log(f"fetching the source package {PACKAGE}")
     apt = directory / "apt"
     for name in ("sources", "lists/partial", "cache/archives/partial"):
         (apt / name).mkdir(parents=True, exist_ok=True)
@@ -65,17 +65,17 @@ def fetch(directory):
         (apt / "sources" / entry.name).write_text(source_entries(entry.read_text(), is_list))
     options = ["-o", f"Dir::Etc::sourceparts={apt}/sources", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", f"Dir::State::lists={apt}/lists",
                "-o", f"Dir::Cache={apt}/cache", "-o", "APT::Sandbox::User=" + ("root" if os.geteuid() == 0 else "")]
-    said = ""
+    output = ""
     for command in (["update"], ["source", "--download-only", "--tar-only", PACKAGE]):
         try:
             done = subprocess.run(["apt-get", "-q", *options, *command], cwd=directory, capture_output=True, text=True,
                                   timeout=FETCH_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             raise Unavailable(f"apt-get {command[0]} took more than {FETCH_SECONDS} s; {by_hand}") from None
-        said += done.stdout + done.stderr
+        output += done.stdout + done.stderr
     shutil.rmtree(apt)
     if not tarball.exists():
-        raise Unavailable(f"apt-get source {PACKAGE} brought no {TARBALL}; {by_hand}; it said:\n{said.strip()}")
+        raise Unavailable(f"apt-get source {PACKAGE} fetched no {TARBALL}; {by_hand}; its output:\n{output.strip()}")
     if digest(tarball) != SHA256:
         tarball.rename(tarball.with_suffix(".bad"))
         raise Unavailable(f"{TARBALL} has the SHA-256 {digest(tarball.with_suffix('.bad'))}, not {SHA256}; {by_hand}")
@@ -83,7 +83,7 @@ def fetch(directory):
 
 
 def unpack(tarball, source):
-    """`source` becomes HPL's tree with all patches applied."""
+    """Makes `source` HPL's tree with all patches applied."""
     shutil.rmtree(source, ignore_errors=True)
     fresh = source.with_name("unpacking")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -100,13 +100,13 @@ def unpack(tarball, source):
 
 
 def build(directory):
-    """(xhpl, xhpl-isolated), built in `directory` if they are not there, or older than the patches."""
+    """(xhpl, xhpl-isolated), built in `directory` if missing or older than the patches."""
     directory.mkdir(parents=True, exist_ok=True)
     tarball = fetch(directory)
     source, stamp = directory / "source", directory / "applied"
     wanted = "".join(f"{digest(path)} {path.name}\n" for path in [tarball, *PATCHES])
     if not source.exists() or not stamp.exists() or stamp.read_text() != wanted:
-        say("applying the patches")
+        log("applying the patches")
         unpack(tarball, source)
         stamp.write_text(wanted)
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []

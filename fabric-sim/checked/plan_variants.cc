@@ -29,15 +29,15 @@ void ask_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
 using Make = void (*)(rnic::NicConfig& nic);
 constexpr std::array<Make, 7> kMakes{
     [](rnic::NicConfig&) {},
-    [](rnic::NicConfig& nic) { nic.manners.acks_every_packet = true; },
+    [](rnic::NicConfig& nic) { nic.quirks.acks_every_packet = true; },
     [](rnic::NicConfig& nic) { ask_seldom(nic, 64); },
-    [](rnic::NicConfig& nic) { nic.manners.naks_each_packet_of_gap = true; },
-    [](rnic::NicConfig& nic) { nic.manners.naks_after_rnr = true; },
-    [](rnic::NicConfig& nic) { nic.manners.acks_duplicates_if_asked = true; },
+    [](rnic::NicConfig& nic) { nic.quirks.naks_each_packet_of_gap = true; },
+    [](rnic::NicConfig& nic) { nic.quirks.naks_after_rnr = true; },
+    [](rnic::NicConfig& nic) { nic.quirks.acks_duplicates_if_requested = true; },
     [](rnic::NicConfig& nic) {  // rdma_rxe
-      nic.manners.naks_after_rnr = true;
-      nic.manners.acks_stale_psn = true;
-      nic.manners.believes_ack_of_unsent = true;
+      nic.quirks.naks_after_rnr = true;
+      nic.quirks.acks_stale_psn = true;
+      nic.quirks.accepts_ack_of_unsent = true;
       ask_seldom(nic, 66);
     },
 };

@@ -1,9 +1,9 @@
-// A queue pair's congestion control (IBTA Annex A17.9): what it notifies its peer of, and the pace
-// that it keeps itself. Reliable connections only; those of groups are no exception.
+// A queue pair's congestion control (IBTA Annex A17.9): its notifications to the peer, and its own
+// rate. Reliable connections only, those of groups included.
 //
-//     queue that grows          marks a data packet: congestion experienced (CE)
-//     who receives it           notification point: CNP, or echo in an acknowledgement
-//     who sent it               reaction point: Dcqcn gives a rate, packets leave no faster
+//     congested queue           marks a data packet: congestion experienced (CE)
+//     receiver                  notification point: CNP, or echo in an acknowledgement
+//     sender                    reaction point: Dcqcn gives a rate, packets leave no faster
 //
 // Time is an argument. A queue pair of a NIC without congestion control has no such object.
 #pragma once
@@ -17,22 +17,21 @@ namespace cepheus::rnic {
 
 enum class Notification : std::uint8_t {
   kCnp,     // a packet of its own, at most one in each cnp_interval
-  kCeEcho,  // BECN in the BTH of an acknowledgement, which each marked packet calls for
+  kCeEcho,  // BECN in the BTH of the acknowledgement that each marked packet requests
 };
 
 struct CongestionConfig {
   DcqcnParameters reaction;
   Notification notification = Notification::kCnp;
   wire::Duration cnp_interval = std::chrono::microseconds(50);  // of one queue pair
-  wire::BitRate link{100'000'000'000};  // what the port carries: no rate is above it
-  // A driver that comes late, since its thread was not scheduled, lets go at most what it missed of
-  // this time. 0 for those that are never late.
+  wire::BitRate link{100'000'000'000};  // the port's rate: the upper limit of all rates
+  // A driver whose thread was not scheduled makes up for at most this much missed time. 0 for
+  // drivers that are never late.
   wire::Duration catch_up{0};
 
   wire::Result<void> check() const;
 };
 
-// What a NIC says of a queue pair.
 struct CongestionState {
   wire::BitRate rate;
   double alpha = 0;
@@ -48,18 +47,17 @@ class QpCongestion {
   static bool is_marked(const wire::RoceHeaders& headers) {
     return wire::ecn_of(headers.ip.tos) == wire::Ecn::kExperienced;
   }
-  // A marked request (`answers` is true: acknowledgements are sent for it) or response has come.
+  // A marked request (`answers`: acknowledgements are sent for it) or response has arrived.
   void on_marked(wire::Instant now, bool answers);
   bool owes_cnp() const { return owes_cnp_; }
   bool owes_echo() const { return owes_echo_; }
-  // What was owed has left.
   void on_cnp_sent();
   void on_echo_sent();
 
-  // A CNP or an echo has come.
+  // A CNP or an echo has arrived.
   void on_notification(wire::Instant now);
 
-  // A packet of data of this size has left. True: the next one waits until deadline().
+  // A data packet of this size was sent. True: the next one waits until deadline().
   bool on_sent(wire::Instant now, std::size_t bytes);
   bool waits() const { return waits_; }
   wire::Instant deadline() const { return waits_ ? next_send_ : wire::kNever; }

@@ -1,4 +1,4 @@
-// Congestion control of queue pairs: marks, notifications, paces.
+// Congestion control of queue pairs: marks, notifications, rates.
 #include "nic-emulator/engine/congestion.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using wire::Opcode;
 
 constexpr std::uint64_t kGiga = 1'000'000'000;
 
-// Switches count notifications over a time that follows from this one.
+// Switches derive their counting period for notifications from this time.
 TEST(CongestionTimes, AreThoseThatSwitchesExpect) {
   EXPECT_EQ(CongestionConfig().cnp_interval, wire::times::kCnpGap);
 }
@@ -54,11 +54,11 @@ class Congestion : public ::testing::Test {
       : hosts_({.mtu = 1024}, config), a_(hosts_.a), b_(hosts_.b) {}
 
   std::uint64_t rate() { return a_.nic.congestion(hosts_.now, a_.qpn)->rate.bits_per_second; }
-  // One packet of a's reaches b with a mark; what b answers.
+  // Passes one packet of host a to host b with a mark. Returns host b's answers.
   std::vector<Packet> answers_to_mark() {
     b_.receive(1, 0, 1024);
     a_.send(1, 0, 1024);
-    b_.hear(marked(*a_.transmit()));
+    b_.deliver(marked(*a_.transmit()));
     return b_.transmit_all();
   }
 
@@ -66,12 +66,12 @@ class Congestion : public ::testing::Test {
   Host &a_, &b_;
 };
 
-TEST_F(Congestion, DataAsksForMarksAndAnswersDoNot) {
+TEST_F(Congestion, DataIsEcnCapableAndAnswersAreNot) {
   b_.receive(1, 0, 1024);
   a_.send(1, 0, 1024);
   const Packet data = *a_.transmit();
   EXPECT_EQ(ecn(data), Ecn::kEct0);
-  b_.hear(data);
+  b_.deliver(data);
   const std::vector<Packet> answers = b_.transmit_all();
   EXPECT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
   EXPECT_EQ(ecn(answers[0]), Ecn::kNotCapable);
@@ -100,9 +100,9 @@ TEST_F(Congestion, CnpsAreFiftyMicrosecondsApart) {
   EXPECT_EQ(b_.count(Counter::kRxCeMarked), 3u);
 }
 
-// A packet of 1082 bytes takes 865.6 ns of 10 Gb/s, twice that after a cut.
+// A packet of 1082 bytes takes 865.6 ns at 10 Gb/s, and twice that after a cut.
 TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
-  a_.hear(answers_to_mark());
+  a_.deliver(answers_to_mark());
   EXPECT_EQ(rate(), 5 * kGiga);
   EXPECT_EQ(a_.count(Counter::kRxCnp), 1u);
   EXPECT_EQ(a_.count(Counter::kRateCuts), 1u);
@@ -122,18 +122,18 @@ TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
   EXPECT_EQ(a_.nic.congestion(hosts_.now, Qpn(0)), std::nullopt);
 }
 
-TEST_F(Congestion, WithoutStateNobodyWaits) {
+TEST_F(Congestion, WithoutStateNoPacketWaits) {
   a_.send(2, 0, 4096);
   EXPECT_EQ(a_.transmit_all().size(), 4u);
   EXPECT_EQ(a_.count(Counter::kPacedWaits), 0u);
 }
 
-TEST_F(Congestion, WhoHasNothingToSendAsksForNoTimer) {
-  a_.hear(answers_to_mark());
+TEST_F(Congestion, WithoutDataThereIsNoTimer) {
+  a_.deliver(answers_to_mark());
   b_.receive(2, 0, 1024);
   a_.send(2, 0, 1024);
-  b_.hear(*a_.transmit());
-  a_.hear(b_.transmit_all());
+  b_.deliver(*a_.transmit());
+  a_.deliver(b_.transmit_all());
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
   a_.send(3, 0, 1024);
   EXPECT_FALSE(a_.transmit()) << "too soon";
@@ -141,23 +141,23 @@ TEST_F(Congestion, WhoHasNothingToSendAsksForNoTimer) {
   a_.receive(4, 0, 1024);
   hosts_.pass_deadline();
   b_.receive(3, 0, 1024);
-  b_.hear(*a_.transmit());
-  a_.hear(b_.transmit_all());
+  b_.deliver(*a_.transmit());
+  a_.deliver(b_.transmit_all());
   hosts_.now += 2us;
   a_.send(4, 0, 1024);
-  EXPECT_TRUE(a_.transmit()) << "its time has passed, whether a timer said so or not";
+  EXPECT_TRUE(a_.transmit()) << "its time has passed, even without a timer";
 }
 
 TEST_F(Congestion, RepeatsKeepTheirDistanceToo) {
-  a_.hear(answers_to_mark());
+  a_.deliver(answers_to_mark());
   b_.receive(2, 0, 4096);
   a_.send(2, 0, 4096);
   const Packet lost = *a_.transmit();
   hosts_.pass_deadline();
-  b_.hear(*a_.transmit());
-  a_.hear(b_.transmit_all());
+  b_.deliver(*a_.transmit());
+  a_.deliver(b_.transmit_all());
   ASSERT_EQ(a_.count(Counter::kRxNakSequence), 1u);
-  EXPECT_FALSE(a_.transmit()) << "two have just left";
+  EXPECT_FALSE(a_.transmit()) << "two were just sent";
   hosts_.pass_deadline();
   EXPECT_EQ(a_.transmit()->psn(), lost.psn());
   EXPECT_EQ(a_.count(Counter::kTxRetransmitted), 1u);
@@ -165,30 +165,30 @@ TEST_F(Congestion, RepeatsKeepTheirDistanceToo) {
 }
 
 TEST_F(Congestion, AnswersDoNotWait) {
-  a_.hear(answers_to_mark());
+  a_.deliver(answers_to_mark());
   a_.send(2, 0, 4096);
   a_.receive(1, 0, 1024);
   ASSERT_TRUE(a_.transmit());
   ASSERT_FALSE(a_.transmit());
   b_.send(3, 0, 1024);
-  a_.hear(*b_.transmit());
+  a_.deliver(*b_.transmit());
   EXPECT_THAT(opcodes(a_.transmit_all()), ElementsAre(Opcode::kRcAcknowledge));
 }
 
 TEST_F(Congestion, MarkedReadResponsesSlowTheResponderDown) {
   a_.read(1, 0, 1024, b_, 0);
-  b_.hear(*a_.transmit());
+  b_.deliver(*a_.transmit());
   const Packet response = *b_.transmit();
   EXPECT_EQ(ecn(response), Ecn::kEct0);
-  a_.hear(marked(response));
+  a_.deliver(marked(response));
   const std::vector<Packet> answers = a_.transmit_all();
   ASSERT_THAT(opcodes(answers), ElementsAre(Opcode::kCnp));
-  b_.hear(answers);
+  b_.deliver(answers);
   EXPECT_TRUE(b_.nic.congestion(hosts_.now, b_.qpn)->is_limited);
 }
 
 TEST_F(Congestion, AQueuePairThatBeginsAgainHasForgottenIt) {
-  a_.hear(answers_to_mark());
+  a_.deliver(answers_to_mark());
   a_.send(2, 0, 4096);
   a_.transmit_all();
   ASSERT_TRUE(a_.to(QpState::kReset));
@@ -196,9 +196,9 @@ TEST_F(Congestion, AQueuePairThatBeginsAgainHasForgottenIt) {
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
 }
 
-// Two queue pairs to the same peer: the one that waits does not hold the other up.
+// Two queue pairs to the same peer: one that waits does not delay the other.
 TEST_F(Congestion, OthersGoOnWhileOneWaits) {
-  a_.hear(answers_to_mark());
+  a_.deliver(answers_to_mark());
   a_.send(1, 0, 4096);
   const Qpn slow = a_.qpn;
   ASSERT_TRUE(a_.transmit());
@@ -214,20 +214,20 @@ TEST_F(Congestion, OthersGoOnWhileOneWaits) {
   EXPECT_EQ(a_.transmit_all().size(), 1u);
 }
 
-TEST_F(Congestion, WhoIsLateMayCatchUpALittle) {
+TEST_F(Congestion, ALateDriverMayCatchUpALittle) {
   NicConfig config = with(Notification::kCnp);
   config.congestion->catch_up = 10us;
   TwoHosts hosts({.mtu = 1024}, config);
   hosts.b.receive(1, 0, 1024);
   hosts.a.send(1, 0, 1024);
-  hosts.b.hear(marked(*hosts.a.transmit()));
-  hosts.a.hear(hosts.b.transmit_all());
+  hosts.b.deliver(marked(*hosts.a.transmit()));
+  hosts.a.deliver(hosts.b.transmit_all());
   hosts.a.send(2, 0, 32768);
-  hosts.now += 5us;  // since when nothing was sent
+  hosts.now += 5us;  // nothing was sent in this time
   EXPECT_EQ(hosts.a.transmit_all().size(), 6u) << "10 us of 5 Gb/s, begun";
   hosts.now += 1s;
   hosts.a.tick();
-  EXPECT_LE(hosts.a.transmit_all().size(), 12u) << "not what a second would have let go";
+  EXPECT_LE(hosts.a.transmit_all().size(), 12u) << "not the packets of a whole second";
 }
 
 class CeEcho : public Congestion {
@@ -235,36 +235,36 @@ class CeEcho : public Congestion {
   CeEcho() : Congestion(with(Notification::kCeEcho)) {}
 };
 
-TEST_F(CeEcho, EachMarkCallsForAnAckThatEchoesIt) {
+TEST_F(CeEcho, EachMarkIsEchoedByAnAck) {
   b_.receive(1, 0, 4096);
   a_.send(1, 0, 4096);
   const std::vector<Packet> data = a_.transmit_all();
-  ASSERT_FALSE(data[0].asks_for_ack());
-  b_.hear(data[0]);
+  ASSERT_FALSE(data[0].requests_ack());
+  b_.deliver(data[0]);
   EXPECT_THAT(b_.transmit_all(), IsEmpty());
-  b_.hear(marked(data[1]));
+  b_.deliver(marked(data[1]));
   const std::vector<Packet> answers = b_.transmit_all();
   ASSERT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
   EXPECT_EQ(answers[0].psn(), data[1].psn());
   EXPECT_TRUE(answers[0].headers().bth.becn);
-  b_.hear(data[2]);
-  b_.hear(data[3]);
+  b_.deliver(data[2]);
+  b_.deliver(data[3]);
   const std::vector<Packet> last = b_.transmit_all();
   ASSERT_THAT(opcodes(last), ElementsAre(Opcode::kRcAcknowledge));
   EXPECT_FALSE(last[0].headers().bth.becn);
   EXPECT_EQ(b_.count(Counter::kTxCeEcho), 1u);
-  a_.hear(answers);
+  a_.deliver(answers);
   EXPECT_EQ(rate(), 5 * kGiga);
   EXPECT_EQ(a_.count(Counter::kRxCeEcho), 1u);
   EXPECT_EQ(a_.count(Counter::kRxCnp), 0u);
 }
 
-// The echo goes with the NAK, which must not be hidden.
-TEST_F(CeEcho, OfAPacketBehindAGapGoesWithTheNak) {
+// The echo is sent in the NAK and must not replace it.
+TEST_F(CeEcho, OfAPacketBehindAGapIsSentInTheNak) {
   b_.receive(1, 0, 4096);
   a_.send(1, 0, 4096);
   const std::vector<Packet> data = a_.transmit_all();
-  b_.hear(marked(data[1]));
+  b_.deliver(marked(data[1]));
   const std::vector<Packet> answers = b_.transmit_all();
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_TRUE(answers[0].headers().aeth.is_sequence_nak());
@@ -273,21 +273,21 @@ TEST_F(CeEcho, OfAPacketBehindAGapGoesWithTheNak) {
 
 TEST_F(CeEcho, OfAReadsResponseIsACnp) {
   a_.read(1, 0, 1024, b_, 0);
-  b_.hear(*a_.transmit());
-  a_.hear(marked(*b_.transmit()));
+  b_.deliver(*a_.transmit());
+  a_.deliver(marked(*b_.transmit()));
   EXPECT_THAT(opcodes(a_.transmit_all()), ElementsAre(Opcode::kCnp));
 }
 
-TEST(NoCongestionControl, AsksForNoMarksAndAnswersNone) {
+TEST(NoCongestionControl, IsNotEcnCapableAndAnswersNoMarks) {
   TwoHosts hosts({.mtu = 1024});
   hosts.b.receive(1, 0, 1024);
   hosts.a.send(1, 0, 1024);
   const Packet data = *hosts.a.transmit();
   EXPECT_EQ(ecn(data), Ecn::kNotCapable);
-  hosts.b.hear(marked(data));
+  hosts.b.deliver(marked(data));
   const std::vector<Packet> answers = hosts.b.transmit_all();
   EXPECT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
-  hosts.a.hear(with_headers(answers[0], [](auto& h) { h.bth.becn = true; }));
+  hosts.a.deliver(with_headers(answers[0], [](auto& h) { h.bth.becn = true; }));
   hosts.a.send(2, 0, 4096);
   EXPECT_EQ(hosts.a.transmit_all().size(), 4u);
   EXPECT_EQ(hosts.a.nic.congestion(hosts.now, hosts.a.qpn), std::nullopt);

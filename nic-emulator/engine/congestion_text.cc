@@ -67,7 +67,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
-// Empty if the word is no number that a parameter may have.
+// Empty if the word is not a number in a parameter's range.
 std::optional<double> number_in(std::string_view text) {
   constexpr double kMost = 1e12;
   double value = 0;
@@ -84,7 +84,7 @@ const Parameter* find_parameter(std::string_view name) {
   return nullptr;
 }
 
-// The rate that the text gives the link, or `link`; what is wrong with the word is said later.
+// The text's link_mbps, else `link`. Wrong words are reported later.
 wire::BitRate link_in(const std::vector<std::string_view>& words, wire::BitRate link) {
   for (const std::string_view word : words) {
     if (!word.starts_with(std::string(kLink) + "=")) continue;
@@ -106,7 +106,7 @@ wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view 
   } else if (words[0] != "orig") {
     return refuse(text, "begin with off, orig or hpcc");
   }
-  // Nobody else keeps notifications apart then.
+  // Echoes have no minimum interval, so the sender limits its cuts.
   const bool echoes = std::find(words.begin(), words.end(), "ce-echo") != words.end();
   if (words[0] == "orig" && echoes) config.reaction.cut_interval = config.cnp_interval;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -119,8 +119,7 @@ wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view 
     const Parameter* const parameter = find_parameter(word.substr(0, sign));
     if (sign == std::string_view::npos || parameter == nullptr) {
       return refuse(text, "'" + std::string(word) +
-                              "' is none of cnp, ce-echo and NAME=NUMBER; names are " +
-                              known_names());
+                              "' must be cnp, ce-echo or NAME=NUMBER; names are " + known_names());
     }
     const auto value = number_in(word.substr(sign + 1));
     if (!value) {

@@ -1,8 +1,8 @@
-// Congestion control as people ask for it: "off", or a parameter set, then what differs from it.
+// Congestion control as text: "off", or a parameter set and the changes to it.
 //
 //     orig                      DCQCN's parameters as published
 //     hpcc,ce-echo              those of HPCC's simulator; marks echoed in acknowledgements
-//     orig,g=0.01,min_mbps=50   one parameter or another
+//     orig,g=0.01,min_mbps=50   single parameters
 //     orig,ce-echo              cuts are then 50 us apart, as notifications would be
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace cepheus::rnic {
 
-// Empty for "off" and "". `link`: the port's rate, unless the text has link_mbps; unlimited counts as
-// 100 Gb/s. kInvalid: the error names the word that can't be, and what could.
+// Empty for "off" and "". `link`: the port's rate, unless the text has link_mbps. An unlimited link
+// counts as 100 Gb/s. kInvalid: the error names the wrong word and the possible ones.
 wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view text,
                                                                wire::BitRate link);
 

@@ -18,7 +18,7 @@ std::string error_of(std::string_view text) {
   return parsed ? "" : parsed.error().text;
 }
 
-TEST(CongestionText, OffIsNothing) {
+TEST(CongestionText, OffHasNoConfiguration) {
   for (const char* text : {"", "off"}) {
     const auto parsed = parse_congestion(text, kFortyGigabits);
     ASSERT_TRUE(parsed);
@@ -37,8 +37,8 @@ TEST(CongestionText, NamesAParameterSetAndHowMarksAreAnswered) {
   EXPECT_EQ(hpcc.reaction.additive_bps, 8'000'000u) << "of the link's rate";
 }
 
-// Each marked packet would cut the rate, and a burst of them take all of it.
-TEST(CongestionText, WhereMarksAreEchoedTheSenderKeepsCutsApart) {
+// Otherwise a burst of marked packets would cut the rate to its minimum.
+TEST(CongestionText, WithEchoedMarksTheSenderLimitsItsCuts) {
   EXPECT_EQ((*parse_congestion("orig", kFortyGigabits))->reaction.cut_interval, 0us);
   EXPECT_EQ((*parse_congestion("orig,ce-echo", kFortyGigabits))->reaction.cut_interval, 50us);
   EXPECT_EQ(
@@ -73,7 +73,7 @@ TEST(CongestionText, AnUnlimitedLinkCountsAsOneOfHundredGigabits) {
   EXPECT_EQ((*slow)->reaction.additive_bps, 5'000'000u);
 }
 
-TEST(CongestionText, AnErrorNamesTheWordAndWhatCouldBe) {
+TEST(CongestionText, AnErrorNamesTheWordAndThePossibleOnes) {
   EXPECT_THAT(error_of("on"), AllOf(HasSubstr("'on'"), HasSubstr("begin with off, orig or hpcc")));
   EXPECT_THAT(error_of("orig,echo"), AllOf(HasSubstr("'echo'"), HasSubstr("ce-echo")));
   EXPECT_THAT(error_of("orig,gg=1"), AllOf(HasSubstr("'gg=1'"), HasSubstr("cnp_interval_us")));

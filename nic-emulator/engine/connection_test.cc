@@ -1,4 +1,4 @@
-// What two connected queue pairs do for each other when nothing goes wrong.
+// Two connected queue pairs without any fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   ASSERT_EQ(request.size(), 1u);
   EXPECT_EQ(request[0].opcode(), Opcode::kRcSendOnly);
   EXPECT_EQ(request[0].psn(), 100u);
-  EXPECT_TRUE(request[0].asks_for_ack());
-  hosts.b.hear(request);
+  EXPECT_TRUE(request[0].requests_ack());
+  hosts.b.deliver(request);
   ASSERT_EQ(hosts.b.completions.size(), 1u);
   const Completion& received = hosts.b.completions[0];
   EXPECT_EQ(received.wr_id, 7u);
@@ -49,7 +49,7 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   EXPECT_EQ(ack[0].opcode(), Opcode::kRcAcknowledge);
   EXPECT_EQ(ack[0].psn(), 100u);
   EXPECT_EQ(ack[0].headers().aeth, (wire::Aeth{wire::AckKind::kAck, 31, 1}));
-  hosts.a.hear(ack);
+  hosts.a.deliver(ack);
   ASSERT_EQ(hosts.a.completions.size(), 1u);
   EXPECT_EQ(hosts.a.completions[0].wr_id, 5u);
   EXPECT_EQ(hosts.a.completions[0].status, WcStatus::kSuccess);
@@ -58,7 +58,7 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
 }
 
-TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
+TEST(Connection, SendOfManyPacketsIsSplitAtTheMtu) {
   TwoHosts hosts;
   hosts.b.receive(1, 0, 4000);
   hosts.a.send(1, 10, 2049);
@@ -69,15 +69,15 @@ TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
   EXPECT_EQ(packets[2].opcode(), Opcode::kRcSendLast);
   EXPECT_EQ(packets[2].data().size(), 1u);
   EXPECT_EQ(packets[2].headers().bth.pad_count, 3);
-  EXPECT_FALSE(packets[0].asks_for_ack());
-  EXPECT_TRUE(packets[2].asks_for_ack());
-  hosts.b.hear(packets);
+  EXPECT_FALSE(packets[0].requests_ack());
+  EXPECT_TRUE(packets[2].requests_ack());
+  hosts.b.deliver(packets);
   hosts.exchange();
   expect_same(hosts.a, 10, hosts.b, 0, 2049);
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST(Connection, WriteLandsWithoutAReceiveAndTellsNobody) {
+TEST(Connection, WriteLandsWithoutAReceiveOrACompletion) {
   TwoHosts hosts;
   hosts.a.write(9, 0, 5000, hosts.b, 100);
   const auto packets = hosts.a.transmit_all();
@@ -85,7 +85,7 @@ TEST(Connection, WriteLandsWithoutAReceiveAndTellsNobody) {
   EXPECT_EQ(packets[0].opcode(), Opcode::kRcWriteFirst);
   EXPECT_EQ(packets[0].headers().reth.dma_length, 5000u);
   EXPECT_EQ(packets[4].opcode(), Opcode::kRcWriteLast);
-  hosts.b.hear(packets);
+  hosts.b.deliver(packets);
   hosts.exchange();
   expect_same(hosts.a, 0, hosts.b, 100, 5000);
   EXPECT_TRUE(hosts.b.completions.empty());
@@ -128,7 +128,7 @@ TEST(Connection, EmptyMessagesTakeOnePacketEach) {
   hosts.b.receive(2, 0, 0);
   SendWr wr{.wr_id = 1, .signaled = true, .sges = {}};
   ASSERT_TRUE(hosts.a.post(wr));
-  wr.op = SendOp::kWrite;  // with key and address that nobody looks at
+  wr.op = SendOp::kWrite;  // key and address are not checked
   wr.wr_id = 2;
   ASSERT_TRUE(hosts.a.post(wr));
   wr.op = SendOp::kWriteImm;
@@ -141,7 +141,7 @@ TEST(Connection, EmptyMessagesTakeOnePacketEach) {
   EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, Psn(103));
 }
 
-TEST(Connection, EveryMtuCarriesMessagesAroundItsSize) {
+TEST(Connection, EveryMtuWorksForMessagesAroundItsSize) {
   for (const std::uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
     for (const std::uint32_t length : {1u, mtu - 1, mtu, mtu + 1, 3 * mtu, 3 * mtu + 2}) {
       SCOPED_TRACE(::testing::Message() << "mtu " << mtu << ", length " << length);
@@ -254,44 +254,44 @@ TEST(Connection, RolesDoNotTouchEachOthersPsns) {
   EXPECT_EQ(attr.rq_psn, Psn(105));
 }
 
-TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
+TEST(Connection, LongMessageKeepsToTheWindowAndRequestsAcks) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 16, .ack_every = 6});
   hosts.b.receive(1, 0, 256 * 40);
   hosts.a.send(1, 0, 256 * 40);
   const auto burst = hosts.a.transmit_all();
   ASSERT_EQ(burst.size(), 16u);
-  std::vector<std::uint32_t> asking;
+  std::vector<std::uint32_t> requesting;
   for (const Packet& p : burst) {
-    if (p.asks_for_ack()) asking.push_back(p.psn());
+    if (p.requests_ack()) requesting.push_back(p.psn());
   }
-  EXPECT_THAT(asking, ElementsAre(105, 111, 115))
+  EXPECT_THAT(requesting, ElementsAre(105, 111, 115))
       << "every sixth, and the one that fills the window";
-  hosts.b.hear(burst);
+  hosts.b.deliver(burst);
   const auto acks = hosts.b.transmit_all();
   ASSERT_EQ(acks.size(), 1u) << "pending ACKs merge into the newest";
   EXPECT_EQ(acks[0].psn(), 115u);
-  hosts.a.hear(acks);
+  hosts.a.deliver(acks);
   hosts.exchange();
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST(Connection, AsksForAcksMoreOftenOnceSomethingWasLost) {
+TEST(Connection, RequestsAcksMoreOftenAfterALoss) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 200, .ack_every = 100});
-  const auto asking = [&](const std::vector<Packet>& packets) {
+  const auto requesting = [&](const std::vector<Packet>& packets) {
     std::vector<std::uint32_t> psns;
     for (const Packet& p : packets) {
-      if (p.asks_for_ack()) psns.push_back(p.psn());
+      if (p.requests_ack()) psns.push_back(p.psn());
     }
     return psns;
   };
   hosts.b.receive(1, 0, 256 * 150);
   hosts.a.send(1, 0, 256 * 150);
   auto burst = hosts.a.transmit_all();
-  EXPECT_THAT(asking(burst), ElementsAre(199, 249));
+  EXPECT_THAT(requesting(burst), ElementsAre(199, 249));
   burst.erase(burst.begin());
-  hosts.b.hear(burst);
-  hosts.a.hear(hosts.b.transmit_all());
-  EXPECT_THAT(asking(hosts.a.transmit_all()), ElementsAre(131, 163, 195, 227, 249));
+  hosts.b.deliver(burst);
+  hosts.a.deliver(hosts.b.transmit_all());
+  EXPECT_THAT(requesting(hosts.a.transmit_all()), ElementsAre(131, 163, 195, 227, 249));
 }
 
 TEST(Connection, SendsHalfAWindowAtOnceAfterALoss) {
@@ -301,8 +301,8 @@ TEST(Connection, SendsHalfAWindowAtOnceAfterALoss) {
   auto burst = hosts.a.transmit_all();
   EXPECT_EQ(burst.size(), 100u);
   burst.erase(burst.begin());
-  hosts.b.hear(burst);
-  hosts.a.hear(hosts.b.transmit_all());
+  hosts.b.deliver(burst);
+  hosts.a.deliver(hosts.b.transmit_all());
   EXPECT_EQ(hosts.a.transmit_all().size(), 50u);
 }
 
@@ -314,11 +314,11 @@ TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
     hosts.a.send(1, 0, 256 * packets);
   };
   broadcast(95);
-  hosts.b.hear(hosts.a.transmit_all());
+  hosts.b.deliver(hosts.a.transmit_all());
   EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone)) << "short";
   hosts.exchange();
   broadcast(150);
-  hosts.b.hear(hosts.a.transmit_all());
+  hosts.b.deliver(hosts.a.transmit_all());
   EXPECT_EQ(bulk(), std::pair(Bulk::kAmid, Bulk::kAmid));
   hosts.exchange();
   EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kBetween)) << "the next may be as long";
@@ -335,19 +335,19 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   };
   EXPECT_TRUE(hosts.a.nic.is_quiet());
   send(5);
-  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they are to be sent";
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they have not been sent";
   const auto sent = hosts.a.transmit_all();
   EXPECT_TRUE(hosts.a.nic.is_quiet());
-  hosts.b.hear(sent);
+  hosts.b.deliver(sent);
   EXPECT_FALSE(hosts.b.nic.is_quiet()) << "it owes the acknowledgement";
   hosts.exchange();
   EXPECT_TRUE(hosts.a.nic.is_quiet() && hosts.b.nic.is_quiet());
   send(21);
   (void)hosts.a.transmit_all();
-  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one does not fit into the window";
 }
 
-TEST(Connection, CountsWhatPeersDoToMemoryWithoutACompletion) {
+TEST(Connection, CountsMemoryAccessesOfPeersWithoutACompletion) {
   TwoHosts hosts({.mtu = 256});
   const auto silent = [&] { return hosts.b.nic.counters()[Counter::kRxSilent]; };
   hosts.b.receive(1, 0, 1000);
@@ -386,7 +386,7 @@ TEST(Connection, AcksLeaveBeforeRequestsAndNeedNoBuffer) {
   hosts.a.receive(1, 0, 1000);
   hosts.a.send(1, 0, 1000);
   hosts.b.send(1, 0, 1000);
-  hosts.b.hear(*hosts.a.transmit());
+  hosts.b.deliver(*hosts.a.transmit());
   wire::Frame frame;
   NicOutput actions;
   ASSERT_TRUE(hosts.b.nic.transmit(hosts.now, {}, frame, actions));

@@ -1,5 +1,5 @@
-// Named counters of a NIC: every packet that is not delivered has one. Each is a line of
-// counters.def.
+// Named counters of a NIC, listed in counters.def. Each packet that is not delivered increments
+// one.
 #pragma once
 
 #include "wire/counter_table.h"
@@ -7,12 +7,12 @@
 namespace cepheus::rnic {
 
 enum class Counter : std::size_t {
-#define CEPHEUS_COUNTER(id, name, says) id,
+#define CEPHEUS_COUNTER(id, name, description) id,
 #include "nic-emulator/engine/counters.def"
   kCount
 };
 inline constexpr wire::CounterText kCounterTexts[] = {
-#define CEPHEUS_COUNTER(id, name, says) {name, says},
+#define CEPHEUS_COUNTER(id, name, description) {name, description},
 #include "nic-emulator/engine/counters.def"
 };
 

@@ -9,8 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 using wire::Instant;
 
-// Recovery takes as many steps as additive increases fit into the link's rate, and whoever looks
-// after a long silence takes them in one go.
+// Recovery takes as many steps as additive increases fit into the link's rate. After a long silence
+// advance() does all of them in one call.
 constexpr std::uint64_t kMostSteps = 100'000;
 
 constexpr std::uint64_t share(std::uint64_t value, std::uint64_t fraction) {  // of 2^32
@@ -72,7 +72,7 @@ void Dcqcn::reset() {
   last_cut_ = Instant::min();
 }
 
-// The first notification in a while: nothing is known but the link's rate, and the worst is assumed.
+// First notification after recovery: starts from the link's rate with the largest alpha.
 void Dcqcn::begin(Instant now) {
   limited_ = true;
   increased_ = true;
@@ -120,7 +120,7 @@ void Dcqcn::on_alpha_timer() {
   const bool immediate = parameters_.cut_interval.count() == 0;
   move_alpha(!immediate && notified_);
   notified_ = false;
-  // What does not move any more need not be looked at until the next notification.
+  // A value that has reached its limit needs no timer until the next notification.
   alpha_due_ =
       alpha_ == before && alpha_ != kOne ? wire::kNever : alpha_due_ + parameters_.alpha_timer;
 }

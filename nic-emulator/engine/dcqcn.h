@@ -1,14 +1,14 @@
-// DCQCN's reaction point: the rate that one sender may send at, by the congestion notifications that
-// it hears (Zhu et al., SIGCOMM 2015, section 3.1 and figure 7).
+// DCQCN's reaction point: one sender's rate, controlled by the congestion notifications that arrive
+// (Zhu et al., SIGCOMM 2015, section 3.1 and figure 7).
 //
 //     notification      target = rate; rate *= 1 - alpha/2; alpha += g (1 - alpha)
 //     alpha's timer     alpha -= g alpha
-//     rate's timer, or so many bytes sent
+//     rate's timer, or byte_counter bytes sent
 //                       fast recovery, then additive, then hyper increase of the target;
 //                       rate = (target + rate) / 2
 //
-// Timers are not waited for: whoever looks brings the state up to the present, and it comes out the
-// same however often anybody looked. A sender whose rate is the link's again has no state.
+// Timers are evaluated on demand: each call advances the state to `now`, and the result does not
+// depend on the number of calls. A sender at the link's rate has no state.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +28,21 @@ struct DcqcnParameters {
   bool hyper_grows = true;              // the n-th hyper increase is n times that
   std::uint64_t min_bps = 100'000'000;  // or the link's rate, if that is less
   double g = 1.0 / 256;
-  // 0: each notification cuts the rate and moves alpha at once. Else, as NICs do whose every
-  // acknowledgement may be a notification: cuts are at least this far apart, and alpha moves by its
-  // timer only, up if a notification has come since it last did.
+  // 0: each notification cuts the rate and changes alpha at once. Otherwise cuts are at least this
+  // far apart, and alpha changes by its timer only: up if a notification has arrived since the last
+  // change. For NICs where each acknowledgement may be a notification.
   wire::Duration cut_interval{0};
-  // False: a cut that no increase lies before leaves the target, so that a train of cuts recovers to
-  // where it began.
+  // False: a cut that follows another without an increase keeps the target. So a series of cuts
+  // recovers to the first rate.
   bool always_clamps = true;
 
-  // The paper's values; it leaves hyper_bps and min_bps open.
+  // The paper's values. It does not give hyper_bps and min_bps.
   static DcqcnParameters orig() { return {}; }
-  // Those of the simulator that HPCC and TMCF were measured with, which has no byte counter and steps
-  // that grow with the link's rate.
+  // Values of the simulator of HPCC's and TMCF's measurements. It has no byte counter, and its
+  // steps grow with the link's rate.
   static DcqcnParameters hpcc(wire::BitRate link);
 
-  // What can't be is kInvalid; the error names the parameter. `link` is not unlimited.
+  // kInvalid: the error names the impossible parameter. Precondition: `link` is not unlimited.
   wire::Result<void> check(wire::BitRate link) const;
 };
 
@@ -51,10 +51,10 @@ class Dcqcn {
   // Preconditions: parameters.check(link) succeeds; the parameters outlive this.
   Dcqcn(const DcqcnParameters& parameters, wire::BitRate link);
 
-  // True: it cut the rate at once.
+  // True: the rate was cut at once.
   bool on_notification(wire::Instant now);
   void on_sent(wire::Instant now, wire::Bytes bytes);
-  // Lets timers pass up to `now`.
+  // Runs all timers that are due by `now`.
   void advance(wire::Instant now);
   void reset();
 
@@ -66,7 +66,7 @@ class Dcqcn {
   std::uint64_t cuts() const { return cuts_; }
 
  private:
-  // Of alpha and g: fractions of 2^32, so that state does not depend on how steps are grouped.
+  // alpha and g are fractions of 2^32, so that state does not depend on how steps are grouped.
   static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
 
   void begin(wire::Instant now);
@@ -87,7 +87,7 @@ class Dcqcn {
   wire::Bytes bytes_ = 0;                      // since the last increase that they made
   wire::Instant alpha_due_ = wire::kNever;
   wire::Instant rate_due_ = wire::kNever;
-  wire::Instant cut_due_ = wire::kNever;  // put off until the last one is far enough
+  wire::Instant cut_due_ = wire::kNever;  // deferred to cut_interval after the last cut
   wire::Instant last_cut_ = wire::Instant::min();
   std::uint64_t cuts_ = 0;
 };

@@ -1,4 +1,4 @@
-// The reaction point against trajectories computed by hand, and what holds whatever comes.
+// The reaction point against trajectories computed by hand, and its invariants.
 #include "nic-emulator/engine/dcqcn.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(Dcqcn, AlphaFollowsWhetherNotificationsCome) {
   EXPECT_NEAR(sender.rate.alpha(), 255.0 / 256 * 255 * 255 / 65536 + 1.0 / 256, 1e-8);
 }
 
-// What is cut is the rate times alpha/2, whatever the target was.
+// A cut is half of alpha times the rate, whatever the target.
 TEST(Dcqcn, CutsByHalfOfAlpha) {
   Sender sender(DcqcnParameters::orig());
   sender.notify();
@@ -76,8 +76,8 @@ TEST(Dcqcn, CutsByHalfOfAlpha) {
   EXPECT_EQ(sender.target_bps(), 87'500'000'000u);
 }
 
-// Each 10 MB sent is an increase as each 55 us are; when both have made more than five the target
-// rises by 200 Mb/s, then 400.
+// 10 MB sent count as much as 55 us. When both have made more than five increases, the target rises
+// by 200 Mb/s, then 400.
 TEST(Dcqcn, BytesCountAsTheTimerDoesAndBothTogetherIncreaseFaster) {
   Sender sender(DcqcnParameters::orig());
   for (int i = 0; i < 4; ++i) sender.notify();
@@ -108,7 +108,7 @@ TEST(Dcqcn, OfHpccCutsAreFourMicrosecondsApartAndATrainOfThemKeepsItsTarget) {
   sender.pass(2us);
   sender.notify();
   EXPECT_EQ(sender.bps(), 50 * kGiga);
-  sender.pass(2us);  // alpha: two ticks with a notification, down never
+  sender.pass(2us);  // alpha: two ticks with a notification, no decrease
   EXPECT_NEAR(static_cast<double>(sender.bps()), 25e9, 0.3e9);
   EXPECT_EQ(sender.target_bps(), 100 * kGiga);
   EXPECT_EQ(sender.rate.cuts(), 2u);
@@ -149,9 +149,9 @@ TEST(Dcqcn, StaysAboveTheLeastRate) {
   EXPECT_EQ(sender.bps(), 100 * kGiga) << "a link slower than the least rate";
 }
 
-// Whatever comes: rates between the least and the link's, never above the target; alpha a fraction;
-// recovery never goes back; and who looks changes nothing.
-TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
+// For any input: rates lie between the minimum and the link's rate, never above the target; alpha
+// is a fraction; recovery never goes back; reading changes nothing.
+TEST(Dcqcn, KeepsItsBoundsAndReadingChangesNothing) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     Sender seldom(seed % 2 == 0 ? DcqcnParameters::orig()
@@ -170,8 +170,8 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
         const wire::Bytes bytes = random() % 3'000'000;
         seldom.rate.on_sent(seldom.now, bytes);
         often.rate.on_sent(often.now, bytes);
-        const bool cut_was_put_off = seldom.parameters.cut_interval > 0us;
-        ASSERT_TRUE(cut_was_put_off || seldom.bps() >= before) << "seed " << seed;
+        const bool cut_was_deferred = seldom.parameters.cut_interval > 0us;
+        ASSERT_TRUE(cut_was_deferred || seldom.bps() >= before) << "seed " << seed;
       }
       const std::uint64_t least = seldom.parameters.min_bps;
       ASSERT_GE(seldom.bps(), least) << "seed " << seed;
@@ -185,22 +185,22 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
   }
 }
 
-TEST(Dcqcn, NamesTheParameterThatCantBe) {
-  const auto said = [](auto change) {
+TEST(Dcqcn, NamesTheImpossibleParameter) {
+  const auto error_of = [](auto change) {
     DcqcnParameters p;
     change(p);
     const auto checked = p.check(kHundredGigabits);
     return checked ? std::string() : checked.error().text;
   };
-  EXPECT_EQ(said([](auto&) {}), "");
+  EXPECT_EQ(error_of([](auto&) {}), "");
   EXPECT_TRUE(DcqcnParameters::hpcc(BitRate{1}).check(BitRate{1}));
-  EXPECT_THAT(said([](auto& p) { p.g = 0; }), HasSubstr("g must"));
-  EXPECT_THAT(said([](auto& p) { p.g = 1.5; }), HasSubstr("g must"));
-  EXPECT_THAT(said([](auto& p) { p.alpha_timer = 0us; }), HasSubstr("alpha_timer"));
-  EXPECT_THAT(said([](auto& p) { p.rate_timer = 0us; }), HasSubstr("rate_timer"));
-  EXPECT_THAT(said([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
-  EXPECT_THAT(said([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
-  EXPECT_THAT(said([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
+  EXPECT_THAT(error_of([](auto& p) { p.g = 0; }), HasSubstr("g must"));
+  EXPECT_THAT(error_of([](auto& p) { p.g = 1.5; }), HasSubstr("g must"));
+  EXPECT_THAT(error_of([](auto& p) { p.alpha_timer = 0us; }), HasSubstr("alpha_timer"));
+  EXPECT_THAT(error_of([](auto& p) { p.rate_timer = 0us; }), HasSubstr("rate_timer"));
+  EXPECT_THAT(error_of([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
+  EXPECT_THAT(error_of([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
+  EXPECT_THAT(error_of([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// READs and atomics: what travels, what is lost and asked again, what is refused.
+// READs and atomics: packets, losses and repeats, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,14 +33,14 @@ class Fetch : public ::testing::Test {
     for (const Packet& p : packets) list.push_back(p.opcode());
     return list;
   }
-  // What b makes of a's next request, changed: the NAK's code.
+  // Changes a's next request and passes it to b. Returns the NAK's code.
   template <typename Change>
   static int refusal(TwoHosts& hosts, Change change) {
-    hosts.b.hear(with_headers(*hosts.a.transmit(), change));
+    hosts.b.deliver(with_headers(*hosts.a.transmit(), change));
     const auto answers = hosts.b.transmit_all();
     if (answers.size() != 1 || answers[0].opcode() != Opcode::kRcAcknowledge) return -1;
     const wire::Aeth aeth = answers[0].headers().aeth;
-    hosts.a.hear(answers);
+    hosts.a.deliver(answers);
     return aeth.kind == AckKind::kNak && hosts.b.state() == QpState::kErr ? aeth.value : -1;
   }
 
@@ -57,13 +57,13 @@ TEST_F(Fetch, AReadTakesThePsnsOfItsResponses) {
   ASSERT_EQ(opcodes(requests), (std::vector{Opcode::kRcReadRequest, Opcode::kRcSendOnly}));
   EXPECT_EQ(requests[0].psn(), 100u);
   EXPECT_EQ(requests[1].psn(), 103u);
-  b_.hear(requests);
+  b_.deliver(requests);
   const auto answers = b_.transmit_all();
   ASSERT_EQ(opcodes(answers),
             (std::vector{Opcode::kRcReadResponseFirst, Opcode::kRcReadResponseMiddle,
                          Opcode::kRcReadResponseLast, Opcode::kRcAcknowledge}));
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(answers[i].psn(), 100 + i);
-  a_.hear(answers);
+  a_.deliver(answers);
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
   EXPECT_THAT(a_.statuses(), Each(WcStatus::kSuccess));
   EXPECT_EQ(a_.completions[0].opcode, WcOpcode::kRead);
@@ -75,27 +75,27 @@ TEST_F(Fetch, AReadTakesThePsnsOfItsResponses) {
 TEST_F(Fetch, AnEmptyReadTakesOnePsnAndNoKey) {
   a_.read(1, kResult, 0, b_, 0);
   const Packet request = with_headers(*a_.transmit(), [](auto& h) { h.reth.rkey = 0; });
-  b_.hear(request);
+  b_.deliver(request);
   const auto answers = b_.transmit_all();
   ASSERT_EQ(opcodes(answers), std::vector{Opcode::kRcReadResponseOnly});
-  a_.hear(answers);
+  a_.deliver(answers);
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST_F(Fetch, ALostResponseIsAskedAgainFromThereOn) {
+TEST_F(Fetch, ALostResponseIsRequestedAgainFromThereOn) {
   a_.read(1, kResult, 256 * 4, b_, 0);
-  b_.hear(a_.transmit_all());
+  b_.deliver(a_.transmit_all());
   auto answers = b_.transmit_all();
   answers.erase(answers.begin() + 1);
-  a_.hear(answers);
+  a_.deliver(answers);
   EXPECT_EQ(a_.count(Counter::kRxMissingResult), 2u);
   const auto again = a_.transmit_all();
-  ASSERT_EQ(again.size(), 1u) << "asked once a gap";
+  ASSERT_EQ(again.size(), 1u) << "requested once per gap";
   EXPECT_EQ(again[0].psn(), 101u);
   EXPECT_EQ(again[0].headers().reth.dma_length, 256u * 3);
   EXPECT_EQ(again[0].headers().reth.virtual_address, b_.piece(256, 0).address);
-  b_.hear(again);
-  a_.hear(b_.transmit_all());
+  b_.deliver(again);
+  a_.deliver(b_.transmit_all());
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_TRUE(same(kResult, 0, 256 * 4));
 }
@@ -123,21 +123,21 @@ TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
   b_.receive(7, 0x50000, 100);
   a_.read(1, kResult, 10, b_, 0);
   a_.send(2, 0, 10);
-  b_.hear(a_.transmit_all());
-  a_.hear(b_.transmit_all()[1]);  // the ACK alone
+  b_.deliver(a_.transmit_all());
+  a_.deliver(b_.transmit_all()[1]);  // the ACK alone
   EXPECT_THAT(a_.completions, IsEmpty());
   hosts_.exchange();
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
   EXPECT_EQ(b_.completions.size(), 1u) << "the send arrived once";
 }
 
-TEST_F(Fetch, ARepeatedReadIsCarriedOutAgainFromMemory) {
+TEST_F(Fetch, ARepeatedReadIsReadAgainFromMemory) {
   a_.read(1, kResult, 10, b_, 0);
   const Packet request = *a_.transmit();
-  b_.hear(request);
+  b_.deliver(request);
   (void)b_.transmit_all();
   b_.memory[0] ^= 0xFF;
-  b_.hear(request);
+  b_.deliver(request);
   const auto answers = b_.transmit_all();
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].data()[0], b_.memory[0]);
@@ -151,29 +151,29 @@ TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
   a_.read(3, kResult + 2048, 300, b_, 4096);
   const auto requests = a_.transmit_all();
   ASSERT_EQ(requests.size(), 3u);
-  b_.hear(requests);
+  b_.deliver(requests);
   (void)b_.transmit_all();  // lost
-  b_.hear(requests);
-  a_.hear(b_.transmit_all());
+  b_.deliver(requests);
+  a_.deliver(b_.transmit_all());
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
   EXPECT_TRUE(same(kResult, 0, 600));
   EXPECT_TRUE(same(kResult + 2048, 4096, 300));
   EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 0u);
 }
 
-// The answers were on their way when the requester repeated its requests, and it goes on.
-TEST_F(Fetch, RepeatedRequestsWhoseAnswersCrossedThemLeaveRoomForTheNextOne) {
+// The requester repeats its requests while their answers are in flight, then continues.
+TEST_F(Fetch, RepeatedRequestsThatCrossedTheirAnswersLeaveSpaceForTheNextOne) {
   for (std::uint64_t id = 1; id <= 4; ++id) a_.read(id, kResult, 100, b_, 0);
   const auto requests = a_.transmit_all();
   ASSERT_EQ(requests.size(), 4u) << "as many as the responder keeps";
-  b_.hear(requests);
+  b_.deliver(requests);
   const auto answers = b_.transmit_all();
-  a_.hear(answers);
+  a_.deliver(answers);
   a_.read(5, kResult, 100, b_, 0);
   const auto next = a_.transmit_all();
-  b_.hear(requests);
-  b_.hear(next);
-  a_.hear(b_.transmit_all());
+  b_.deliver(requests);
+  b_.deliver(next);
+  a_.deliver(b_.transmit_all());
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(a_.statuses(), Each(WcStatus::kSuccess));
   EXPECT_EQ(b_.state(), QpState::kRts);
@@ -183,9 +183,9 @@ TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
   a_.read(1, kResult, 600, b_, 0);
   a_.read(2, kResult + 1024, 100, b_, 1024);
   const auto requests = a_.transmit_all();
-  b_.hear(requests);
-  ASSERT_TRUE(b_.transmit());  // the first of three packets; lost, as the two after it
-  b_.hear(requests[0]);
+  b_.deliver(requests);
+  ASSERT_TRUE(b_.transmit());  // the first of three packets; all three are lost
+  b_.deliver(requests[0]);
   const auto answers = b_.transmit_all();
   EXPECT_EQ(opcodes(answers),
             (std::vector{Opcode::kRcReadResponseFirst, Opcode::kRcReadResponseMiddle,
@@ -196,10 +196,10 @@ TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
 TEST_F(Fetch, RepeatedRequestsBeyondTheResponsesThatFitAreDropped) {
   a_.read(1, kResult, 256 * (kMaxRdAtomic + 1), b_, 0);
   const Packet request = *a_.transmit();
-  b_.hear(request);
+  b_.deliver(request);
   (void)b_.transmit_all();
   for (std::uint32_t i = 0; i <= kMaxRdAtomic; ++i) {
-    b_.hear(with_headers(request, [i](auto& h) {
+    b_.deliver(with_headers(request, [i](auto& h) {
       h.bth.psn = h.bth.psn + i;
       h.reth.dma_length = 256;
     }));
@@ -211,10 +211,10 @@ TEST_F(Fetch, RepeatedRequestsBeyondTheResponsesThatFitAreDropped) {
 TEST_F(Fetch, ARepeatedReadThatCannotBeServedIsDropped) {
   a_.read(1, kResult, 10, b_, 0);
   const Packet request = *a_.transmit();
-  b_.hear(request);
-  a_.hear(b_.transmit_all());
+  b_.deliver(request);
+  a_.deliver(b_.transmit_all());
   ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
-  b_.hear(request);
+  b_.deliver(request);
   EXPECT_THAT(b_.transmit_all(), IsEmpty());
   EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 1u);
   EXPECT_EQ(b_.state(), QpState::kRts);
@@ -222,13 +222,13 @@ TEST_F(Fetch, ARepeatedReadThatCannotBeServedIsDropped) {
 
 TEST_F(Fetch, MemoryThatGoesAwayUnderAReadIsAnAccessError) {
   a_.read(1, kResult, 256 * 3, b_, 0);
-  b_.hear(*a_.transmit());
-  a_.hear(*b_.transmit());
+  b_.deliver(*a_.transmit());
+  a_.deliver(*b_.transmit());
   ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
   const auto rest = b_.transmit_all();
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].psn(), 101u);
-  a_.hear(rest);
+  a_.deliver(rest);
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRemoteAccess));
   EXPECT_EQ(b_.state(), QpState::kErr);
 }
@@ -238,7 +238,7 @@ TEST_F(Fetch, NoMoreReadsAreInFlightThanAllowed) {
   EXPECT_EQ(a_.transmit_all().size(), 4u);
   EXPECT_FALSE(a_.nic.wants_to_transmit());
   EXPECT_TRUE(hosts_.pass_deadline());
-  hosts_.settle();
+  hosts_.run_until_idle();
   EXPECT_THAT(a_.ids(), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
@@ -249,8 +249,8 @@ TEST_F(Fetch, AFenceWaitsForResultsBeforeIt) {
   b_.receive(7, 0x50000, 100);
   const auto first = a_.transmit_all();
   EXPECT_EQ(opcodes(first), std::vector{Opcode::kRcReadRequest});
-  b_.hear(first);
-  a_.hear(b_.transmit_all());
+  b_.deliver(first);
+  a_.deliver(b_.transmit_all());
   EXPECT_EQ(opcodes(a_.transmit_all()), std::vector{Opcode::kRcSendOnly});
 }
 
@@ -260,7 +260,7 @@ TEST_F(Fetch, AtomicsGiveTheOldValueAndChangeTheWordOnce) {
   a_.atomic(2, SendOp::kCompareSwap, kResult + 8, b_, 64, 42, 7);
   a_.atomic(3, SendOp::kCompareSwap, kResult + 16, b_, 64, 42, 8);
   const auto requests = a_.transmit_all();
-  b_.hear(requests);
+  b_.deliver(requests);
   (void)b_.transmit_all();  // all answers lost
   EXPECT_TRUE(hosts_.pass_deadline());
   hosts_.exchange();
@@ -273,7 +273,7 @@ TEST_F(Fetch, AtomicsGiveTheOldValueAndChangeTheWordOnce) {
   EXPECT_EQ(a_.completions[1].byte_len, 8u);
 }
 
-TEST_F(Fetch, RefusalsCarryTheCodeOfTheirReason) {
+TEST_F(Fetch, RefusalsHaveTheCodeOfTheirReason) {
   const auto access = std::pair(2, std::vector{WcStatus::kRemoteAccess});
   const auto invalid = std::pair(1, std::vector{WcStatus::kRemoteInvalidRequest});
   const auto read = [](auto change) {
@@ -300,20 +300,20 @@ TEST_F(Fetch, MoreReadsThanTheResponderKeepsAreRefused) {
   TwoHosts hosts({.max_rd_atomic = 1});
   hosts.a.read(1, kResult, 10, hosts.b, 0);
   const Packet request = *hosts.a.transmit();
-  hosts.b.hear(request);
-  hosts.b.hear(with_headers(request, [](auto& h) { h.bth.psn = h.bth.psn + 1; }));
+  hosts.b.deliver(request);
+  hosts.b.deliver(with_headers(request, [](auto& h) { h.bth.psn = h.bth.psn + 1; }));
   const auto answers = hosts.b.transmit_all();
   ASSERT_EQ(answers.size(), 2u) << "the first one's result, and the refusal";
   EXPECT_EQ(answers[0].opcode(), Opcode::kRcReadResponseOnly);
   EXPECT_EQ(answers[1].headers().aeth.value, static_cast<int>(NakCode::kInvalidRequest));
 }
 
-TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthBreaksTheConnection) {
+TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthFailsTheConnection) {
   const auto status = [](auto change) {
     TwoHosts hosts({.mtu = 256});
     hosts.a.read(1, kResult, 300, hosts.b, 0);
-    hosts.b.hear(hosts.a.transmit_all());
-    hosts.a.hear(with_headers(*hosts.b.transmit(), change));
+    hosts.b.deliver(hosts.a.transmit_all());
+    hosts.a.deliver(with_headers(*hosts.b.transmit(), change));
     return hosts.a.statuses();
   };
   EXPECT_THAT(status([](auto& h) { h.bth.pad_count = 1; }), ElementsAre(WcStatus::kBadResponse));
@@ -321,13 +321,13 @@ TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthBreaksTheConnection) {
               ElementsAre(WcStatus::kBadResponse));
 }
 
-TEST_F(Fetch, WhatCannotWorkIsRefusedWhenPosted) {
+TEST_F(Fetch, ImpossibleRequestsAreRefusedWhenPosted) {
   const Sge small = a_.piece(0, 4);
   const auto code = [&](Host& host, const SendWr& wr) { return host.post(wr).error().code; };
   SendWr wr;
   wr.sges = {&small, 1};
   wr.op = SendOp::kFetchAdd;
-  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no room for the old value";
+  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no space for the old value";
   wr.op = SendOp::kRead;
   wr.inline_data = true;
   EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "inline";
@@ -371,9 +371,9 @@ TEST_F(Fetch, ALongReadGoesInPiecesOfHalfAWindow) {
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].headers().reth.dma_length, 1024u);
   EXPECT_EQ(requests[1].psn(), 104u);
-  hosts.b.hear(requests);
-  hosts.a.hear(hosts.b.transmit_all());
-  hosts.settle();
+  hosts.b.deliver(requests);
+  hosts.a.deliver(hosts.b.transmit_all());
+  hosts.run_until_idle();
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_TRUE(std::equal(hosts.b.memory.begin(), hosts.b.memory.begin() + 2560,
                          hosts.a.memory.begin() + kResult));

@@ -1,4 +1,4 @@
-// Doubly linked list whose links live in the elements: membership costs no allocation, removal no
+// Doubly linked list with links in the elements: membership costs no allocation, removal no
 // search.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Packet for packet as the kernel's Soft-RoCE: our requester repeats its requests, our responder
+// The kernel's Soft-RoCE, packet by packet: our requester must repeat its requests, our responder
 // its ACKs and results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ NicConfig config_of(Ipv4 address, wire::Mac mac, wire::Mac gateway) {
   return c;
 }
 
-// Fields that each sender chooses for itself: IP identification, source port, and the migration
-// bit, which rdma_rxe leaves 0 and ConnectX sets.
+// Fields that each sender chooses: IP identification, source port, and the migration bit, which
+// rdma_rxe leaves 0 and ConnectX sets.
 Packet with_choices_of(const Packet& other, const Packet& packet) {
   const wire::RoceHeaders o = other.headers();
   return with_headers(packet, [&](wire::RoceHeaders& h) {
@@ -37,10 +37,10 @@ Packet with_choices_of(const Packet& other, const Packet& packet) {
   });
 }
 
-// One direction of one of the kernel's connections, with our NIC in the place of both ends.
+// One direction of one of the kernel's connections, with our NIC at both ends.
 class Replay {
  public:
-  static constexpr std::size_t kResultRoom = 1 << 16;
+  static constexpr std::size_t kResultSize = 1 << 16;
 
   Replay(const Packet& first_request, Instant& now) : now_(now) {
     const wire::RoceHeaders h = first_request.headers();
@@ -65,11 +65,11 @@ class Replay {
     requests_.push_back(packet);
   }
 
-  // `result` is what the kernel answers a READ or atomic with.
+  // `result`: the kernel's answer to a READ or atomic.
   void on_fetch(const Packet& request, const std::vector<Packet>& result) {
     ASSERT_FALSE(result.empty());
     if (!responder_) connect_responder(result.front());
-    remote_ = results_ * kResultRoom;
+    remote_ = results_ * kResultSize;
     std::size_t at = remote_;
     for (const Packet& p : result) {
       const auto data = p.data();
@@ -92,7 +92,8 @@ class Replay {
     ASSERT_FALSE(acks_.empty());
     EXPECT_EQ(with_choices_of(ack, acks_.front()).bytes, ack.bytes);
     acks_.pop_front();
-    requester_->hear(with_headers(ack, [&](auto& h) { h.bth.destination_qp = requester_->qpn; }));
+    requester_->deliver(
+        with_headers(ack, [&](auto& h) { h.bth.destination_qp = requester_->qpn; }));
     ++acks_seen_;
   }
 
@@ -101,8 +102,8 @@ class Replay {
     EXPECT_EQ(requester_->completions.size(), messages_) << "the kernel acknowledged every message";
     EXPECT_THAT(requester_->statuses(), ::testing::Each(WcStatus::kSuccess));
     EXPECT_TRUE(acks_.empty());
-    // Results came where they were asked for.
-    for (std::size_t i = 0; i < results_ * kResultRoom && opcodes_.contains(Opcode::kRcReadRequest);
+    // Results arrived at the requested addresses.
+    for (std::size_t i = 0; i < results_ * kResultSize && opcodes_.contains(Opcode::kRcReadRequest);
          ++i) {
       ASSERT_EQ(requester_->memory[i], responder_->memory[i]) << i;
     }
@@ -144,7 +145,7 @@ class Replay {
     const wire::OpcodeInfo& info = opcode_info(h.bth.opcode);
     const bool read = h.bth.opcode == Opcode::kRcReadRequest;
     const std::size_t length = read ? h.reth.dma_length : info.atomic_eth ? 8 : bytes.size();
-    ASSERT_LE(length, kResultRoom);
+    ASSERT_LE(length, kResultSize);
     std::ranges::copy(bytes, requester_->memory.begin());
     const Sge sge = requester_->piece(remote_, static_cast<std::uint32_t>(length));
     SendWr wr;
@@ -162,7 +163,7 @@ class Replay {
     ASSERT_TRUE(requester_->post(wr));
   }
 
-  // Our responder gets the kernel's request, but for the numbers that are our own.
+  // Our responder receives the kernel's request, with our own numbers in it.
   void serve(const Packet& request) {
     const wire::OpcodeInfo& info = opcode_info(request.opcode());
     if (info.send && info.first) responder_->receive(0, 0, 1 << 16);
@@ -171,7 +172,7 @@ class Replay {
       h.reth.rkey = h.atomic.rkey = responder_->keys.rkey;
       h.reth.virtual_address = h.atomic.virtual_address = responder_->piece(remote_, 0).address;
     });
-    responder_->hear(ours);
+    responder_->deliver(ours);
     for (Packet& ack : responder_->transmit_all()) acks_.push_back(std::move(ack));
   }
 
@@ -185,8 +186,8 @@ class Replay {
   std::vector<Packet> requests_;  // not served yet
   std::deque<Packet> acks_;       // ours, not compared yet
   std::set<Opcode> opcodes_;
-  std::size_t remote_ = 0;   // where the request at hand works in the responder's memory
-  std::size_t results_ = 0;  // READs and atomics so far, each with kResultRoom bytes
+  std::size_t remote_ = 0;   // offset of the current request in the responder's memory
+  std::size_t results_ = 0;  // READs and atomics so far, each with kResultSize bytes
   std::size_t messages_ = 0;
   std::size_t acks_seen_ = 0;
 };
@@ -214,12 +215,12 @@ std::vector<Packet> message_from(const std::vector<Packet>& capture, std::size_t
 
 // The responses to the READ or atomic at `request`.
 std::vector<Packet> result_of(const std::vector<Packet>& capture, std::size_t request) {
-  const wire::RoceHeaders asked = capture[request].headers();
+  const wire::RoceHeaders sent = capture[request].headers();
   std::vector<Packet> result;
   for (std::size_t i = request; i < capture.size(); ++i) {
     const wire::RoceHeaders h = capture[i].headers();
-    const auto psn = asked.bth.psn + static_cast<std::int64_t>(result.size());
-    if (h.ip.source != asked.ip.destination || h.bth.destination_qp != asked.bth.destination_qp ||
+    const auto psn = sent.bth.psn + static_cast<std::int64_t>(result.size());
+    if (h.ip.source != sent.ip.destination || h.bth.destination_qp != sent.bth.destination_qp ||
         !opcode_info(h.bth.opcode).response || h.bth.psn != psn) {
       continue;
     }
@@ -230,7 +231,7 @@ std::vector<Packet> result_of(const std::vector<Packet>& capture, std::size_t re
 }
 
 TEST(KernelCapture, OurRequestsAndAcksEqualTheKernelsByteForByte) {
-  // Host's requests and the ACKs they draw; both kernels numbered the ends of a connection alike.
+  // A host's requests and their ACKs. Both kernels use equal numbers at both ends of a connection.
   using Flow = std::pair<Ipv4, Qpn>;
   std::vector<Packet> capture;
   std::set<Qpn> other_services;  // UD

@@ -9,7 +9,7 @@
 namespace cepheus::rnic {
 namespace {
 
-// So many deregistered slots rest before the first is used again; until then the table grows.
+// The table grows until this many slots are free. Then the slot that was free longest is reused.
 constexpr std::size_t kRestingRegions = 64;
 constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
@@ -138,7 +138,7 @@ bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {
 namespace {
 
 // Calls copy(key, piece, position, n) for every piece of [offset, offset + length), in order, until
-// it says false.
+// it returns false.
 template <typename Copy>
 bool for_each_piece(const MemoryTable& memory, PdId pd, std::span<const Sge> sges,
                     std::uint64_t offset, std::size_t length, std::uint32_t access, Copy copy) {

@@ -1,9 +1,9 @@
 // Registered memory: translates keys and virtual addresses to bytes of this process (IBTA vol.
 // 1, 10.6).
 //
-// A program may unmap memory that is still registered. Pinned pages would live on; here they are
-// gone. Each access goes through a guard of the driver's, which notices that. The region is then
-// lost: its key gives nothing any more, and the program deregisters it as any other.
+// A program may unmap memory that is still registered. Pages that hardware has pinned would
+// survive; here they are gone. Each access goes through a guard of the driver, which detects that.
+// The region is then lost: its key is invalid, and the program still has to deregister it.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace cepheus::rnic {
 
-// A key is a slot number with a generation above it: look-up is one array access, and the key of a
+// A key is a slot number with a generation above it. Look-up is one array access, and the key of a
 // deregistered region stays invalid while its slot serves other regions. Keys up to kLastChosenKey
-// are never given out: programs may choose them.
+// are never generated: programs may choose them.
 class MemoryTable {
  public:
   static constexpr std::uint32_t kLastChosenKey = 0x10000;
@@ -31,21 +31,21 @@ class MemoryTable {
               MemoryGuard guard = nullptr);
   bool moves_payload() const { return moves_payload_; }
 
-  // The key, as lkey and, if `access` allows remote operations, as rkey. Errors: kInvalid,
-  // kUnavailable.
+  // Returns the lkey, which is also the rkey if `access` allows remote operations. Errors:
+  // kInvalid, kUnavailable.
   wire::Result<std::uint32_t> add(PdId pd, void* memory, std::uint64_t length, std::uint64_t iova,
                                   std::uint32_t access);
-  // The same under a key of the caller's choice, 1 to kLastChosenKey, as Gleam's appendix C wants for
-  // a WRITE that names one key for all its receivers. Errors: also kRefused, it is in use.
+  // The same under a key of the caller's choice, 1 to kLastChosenKey. Gleam's appendix C needs it
+  // for a WRITE that names one key for all its receivers. Errors: also kRefused, the key is in use.
   wire::Result<void> add_as(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
                             std::uint64_t iova, std::uint32_t access);
   bool remove(std::uint32_t key);
-  // Takes back the remote access that the key gives; local access stays. False: it gives none, or
-  // to another protection domain (IBTA 10.6.5).
+  // Revokes the key's remote access; local access stays. False: the key has none, or belongs to
+  // another protection domain (IBTA 10.6.5).
   bool invalidate(std::uint32_t key, PdId pd);
 
-  // Where `length` > 0 bytes at `address` live, or null: unknown key, another protection domain, an
-  // access right that is missing, or bytes outside the region.
+  // The `length` > 0 bytes at `address`. Null: unknown key, another protection domain, a missing
+  // access right, or bytes outside the region.
   std::uint8_t* translate(std::uint32_t key, PdId pd, std::uint64_t address, std::uint64_t length,
                           std::uint32_t needed_access) const {
     const std::uint32_t slot = key & slot_mask_;
@@ -122,8 +122,8 @@ class MemoryTable {
 // 1, 10.7.2.2).
 std::uint64_t total_length(std::span<const Sge> sges);
 
-// Copies out.size() bytes of the message from `offset` on into `out`. False if a key does not allow
-// reading one of the pieces touched, or the list is too short; `out` may be partly written then.
+// Copies out.size() bytes of the message from `offset` on into `out`. False: a key does not allow
+// reading, or the list is too short; `out` may be partly written then.
 bool gather(MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
             std::span<std::uint8_t> out);
 

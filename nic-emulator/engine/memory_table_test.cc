@@ -87,7 +87,7 @@ TEST_F(MemoryTableTest, GivesOutNoKeyThatMayBeChosen) {
   }
 }
 
-TEST_F(MemoryTableTest, SaysWhyItRefuses) {
+TEST_F(MemoryTableTest, NamesTheReasonOfARefusal) {
   EXPECT_EQ(table_.add(kPd, bytes_.data(), 100, 0, kRemoteWrite).error().code,
             wire::ErrorCode::kInvalid);
   EXPECT_EQ(table_.add(kPd, nullptr, 100, 0, kAll).error().code, wire::ErrorCode::kInvalid);

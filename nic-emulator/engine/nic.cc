@@ -11,7 +11,7 @@
 namespace cepheus::rnic {
 namespace {
 
-// What a driver may ask for, brought to what the engine can do.
+// Limits the driver's configuration to the engine's range.
 NicConfig within_limits(NicConfig c) {
   constexpr std::uint32_t kLargestWindow = 1u << 22;  // well below half the PSN circle
   c.window_packets = std::clamp(c.window_packets, 1u, kLargestWindow);
@@ -21,8 +21,8 @@ NicConfig within_limits(NicConfig c) {
 }
 
 wire::Result<void> check_caps(const QpCap& cap) {
-  const auto over = [](std::uint32_t asked, std::uint32_t limit, const char* what) {
-    return asked > limit ? std::string(what) + " must be at most " + std::to_string(limit) : "";
+  const auto over = [](std::uint32_t requested, std::uint32_t limit, const char* what) {
+    return requested > limit ? std::string(what) + " must be at most " + std::to_string(limit) : "";
   };
   for (const std::string& text : {over(cap.max_send_wr, kMaxCap.max_send_wr, "max_send_wr"),
                                   over(cap.max_recv_wr, kMaxCap.max_recv_wr, "max_recv_wr"),
@@ -49,8 +49,7 @@ struct Nic::State {
   explicit State(const NicConfig& config)
       : port(within_limits(config)), srqs(config.max_srqs), qps(config.max_qps, config.seed) {}
 
-  // Brings lists and timer in line with what the QP has to do. After every call that may have
-  // changed it.
+  // Updates lists and timer for the QP's pending work. Due after every change of the QP.
   void refresh(QueuePair& qp) {
     last_used = &qp;
     responding.set_member(qp, qp.has_response());
@@ -61,15 +60,15 @@ struct Nic::State {
     } else if (due < qp.timer.due) {
       timers.schedule(qp, due);
     }
-    // A deadline that moved away is left where it was: the timer finds it not due and moves it
-    // then, which is once in a time-out instead of once in a packet.
+    // A deadline that has moved later stays in the heap. The timer moves it when it expires: once
+    // per time-out instead of once per packet.
   }
 
   bool build_response(wire::Frame& frame);
   bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   const QueuePair* last_used = nullptr;
-  // Asked after every call; the elements are those of `qps`.
+  // Read after every call; the elements are those of `qps`.
   IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
   IntrusiveList<QueuePair, &QueuePair::data_hook> sending;
   TimerHeap<QueuePair, &QueuePair::timer> timers;
@@ -140,8 +139,8 @@ wire::Result<void> Nic::post_srq_recv(SrqId srq, const RecvWr& wr) {
   return queue->post(wr);
 }
 
-wire::Result<Qpn> Nic::create_qp(const QpInit& asked) {
-  QpInit init = asked;
+wire::Result<Qpn> Nic::create_qp(const QpInit& requested) {
+  QpInit init = requested;
   SharedReceiveQueue* srq = nullptr;
   if (init.srq) {
     srq = state_->srqs.find(*init.srq);
@@ -244,7 +243,7 @@ void Nic::on_packet(Instant now, const wire::Frame& frame, NicOutput& out) {
 
 bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
                    NicOutput& out) {
-  // A QP that broke down over its data may owe a NAK now.
+  // A QP that failed over its data may owe a NAK now.
   return state_->build_response(frame) || state_->build_data(now, buffer, frame, out) ||
          state_->build_response(frame);
 }
@@ -259,8 +258,8 @@ bool Nic::State::build_response(wire::Frame& frame) {
 
 bool Nic::State::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
                             NicOutput& out) {
-  // A QP builds a packet, breaks down and leaves the list, or needs a larger buffer: after a few of
-  // those the next call goes on with others.
+  // A QP without a packet for this buffer leaves the turn to the next one. After this many the call
+  // ends, and the next call continues with others.
   constexpr int kTriesWithoutBuffer = 16;
   for (int tries = 0; !sending.empty() && tries < kTriesWithoutBuffer;) {
     QueuePair& qp = *sending.front();

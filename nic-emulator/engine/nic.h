@@ -6,10 +6,10 @@
 //     transmit(now, buffer, frame, actions)   build the next packet to send; call until false
 //     on_timer(now, actions)                  deadline() has passed (spurious calls are harmless)
 //
-// Sending is pulled: the driver asks for a packet only when its ring has room, so back-pressure
-// needs no queue and payload is copied exactly once, from the user's memory into the driver's
-// buffer. Thread-compatible: the caller serialises all calls on one Nic. Nothing allocates per
-// packet; posting may grow a QP's rings only up to the capacity asked for at creation.
+// Sending is pulled: the driver requests a packet only when its ring has space. So back-pressure
+// needs no queue, and payload is copied once, from the user's memory into the driver's buffer.
+// Thread-compatible: the caller serialises all calls on one Nic. Nothing allocates per packet.
+// Posting may grow a QP's rings up to the capacity given at creation.
 #pragma once
 
 #include <memory>
@@ -24,18 +24,18 @@
 
 namespace cepheus::rnic {
 
-// What NICs of others do otherwise (docs/protocol.md, "Where NICs differ on the wire"). For
-// simulations: a live NIC does none of it.
-struct Manners {
-  bool acks_every_packet = false;         // not only those that ask for it
-  bool acks_duplicates_if_asked = false;  // not all of them
-  bool naks_each_packet_of_gap = false;   // not only the first behind it
-  bool naks_after_rnr = false;            // a packet behind one that had no receive
-  bool acks_stale_psn = false;            // of a duplicate before any new request
-  bool believes_ack_of_unsent = false;    // it acknowledges all that was sent
+// Deviations of other NICs (docs/protocol.md, "Where NICs differ on the wire"). For simulations: a
+// live NIC has none of them.
+struct Quirks {
+  bool acks_every_packet = false;             // also packets without AckReq
+  bool acks_duplicates_if_requested = false;  // only duplicates with AckReq
+  bool naks_each_packet_of_gap = false;       // not only the first behind it
+  bool naks_after_rnr = false;                // on a packet behind one without a receive
+  bool acks_stale_psn = false;                // on a duplicate before any new request
+  bool accepts_ack_of_unsent = false;  // an ACK of an unsent packet acknowledges all sent ones
 };
 
-// Whether a queue pair carries long messages.
+// Whether a queue pair sends or receives long messages.
 enum class Bulk : std::uint8_t { kNone, kBetween, kAmid };
 
 struct NicConfig {
@@ -43,28 +43,28 @@ struct NicConfig {
   wire::Mac mac{};               // source of every packet
   wire::Mac gateway{};           // destination of every packet: the switch
   std::uint32_t max_mtu = 4096;  // largest path MTU, payload bytes
-  bool make_icrc = true;         // false: leave it deferred (memory links), and trust deferred ones
+  bool make_icrc = true;  // false: leave it deferred (memory links), and accept deferred ones
   std::uint32_t window_packets = 256;   // unacknowledged packets a requester may have in flight
-  std::uint32_t cautious_window = 256;  // the same after a loss; one READ asks for half of it
+  std::uint32_t cautious_window = 256;  // the same after a loss; one READ requests half of it
   std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
-  // Consecutive ACK time-outs double the wait up to so often: recovery from the loss of a last
-  // packet is quick, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
-  // fixed, as IBTA 9.7.6.1.3 says.
+  // ACK time-outs in a row double the wait up to this many times. So the loss of a last packet is
+  // repaired quickly, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
+  // fixed (IBTA 9.7.6.1.3).
   unsigned timeout_doublings = 0;
-  // A second sequence NAK for one packet, without progress in between, spends a retry, too: as NICs
-  // do that take each for a new one.
+  // A second sequence NAK for one packet, without progress in between, costs a retry, as with NICs
+  // that treat each as a new one.
   bool every_nak_counts = false;
-  Manners manners = {};
-  // False: payload is a length only, nothing is read from or written to memory by SENDs and WRITEs.
-  // For measurements of large fabrics.
+  Quirks quirks = {};
+  // False: payload is a length only, and SENDs and WRITEs access no memory. For measurements of
+  // large fabrics.
   bool moves_payload = true;
   // Around each access to registered memory. None: memory is never unmapped before it is
   // deregistered.
   MemoryGuard guard = nullptr;
-  Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
-  // Data is sent as ECN-capable, marks are answered, rates kept; none: as if nobody had thought of
-  // it. Precondition: congestion->check() succeeds.
+  Duration max_rnr_wait = std::chrono::milliseconds(700);  // upper limit of a peer's RNR timer
+  // With a value: data is sent as ECN-capable, marks are answered, rates are kept. Precondition:
+  // congestion->check() succeeds.
   std::optional<CongestionConfig> congestion = {};
   std::uint32_t max_qps = 4096;
   std::uint32_t max_srqs = 1024;
@@ -84,8 +84,9 @@ class Nic {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  // --- Memory. `memory` is where iova lives in this process; alive until deregistered. A peer's
-  // SEND with invalidate takes back the remote access of a region; its lkey goes on working.
+  // --- Memory. `memory` is the place of iova in this process, and must exist until it is
+  // deregistered. A peer's SEND with invalidate revokes a region's remote access; its lkey stays
+  // valid.
   wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
                                            std::uint64_t iova, std::uint32_t access);
   // The same under a key that the caller chooses (MemoryTable::add_as).
@@ -100,8 +101,8 @@ class Nic {
   // --- Shared receive queues. Errors: kInvalid (no such queue, sizes), kUnavailable (out of
   // queues), kAgain (queue full; destroy_srq: QPs still use it).
   wire::Result<SrqId> create_srq(const SrqInit& init);
-  // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is so
-  // already. 0 disarms (IBTA 10.2.9.2).
+  // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is already
+  // so. 0 disarms (IBTA 10.2.9.2).
   wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out);
   wire::Result<SrqAttr> query_srq(SrqId srq) const;
   wire::Result<void> destroy_srq(SrqId srq);
@@ -113,44 +114,44 @@ class Nic {
                                NicOutput& out);
   // Live state: sq_psn is the next PSN to be sent, rq_psn the next one expected.
   wire::Result<QpAttr> query_qp(Qpn qpn) const;
-  // To ERR with a kQpFatal event, for a cause outside the engine: a completion queue overran. All
-  // work completes as flushed. False: no such QP; in RESET or ERR nothing happens.
+  // To ERR with a kQpFatal event, after an external error: a completion queue overran. All work
+  // completes as flushed. False: no such QP. In RESET or ERR nothing happens.
   bool fail_qp(Qpn qpn, NicOutput& out);
-  // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
+  // Outstanding work disappears without completions (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 
-  // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type does not
-  // give), kAgain (queue full). In ERR, and in SQE for sends: flushed.
+  // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type lacks),
+  // kAgain (queue full). In ERR, and in SQE for sends: flushed.
   wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out);
-  // All of them, or none and the error of the first that can't be posted.
+  // All of them, or none and the error of the first refused one.
   wire::Result<void> post_sends(Instant now, Qpn qpn, std::span<const SendWr> wrs, NicOutput& out);
   wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, NicOutput& out);
 
   // --- The wire.
   void on_packet(Instant now, const wire::Frame& frame, NicOutput& out);
-  // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that
-  // does not fit inline goes to `buffer` (the frame's external payload refers to it; the driver
-  // sets frame.ref). With a buffer smaller than max_mtu only packets without external payload are
-  // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
+  // Builds the next packet into `frame`: acknowledgements first, then QPs in turn. Payload that
+  // does not fit inline goes to `buffer`, and the frame's external payload refers to it; the driver
+  // sets frame.ref. With a buffer smaller than max_mtu only packets without external payload are
+  // built. False: nothing to send now, or the first QPs have packets with external payload only.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
-  // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of one.
-  // kBetween: its last message was a long one, and the next may be.
+  // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of
+  // one. kBetween: its last message was long, and the next may be.
   Bulk bulk() const;
-  // Nothing waits to be sent, and only acknowledgements of a few packets of one queue pair are to
-  // come.
+  // Nothing waits to be sent, and only acknowledgements of a few packets of one queue pair are
+  // outstanding.
   bool is_quiet() const;
-  // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
-  // descheduled process is not a loss.
+  // Runs ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver first
+  // handles all packets that have arrived, because a descheduled process is not a loss.
   void on_timer(Instant now, NicOutput& out);
-  // May be earlier than anything that is due (on_timer then moves it); kNever if no QP waits.
+  // May be earlier than any due event (on_timer then moves it); kNever if no QP waits.
   Instant deadline() const;
 
-  // Empty: there is no such queue pair, or it has no congestion control.
+  // Empty: no such queue pair, or no congestion control.
   std::optional<CongestionState> congestion(Instant now, Qpn qpn) const;
-  // For simulation: as if a queue pair had sent `sent` messages of one packet, all of them
-  // acknowledged, and received `received`. False, and nothing changes: it is not an RC queue pair in
-  // RTS with nothing under way.
+  // For simulation: as if a queue pair had sent `sent` messages of one packet, all acknowledged,
+  // and received `received`. False, without a change: not an RC queue pair in RTS, or one with
+  // pending work.
   bool jump(Qpn qpn, std::uint64_t sent, std::uint64_t received);
   const Counters& counters() const;
   const NicConfig& config() const;

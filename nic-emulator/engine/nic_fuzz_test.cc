@@ -31,7 +31,7 @@ std::vector<std::uint8_t> input(std::mt19937_64& random) {
   return bytes;
 }
 
-TEST(NicFuzz, NothingThatArrivesOrIsPostedBreaksAnInvariant) {
+TEST(NicFuzz, InvariantsHoldForAnyPacketsAndPosts) {
   for (std::uint64_t seed = 1; seed <= kInputs; ++seed) {
     std::mt19937_64 random(seed);
     const auto bytes = input(random);

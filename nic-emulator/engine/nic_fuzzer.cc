@@ -1,5 +1,5 @@
-// Any packets and times against a NIC whose QPs are in different states: no crash, no broken
-// invariant, and every packet it builds parses.
+// Any packets and times against a NIC with QPs in different states: no crash, no broken invariant,
+// and every packet it builds parses.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -52,7 +52,7 @@ class Fuzzed {
       switch (what % 6) {
         case 0:
         case 1:
-          hear(bytes, qps_[qp], what);
+          deliver(bytes, qps_[qp], what);
           break;
         case 2:
           now_ += std::chrono::microseconds(bytes.size() * 1000);
@@ -124,7 +124,7 @@ class Fuzzed {
         mask |= kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMaxRdAtomic;
       }
     }
-    // Only what the service has; the engine refuses the rest.
+    // Attributes of the service only; the engine refuses the others.
     constexpr std::uint32_t kReliable = kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
                                         kAttrMinRnrTimer | kAttrMaxRdAtomic | kAttrMaxDestRdAtomic;
     if (made_ == QpType::kUd) mask &= kAttrState | kAttrSqPsn | kAttrQkey;
@@ -143,9 +143,9 @@ class Fuzzed {
     }
   }
 
-  // Opcode, AckReq and PSN near the window come from the bytes; address, QP and ICRC are right
-  // mostly, since a fuzzer does not find them.
-  void hear(std::span<const std::uint8_t> bytes, Qpn qpn, std::uint8_t what) {
+  // The bytes choose opcode, AckReq and a PSN near the window. Address, QP and ICRC are mostly
+  // right, since a fuzzer does not find them.
+  void deliver(std::span<const std::uint8_t> bytes, Qpn qpn, std::uint8_t what) {
     if (bytes.size() < 24) return;
     wire::RoceHeaders h;
     h.ip.source = kPeer;

@@ -1,5 +1,5 @@
-// Whatever the network does to packets, every message arrives once, in order, unaltered, and no
-// sender is told "done" before. Random runs; a failure prints its seed.
+// Under all faults of a network every message arrives once, in order and unaltered, and no send
+// completes earlier. Random runs; a failure prints its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Message {
 };
 
 // One direction. `from` sends out of the first quarter of its memory into the second of `to`'s,
-// reads `to`'s first quarter into its own third, and works on one word of `to`'s fourth.
+// reads `to`'s first quarter into its own third, and changes one word of `to`'s fourth by atomics.
 struct Flow {
   Host& from;
   Host& to;
@@ -94,7 +94,7 @@ class Scenario {
       step();
       if (::testing::Test::HasFailure()) return;
     }
-    FAIL() << "no end in sight";
+    FAIL() << "the run does not end";
   }
 
   std::uint64_t count(Counter c) const { return hosts_.a.count(c) + hosts_.b.count(c); }
@@ -103,7 +103,7 @@ class Scenario {
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) {
     return low + random_() % (high - low + 1);
   }
-  // By a queue that has grown; as it was if its sender does not listen.
+  // As a congested queue marks it. Unchanged if its sender is not ECN-capable.
   static Packet marked(const Packet& packet) {
     if (wire::ecn_of(packet.headers().ip.tos) == wire::Ecn::kNotCapable) return packet;
     return with_headers(packet, [](wire::RoceHeaders& h) { h.ip.tos |= wire::kEcnMask; });
@@ -142,14 +142,14 @@ class Scenario {
 
   void choose_operands(Flow& flow, Message& m) {
     m.length = 8;
-    m.compare_add = chance(0.5) ? flow.word_posted : random_();  // swaps that do and that do not
+    m.compare_add = chance(0.5) ? flow.word_posted : random_();  // swaps that succeed and that fail
     m.swap = random_();
     flow.word_posted = m.applied_to(flow.word_posted);
   }
 
   void advance_user(Flow& flow) {
     while (flow.posted < flow.messages.size() && post_message(flow)) ++flow.posted;
-    // Receives come late at times: RNR.
+    // Receives are late at times: RNR.
     while (flow.receives_posted < flow.receivable.size() && chance(0.7) && post_receive(flow)) {
       ++flow.receives_posted;
     }
@@ -190,7 +190,7 @@ class Scenario {
       const int copies = chance(loss_) ? 0 : chance(duplication_) ? 2 : 1;
       for (int i = 0; i < copies; ++i) {
         Packet copy = chance(marks_) ? marked(packet) : packet;
-        // Behind the BTH's reserved byte: all of it is covered by the ICRC.
+        // Beyond the BTH's reserved byte: the ICRC covers all of that.
         if (chance(damage_)) copy.bytes[pick(47, copy.bytes.size() - 1)] ^= 1 << pick(0, 7);
         const Instant arrival = hosts_.now + microseconds(5 + pick(0, jitter_us_));
         wire_.emplace(std::pair(arrival, sequence_++), std::pair(std::move(copy), &to));
@@ -205,9 +205,9 @@ class Scenario {
       hosts_.now = std::max(hosts_.now, wire_.begin()->first.first);
       auto [packet, to] = std::move(wire_.begin()->second);
       wire_.erase(wire_.begin());
-      to->hear(packet);
+      to->deliver(packet);
     } else {
-      ASSERT_TRUE(hosts_.pass_deadline()) << "nothing under way, and work left";
+      ASSERT_TRUE(hosts_.pass_deadline()) << "no packet in flight, and work left";
     }
     for (Host* host : {&hosts_.a, &hosts_.b}) {
       for (const Completion& c : host->completions) check(*host, c);
@@ -236,11 +236,12 @@ class Scenario {
       } else if (!flow.messages[i].takes_receive()) {
         take(flow, i);
       }
-      EXPECT_TRUE(flow.messages[i].delivered) << "told done before it was";
+      EXPECT_TRUE(flow.messages[i].delivered) << "completed before its delivery";
     }
   }
 
-  // The bytes are right; from here on they are the user's: a late copy must not write them again.
+  // The bytes are right. From now on they are the user's, and a late copy must not write them
+  // again.
   void take(Flow& flow, std::size_t i) {
     const std::size_t n = flow.messages[i].length;
     const auto sent = std::span(flow.from.memory).subspan(Flow::source(i), n);
@@ -300,7 +301,7 @@ class Scenario {
   std::uint64_t jitter_us_ = 0;
 };
 
-TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredWhateverTheNetworkDoes) {
+TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredUnderAnyFault) {
   std::map<Counter, std::uint64_t> faults;
   for (const Counter c :
        {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,

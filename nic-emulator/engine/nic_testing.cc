@@ -22,7 +22,7 @@ NicConfig config_of(NicConfig base, std::uint8_t host) {
   return base;
 }
 
-// The attributes that a service has a use for.
+// The attributes that a service has.
 std::uint32_t mask_of(QpType type, std::uint32_t mask) {
   constexpr std::uint32_t kDatagram = kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey;
   constexpr std::uint32_t kReliable = kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
@@ -260,13 +260,13 @@ std::vector<Packet> Host::transmit_all() {
   return packets;
 }
 
-void Host::hear(const Packet& packet) {
+void Host::deliver(const Packet& packet) {
   nic.on_packet(now_, packet.frame(), actions_);
   collect();
 }
 
-void Host::hear(const std::vector<Packet>& packets) {
-  for (const Packet& packet : packets) hear(packet);
+void Host::deliver(const std::vector<Packet>& packets) {
+  for (const Packet& packet : packets) deliver(packet);
 }
 
 void Host::tick() {
@@ -306,7 +306,7 @@ void TwoHosts::exchange(const Lose& lose) {
       const auto packet = from->transmit();
       if (!packet) continue;
       quiet = false;
-      if (!lose || !lose(*packet, *from)) (from == &a ? b : a).hear(*packet);
+      if (!lose || !lose(*packet, *from)) (from == &a ? b : a).deliver(*packet);
     }
     if (quiet) return;
   }
@@ -322,7 +322,7 @@ bool TwoHosts::pass_deadline() {
   return true;
 }
 
-void TwoHosts::settle(const Lose& lose) {
+void TwoHosts::run_until_idle(const Lose& lose) {
   for (int budget = kEventBudget; budget > 0; --budget) {
     exchange(lose);
     if (!pass_deadline()) return;

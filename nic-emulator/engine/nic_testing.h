@@ -1,4 +1,4 @@
-// Two NICs on virtual time whose packets a test passes by hand: a packet that is not passed is
+// Two NICs on virtual time. The test passes their packets by hand; a packet that is not passed is
 // lost.
 #pragma once
 
@@ -23,12 +23,12 @@ struct Packet {
   std::vector<std::uint8_t> data() const;  // without pad
   wire::Opcode opcode() const { return headers().bth.opcode; }
   std::uint32_t psn() const { return headers().bth.psn.value(); }
-  bool asks_for_ack() const { return headers().bth.ack_request; }
+  bool requests_ack() const { return headers().bth.ack_request; }
 };
 // Rewrites the headers and makes the ICRC right again.
 Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHeaders&)>& change);
 
-// Where in a host's memory the old values of atomics, and data that was read, are put.
+// Offset of the results of READs and atomics in a host's memory.
 inline constexpr std::size_t kResult = 0x40000;
 inline constexpr std::uint32_t kAllAccess =
     kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
@@ -54,7 +54,7 @@ struct QpOptions {
   std::uint32_t qkey = 0x1234;
 };
 
-// A NIC with 1 MiB of registered memory, and what has come out of it so far.
+// A NIC with 1 MiB of registered memory, and its outputs so far.
 class Host {
  public:
   static constexpr std::size_t kMemory = 1 << 20;
@@ -90,7 +90,7 @@ class Host {
              std::size_t to_offset);
   void read(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& from,
             std::size_t from_offset);
-  // An atomic on the word at `at_offset` of `at`; its old value comes to `offset`.
+  // An atomic on the word at `at_offset` of `at`; its old value goes to `offset`.
   void atomic(std::uint64_t id, SendOp op, std::size_t offset, const Host& at,
               std::size_t at_offset, std::uint64_t compare_add, std::uint64_t swap = 0);
   std::uint64_t word(std::size_t offset) const;
@@ -101,8 +101,8 @@ class Host {
 
   std::vector<Packet> transmit_all();
   std::optional<Packet> transmit();
-  void hear(const Packet& packet);
-  void hear(const std::vector<Packet>& packets);
+  void deliver(const Packet& packet);
+  void deliver(const std::vector<Packet>& packets);
   void tick();  // on_timer at the present
   std::uint64_t count(Counter c) const { return nic.counters()[c]; }
   std::vector<WcStatus> statuses() const;
@@ -125,14 +125,13 @@ struct TwoHosts {
   Host a;
   Host b;
 
-  // Passes packets both ways until both are silent. `lose` sees each packet and the host that sent
-  // it.
+  // Passes packets both ways until neither host sends. `lose` gets each packet and its sender.
   using Lose = std::function<bool(const Packet&, const Host& from)>;
   void exchange(const Lose& lose = nullptr);
   // Jumps to the next deadline and lets it pass. False: there is none.
   bool pass_deadline();
-  // Exchanges and passes deadlines until nothing is left to do.
-  void settle(const Lose& lose = nullptr);
+  // Exchanges and passes deadlines until no work is left.
+  void run_until_idle(const Lose& lose = nullptr);
 };
 
 // Bytes that differ at every place, by seed.

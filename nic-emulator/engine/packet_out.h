@@ -1,4 +1,4 @@
-// The last step of every packet that leaves: payload, ICRC, counters.
+// The last step of every packet: payload, ICRC, counters.
 #pragma once
 
 #include <algorithm>
@@ -10,31 +10,31 @@
 
 namespace cepheus::rnic {
 
-// What came of an attempt to build a packet.
+// Result of an attempt to build a packet.
 enum class Build {
   kBuilt,
   kNothing,      // there was nothing to send after all
   kNeedsBuffer,  // its payload needs the driver's buffer
-  kFailed,       // memory could not be read: the QP may break down now
+  kFailed,       // memory could not be read: the QP may fail now
 };
 
-// Where a packet's payload goes once its headers are emitted.
-struct PayloadRoom {
+// Place of a packet's payload after its headers.
+struct PayloadSpace {
   std::span<std::uint8_t> bytes;  // payload and pad; the pad is zeroed
   bool is_inline;                 // behind the headers, else in the driver's buffer
 };
 
 // Empty if `length` bytes need the driver's buffer and that is smaller than the largest MTU.
-inline std::optional<PayloadRoom> payload_room(const NicConfig& config,
-                                               std::span<std::uint8_t> buffer, std::size_t length,
-                                               wire::Frame& frame) {
+inline std::optional<PayloadSpace> payload_space(const NicConfig& config,
+                                                 std::span<std::uint8_t> buffer, std::size_t length,
+                                                 wire::Frame& frame) {
   const std::size_t pad = -length & 3;
   const bool is_inline = frame.payload_fits_inline(length + pad);
   if (!is_inline && buffer.size() < config.max_mtu) return std::nullopt;
   const auto bytes = is_inline ? std::span(frame.bytes).subspan(frame.header_len, length + pad)
                                : buffer.first(length + pad);
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(length), bytes.end(), std::uint8_t{0});
-  return PayloadRoom{bytes, is_inline};
+  return PayloadSpace{bytes, is_inline};
 }
 
 // `payload` lies behind the emitted headers if `is_inline`, else in the driver's buffer.

@@ -1,4 +1,4 @@
-// What all queue pairs of a NIC share.
+// State that all queue pairs of a NIC share.
 #pragma once
 
 #include <cassert>
@@ -20,7 +20,7 @@ struct Port {
   MemoryTable memory;
 };
 
-// What both halves of a queue pair need to know of it.
+// State that both halves of a queue pair need.
 struct QpContext {
   QpContext(Port& p, Qpn n, const QpInit& i) : port(p), qpn(n), init(i) { attr.cap = i.cap; }
 

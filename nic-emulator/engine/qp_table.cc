@@ -10,11 +10,10 @@
 namespace cepheus::rnic {
 namespace {
 
-// So many destroyed QPs rest before the first number's slot is used again; until then the table
-// grows.
+// The table grows until this many slots are free. Then the slot that was free longest is reused.
 constexpr std::size_t kRestingQps = 64;
 
-// Not the remote end of group connections, nor of those that switches keep for sender groups.
+// Excludes the virtual QPNs of groups and sender groups.
 bool can_be_given(Qpn qpn) {
   return qpn > wire::kVirtualQpn && qpn.value() < wire::kFirstSenderGroupQpn;
 }

@@ -1,4 +1,4 @@
-// The NIC's queue pairs by number: creation, look-up in O(1), numbers that are not used again soon.
+// The NIC's queue pairs by number: creation, look-up in O(1), numbers that are not reused soon.
 #pragma once
 
 #include <deque>
@@ -10,14 +10,14 @@
 
 namespace cepheus::rnic {
 
-// A QPN is a slot number, rotated by the seed, with the slot's generation above it; never 0 or 1
-// (IBTA 3.5.3: QP0 and QP1 are special, and 1 names the virtual end of groups), nor what sender groups
-// number themselves with (wire/sender_group.h).
+// A QPN is a slot number, rotated by the seed, with the slot's generation above it. It is never 0
+// or 1 (IBTA 3.5.3: QP0 and QP1 are special, and 1 is the virtual end of groups), nor a virtual QPN
+// of sender groups (wire/sender_group.h).
 class QpTable {
  public:
   QpTable(std::uint32_t max_qps, std::uint64_t seed);
 
-  // `srq` may be null, and outlives the QP. Null: all in use.
+  // `srq` may be null, and must outlive the QP. Returns null if all are in use.
   QueuePair* create(Port& port, const QpInit& init, SharedReceiveQueue* srq);
   void destroy(QueuePair& qp);
 
@@ -53,7 +53,7 @@ class SrqTable {
  public:
   explicit SrqTable(std::uint32_t max_srqs) : max_srqs_(max_srqs) {}
 
-  // Null: all in use.
+  // Null if all are in use.
   SharedReceiveQueue* create(const SrqInit& init) {
     SrqId id = 0;
     while (id < queues_.size() && queues_[id]) ++id;

@@ -16,7 +16,7 @@ struct Transition {
 constexpr std::uint32_t kAlways = kAttrState | kAttrCurrentState;
 constexpr std::uint32_t kTunable = kAttrAccess | kAttrQkey | kAttrMinRnrTimer;
 
-// What the service has a use for (IBTA table 91); the rows below hold for all.
+// Attributes of the service (IBTA table 91). The rows below hold for all services.
 constexpr std::uint32_t attributes_of(QpType type) {
   constexpr std::uint32_t kAll = kAttrState | kAttrCurrentState | kAttrPathMtu | kAttrRemoteQpn |
                                  kAttrRqPsn | kAttrSqPsn | kAttrAddress | kAttrAccess |

@@ -9,7 +9,7 @@
 namespace cepheus::rnic {
 namespace {
 
-constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from limited membership
+constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15: full or limited membership
 
 // Ports for RoCEv2 flows (IBTA Annex A17.9.1): 0xC000 and up, one per connection so that ECMP
 // spreads them.
@@ -17,7 +17,7 @@ std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
   return static_cast<std::uint16_t>(0xC000 | (wire::splitmix(seed, qpn.value()) & 0x3FFF));
 }
 
-// Data that queues may mark.
+// Sets ECT: queues may mark the packet.
 std::uint8_t as_capable(std::uint8_t traffic_class) {
   return static_cast<std::uint8_t>((traffic_class & ~wire::kEcnMask) |
                                    static_cast<std::uint8_t>(wire::Ecn::kEct0));
@@ -65,7 +65,7 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
 
   apply(attr, mask);
   if (to == QpState::kErr) {
-    if (from != QpState::kErr) break_down(std::nullopt, "modified to err", out);
+    if (from != QpState::kErr) enter_error(std::nullopt, "modified to err", out);
     return {};
   }
   if (to == from && to != QpState::kReset) return {};
@@ -82,9 +82,9 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
       break;
     case QpState::kSqd:
       if (is_rc()) requester_.drain();
-      // Without the attribute the program did not ask for the event (IBTA 10.3.1, SQD).
+      // The attribute requests the event (IBTA 10.3.1, SQD).
       owes_drained_ = (mask & kAttrDrainedEvent) != 0 && attr.drained_event;
-      settle_requester(out);
+      finish_requester(out);
       break;
     default:
       break;
@@ -98,7 +98,7 @@ void QueuePair::reset() {
   unreliable_.reset();
   uc_responder_.reset();
   if (congestion_) congestion_->reset();
-  heard_ = false;
+  has_received_ = false;
 }
 
 bool QueuePair::jump(std::uint64_t sent, std::uint64_t received) {
@@ -162,7 +162,7 @@ QpAttr QueuePair::query() const {
 void QueuePair::fail(NicOutput& out) {
   if (context_.state == QpState::kReset || context_.state == QpState::kErr) return;
   out.events.push_back({AsyncEventKind::kQpFatal, context_.qpn});
-  break_down(std::nullopt, "failed from outside", out);
+  enter_error(std::nullopt, "external error", out);
 }
 
 void QueuePair::set_state(QpState state, const char* reason) {
@@ -190,7 +190,8 @@ wire::Result<void> QueuePair::post_sends(std::span<const SendWr> wrs, NicOutput&
   for (std::size_t posted = 0; posted < wrs.size(); ++posted) {
     auto result = post_send(wrs[posted], out);
     if (result) continue;
-    // No state that refuses a request has completed those before it: they lie in the queue.
+    // A state that refuses a request completes none of those before it: they are still in the
+    // queue.
     for (; posted > 0; --posted) is_rc() ? requester_.take_back() : sends_.pop_youngest();
     return result;
   }
@@ -216,8 +217,7 @@ bool QueuePair::can_receive() const {
          context_.state == QpState::kSqd || context_.state == QpState::kSqe;
 }
 
-// The checks of IBTA 9.6.1 that concern the connection; a packet refused here is dropped without a
-// word.
+// The checks of IBTA 9.6.1 that concern the connection. A packet refused here is dropped silently.
 bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
   Counters& counters = context_.port.counters;
   if (!can_receive()) {
@@ -251,9 +251,9 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
   } else if (opcode_info(headers.bth.opcode).request()) {
     note_established(out);
     if (!responder_.on_request(headers, data, out)) {
-      break_down(std::nullopt, "refused a request", out);
+      enter_error(std::nullopt, "refused a request", out);
     } else if (congestion_ && congestion_->owes_echo()) {
-      responder_.acknowledge();  // of what has arrived, this packet, too
+      responder_.acknowledge();  // of all packets so far, this one included
     }
   } else if (context_.state == QpState::kRtr) {
     counters.add(Counter::kRxDropQpState);
@@ -280,7 +280,7 @@ void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
   } else {
     requester_.on_result(now, headers, data, out);
   }
-  settle_requester(out);
+  finish_requester(out);
 }
 
 void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
@@ -289,22 +289,22 @@ void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
   if (uc) note_established(out);
   if (!(uc ? uc_responder_.on_request(headers, data, out)
            : ud_responder_.on_datagram(headers, data, out))) {
-    break_down(std::nullopt, "a receive failed", out);
+    enter_error(std::nullopt, "a receive failed", out);
   }
 }
 
 void QueuePair::note_established(NicOutput& out) {
-  if (context_.state == QpState::kRtr && !heard_) {
+  if (context_.state == QpState::kRtr && !has_received_) {
     out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
   }
-  heard_ = true;
+  has_received_ = true;
 }
 
 void QueuePair::on_timer(Instant now, NicOutput& out) {
   resume(now);
   if (requester_.deadline() > now) return;
   requester_.on_timer(now);
-  settle_requester(out);
+  finish_requester(out);
 }
 
 void QueuePair::build_response(wire::Frame& frame) {
@@ -341,14 +341,14 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
   if (responder_.has_result() && (result_is_next_ || !may_send)) {
     result_is_next_ = false;
     const Build built = responder_.build_result(buffer, frame, out);
-    if (built == Build::kFailed) break_down(std::nullopt, "memory of a read is gone", out);
+    if (built == Build::kFailed) enter_error(std::nullopt, "memory of a read is gone", out);
     return built;
   }
   assert(may_send);
   result_is_next_ = true;
   if (is_rc()) {
     const Build built = requester_.build(now, buffer, frame);
-    if (built == Build::kFailed) settle_requester(out);
+    if (built == Build::kFailed) finish_requester(out);
     return built;
   }
   const Build built = unreliable_.build(buffer, frame, out);
@@ -356,14 +356,14 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
     set_state(QpState::kSqe, "a send's memory can't be read");
     unreliable_.flush(WcStatus::kLocalProtection, out);
   } else {
-    settle_requester(out);
+    finish_requester(out);
   }
   return built;
 }
 
-void QueuePair::settle_requester(NicOutput& out) {
+void QueuePair::finish_requester(NicOutput& out) {
   if (const auto failure = requester_.failure()) {
-    break_down(failure, "send request failed", out);
+    enter_error(failure, "send request failed", out);
   } else if (context_.state == QpState::kSqd && owes_drained_ &&
              (is_rc() ? requester_.drained() : unreliable_.drained())) {
     owes_drained_ = false;
@@ -371,8 +371,8 @@ void QueuePair::settle_requester(NicOutput& out) {
   }
 }
 
-void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason,
-                           NicOutput& out) {
+void QueuePair::enter_error(std::optional<WcStatus> oldest_send, const char* reason,
+                            NicOutput& out) {
   set_state(QpState::kErr, reason);
   if (is_rc()) {
     requester_.flush(oldest_send, out);

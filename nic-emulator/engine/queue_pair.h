@@ -1,6 +1,6 @@
 // One queue pair: its state machine (IBTA vol. 1, 10.3.1) around a requester and a responder that
-// know nothing of each other. A group member's QP is now one, now the other; neither role touches
-// the other's PSNs. The type decides which requester and responder serve its two queues.
+// are independent of each other. A group member's QP changes between both roles; neither role
+// touches the other's PSNs. The type decides which requester and responder serve its two queues.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class QueuePair {
   Qpn qpn() const { return context_.qpn; }
   wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out);
   QpAttr query() const;
-  void fail(NicOutput& out);  // for a cause outside: to ERR, with an event
+  void fail(NicOutput& out);  // on an external error: to ERR, with an event
 
   // All of them or none.
   wire::Result<void> post_sends(std::span<const SendWr> wrs, NicOutput& out);
@@ -38,7 +38,8 @@ class QueuePair {
     const Instant own = requester_.deadline();
     return waits_for_rate() && has_work() ? std::min(own, congestion_->deadline()) : own;
   }
-  // Its rate may allow again what it did not. Before new work is looked at; on_timer does so, too.
+  // Ends a wait for the rate that has become due. Before new work is checked; on_timer does so,
+  // too.
   void resume(Instant now) {
     if (congestion_) congestion_->on_timer(now);
   }
@@ -47,7 +48,7 @@ class QueuePair {
     return responder_.has_response() || (congestion_ && congestion_->owes_cnp());
   }
   void build_response(wire::Frame& frame);
-  // Requests, and results of the peer's READs and atomics, by turns; not while it waits for its
+  // Requests, and results of the peer's READs and atomics, in turns; not while the QP waits for its
   // rate.
   bool has_data() const { return has_work() && !waits_for_rate(); }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
@@ -67,7 +68,7 @@ class QueuePair {
   bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
   void check_consistent() const;
 
-  // Places in the NIC's lists; the NIC's own business.
+  // Links in the NIC's lists; only the NIC uses them.
   ListHook<QueuePair> response_hook;
   ListHook<QueuePair> data_hook;
   TimerSlot timer;
@@ -99,10 +100,10 @@ class QueuePair {
   void start_sending(Psn first);
   void reset();
   // To ERR: completes and flushes both queues.
-  void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
-  void settle_requester(NicOutput& out);  // breaks down or reports drained, if it is so
+  void enter_error(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
+  void finish_requester(NicOutput& out);  // enters ERR or reports drained, if due
 
-  // Null unless the NIC has congestion control. Beside the places, since it is asked for as often.
+  // Null unless the NIC has congestion control. Here because it is read as often as the hooks.
   std::unique_ptr<QpCongestion> congestion_;
   QpContext context_;
   SendQueue sends_;
@@ -113,7 +114,7 @@ class QueuePair {
   UcResponder uc_responder_;
   UdResponder ud_responder_;
   const char* reason_ = "created";  // of the last change of state
-  bool heard_ = false;              // a packet has come since RTR
+  bool has_received_ = false;       // a packet has come since RTR
   bool result_is_next_ = false;
   bool owes_drained_ = false;  // the event
 };

@@ -148,7 +148,7 @@ TEST(QueuePair, ResetForgetsWorkWithoutCompletionsAndStartsAfresh) {
   EXPECT_THAT(hosts.a.ids(), ElementsAre(2));
 }
 
-TEST(QueuePair, TellsWhenCommunicationIsEstablishedInRtr) {
+TEST(QueuePair, ReportsEstablishedCommunicationInRtr) {
   TwoHosts hosts;
   ASSERT_TRUE(hosts.b.to(QpState::kReset));
   ASSERT_TRUE(hosts.b.to_init(hosts.options));
@@ -168,7 +168,7 @@ TEST(QueuePair, DrainsWhatHasBegunAndHoldsTheRest) {
     hosts.b.receive(id, 0, 512);
     hosts.a.send(id, 0, 512);
   }
-  for (int i = 0; i < 3; ++i) hosts.b.hear(*hosts.a.transmit());
+  for (int i = 0; i < 3; ++i) hosts.b.deliver(*hosts.a.transmit());
   ASSERT_TRUE(hosts.a.to_drained());
   EXPECT_THAT(hosts.a.events, IsEmpty());
   hosts.exchange();
@@ -203,7 +203,7 @@ TEST(QueuePair, TakesLimitsOfReadsAndAtomicsWhileItsSendQueueIsDrained) {
   EXPECT_EQ(hosts.a.nic.query_qp(hosts.a.qpn)->max_dest_rd_atomic, 3u);
 }
 
-TEST(QueuePair, IsSilentAboutDrainingUnlessItIsAsked) {
+TEST(QueuePair, ReportsDrainingOnRequestOnly) {
   TwoHosts hosts;
   ASSERT_TRUE(hosts.a.to_drained());
   ASSERT_TRUE(hosts.a.to(QpState::kRts));
@@ -227,7 +227,7 @@ TEST(QueuePair, PostsAllRequestsOfAListOrNone) {
       return hosts.a.nic.post_sends(hosts.now, hosts.a.qpn, wrs, out).has_value();
     };
     EXPECT_FALSE(post({good, good, bad}));
-    EXPECT_FALSE(post({good, good, good, good, good})) << "one more than there is room for";
+    EXPECT_FALSE(post({good, good, good, good, good})) << "one more than the queue holds";
     hosts.a.nic.check_consistent();
     EXPECT_FALSE(hosts.a.transmit());
     EXPECT_THAT(out.completions, IsEmpty());
@@ -280,14 +280,14 @@ TEST(QueuePair, DestructionForgetsWorkInFlight) {
   hosts.b.receive(1, 0, 100);
   hosts.a.send(1, 0, 100);
   const auto p = hosts.a.transmit_all();
-  hosts.b.hear(p);  // owes an ACK
+  hosts.b.deliver(p);  // owes an ACK
   ASSERT_TRUE(hosts.b.nic.destroy_qp(hosts.b.qpn));
   EXPECT_FALSE(hosts.b.nic.wants_to_transmit());
   hosts.a.send(2, 0, 100);
   ASSERT_TRUE(hosts.a.nic.destroy_qp(hosts.a.qpn));
   EXPECT_FALSE(hosts.a.nic.wants_to_transmit());
   EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
-  hosts.b.hear(p);
+  hosts.b.deliver(p);
   EXPECT_EQ(hosts.b.count(Counter::kRxDropUnknownQp), 1u);
 }
 

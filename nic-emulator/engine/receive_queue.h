@@ -1,5 +1,5 @@
-// Where a queue pair's receives come from: a queue of its own, or one that it shares. A message
-// holds one receive from the packet that needs it to its last.
+// Source of a queue pair's receives: a queue of its own, or a shared one. A message holds one
+// receive from the first packet that needs it to the last.
 #pragma once
 
 #include <cassert>
@@ -31,12 +31,12 @@ class ReceiveQueue {
   wire::Result<void> post(const RecvWr& wr) {
     if (shared_ != nullptr) {
       return wire::fail(wire::ErrorCode::kInvalid,
-                        "the qp takes from a shared receive queue: post to that");
+                        "the qp uses a shared receive queue: post to that");
     }
     return post_receive(queue_, wr, qp_.init.cap.max_recv_sge);
   }
 
-  // Holds a receive, the one that is held already if there is. False: none was posted.
+  // Holds a receive; keeps one that is already held. False: none was posted.
   bool hold(NicOutput& out) {
     if (shared_ == nullptr) return !queue_.empty();
     holds_ = holds_ || shared_->take(held_, held_sges_, out);
@@ -44,8 +44,8 @@ class ReceiveQueue {
   }
   bool can_complete() const { return shared_ == nullptr ? !queue_.empty() : holds_; }
 
-  // Of the receive that is held.
-  std::uint64_t room() const { return held().length; }
+  // Bytes of the held receive.
+  std::uint64_t capacity() const { return held().length; }
   // False: its keys do not allow writing.
   bool place(std::uint64_t offset, std::span<const std::uint8_t> data) const {
     const auto sges = shared_ == nullptr ? queue_.sges(queue_.head())
@@ -53,7 +53,7 @@ class ReceiveQueue {
     return scatter(qp_.port.memory, shared_ == nullptr ? qp_.init.pd : shared_->init().pd, sges,
                    offset, data);
   }
-  // Ends it; the completion is for the caller to fill in.
+  // Ends it; the caller fills in the completion.
   Completion& complete(WcStatus status, NicOutput& out) {
     Completion& c = complete(held().wr_id, status, out);
     if (shared_ == nullptr) {

@@ -33,7 +33,7 @@ void Requester::forget_progress() {
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   oldest_failure_.reset();
-  asked_for_.reset();
+  nak_packet_.reset();
 }
 
 wire::Result<void> Requester::post(const SendWr& wr) {
@@ -60,12 +60,12 @@ bool Requester::can_send() const {
   return next_ < drain_limit_.value_or(posted_) && next_ - una_ < window() && may_begin();
 }
 
-// Packets of a READ that one request asks for at most.
+// Most packets of a READ in one request.
 std::uint64_t Requester::read_piece() const {
   return std::max(qp_.port.config.cautious_window / 2, 1u);
 }
 
-// Whether READs and atomics in flight let the message at the cursor go on
+// Whether READs and atomics in flight let the message at the cursor continue
 // (IBTA 10.8.3.3, 9.7.3.2).
 bool Requester::may_begin() const {
   const SendWqe& wqe = queue_.at(cursor_);
@@ -73,11 +73,11 @@ bool Requester::may_begin() const {
   return !wqe.is_fetch() || fetches_in_flight_ < qp_.attr.max_rd_atomic;
 }
 
-// Where something was lost, or the peer is slow, time-outs are far off only if ACKs come often.
+// After a loss, and with a slow peer, only frequent ACKs prevent time-outs.
 std::uint32_t Requester::ack_every() const {
   constexpr std::uint32_t kOften = 32;
-  const std::uint32_t asked = qp_.port.config.ack_every;
-  return next_ < often_until_ ? std::min(asked, kOften) : asked;
+  const std::uint32_t requested = qp_.port.config.ack_every;
+  return next_ < often_until_ ? std::min(requested, kOften) : requested;
 }
 
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
@@ -103,13 +103,13 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
   headers.imm.value = headers.ieth.rkey = wqe.imm;
   headers.emit(frame, length + headers.bth.pad_count);
 
-  const auto room = payload_room(config, buffer, length, frame);
-  if (!room) return Build::kNeedsBuffer;
-  if (!queue_.read(cursor_, offset, room->bytes.first(length))) {
+  const auto space = payload_space(config, buffer, length, frame);
+  if (!space) return Build::kNeedsBuffer;
+  if (!queue_.read(cursor_, offset, space->bytes.first(length))) {
     local_failure_ = true;
     return Build::kFailed;
   }
-  finish_packet(config, counters_, room->bytes, room->is_inline, frame);
+  finish_packet(config, counters_, space->bytes, space->is_inline, frame);
   on_sent(now, 1);
   return Build::kBuilt;
 }
@@ -179,15 +179,15 @@ void Requester::on_timer(Instant now) {
   counters_.add(Counter::kAckTimeouts);
   ++timeouts_in_a_row_;
   missed_results_ = 0;
-  // One packet probes: mostly it was the answer that got lost, or came late, and a whole window
-  // would be sent for nothing.
+  // One packet probes: mostly the answer was lost or late, and a whole window would be sent in
+  // vain.
   probing_ = true;
   spend_retry();
 }
 
 Duration Requester::ack_timeout() const {
-  const auto asked = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
-  const Duration first = std::max<Duration>(asked, qp_.port.config.min_ack_timeout);
+  const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
+  const Duration first = std::max<Duration>(requested, qp_.port.config.min_ack_timeout);
   return first *
          (std::int64_t{1} << std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings));
 }
@@ -199,8 +199,8 @@ void Requester::restart_timer(Instant now) {
 
 std::optional<WcStatus> Requester::failure() const {
   if (oldest_failure_) return oldest_failure_;
-  // Requests before the one that can't be read end first; their own failure would come first, too.
-  // Its own packets may be in flight: none of them need ask for an ACK.
+  // Requests before the unreadable one end first; their own failure would come first, too. The
+  // request's own packets may be in flight, without AckReq.
   if (local_failure_ && cursor_ == queue_.head()) return WcStatus::kLocalProtection;
   return std::nullopt;
 }

@@ -6,12 +6,12 @@
 //     una          next         sent         posted
 //      |  in flight  |  to resend |  not sent yet |
 //
-// An acknowledgement counts only for [una, sent): what was never sent is never believed.
+// An acknowledgement counts only for [una, sent): one of an unsent packet is ignored.
 //
-// A READ takes as many packet numbers as it has response packets. It is asked for in pieces of at
-// most half a window, each a READ request of its own to the peer: responses in flight stay bounded
-// as sends are, and one that is lost costs a piece, not the message. Pieces have fixed places in
-// the message, so that one asked again never ends where the peer has not been.
+// A READ takes as many packet numbers as it has response packets. It is requested in pieces of at
+// most half a window, each a READ request of its own. So responses in flight are bounded as sends
+// are, and a lost one costs a piece, not the message. Pieces have fixed boundaries, so a repeated
+// READ never extends past the end of the first request.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ class Requester {
 
   bool can_send() const;
   // Builds the next packet. Precondition: can_send(). kFailed: local memory could not be read;
-  // `failure()` may break the QP now.
+  // `failure()` may have a value now.
   Build build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame);
 
   void on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out);
@@ -48,7 +48,7 @@ class Requester {
   void on_timer(Instant now);
   Instant deadline() const { return waits_for_receiver_ ? rnr_deadline_ : ack_deadline_; }
 
-  // Set when the oldest request can't complete: the QP must break down with this status.
+  // Set when the oldest request can't complete: the QP must fail with this status.
   std::optional<WcStatus> failure() const;
   // Completes everything queued: the oldest request with `first`, if given, all others flushed.
   void flush(std::optional<WcStatus> first, NicOutput& out);
@@ -59,18 +59,18 @@ class Requester {
   bool drained() const { return drain_limit_ && una_ == *drain_limit_; }
 
   Psn next_psn() const { return psn_of(sent_); }
-  // As if that many packets more had been sent and acknowledged. Precondition: is_idle().
+  // As if that many more packets had been sent and acknowledged. Precondition: is_idle().
   void jump(std::uint64_t packets);
   bool is_idle() const { return queue_.empty(); }
   std::uint64_t in_flight() const { return next_ - una_; }  // packets
-  // All that was posted has been sent, and only acknowledgements are to come.
+  // All posted packets have been sent; only acknowledgements are outstanding.
   bool awaits_acks_alone() const {
     return next_ == posted_ && fetches_in_flight_ == 0 && !waits_for_receiver_ && !probing_;
   }
   void check_consistent() const;
 
  private:
-  // Of requests under way and of faults.
+  // Clears the state of requests in flight and of faults.
   void forget_progress();
   std::uint64_t window() const;
   std::uint64_t read_piece() const;
@@ -97,8 +97,7 @@ class Requester {
   const QpContext& qp_;
   Counters& counters_;
   SendQueue& queue_;
-  // What says whether there is something to send, and when, lies together: the NIC asks after every
-  // packet, whoever it was for.
+  // The NIC reads these fields after every packet of any QP, so they lie together.
   bool probing_ = false;  // one packet at a time, from an RNR wait or a time-out to the next answer
   bool waits_for_receiver_ = false;         // RNR wait
   bool local_failure_ = false;              // packet `next_` could not be read from memory
@@ -110,13 +109,13 @@ class Requester {
   Instant rnr_deadline_ = wire::kNever;
   Instant ack_deadline_ = wire::kNever;
   Psn first_psn_;
-  std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
-  std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
-  std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
-  std::uint64_t often_until_ = 0;           // packet; ACKs are asked for more often before
-  int missed_results_ = 0;                  // requests for `una_` again, since the last progress
-  std::uint64_t last_behind_missing_ = 0;   // packet of the last response behind a missing result
-  std::optional<std::uint64_t> asked_for_;  // packet that the last sequence NAK asked for
+  std::uint64_t sent_ = 0;                 // one behind the last packet ever sent
+  std::uint64_t cursor_ = 0;               // queue position of the message that `next_` belongs to
+  std::uint32_t fetches_in_flight_ = 0;    // READ requests and atomics within [una, next)
+  std::uint64_t often_until_ = 0;          // packet; AckReq is more frequent before it
+  int missed_results_ = 0;                 // requests for `una_` again, since the last progress
+  std::uint64_t last_behind_missing_ = 0;  // packet of the last response behind a missing result
+  std::optional<std::uint64_t> nak_packet_;  // packet that the last sequence NAK names
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;

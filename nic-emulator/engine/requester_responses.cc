@@ -1,4 +1,4 @@
-// What the requester makes of ACKs, NAKs, READ responses and atomic ACKs.
+// The requester's handling of ACKs, NAKs, READ responses and atomic ACKs.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -23,14 +23,14 @@ WcStatus status_of_nak(std::uint8_t code) {
 
 }  // namespace
 
-// The packet that a response speaks of, if it is in flight.
+// The packet that a response names, if it is in flight.
 std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   // Fewer than two windows are in flight (check_consistent), 2^23 at most (Nic's kLargestWindow): a
   // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
   const std::int32_t steps = distance(psn_of(una_), psn);
   if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
     const bool is_believed = steps >= 0 && sent_ > una_;
-    if (is_believed && qp_.port.config.manners.believes_ack_of_unsent) return sent_ - 1;
+    if (is_believed && qp_.port.config.quirks.accepts_ack_of_unsent) return sent_ - 1;
     counters_.add(Counter::kRxDropStaleAck);
     return std::nullopt;
   }
@@ -86,7 +86,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   on_progress(now);
 }
 
-// Puts what came for `packet`, the oldest one, into the request's memory; or says why it can't.
+// Writes the result of `packet`, the oldest one, into the request's memory, or returns the error.
 std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers,
                                                 std::uint64_t packet,
                                                 std::span<const std::uint8_t> data) const {
@@ -110,7 +110,7 @@ std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers
   return placed ? std::nullopt : std::optional(WcStatus::kLocalProtection);
 }
 
-// Everything below `una` has arrived, but a READ or atomic completes by its result alone. False: it
+// Everything below `una` has arrived, but a READ or atomic completes by its result alone. False:
 // stopped at one.
 bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
   assert(una >= una_ && una <= sent_);
@@ -140,9 +140,9 @@ void Requester::on_progress(Instant now) {
   restart_timer(now);
 }
 
-// A response that comes after the result of the oldest packet was sent implies that it is lost
-// (IBTA 9.7.6). Responses to the first requests are still under way then. Responses come in order:
-// one that steps back answers a repeated request, and the oldest result is lost again.
+// A response that was sent after the oldest packet's result implies that this result is lost (IBTA
+// 9.7.6). Responses to the first requests are still in flight then. Responses come in order: one
+// that steps back answers a repeated request, and the oldest result is lost again.
 void Requester::on_missing_result(std::uint64_t packet) {
   constexpr int kMost = 4;  // more would spend the retries that time-outs need
   counters_.add(Counter::kRxMissingResult);
@@ -168,7 +168,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
     }
     --rnr_retries_left_;
   }
-  retries_left_ = qp_.attr.retry_count;  // the receiver lives
+  retries_left_ = qp_.attr.retry_count;  // the receiver is alive
   timeouts_in_a_row_ = 0;
   waits_for_receiver_ = probing_ = true;
   rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
@@ -184,11 +184,11 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Nic
   }
   // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
   if (next_ == packet) return;
-  // A responder says it once a gap (IBTA 9.7.5.2): a second one was doubled on its way, and would
-  // cost a retry. If the repeat is lost, too, only a time-out shows it.
-  if (asked_for_ == packet && !qp_.port.config.every_nak_counts) return;
-  asked_for_ = packet;
-  probing_ = false;  // the receiver lives, and misses more than the probe
+  // A responder sends one NAK per gap (IBTA 9.7.5.2). A second one was duplicated on its way, and
+  // would cost a retry. If the repeat is lost, too, only a time-out reveals it.
+  if (nak_packet_ == packet && !qp_.port.config.every_nak_counts) return;
+  nak_packet_ = packet;
+  probing_ = false;  // the receiver is alive, and lacks more than the probe
   spend_retry();
 }
 

@@ -1,4 +1,4 @@
-// The requester against losses, NAKs, time-outs and peers that lie.
+// The requester against losses, NAKs, time-outs and wrong answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using wire::AckKind;
 using wire::NakCode;
 using wire::Opcode;
 
-// Host a's requests; the test answers them in host b's name.
+// Host a's requests; the test answers as host b.
 class Requester : public ::testing::Test {
  protected:
   explicit Requester(const QpOptions& options = {.mtu = 256}) : hosts_(options), a_(hosts_.a) {}
@@ -39,11 +39,13 @@ class Requester : public ::testing::Test {
     frame.to_bytes(packet.bytes);
     return packet;
   }
-  void ack(std::uint32_t psn) { a_.hear(answer(psn, AckKind::kAck)); }
+  void ack(std::uint32_t psn) { a_.deliver(answer(psn, AckKind::kAck)); }
   void nak(std::uint32_t psn, NakCode code = NakCode::kSequenceError) {
-    a_.hear(answer(psn, AckKind::kNak, static_cast<std::uint8_t>(code)));
+    a_.deliver(answer(psn, AckKind::kNak, static_cast<std::uint8_t>(code)));
   }
-  void rnr(std::uint32_t psn, std::uint8_t timer) { a_.hear(answer(psn, AckKind::kRnrNak, timer)); }
+  void rnr(std::uint32_t psn, std::uint8_t timer) {
+    a_.deliver(answer(psn, AckKind::kRnrNak, timer));
+  }
 
   static std::vector<std::uint32_t> psns(const std::vector<Packet>& packets) {
     std::vector<std::uint32_t> list;
@@ -90,7 +92,7 @@ TEST_F(Requester, IgnoresTheSecondOfTwoEqualNaks) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
-TEST_F(Requester, BelievesNoAckBeyondWhatWasSent) {
+TEST_F(Requester, IgnoresAcksOfUnsentPackets) {
   a_.send(1, 0, 256);
   sent();
   a_.send(2, 0, 256);  // posted, not sent
@@ -107,7 +109,7 @@ TEST_F(Requester, BelievesNoAckBeyondWhatWasSent) {
   EXPECT_EQ(a_.count(Counter::kRxAck), 1u);
 }
 
-TEST_F(Requester, BelievesAnAckForWhatItIsAboutToResend) {
+TEST_F(Requester, AcceptsAnAckOfAPacketThatItIsAboutToResend) {
   a_.send(1, 0, 256 * 3);
   a_.send(2, 0, 256 * 3);
   sent();
@@ -121,15 +123,15 @@ TEST_F(Requester, BelievesAnAckForWhatItIsAboutToResend) {
 TEST_F(Requester, DropsReservedSyndromes) {
   a_.send(1, 0, 256);
   sent();
-  a_.hear(answer(100, AckKind::kReserved, 0));
-  a_.hear(answer(100, AckKind::kNak, 5));
-  a_.hear(answer(100, AckKind::kNak, 31));
+  a_.deliver(answer(100, AckKind::kReserved, 0));
+  a_.deliver(answer(100, AckKind::kNak, 5));
+  a_.deliver(answer(100, AckKind::kNak, 31));
   EXPECT_EQ(a_.count(Counter::kRxDropMalformed), 3u);
   EXPECT_EQ(a_.state(), QpState::kRts);
   EXPECT_THAT(a_.completions, IsEmpty());
 }
 
-TEST_F(Requester, ProbesWithOnePacketAfterATimeOutAndAsksAtOnce) {
+TEST_F(Requester, ProbesWithOnePacketWithAckReqAfterATimeOut) {
   a_.send(1, 0, 256 * 3);
   sent();
   const Instant due = a_.nic.deadline();
@@ -139,7 +141,7 @@ TEST_F(Requester, ProbesWithOnePacketAfterATimeOutAndAsksAtOnce) {
   pass(std::chrono::nanoseconds(1));
   const auto again = a_.transmit_all();
   EXPECT_THAT(psns(again), ElementsAre(100));
-  EXPECT_TRUE(again[0].asks_for_ack());
+  EXPECT_TRUE(again[0].requests_ack());
   EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
   ack(100);
   EXPECT_THAT(sent(), ElementsAre(101, 102));
@@ -171,7 +173,7 @@ TEST_F(Requester, WaitsAtLeastTheFloorForAnAck) {
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(50));
 }
 
-TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
+TEST_F(Requester, DoublesTheTimeOutWithoutAnswersIfConfigured) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 2});
   hosts.a.send(1, 0, 10);
   const auto first = std::chrono::nanoseconds(4096 << 14);
@@ -182,19 +184,19 @@ TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
   }
 }
 
-TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
+TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfConfigured) {
   TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
   hosts.a.send(1, 0, 256 * 2);
   ASSERT_EQ(hosts.a.qpn, a_.qpn);
   for (int i = 0; i < 8; ++i) {
     EXPECT_THAT(psns(hosts.a.transmit_all()), ElementsAre(100, 101));
-    hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+    hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
   }
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
 }
 
-// A NAK proves one receiver alive, not all that a virtual peer may stand for: only progress does.
-TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
+// A NAK proves one receiver alive, not all receivers behind a virtual peer. Only progress does.
+TEST_F(Requester, ASequenceNakWithoutProgressDoesNotRestartTheDoubling) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
   hosts.a.send(1, 0, 10);
   const auto first = std::chrono::nanoseconds(4096 << 14);
@@ -205,7 +207,7 @@ TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
   }
   hosts.a.transmit_all();
   ASSERT_EQ(hosts.a.qpn, a_.qpn);
-  hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+  hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
   hosts.a.transmit_all();
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + 8 * first);
 }
@@ -262,7 +264,7 @@ TEST_F(Requester, ProgressGivesAllRetriesBack) {
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-// A peer says NAK(e) once: what comes after the repeat was doubled, or kept somewhere for long.
+// A peer sends NAK(e) once. Another one after the repeat was duplicated or delayed.
 TEST_F(Requester, ASequenceNakThatComesAgainSpendsNoRetry) {
   a_.send(1, 0, 256 * 2);
   sent();
@@ -274,7 +276,7 @@ TEST_F(Requester, ASequenceNakThatComesAgainSpendsNoRetry) {
   }
   EXPECT_EQ(a_.count(Counter::kRxNakSequence), 9u);
   nak(101);
-  EXPECT_THAT(sent(), ElementsAre(101)) << "another packet is another matter";
+  EXPECT_THAT(sent(), ElementsAre(101)) << "a NAK of another packet counts";
   for (int i = 0; i < 6; ++i) {  // one retry went with the NAK
     pass(milliseconds(100));
     EXPECT_THAT(sent(), ElementsAre(101));
@@ -290,12 +292,12 @@ TEST_F(Requester, SendsOnePacketAfterAnRnrWaitAndThenTheRest) {
   rnr(101, 14);
   EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(a_.nic.deadline(), hosts_.now + microseconds(1280));
-  nak(101);  // the packets behind the refused one draw this from some receivers
-  EXPECT_THAT(sent(), IsEmpty()) << "must not cut the wait short";
+  nak(101);  // some receivers send this for the packets behind the refused one
+  EXPECT_THAT(sent(), IsEmpty()) << "must not shorten the wait";
   pass(microseconds(1280));
   const auto probe = a_.transmit_all();
   ASSERT_THAT(psns(probe), ElementsAre(101));
-  EXPECT_TRUE(probe[0].asks_for_ack());
+  EXPECT_TRUE(probe[0].requests_ack());
   ack(101);
   EXPECT_THAT(sent(), ElementsAre(102, 103));
   ack(103);
@@ -318,17 +320,17 @@ TEST_F(Requester, AnAckEndsAnRnrWait) {
   a_.send(1, 0, 256 * 2);
   sent();
   rnr(100, 0);
-  ack(101);  // of a packet that a receive had come for
+  ack(101);  // of a packet that had a receive
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_EQ(a_.nic.deadline(), wire::kNever);
 }
 
-TEST_F(Requester, BoundsTheTimerThatAPeerAsksFor) {
+TEST_F(Requester, BoundsTheTimerThatAPeerRequests) {
   TwoHosts hosts({}, {.max_rnr_wait = milliseconds(5)});
   hosts.a.send(1, 0, 10);
   const auto request = hosts.a.transmit_all();
-  hosts.b.hear(request);  // no receive is posted
-  hosts.a.hear(with_headers(*hosts.b.transmit(), [](auto& h) { h.aeth.value = 0; }));  // 655 ms
+  hosts.b.deliver(request);  // no receive is posted
+  hosts.a.deliver(with_headers(*hosts.b.transmit(), [](auto& h) { h.aeth.value = 0; }));  // 655 ms
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(5));
 }
 
@@ -379,7 +381,7 @@ TEST_F(Requester, FatalNakFailsItsRequestAndCompletesThoseBefore) {
     for (std::uint64_t id : {1, 2, 3}) hosts.a.send(id, 0, 10);
     hosts.a.transmit_all();
     Packet nak = answer(101, AckKind::kNak, static_cast<std::uint8_t>(code));
-    hosts.a.hear(with_headers(nak, [&](auto& h) { h.bth.destination_qp = hosts.a.qpn; }));
+    hosts.a.deliver(with_headers(nak, [&](auto& h) { h.bth.destination_qp = hosts.a.qpn; }));
     EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2, 3));
     EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess, status, WcStatus::kFlush));
     EXPECT_EQ(hosts.a.state(), QpState::kErr);
@@ -401,7 +403,7 @@ TEST_F(Requester, LocalProtectionErrorWaitsForTheRequestsBefore) {
               ElementsAre(WcStatus::kSuccess, WcStatus::kLocalProtection, WcStatus::kFlush));
 }
 
-TEST_F(Requester, LocalProtectionErrorAloneBreaksAtOnce) {
+TEST_F(Requester, LocalProtectionErrorAloneFailsAtOnce) {
   const Sge outside = a_.piece(Host::kMemory - 10, 11);
   ASSERT_TRUE(a_.post(SendWr{.wr_id = 2, .sges = {&outside, 1}}));
   EXPECT_THAT(sent(), IsEmpty());
@@ -455,7 +457,7 @@ TEST_F(Requester, RefusesRequestsBeyondTheQueuePairsLimits) {
 }
 
 TEST_F(Requester, CountsCnps) {
-  a_.hear(with_headers(answer(0, AckKind::kAck), [](auto& h) { h.bth.opcode = Opcode::kCnp; }));
+  a_.deliver(with_headers(answer(0, AckKind::kAck), [](auto& h) { h.bth.opcode = Opcode::kCnp; }));
   EXPECT_EQ(a_.count(Counter::kRxCnp), 1u);
   EXPECT_EQ(a_.state(), QpState::kRts);
 }

@@ -19,7 +19,7 @@ void Responder::reset() {
   expected_ = first_ = Psn();
   msn_ = 0;
   owed_ = Owed::kNothing;
-  said_nak_ = false;
+  has_sent_nak_ = false;
   message_ = Message::kNone;
   offset_ = 0;
   since_fetch_ = kFarthestDuplicate;
@@ -37,16 +37,16 @@ void Responder::jump(std::uint64_t packets) {
 
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                            NicOutput& out) {
-  const Manners& manners = qp_.port.config.manners;
+  const Quirks& quirks = qp_.port.config.quirks;
   // The peer's PSN may be any number. Within 2^23 ahead it is a gap, within 2^23 behind a duplicate
   // (IBTA 9.7.2): a requester has fewer than 2^23 packets outstanding, so the two do not meet.
   const std::int32_t ahead = distance(expected_, headers.bth.psn);
   if (ahead > 0) {
     counters_.add(Counter::kRxOutOfSequence);
-    const bool says_nak = !said_nak_ || manners.naks_each_packet_of_gap;
-    if (says_nak && owed_ != Owed::kRnrNak) {
+    const bool sends_nak = !has_sent_nak_ || quirks.naks_each_packet_of_gap;
+    if (sends_nak && owed_ != Owed::kRnrNak) {
       owe(Owed::kSequenceNak);
-      said_nak_ = true;
+      has_sent_nak_ = true;
     }
     return true;
   }
@@ -58,25 +58,25 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && !receives_.hold(out)) {
-    // What follows in flight is dropped without a word: one NAK a gap.
-    said_nak_ = !manners.naks_after_rnr;
+    // The packets behind it are dropped silently: one NAK per gap.
+    has_sent_nak_ = !quirks.naks_after_rnr;
     owe(Owed::kRnrNak);
     return true;
   }
   const bool fetch = info.read_request || info.atomic_request;
   if (fetch ? !execute_fetch(headers, out) : !execute(headers, data, out)) return false;
 
-  said_nak_ = false;
+  has_sent_nak_ = false;
   if (fetch) return true;
   ++packets_;  // a message has at most 2^31 bytes
   if (info.last) packets_before_ = std::exchange(packets_, 0);
   if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
   expected_ = expected_ + 1;
   if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
-  // A NAK that did not leave in time has become untrue: everything up to here has arrived.
+  // An unsent NAK is wrong now: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
-  if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
+  if (headers.bth.ack_request || outdated_nak || quirks.acks_every_packet) owe(Owed::kAck);
   return true;
 }
 
@@ -90,7 +90,7 @@ bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) co
   return length <= qp_.attr.path_mtu && (info.first || length > 0);
 }
 
-// Carries out a packet that is the next in sequence. False: refused.
+// Executes the next packet in sequence. False: refused.
 bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                         NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
@@ -109,7 +109,7 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
 }
 
 bool Responder::place_send(std::span<const std::uint8_t> data, NicOutput& out) {
-  if (offset_ + data.size() > receives_.room()) {
+  if (offset_ + data.size() > receives_.capacity()) {
     return refuse_receive(wire::NakCode::kInvalidRequest, WcStatus::kLocalLength, out);
   }
   if (!receives_.place(offset_, data)) {
@@ -123,7 +123,7 @@ bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
   write_ = reth;
-  // The key of an empty write is not looked at (IBTA 9.7.4.1.5).
+  // The key of an empty write is not checked (IBTA 9.7.4.1.5).
   if (reth.dma_length != 0 &&
       qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
                                 kRemoteWrite) == nullptr) {
@@ -140,7 +140,7 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOu
   if (data.empty()) return true;
   std::uint8_t* to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  // Deregistered meanwhile, or unmapped.
+  // Deregistered or unmapped in the meantime.
   if (to == nullptr || (qp_.port.memory.moves_payload() &&
                         !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size()))) {
     return refuse(wire::NakCode::kRemoteAccess, out);
@@ -179,7 +179,7 @@ bool Responder::refuse_receive(wire::NakCode code, WcStatus status, NicOutput& o
   return false;
 }
 
-// The newest word counts, but an ACK must not hide a NAK that has not left yet.
+// The newest response replaces an older one, but an ACK must not replace an unsent NAK.
 void Responder::owe(Owed response) {
   if (response == Owed::kAck && owed_ != Owed::kNothing && owed_ != Owed::kDuplicateAck) return;
   owed_ = response;
@@ -231,7 +231,8 @@ void Responder::flush(NicOutput& out) {
 void Responder::check_consistent() const {
   assert(msn_ <= Psn::kMask);
   // A send in progress holds the receive it began with.
-  assert(message_ != Message::kSend || (receives_.can_complete() && offset_ <= receives_.room()));
+  assert(message_ != Message::kSend ||
+         (receives_.can_complete() && offset_ <= receives_.capacity()));
   assert(message_ != Message::kWrite || offset_ <= write_.dma_length);
 }
 

@@ -2,8 +2,8 @@
 // (IBTA vol. 1, 9.7.4, 9.7.5.1, 9.9.3).
 //
 // It owes the requester the results of READs and atomics, in order, and behind them at most one ACK
-// or NAK: an ACK is built when it leaves, so it acknowledges all that has arrived by then; a NAK is
-// said once per gap.
+// or NAK. An ACK is built when it is sent, so it acknowledges all packets that have arrived by
+// then. A NAK is sent once per gap.
 #pragma once
 
 #include <span>
@@ -23,23 +23,23 @@ class Responder {
   void start(Psn first);  // INIT -> RTR
   void reset();
 
-  // A request packet; `data` is its payload without pad. False: the QP must break down (a fatal NAK
-  // is owed).
+  // A request packet; `data` is its payload without pad. False: the QP must fail (a fatal NAK is
+  // owed).
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                   NicOutput& out);
 
   bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
   // `becn`: with a congestion notification.
   void build_response(wire::Frame& frame, bool becn);
-  // An ACK of what has arrived, asked for or not, unless something else is owed.
+  // Owes an ACK of all packets so far, requested or not, unless something else is owed.
   void acknowledge() { owe(Owed::kAck); }
-  // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must break
-  // down (a fatal NAK is owed).
+  // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must fail (a
+  // fatal NAK is owed).
   bool has_result() const { return !results_.empty(); }
   Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
-  // Completes every receive as flushed; only an ACK that is owed remains, or a fatal NAK and the
-  // results before it.
+  // Completes every receive as flushed. Only an owed ACK remains, or a fatal NAK and the results
+  // before it.
   void flush(NicOutput& out);
 
   Psn expected_psn() const { return expected_; }
@@ -49,7 +49,7 @@ class Responder {
   bool is_idle() const {
     return owed_ == Owed::kNothing && message_ == Message::kNone && results_.empty();
   }
-  // Of the message that is coming in, and of the one before.
+  // Of the current message, and of the one before.
   std::uint32_t packets() const { return packets_; }
   std::uint32_t packets_before() const { return packets_before_; }
   void check_consistent() const;
@@ -63,11 +63,11 @@ class Responder {
     kRnrNak,
     kFatalNak
   };
-  enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
+  enum class Message : std::uint8_t { kNone, kSend, kWrite };  // the message in progress
 
   // A PSN that lies this many steps back is the oldest that counts as a duplicate.
   static constexpr std::uint32_t kFarthestDuplicate = 1u << 23;
-  // What a fresh queue pair of rdma_rxe says it has received.
+  // Last received PSN in the ACKs of a fresh queue pair of rdma_rxe.
   static constexpr std::uint32_t kStalePsn = 0xFFFFFF;
 
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
@@ -98,7 +98,7 @@ class Responder {
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
-  bool said_nak_ = false;  // silent about gaps until the expected packet comes
+  bool has_sent_nak_ = false;  // no NAK for a gap until the expected packet comes
   Message message_ = Message::kNone;
   std::uint32_t packets_ = 0;         // of it
   std::uint32_t packets_before_ = 0;  // of the message before

@@ -1,5 +1,5 @@
-// What a responder keeps for READs and atomics: results still to be sent, in the order of their
-// requests, and those of the last atomics for requesters that ask again (IBTA vol. 1, 9.7.4.1.7,
+// A responder's state for READs and atomics: results still to be sent, in the order of their
+// requests, and the results of the last atomics for repeated requests (IBTA vol. 1, 9.7.4.1.7,
 // 9.4.5.1).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cepheus::rnic {
 
-// A READ, or the rest of one, or an atomic that was carried out.
+// A READ or its rest, or an executed atomic.
 struct PendingResult {
   Psn psn;                    // of its next response packet
   std::uint32_t packets = 1;  // still to be sent
@@ -50,7 +50,7 @@ class ResponderResources {
   }
   bool full() const { return size_ == pending_.size(); }
   void clear_pending() { size_ = 0; }
-  // Drops the results whose next packet is `psn` or behind it. False: there was none.
+  // Drops the results with a next packet at `psn` or behind it. False: there was none.
   // A requester has at most 2^23 PSNs in flight, so all of them lie within 2^23 of `psn`. One that
   // breaks this rule loses its own results.
   bool drop_from(Psn psn) {
@@ -94,7 +94,7 @@ class ResponderResources {
     std::uint64_t original;
   };
 
-  // Every packet asks whether it is empty: at the front, with what the responder's packets touch.
+  // Read for every packet, so it lies beside the fields that the responder's packets touch.
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::array<PendingResult, kMaxRdAtomic> pending_;

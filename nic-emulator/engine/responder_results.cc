@@ -1,4 +1,4 @@
-// READs and atomics at the responder: executed when they come, answered when there is room.
+// READs and atomics at the responder: executed on arrival, answered when there is space.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -43,17 +43,17 @@ wire::Opcode response_opcode(const PendingResult& result) {
 }  // namespace
 
 bool Responder::is_readable(const wire::Reth& reth) const {
-  // The key of an empty READ is not looked at (IBTA 9.7.4.1.5).
+  // The key of an empty READ is not checked (IBTA 9.7.4.1.5).
   return reth.dma_length == 0 ||
          qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
                                    kRemoteRead) != nullptr;
 }
 
-// Carries out a READ or atomic that is the next in sequence. False: refused.
+// Executes a READ or atomic that is next in sequence. False: refused.
 bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool atomic = opcode_info(headers.bth.opcode).atomic_request;
   const bool allowed = (qp_.attr.access & (atomic ? kRemoteAtomic : kRemoteRead)) != 0;
-  // A requester within its limit has the oldest of the repeated results already: its answer and the
+  // A requester within its limit already has the oldest of the repeated results: its answer and the
   // repeated request crossed.
   while (results_.size() >= qp_.attr.max_dest_rd_atomic && !results_.empty() &&
          results_.front().repeated) {
@@ -88,7 +88,7 @@ bool Responder::execute_atomic(const wire::RoceHeaders& headers, NicOutput& out)
   const bool aligned = (atomic.virtual_address | reinterpret_cast<std::uintptr_t>(at)) % 8 == 0;
   if (!aligned) return refuse(wire::NakCode::kInvalidRequest, out);
   if (at == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);
-  // Atomic for the program, too, whose threads may look at the same word.
+  // Atomic for the program, too: its threads may read the same word.
   std::uint64_t original = atomic.compare;
   const bool is_there = qp_.port.memory.touch(atomic.rkey, at, sizeof(std::uint64_t), [&] {
     const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
@@ -105,8 +105,9 @@ bool Responder::execute_atomic(const wire::RoceHeaders& headers, NicOutput& out)
   return true;
 }
 
-// A request that lies `behind` packets before the next one. SENDs and WRITEs are acknowledged again, READs are carried out again from
-// memory, atomics answered from what they gave (IBTA 9.7.5.1).
+// A request that lies `behind` packets before the next one. SENDs and WRITEs are acknowledged
+// again, READs are read again from memory, atomics are answered with their first result (IBTA
+// 9.7.5.1).
 void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind) {
   counters_.add(Counter::kRxDuplicate);
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
@@ -115,11 +116,12 @@ void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t beh
     if (!results_.covers(psn)) repeat_fetch(headers);
     return;
   }
-  const Manners& manners = qp_.port.config.manners;
-  if (manners.acks_duplicates_if_asked && !headers.bth.ack_request) return;
-  const bool is_stale = manners.acks_stale_psn && expected_ == first_;
+  const Quirks& quirks = qp_.port.config.quirks;
+  if (quirks.acks_duplicates_if_requested && !headers.bth.ack_request) return;
+  const bool is_stale = quirks.acks_stale_psn && expected_ == first_;
   if (is_stale || behind > since_fetch_) {
-    // It precedes the last READ or atomic. An ACK of all would tell the requester that results behind this request are lost.
+    // It precedes the last READ or atomic. An ACK of all would make the requester treat the results
+    // behind this request as lost.
     if (owed_ == Owed::kNothing || owed_ == Owed::kDuplicateAck) {
       duplicate_psn_ = is_stale ? stale_ : psn;
       owed_ = Owed::kDuplicateAck;
@@ -169,18 +171,18 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   const std::size_t length = std::min(result.length, qp_.attr.path_mtu);
   headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.emit(frame, length + headers.bth.pad_count);
-  const auto room = payload_room(qp_.port.config, buffer, length, frame);
-  if (!room) return Build::kNeedsBuffer;
+  const auto space = payload_space(qp_.port.config, buffer, length, frame);
+  if (!space) return Build::kNeedsBuffer;
   if (length != 0) {
     const std::uint8_t* const from =
         qp_.port.memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
     if (from == nullptr ||
-        !qp_.port.memory.copy_out(result.rkey, from, room->bytes.data(), length)) {
+        !qp_.port.memory.copy_out(result.rkey, from, space->bytes.data(), length)) {
       return lose_memory(result, out);
     }
   }
   counters_.add(result.atomic ? Counter::kTxAtomicAck : Counter::kTxReadResponse);
-  finish_packet(qp_.port.config, counters_, room->bytes, room->is_inline, frame);
+  finish_packet(qp_.port.config, counters_, space->bytes, space->is_inline, frame);
 
   result.psn = result.psn + 1;
   result.address += length;
@@ -190,8 +192,8 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   return Build::kBuilt;
 }
 
-// The memory of a READ was deregistered meanwhile, or unmapped. Whoever asks for it again had it once: only the
-// first time is it an error.
+// The memory of a READ was deregistered or unmapped in the meantime. A repeated READ had its result
+// once, so only the first time is an error.
 Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
   const Psn psn = result.psn;
   const bool repeated = result.repeated;

@@ -57,18 +57,18 @@ class Responder : public ::testing::Test {
 TEST_F(Responder, NaksOncePerGap) {
   b_.receive(1, 0, 256 * 6);
   const auto p = send_packets(256 * 6);
-  b_.hear(p[0]);
-  b_.hear(p[2]);
+  b_.deliver(p[0]);
+  b_.deliver(p[2]);
   EXPECT_EQ(answer().headers().aeth, nak(NakCode::kSequenceError, 0));
-  b_.hear(p[3]);
-  b_.hear(p[4]);
+  b_.deliver(p[3]);
+  b_.deliver(p[4]);
   EXPECT_THAT(b_.transmit_all(), IsEmpty());
-  b_.hear(p[1]);
-  b_.hear(p[4]);
+  b_.deliver(p[1]);
+  b_.deliver(p[4]);
   const Packet second = answer();
   EXPECT_EQ(second.psn(), 102u);
   EXPECT_EQ(second.headers().aeth, nak(NakCode::kSequenceError, 0));
-  b_.hear({p[2], p[3], p[4], p[5]});
+  b_.deliver({p[2], p[3], p[4], p[5]});
   EXPECT_EQ(answer().headers().aeth, (Aeth{AckKind::kAck, 31, 1}));
   EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
@@ -76,7 +76,7 @@ TEST_F(Responder, NaksOncePerGap) {
 TEST_F(Responder, TakesBackANakThatTheMissingPacketOvertook) {
   b_.receive(1, 0, 256 * 3);
   const auto p = send_packets(256 * 3);
-  b_.hear({p[0], p[2], p[1]});
+  b_.deliver({p[0], p[2], p[1]});
   const Packet ack = answer();
   EXPECT_EQ(ack.headers().aeth.kind, AckKind::kAck);
   EXPECT_EQ(ack.psn(), 101u);
@@ -85,40 +85,40 @@ TEST_F(Responder, TakesBackANakThatTheMissingPacketOvertook) {
 TEST_F(Responder, AnswersDuplicatesWithTheNewestAck) {
   b_.receive(1, 0, 256 * 4);
   const auto p = send_packets(256 * 4);
-  b_.hear({p[0], p[1], p[2]});
-  EXPECT_THAT(b_.transmit_all(), IsEmpty()) << "nobody asked";
-  b_.hear({p[0], p[1]});
+  b_.deliver({p[0], p[1], p[2]});
+  EXPECT_THAT(b_.transmit_all(), IsEmpty()) << "without AckReq";
+  b_.deliver({p[0], p[1]});
   EXPECT_EQ(answer().psn(), 102u);
   EXPECT_EQ(b_.count(Counter::kRxDuplicate), 2u);
 }
 
 TEST_F(Responder, AnswersADuplicateBeforeAnyRequestWithStartMinusOne) {
   const auto p = send_packets(10);
-  b_.hear(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(57); }));
+  b_.deliver(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(57); }));
   const Packet ack = answer();
   EXPECT_EQ(ack.psn(), 99u);
   EXPECT_EQ(ack.headers().aeth, (Aeth{AckKind::kAck, 31, 0}));
-  a_.hear(ack);
+  a_.deliver(ack);
   EXPECT_EQ(a_.count(Counter::kRxDropStaleAck), 1u);
 }
 
 TEST_F(Responder, StartsAtTheNewPsnAfterReset) {
   b_.receive(1, 0, 256);
   const auto p = send_packets(256);
-  b_.hear(p);
+  b_.deliver(p);
   ASSERT_TRUE(b_.to(QpState::kReset));
   EXPECT_THAT(b_.transmit_all(), IsEmpty()) << "the ACK that was owed is gone";
   ASSERT_TRUE(b_.to_init(hosts_.options));
   ASSERT_TRUE(b_.to_rtr(hosts_.options, a_, Psn(4000)));
-  b_.hear(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(3999); }));
+  b_.deliver(with_headers(p[0], [](auto& h) { h.bth.psn = Psn(3999); }));
   EXPECT_EQ(answer().psn(), 3999u);
 }
 
 TEST_F(Responder, DuplicateOfAWriteDoesNotWriteAgain) {
   const auto p = write_packets(256 * 3, 512);
-  b_.hear(p);
+  b_.deliver(p);
   b_.memory.assign(b_.memory.size(), 0xEE);
-  b_.hear(p);
+  b_.deliver(p);
   EXPECT_EQ(std::ranges::count(b_.memory, 0xEE), Host::kMemory);
 }
 
@@ -126,21 +126,21 @@ TEST_F(Responder, DuplicateOfASendTakesNoSecondReceive) {
   b_.receive(1, 0, 256);
   b_.receive(2, 0, 256);
   const auto p = send_packets(100);
-  b_.hear({p[0], p[0], p[0]});
+  b_.deliver({p[0], p[0], p[0]});
   EXPECT_THAT(b_.ids(), ElementsAre(1));
 }
 
 TEST_F(Responder, MissingReceiveDrawsOneRnrNakAndSilence) {
   const auto p = send_packets(256 * 4);
-  b_.hear(p);
+  b_.deliver(p);
   const Packet rnr = answer();
   EXPECT_EQ(rnr.psn(), 100u);
   EXPECT_EQ(rnr.headers().aeth, (Aeth{AckKind::kRnrNak, 12, 0}));
   EXPECT_EQ(b_.count(Counter::kTxRnrNak), 1u);
-  b_.hear(p);
+  b_.deliver(p);
   EXPECT_EQ(answer().headers().aeth.kind, AckKind::kRnrNak) << "the packet itself came again";
   b_.receive(1, 0, 1024);
-  b_.hear(p);
+  b_.deliver(p);
   EXPECT_EQ(answer().headers().aeth, (Aeth{AckKind::kAck, 31, 1}));
   EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
@@ -152,12 +152,12 @@ TEST_F(Responder, WriteWithImmediateNeedsItsReceiveAtTheEnd) {
   wr.rkey = b_.keys.rkey;
   ASSERT_TRUE(a_.post(wr));
   const auto p = a_.transmit_all();
-  b_.hear(p);
+  b_.deliver(p);
   const Packet rnr = answer();
   EXPECT_EQ(rnr.psn(), 102u);
   EXPECT_EQ(rnr.headers().aeth.kind, AckKind::kRnrNak);
   b_.receive(5, 0, 0);
-  b_.hear(p[2]);
+  b_.deliver(p[2]);
   ASSERT_EQ(b_.completions.size(), 1u);
   EXPECT_EQ(b_.completions[0].byte_len, 600u);
   EXPECT_EQ(b_.completions[0].imm, 77u);
@@ -167,7 +167,7 @@ TEST_F(Responder, WriteWithImmediateNeedsItsReceiveAtTheEnd) {
 TEST_F(Responder, CountsMessagesInTheAeth) {
   for (std::uint32_t i = 1; i <= 5; ++i) {
     b_.receive(i, 0, 600);
-    b_.hear(send_packets(600));
+    b_.deliver(send_packets(600));
     EXPECT_EQ(answer().headers().aeth.msn, i);
   }
 }
@@ -175,18 +175,18 @@ TEST_F(Responder, CountsMessagesInTheAeth) {
 TEST_F(Responder, RefusesAMessageLongerThanItsReceive) {
   b_.receive(1, 0, 500);
   b_.receive(2, 0, 500);
-  b_.hear(send_packets(501));
+  b_.deliver(send_packets(501));
   expect_refusal(NakCode::kInvalidRequest, 101);
   EXPECT_THAT(b_.ids(), ElementsAre(1, 2));
   EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kLocalLength, WcStatus::kFlush));
-  EXPECT_THAT(b_.events, IsEmpty()) << "the completion says it";
+  EXPECT_THAT(b_.events, IsEmpty()) << "the completion reports it";
 }
 
-TEST_F(Responder, RefusesWhatItsOwnReceiveCannotHold) {
+TEST_F(Responder, RefusesAMessageThatItsOwnReceiveCannotHold) {
   Sge foreign = b_.piece(0, 256);
   foreign.lkey += 1;
   ASSERT_TRUE(b_.post(RecvWr{.wr_id = 1, .sges = {&foreign, 1}}));
-  b_.hear(send_packets(100));
+  b_.deliver(send_packets(100));
   expect_refusal(NakCode::kRemoteOperational, 100);
   EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kLocalProtection));
 }
@@ -196,13 +196,13 @@ TEST_F(Responder, ReadOnlyMemoryTakesNoReceive) {
   const auto keys = b_.nic.register_memory(Host::kPd, text.data(), text.size(), 0, 0);
   const Sge sge{0, 256, keys->lkey};
   ASSERT_TRUE(b_.post(RecvWr{.wr_id = 1, .sges = {&sge, 1}}));
-  b_.hear(send_packets(100));
+  b_.deliver(send_packets(100));
   expect_refusal(NakCode::kRemoteOperational, 100);
 }
 
 TEST_F(Responder, RefusesAWriteWithAWrongKey) {
   const auto p = write_packets(100);
-  b_.hear(with_headers(p[0], [](auto& h) { h.reth.rkey ^= 0x40000000; }));
+  b_.deliver(with_headers(p[0], [](auto& h) { h.reth.rkey ^= 0x40000000; }));
   expect_refusal(NakCode::kRemoteAccess, 100);
   ASSERT_EQ(b_.events.size(), 1u);
   EXPECT_EQ(b_.events[0].kind, AsyncEventKind::kQpAccessError);
@@ -211,7 +211,7 @@ TEST_F(Responder, RefusesAWriteWithAWrongKey) {
 TEST_F(Responder, RefusesAWriteThatEndsOutsideTheRegionBeforeItsFirstByte) {
   a_.write(1, 0, 257, b_, Host::kMemory - 256);
   b_.memory.assign(b_.memory.size(), 0xEE);
-  b_.hear(a_.transmit_all());
+  b_.deliver(a_.transmit_all());
   expect_refusal(NakCode::kRemoteAccess, 100);
   EXPECT_EQ(std::ranges::count(b_.memory, 0xEE), Host::kMemory);
 }
@@ -224,7 +224,7 @@ TEST_F(Responder, RefusesAWriteToARegionOfAnotherDomainOrWithoutTheRight) {
     std::vector<std::uint8_t> bytes(256, 0xEE);
     const auto keys = hosts.b.nic.register_memory(pd, bytes.data(), bytes.size(), 0, access);
     hosts.a.write(1, 0, 100, hosts.b, 0);
-    hosts.b.hear(with_headers(*hosts.a.transmit(), [&](auto& h) {
+    hosts.b.deliver(with_headers(*hosts.a.transmit(), [&](auto& h) {
       h.reth.rkey = keys->rkey;
       h.reth.virtual_address = 0;
     }));
@@ -239,7 +239,7 @@ TEST_F(Responder, RefusesAWriteWhenTheQueuePairDoesNotAllowIt) {
   QpAttr attr;
   attr.access = kLocalWrite;
   ASSERT_TRUE(b_.modify(attr, kAttrAccess));
-  b_.hear(write_packets(100));
+  b_.deliver(write_packets(100));
   expect_refusal(NakCode::kInvalidRequest, 100);
   ASSERT_EQ(b_.events.size(), 1u);
   EXPECT_EQ(b_.events[0].kind, AsyncEventKind::kQpRequestError);
@@ -247,9 +247,9 @@ TEST_F(Responder, RefusesAWriteWhenTheQueuePairDoesNotAllowIt) {
 
 TEST_F(Responder, NoticesARegionThatGoesAwayUnderWay) {
   const auto p = write_packets(256 * 3);
-  b_.hear(p[0]);
+  b_.deliver(p[0]);
   ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.rkey));
-  b_.hear(p[1]);
+  b_.deliver(p[1]);
   expect_refusal(NakCode::kRemoteAccess, 101);
 }
 
@@ -259,7 +259,7 @@ TEST_F(Responder, RefusesLengthsThatDoNotAddUp) {
     hosts.a.write(1, 0, length, hosts.b, 0);
     auto p = hosts.a.transmit_all();
     p[packet] = with_headers(p[packet], change);
-    hosts.b.hear(p);
+    hosts.b.deliver(p);
     const auto answers = hosts.b.transmit_all();
     return answers.size() == 1 && answers[0].headers().aeth.kind == AckKind::kNak &&
            answers[0].headers().aeth.value == 1 && answers[0].psn() == 100 + packet;
@@ -280,40 +280,41 @@ TEST_F(Responder, RefusesReadsAndAtomicsThatTheQpDoesNotAllow) {
     TwoHosts hosts({.access = kLocalWrite | kRemoteWrite});
     hosts.b.receive(1, 0, 100);
     hosts.a.send(1, 0, 0);
-    hosts.b.hear(with_headers(hosts.a.transmit_all()[0], [&](auto& h) { h.bth.opcode = opcode; }));
+    hosts.b.deliver(
+        with_headers(hosts.a.transmit_all()[0], [&](auto& h) { h.bth.opcode = opcode; }));
     const auto answers = hosts.b.transmit_all();
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].headers().aeth, nak(NakCode::kInvalidRequest, 0));
   }
 }
 
-TEST_F(Responder, DropsByNamedReasonWhatIsNotForIt) {
+TEST_F(Responder, DropsForeignPacketsByNamedReason) {
   b_.receive(1, 0, 256);
   const Packet good = send_packets(100)[0];
-  const auto hear = [&](auto change) { b_.hear(with_headers(good, change)); };
-  hear([](auto& h) { h.ip.source = Ipv4(10, 0, 0, 9); });
+  const auto deliver = [&](auto change) { b_.deliver(with_headers(good, change)); };
+  deliver([](auto& h) { h.ip.source = Ipv4(10, 0, 0, 9); });
   EXPECT_EQ(b_.count(Counter::kRxDropWrongSource), 1u);
-  hear([](auto& h) { h.ip.destination = Ipv4(10, 0, 0, 9); });
+  deliver([](auto& h) { h.ip.destination = Ipv4(10, 0, 0, 9); });
   EXPECT_EQ(b_.count(Counter::kRxDropNotMine), 1u);
-  hear([](auto& h) { h.bth.pkey = 0x1234; });
+  deliver([](auto& h) { h.bth.pkey = 0x1234; });
   EXPECT_EQ(b_.count(Counter::kRxDropPkey), 1u);
-  hear([](auto& h) { h.bth.destination_qp = Qpn(1); });
+  deliver([](auto& h) { h.bth.destination_qp = Qpn(1); });
   EXPECT_EQ(b_.count(Counter::kRxDropUnknownQp), 1u);
-  hear([](auto& h) { h.bth.transport_version = 1; });
+  deliver([](auto& h) { h.bth.transport_version = 1; });
   EXPECT_EQ(b_.count(Counter::kRxDropMalformed), 1u);
-  hear([](auto& h) { h.bth.opcode = Opcode::kUcSendOnly; });
+  deliver([](auto& h) { h.bth.opcode = Opcode::kUcSendOnly; });
   EXPECT_EQ(b_.count(Counter::kRxDropUnsupported), 1u);
   Packet damaged = good;
   damaged.bytes[60] ^= 1;
-  b_.hear(damaged);
+  b_.deliver(damaged);
   EXPECT_EQ(b_.count(Counter::kRxDropIcrc), 1u);
   EXPECT_THAT(b_.completions, IsEmpty());
   EXPECT_THAT(b_.transmit_all(), IsEmpty());
 
-  hear([](auto& h) { h.bth.pkey = 0x7FFF; });  // limited membership is enough
+  deliver([](auto& h) { h.bth.pkey = 0x7FFF; });  // limited membership is enough
   EXPECT_EQ(b_.completions.size(), 1u);
   ASSERT_TRUE(b_.to(QpState::kErr));
-  b_.hear(good);
+  b_.deliver(good);
   EXPECT_EQ(b_.count(Counter::kRxDropQpState), 1u);
   EXPECT_EQ(b_.count(Counter::kRxPackets), 9u);
 }

@@ -73,26 +73,26 @@ wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) cons
   }
   if (!gives(qp_.init.type, wr.op)) {
     return wire::invalid(qp_.init.type == QpType::kUc
-                             ? "UC gives SEND and WRITE, with or without immediate: use RC"
-                             : "UD gives SEND, with or without immediate: use RC");
+                             ? "UC has SEND and WRITE only, with or without immediate: use RC"
+                             : "UD has SEND only, with or without immediate: use RC");
   }
   if (qp_.init.type == QpType::kUd) {
     if (length > qp_.attr.path_mtu) {
-      return wire::invalid("a datagram carries at most the port's mtu, " +
+      return wire::invalid("a datagram has at most the port's mtu, " +
                            std::to_string(qp_.attr.path_mtu) + " bytes: split it");
     }
     if (wr.destination.ip.is_unset())
       return wire::invalid("a datagram needs an address: set wr.ud.ah");
   }
   if (wr.op < SendOp::kRead) return {};
-  if (wr.inline_data) return wire::invalid("READ and atomics give data back: do not send inline");
+  if (wr.inline_data) return wire::invalid("READ and atomics return data: do not send inline");
   if (qp_.attr.max_rd_atomic == 0) {
     return wire::invalid(
         "READ and atomics need max_rd_atomic above 0: set it on the "
         "way to rts");
   }
   if (wr.op != SendOp::kRead && length < kAtomicBytes) {
-    return wire::invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
+    return wire::invalid("an atomic returns 8 bytes: give it SGEs of 8 bytes");
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// A queue pair's send queue: what is checked and copied when a request is posted, how its bytes are
-// read and its completion told; the same for all services.
+// A queue pair's send queue: checks and copies a posted request, reads its bytes and completes it.
+// The same for all services.
 #pragma once
 
 #include "nic-emulator/engine/port.h"

@@ -9,7 +9,7 @@
 
 namespace cepheus::rnic {
 
-// A queue that takes receives as ibv_post_recv asks for it. Errors: kInvalid (SGEs), kAgain (full).
+// Posts to a queue as ibv_post_recv does. Errors: kInvalid (SGEs), kAgain (full).
 inline wire::Result<void> post_receive(WorkQueue<RecvWqe>& queue, const RecvWr& wr,
                                        std::uint32_t max_sge) {
   if (wr.sges.size() > max_sge) {
@@ -63,7 +63,7 @@ class SharedReceiveQueue {
  private:
   void check_limit(NicOutput& out) {
     if (limit_ == 0 || queue_.tail() - queue_.head() >= limit_) return;
-    limit_ = 0;  // said once
+    limit_ = 0;  // reported once
     out.events.push_back({AsyncEventKind::kSrqLimitReached, Qpn(), id_});
   }
 

@@ -1,4 +1,4 @@
-// One queue of receives for several QPs: who takes, who is told when they run out.
+// One queue of receives for several QPs: the order of use, and the limit event.
 #include "nic-emulator/engine/shared_receive_queue.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST_P(Srq, ServesMessagesInTheOrderOfItsReceives) {
   EXPECT_EQ(b_.completions[0].qpn, b_.qpn);
 }
 
-TEST_P(Srq, TellsOnceThatFewReceivesAreLeft) {
+TEST_P(Srq, ReportsOnceThatFewReceivesAreLeft) {
   NicOutput out;
   for (std::uint64_t i = 0; i < 4; ++i) b_.receive(i, 0, 1000);
   ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 3, out));
@@ -52,19 +52,19 @@ TEST_P(Srq, TellsOnceThatFewReceivesAreLeft) {
   EXPECT_EQ(b_.nic.query_srq(*b_.srq)->limit, 3u);
   for (std::uint64_t i = 0; i < 3; ++i) send(i, 10);
   hosts_.exchange();
-  std::size_t told = 0;
+  std::size_t events = 0;
   for (const AsyncEvent& e : b_.events) {
     if (e.kind != AsyncEventKind::kSrqLimitReached) continue;
-    ++told;
+    ++events;
     EXPECT_EQ(e.srq, *b_.srq);
   }
-  EXPECT_EQ(told, 1u);
+  EXPECT_EQ(events, 1u);
   EXPECT_EQ(b_.nic.query_srq(*b_.srq)->limit, 0u);
   ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 2, out));
   EXPECT_EQ(out.events.size(), 1u) << "one is left: at once";
 }
 
-TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairBreaks) {
+TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairFails) {
   b_.receive(1, 0, 1000);
   ASSERT_TRUE(b_.to(QpState::kErr));
   EXPECT_THAT(b_.completions, IsEmpty());
@@ -86,7 +86,7 @@ TEST(SrqOfRc, FlushesTheReceiveOfAMessageInProgress) {
   hosts.b.receive(1, 0, 1000);
   hosts.b.receive(2, 0, 1000);
   hosts.a.send(1, 0, 600);
-  hosts.b.hear(*hosts.a.transmit());
+  hosts.b.deliver(*hosts.a.transmit());
   ASSERT_TRUE(hosts.b.to(QpState::kErr));
   EXPECT_THAT(hosts.b.ids(), ElementsAre(1));
   EXPECT_THAT(hosts.b.statuses(), ElementsAre(WcStatus::kFlush));
@@ -95,7 +95,7 @@ TEST(SrqOfRc, FlushesTheReceiveOfAMessageInProgress) {
 TEST(SrqOfRc, AnEmptyQueueMeansReceiverNotReady) {
   TwoHosts hosts({.shared = true});
   hosts.a.send(1, 0, 600);
-  hosts.b.hear(*hosts.a.transmit());
+  hosts.b.deliver(*hosts.a.transmit());
   EXPECT_EQ(hosts.b.transmit()->headers().aeth.kind, wire::AckKind::kRnrNak);
 }
 

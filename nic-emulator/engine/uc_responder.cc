@@ -63,7 +63,7 @@ bool UcResponder::may_continue(const wire::OpcodeInfo& info, bool in_sequence) c
   return in_sequence && !info.first && info.send == (message_ == Message::kSend);
 }
 
-// A reason to drop the message, if there is one.
+// Returns the reason to drop the message, if any.
 std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool send = opcode_info(headers.bth.opcode).send;
   offset_ = 0;
@@ -83,7 +83,7 @@ std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, NicO
   return std::nullopt;
 }
 
-// Likewise; `failed` is set if the receive's own memory can't be written.
+// The same; `failed` is set if the receive's own memory can't be written.
 std::optional<Counter> UcResponder::place(const wire::OpcodeInfo& info,
                                           std::span<const std::uint8_t> data, bool& failed) {
   const bool whole = data.size() == qp_.attr.path_mtu;
@@ -91,7 +91,7 @@ std::optional<Counter> UcResponder::place(const wire::OpcodeInfo& info,
       info.last ? data.size() <= qp_.attr.path_mtu && (info.first || !data.empty()) : whole;
   if (!fits) return Counter::kRxDropLength;
   if (!info.send) return place_write(info.last, data);
-  if (offset_ + data.size() > receives_.room()) return Counter::kRxDropLength;
+  if (offset_ + data.size() > receives_.capacity()) return Counter::kRxDropLength;
   failed = !receives_.place(offset_, data);
   return std::nullopt;
 }
@@ -102,7 +102,7 @@ std::optional<Counter> UcResponder::place_write(bool last, std::span<const std::
   if (data.empty()) return std::nullopt;
   std::uint8_t* const to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  // Deregistered meanwhile, or unmapped.
+  // Deregistered or unmapped in the meantime.
   if (to == nullptr || !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size())) {
     return Counter::kRxDropAccess;
   }
@@ -143,7 +143,7 @@ bool UdResponder::on_datagram(const wire::RoceHeaders& headers, std::span<const 
     counters_.add(Counter::kRxDropNoReceive);
     return true;
   }
-  if (kGrhBytes + data.size() > receives_.room()) {
+  if (kGrhBytes + data.size() > receives_.capacity()) {
     counters_.add(Counter::kRxDropLength);
     return true;
   }

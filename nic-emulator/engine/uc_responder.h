@@ -13,8 +13,8 @@ class UcResponder {
 
   void start(Psn first) { expected_ = first; }  // INIT -> RTR
   void reset();
-  // A request packet; `data` is its payload without pad. False: a receive failed, the QP must break
-  // down.
+  // A request packet; `data` is its payload without pad. False: a receive failed, and the QP must
+  // fail.
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                   NicOutput& out);
   void flush(NicOutput& out);
@@ -22,7 +22,7 @@ class UcResponder {
   Psn expected_psn() const { return expected_; }
 
  private:
-  enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
+  enum class Message : std::uint8_t { kNone, kSend, kWrite };  // the message in progress
 
   bool may_continue(const wire::OpcodeInfo& info, bool in_sequence) const;
   std::optional<Counter> begin(const wire::RoceHeaders& headers, NicOutput& out);
@@ -41,14 +41,14 @@ class UcResponder {
   wire::Reth write_;          // of the write in progress
 };
 
-// The responder half of unreliable datagrams: one packet, one receive, from anybody who knows the
+// The responder half of unreliable datagrams: one packet, one receive, from any sender with the
 // queue key (IBTA vol. 1, 9.8.3, Annex A17.4.5).
 class UdResponder {
  public:
   UdResponder(const QpContext& context, ReceiveQueue& receives)
       : qp_(context), counters_(context.port.counters), receives_(receives) {}
 
-  // `data` is the payload without pad. False: a receive failed, the QP must break down.
+  // `data` is the payload without pad. False: a receive failed, and the QP must fail.
   bool on_datagram(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                    NicOutput& out);
 

@@ -8,7 +8,7 @@
 namespace cepheus::rnic {
 namespace {
 
-constexpr std::uint32_t kOwnQkey = 0x80000000;  // asks for the QP's own (IBTA 10.2.5)
+constexpr std::uint32_t kOwnQkey = 0x80000000;  // selects the QP's own (IBTA 10.2.5)
 
 }  // namespace
 
@@ -58,10 +58,10 @@ Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& fr
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp_.attr.path_mtu, wqe.length - offset));
   const wire::RoceHeaders headers = headers_of(wqe, length);
   headers.emit(frame, length + headers.bth.pad_count);
-  const auto room = payload_room(qp_.port.config, buffer, length, frame);
-  if (!room) return Build::kNeedsBuffer;
-  if (!queue_.read(queue_.head(), offset, room->bytes.first(length))) return Build::kFailed;
-  finish_packet(qp_.port.config, qp_.port.counters, room->bytes, room->is_inline, frame);
+  const auto space = payload_space(qp_.port.config, buffer, length, frame);
+  if (!space) return Build::kNeedsBuffer;
+  if (!queue_.read(queue_.head(), offset, space->bytes.first(length))) return Build::kFailed;
+  finish_packet(qp_.port.config, qp_.port.counters, space->bytes, space->is_inline, frame);
 
   psn_ = psn_ + 1;
   if (++sent_packets_ == wqe.packets) {

@@ -1,5 +1,5 @@
-// The requester half of UC and UD: what is sent is complete, nobody answers (IBTA vol.
-// 1, 9.8.2, 9.8.3).
+// The requester half of UC and UD: a sent packet is complete, without an answer (IBTA vol. 1,
+// 9.8.2, 9.8.3).
 #pragma once
 
 #include "nic-emulator/engine/packet_out.h"
@@ -15,7 +15,7 @@ class UnreliableRequester {
   void reset();
   wire::Result<void> post(const SendWr& wr);  // errors: see SendQueue
 
-  // In SQD only the message already begun goes on.
+  // In SQD only a message already begun continues.
   bool can_send() const {
     return !queue_.empty() &&
            (qp_.state == QpState::kRts || (qp_.state == QpState::kSqd && sent_packets_ != 0));

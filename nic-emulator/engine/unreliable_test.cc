@@ -1,4 +1,4 @@
-// Unreliable connections deliver whole messages or nothing; datagrams say where they came from.
+// Unreliable connections deliver whole messages or nothing; datagrams name their sender.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class UnreliableConnection : public Unreliable {
   UnreliableConnection() : Unreliable({.type = QpType::kUc, .mtu = 256}) {}
 };
 
-TEST_F(UnreliableConnection, CompletesWhatIsSentAndAnswersNothing) {
+TEST_F(UnreliableConnection, CompletesSentMessagesAndAnswersNone) {
   b_.receive(7, kInbox, 1000);
   a_.send(1, 0, 600);
   a_.write(2, 0, 300, b_, 0x50000);
@@ -44,7 +44,7 @@ TEST_F(UnreliableConnection, CompletesWhatIsSentAndAnswersNothing) {
   EXPECT_EQ(packets[0].opcode(), Opcode::kUcSendFirst);
   EXPECT_EQ(packets[4].opcode(), Opcode::kUcWriteLast);
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
-  b_.hear(packets);
+  b_.deliver(packets);
   EXPECT_THAT(b_.ids(), ElementsAre(7));
   EXPECT_EQ(b_.completions[0].byte_len, 600u);
   EXPECT_TRUE(arrived(0, kInbox, 600));
@@ -61,7 +61,7 @@ TEST_F(UnreliableConnection, DropsAWholeMessageOnAGapAndKeepsItsReceiveForTheNex
     hosts.a.send(2, 1000, 700);
     auto packets = hosts.a.transmit_all();
     packets.erase(packets.begin() + static_cast<long>(lost));
-    hosts.b.hear(packets);
+    hosts.b.deliver(packets);
     ASSERT_EQ(hosts.b.completions.size(), 1u) << lost;
     EXPECT_EQ(hosts.b.completions[0].byte_len, 700u);
     EXPECT_TRUE(std::equal(hosts.a.memory.begin() + 1000, hosts.a.memory.begin() + 1700,
@@ -85,7 +85,7 @@ TEST_F(UnreliableConnection, GivesImmediates) {
   EXPECT_THAT(a_.completions, IsEmpty()) << "not signalled";
 }
 
-TEST_F(UnreliableConnection, DropsByNamedReasonWhatItCannotTake) {
+TEST_F(UnreliableConnection, DropsUnusablePacketsByNamedReason) {
   a_.send(1, 0, 300);
   hosts_.exchange();
   EXPECT_EQ(b_.count(Counter::kRxDropNoReceive), 1u);
@@ -95,12 +95,12 @@ TEST_F(UnreliableConnection, DropsByNamedReasonWhatItCannotTake) {
   hosts_.exchange();
   EXPECT_EQ(b_.count(Counter::kRxDropLength), 1u);
   a_.write(3, 0, 10, b_, 0);
-  b_.hear(with_headers(*a_.transmit(), [](auto& h) { h.reth.rkey ^= 1; }));
+  b_.deliver(with_headers(*a_.transmit(), [](auto& h) { h.reth.rkey ^= 1; }));
   EXPECT_EQ(b_.count(Counter::kRxDropAccess), 1u);
   a_.write(4, 0, 10, b_, 0);
-  b_.hear(with_headers(*a_.transmit(), [](auto& h) { h.reth.dma_length = 11; }));
+  b_.deliver(with_headers(*a_.transmit(), [](auto& h) { h.reth.dma_length = 11; }));
   EXPECT_EQ(b_.count(Counter::kRxDropLength), 2u);
-  b_.hear(with_headers(
+  b_.deliver(with_headers(
       [&] {
         a_.send(5, 0, 10);
         return *a_.transmit();
@@ -111,7 +111,7 @@ TEST_F(UnreliableConnection, DropsByNamedReasonWhatItCannotTake) {
   EXPECT_EQ(b_.state(), QpState::kRts);
 }
 
-TEST_F(UnreliableConnection, AReceiveThatCannotBeWrittenBreaksIt) {
+TEST_F(UnreliableConnection, AReceiveThatCannotBeWrittenFailsIt) {
   b_.receive(7, kInbox, 100);
   b_.receive(8, kInbox, 100);
   ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
@@ -149,7 +149,7 @@ TEST_F(UnreliableConnection, EndsTheMessageAtHandWhenDrained) {
   EXPECT_EQ(a_.transmit_all().size(), 3u);
 }
 
-TEST_F(UnreliableConnection, RefusesWhatOnlyRcGives) {
+TEST_F(UnreliableConnection, RefusesOperationsOfRcOnly) {
   for (const SendOp op : {SendOp::kSendInvalidate, SendOp::kRead, SendOp::kFetchAdd}) {
     EXPECT_EQ(a_.post(SendWr{.op = op, .sges = {}}).error().code, wire::ErrorCode::kInvalid);
   }
@@ -160,13 +160,13 @@ class Datagram : public Unreliable {
   Datagram() : Unreliable({.type = QpType::kUd, .qkey = 0x1111}) {}
 };
 
-TEST_F(Datagram, CarriesItsSenderAndTheNetworkHeader) {
+TEST_F(Datagram, HasItsSenderAndTheNetworkHeader) {
   b_.receive(7, kInbox, 1000);
   a_.datagram(1, 0, 100, b_, 0x1111);
   const Packet packet = *a_.transmit();
   EXPECT_EQ(packet.opcode(), Opcode::kUdSendOnly);
   EXPECT_THAT(a_.ids(), ElementsAre(1));
-  b_.hear(packet);
+  b_.deliver(packet);
   ASSERT_EQ(b_.completions.size(), 1u);
   const Completion& c = b_.completions[0];
   EXPECT_TRUE(c.has_grh);
@@ -193,14 +193,14 @@ TEST_F(Datagram, GivesImmediatesAndSolicitation) {
   const Packet packet = *a_.transmit();
   EXPECT_EQ(packet.headers().ip.tos, 8);
   EXPECT_EQ(packet.headers().ip.ttl, 3);
-  b_.hear(packet);
+  b_.deliver(packet);
   ASSERT_EQ(b_.completions.size(), 1u);
   EXPECT_TRUE(b_.completions[0].solicited);
   EXPECT_EQ(b_.completions[0].imm, 99u);
   EXPECT_EQ(b_.completions[0].byte_len, 40u);
 }
 
-TEST_F(Datagram, DropsByNamedReasonWhatItCannotTake) {
+TEST_F(Datagram, DropsUnusablePacketsByNamedReason) {
   a_.datagram(1, 0, 10, b_, 0x1111);
   hosts_.exchange();
   EXPECT_EQ(b_.count(Counter::kRxDropNoReceive), 1u);
@@ -234,7 +234,7 @@ TEST_F(Datagram, FitsTheMtuAndHasAnAddressOrIsRefused) {
 TEST_F(Datagram, ComesFromAnyHostThatKnowsTheKey) {
   b_.receive(7, kInbox, 100);
   a_.datagram(1, 0, 10, b_, 0x1111);
-  b_.hear(with_headers(*a_.transmit(), [](auto& h) { h.ip.source = Ipv4(10, 0, 0, 77); }));
+  b_.deliver(with_headers(*a_.transmit(), [](auto& h) { h.ip.source = Ipv4(10, 0, 0, 77); }));
   EXPECT_THAT(b_.ids(), ElementsAre(7));
 }
 

@@ -1,4 +1,4 @@
-// The engine's own words for verbs objects: no libibverbs header reaches the engine.
+// The engine's types for verbs objects: no libibverbs header reaches the engine.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,10 @@ using wire::Ipv4;
 using wire::Psn;
 using wire::Qpn;
 
-// Identifies a completion queue, protection domain or the like to the engine: the face's own
-// numbers.
+// Numbers that name a completion queue, protection domain or similar; the caller chooses them.
 using CqId = std::uint32_t;
 using PdId = std::uint32_t;
-using SrqId = std::uint32_t;  // a shared receive queue; the engine's numbers
+using SrqId = std::uint32_t;  // a shared receive queue; the engine chooses the number
 
 enum class QpType : std::uint8_t { kRc, kUc, kUd };
 // IBTA 10.3.1. SQE, an error of the send queue alone, exists for UC and UD.
@@ -54,7 +53,7 @@ enum class SendOp : std::uint8_t {
   kFetchAdd,
 };
 
-// Where a datagram goes.
+// Destination of a datagram.
 struct AddressVector {
   Ipv4 ip{};
   std::uint8_t traffic_class = 0;  // IP TOS
@@ -89,7 +88,7 @@ struct SendWr {
   AddressVector destination{};    // UD
   Qpn remote_qpn{};               // UD
   std::uint32_t qkey = 0;         // UD; with its highest bit set the QP's own is sent (IBTA 10.2.5)
-  // What is sent, or where the result of a READ goes; of an atomic: 8 bytes in the host's order.
+  // Data to send, or the place of a READ's result; of an atomic: 8 bytes in the host's order.
   std::span<const Sge> sges = {};
 };
 
@@ -135,7 +134,7 @@ struct Completion {
   std::uint32_t byte_len = 0;  // of a receive of UD with kGrhBytes
   std::uint32_t imm = 0;       // the immediate, or the rkey that the peer invalidated
   Qpn qpn;
-  Qpn source_qpn{};  // of receives: who sent it
+  Qpn source_qpn{};  // of receives: the sender
 };
 
 // A datagram's receive buffer starts with room for a GRH; over IPv4 the packet's IP header fills
@@ -149,7 +148,7 @@ enum class AsyncEventKind : std::uint8_t {
   kCommEstablished,
   kSqDrained,
   kLastWqeReached,   // a QP in ERR will take no more receives from its SRQ
-  kSrqLimitReached,  // fewer receives than the armed limit; `srq` says where, `qpn` nothing
+  kSrqLimitReached,  // `srq` has fewer receives than its armed limit; `qpn` is unset
 };
 struct AsyncEvent {
   AsyncEventKind kind;
@@ -175,7 +174,7 @@ struct QpCap {
   std::uint32_t max_inline = 0;
 };
 
-// What create_qp grants at most, and what a message may carry (IBTA 9.7.7: 2^31 bytes).
+// Limits of create_qp and of a message (IBTA 9.7.7: 2^31 bytes).
 inline constexpr QpCap kMaxCap{.max_send_wr = 32768,
                                .max_recv_wr = 32768,
                                .max_send_sge = 32,
@@ -193,7 +192,7 @@ struct QpInit {
   CqId recv_cq = 0;
   QpCap cap;
   bool signal_all = false;
-  std::optional<SrqId> srq = {};  // then cap.max_recv_wr and max_recv_sge are not looked at
+  std::optional<SrqId> srq = {};  // then cap.max_recv_wr and max_recv_sge are ignored
 };
 
 // Shared receive queues take at most kMaxCap.max_recv_wr and max_recv_sge.

@@ -50,7 +50,7 @@ class WorkQueue {
     std::copy(sges.begin(), sges.end(), sges_.data() + (tail_ & mask_) * max_sge_);
     entries_[tail_++ & mask_] = entry;
   }
-  // The same with room for inline data, which the caller fills; no SGE is kept.
+  // The same with space for inline data, which the caller fills; no SGE is kept.
   std::uint8_t* push_inline(Wqe entry) {
     assert(!full());
     entry.sge_count = 0;
@@ -109,7 +109,7 @@ struct SendWqe {
 
 struct RecvWqe {
   std::uint64_t wr_id = 0;
-  std::uint64_t length = 0;  // bytes of room in all its SGEs
+  std::uint64_t length = 0;  // bytes of all its SGEs
   std::uint16_t sge_count = 0;
 };
 

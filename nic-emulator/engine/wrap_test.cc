@@ -1,5 +1,5 @@
-// Numbers that wrap or grow for ever, at their edges: PSNs and message counters of 24 bits by
-// millions of packets without payload, packet counts and times by where they begin.
+// Numbers that wrap or grow without end, at their edges: PSNs and message counters of 24 bits by
+// millions of packets without payload, packet counts and times by their start values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class FarResponder : public ::testing::Test {
   FarResponder() : hosts_({.mtu = 256}), a_(hosts_.a), b_(hosts_.b) {
     a_.write(1, 0, 0, b_, 0);
     empty_write_ = a_.transmit();
-    b_.hear(*empty_write_);
+    b_.deliver(*empty_write_);
     b_.transmit_all();
   }
 
@@ -46,12 +46,12 @@ class FarResponder : public ::testing::Test {
     ASSERT_EQ(b_.nic.query_qp(b_.qpn)->rq_psn, Psn(expected()));
     b_.nic.check_consistent();
   }
-  // The next PSN that host b waits for.
+  // The next PSN that host b expects.
   std::uint32_t expected() const { return (start_ + jumped_) & Psn::kMask; }
 
-  // What host b answers to a packet again that lies `behind` the next one.
+  // Host b's answer to a repeated packet that lies `behind` the next one.
   Packet answer_to_duplicate(const Packet& like, std::uint32_t behind) {
-    b_.hear(with_headers(like, [&](auto& h) { h.bth.psn = Psn(expected()) - behind; }));
+    b_.deliver(with_headers(like, [&](auto& h) { h.bth.psn = Psn(expected()) - behind; }));
     const auto answers = b_.transmit_all();
     EXPECT_EQ(answers.size(), 1u);
     return answers.at(0);
@@ -72,8 +72,8 @@ class FarResponder : public ::testing::Test {
 
 TEST_F(FarResponder, ForgetsAReadBeforeItsPsnSeemsToLieAhead) {
   a_.read(2, kResult, 10, b_, 0);
-  b_.hear(a_.transmit_all());
-  a_.hear(b_.transmit_all());
+  b_.deliver(a_.transmit_all());
+  a_.deliver(b_.transmit_all());
   ++start_;
   EXPECT_EQ(answer_to_duplicate(*empty_write_, 2).psn(), 100u) << "it precedes the READ";
   for (const std::uint32_t far :
@@ -98,8 +98,8 @@ TEST_F(FarResponder, CountsMessagesAroundTheCircle) {
   EXPECT_EQ(answer_to_duplicate(*empty_write_, 1).headers().aeth.msn, 0u);
 }
 
-// What the simulator takes for it.
-TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+// The simulator's shortcut must equal the packets.
+TEST_F(FarResponder, EqualsOneThatReceivedThePackets) {
   for (const std::uint32_t packets : {kHalfCircle + 10, kCircle - 1}) {
     ASSERT_TRUE(b_.nic.jump(b_.qpn, 0, packets));
     jumped_ += packets;
@@ -110,12 +110,12 @@ TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   }
 }
 
-TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
+TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileIdle) {
   a_.write(2, 0, 10, b_, 0);
   EXPECT_FALSE(a_.nic.jump(a_.qpn, kCircle, 0)) << "a request is posted";
-  b_.hear(a_.transmit_all());
+  b_.deliver(a_.transmit_all());
   EXPECT_FALSE(b_.nic.jump(b_.qpn, 0, kCircle)) << "it owes an ACK";
-  a_.hear(b_.transmit_all());
+  a_.deliver(b_.transmit_all());
   EXPECT_FALSE(a_.nic.jump(Qpn(a_.qpn.value() + 1), 1, 0)) << "another queue pair";
   const Psn before = a_.nic.query_qp(a_.qpn)->sq_psn;
   ASSERT_TRUE(a_.nic.jump(a_.qpn, kHalfCircle + 1, 0));
@@ -123,17 +123,17 @@ TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
   EXPECT_EQ(a_.nic.query_qp(a_.qpn)->sq_psn, before + kHalfCircle + 1);
   a_.completions.clear();
   a_.write(3, 0, 10, b_, 0);
-  b_.hear(a_.transmit_all());
-  a_.hear(b_.transmit_all());
+  b_.deliver(a_.transmit_all());
+  a_.deliver(b_.transmit_all());
   EXPECT_EQ(a_.completions.size(), 1u);
 }
 
-TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
+TEST_F(FarResponder, ARepeatedAtomicGivesItsOwnResultAndNotAnEarlierOneOfItsPsn) {
   const auto add = [&](std::uint64_t id) {
     a_.atomic(id, SendOp::kFetchAdd, kResult, b_, 0, 1);
     const Packet request =
         with_headers(a_.transmit_all().at(0), [&](auto& h) { h.bth.psn = Psn(expected()); });
-    b_.hear(request);
+    b_.deliver(request);
     const auto answers = b_.transmit_all();
     EXPECT_EQ(answers.size(), 1u);
     ++start_;
@@ -148,8 +148,8 @@ TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
   EXPECT_EQ(b_.word(0), 9u);
 }
 
-// Host a's packets, 2^31 bytes a message, which its peer takes in without memory: only the
-// requester is looked at.
+// Host a's packets, 2^31 bytes a message. The peer has no memory for them: only the requester is
+// tested.
 class FarRequester : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kMessage = 1u << 31;  // 2^23 packets of 256 bytes
@@ -167,7 +167,7 @@ class FarRequester : public ::testing::Test {
     const Sge sge{0, kMessage, big_.lkey};
     ASSERT_TRUE(a_.post(SendWr{.wr_id = id, .signaled = true, .sges = {&sge, 1}}));
   }
-  // Sends on until `until` packets have been sent in all, each window acknowledged.
+  // Continues until `until` packets have been sent in all, each window acknowledged.
   void send(std::uint64_t until) {
     std::vector<std::uint8_t> buffer(4096);
     while (sent_ < until) {
@@ -210,7 +210,7 @@ class FarRequester : public ::testing::Test {
   std::uint64_t acknowledged_ = 0;
 };
 
-TEST_F(FarRequester, BelievesWhatIsInFlightAndNothingElseAllAroundTheCircle) {
+TEST_F(FarRequester, AcceptsAcksOfPacketsInFlightOnlyAllAroundTheCircle) {
   for (std::uint64_t id = 1; id <= 3; ++id) post(id);
   for (const std::uint64_t edge : {std::uint64_t{kHalfCircle}, std::uint64_t{kCircle},
                                    std::uint64_t{kCircle} + kHalfCircle - 100}) {
@@ -245,7 +245,7 @@ TEST_P(FarTime, TimeOutsAndRnrWaitsPassTheEdge) {
     hosts.now = wire::Instant(std::chrono::nanoseconds(GetParam())) - before;
     hosts.a.send(1, 0, 600);
     int lost = 0;
-    hosts.settle([&](const Packet&, const Host& from) {
+    hosts.run_until_idle([&](const Packet&, const Host& from) {
       if (&from == &hosts.b && hosts.a.count(Counter::kRxRnrNak) == 1) {
         hosts.b.receive(1, 0, 600);
       }

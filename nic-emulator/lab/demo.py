@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""In the lab: a file to every kernel host by plain MPI_Bcast; what the root's link carried, and what rdma_rxe counted."""
+"""In the lab: a file to every kernel host by plain MPI_Bcast; the bytes on the root's link, and rdma_rxe's counters."""
 
 import argparse
 import json
@@ -11,8 +11,8 @@ import sys
 
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev"))
 HERE = pathlib.Path(__file__).resolve().parent
-# The guest is emulated: what is slow here is not broken.
-PATIENCE = ("--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000")
+# The guest is emulated, so time limits are longer.
+TIME_LIMITS = ("--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000")
 HOSTS = int(os.environ.get("CEPHEUS_LAB_HOSTS", "0"))
 
 
@@ -29,7 +29,7 @@ def main():
     path = os.path.realpath(options.file)
     size = os.path.getsize(path)
     print(f"{path}, {size} bytes, from rank 0 to {HOSTS} hosts with rdma_rxe, one cepheus-switch", flush=True)
-    run = subprocess.run([HERE / "mpirun", "--mca", "coll_cepheus_mode", "require", *PATIENCE, "--mca", "coll_cepheus_verbose", "1",
+    run = subprocess.run([HERE / "mpirun", "--mca", "coll_cepheus_mode", "require", *TIME_LIMITS, "--mca", "coll_cepheus_verbose", "1",
                           BUILD / "demo/broadcast_file", path])
     if run.returncode != 0:
         return 1
@@ -37,14 +37,14 @@ def main():
                                        check=True).stdout)
     port = next(p for p in status["switches"][0]["ports"] if p["name"] == "h0")
     ratio = port["rx_payload_bytes"] / size if size else 0
-    print(f"the root's link carried {port['rx_payload_bytes']} bytes of payload, {ratio:.3f} times the file; "
+    print(f"the root's link transmitted {port['rx_payload_bytes']} bytes of payload, {ratio:.3f} times the file; "
           f"{HOSTS - 1} unicast copies would be {size * (HOSTS - 1)}")
     for i in range(HOSTS):
         print(kernel_counters(f"rxe{i}"))
     if size >= 65536 and not 1.0 <= ratio <= 1.1:
         repeats = re.search(r"completer_retry_err (\d+)", kernel_counters("rxe0"))
         timed_out = repeats is not None and int(repeats.group(1)) > 0
-        print("lab demo: the root's link did not carry the file once" +
+        print("lab demo: the file did not cross the root's link once" +
               (f": rdma_rxe's timer ran out {repeats.group(1)} times and it sent again; where no link lost anything (cepheusctl "
                "ports), this machine is too busy for the emulated one, so try again later" if timed_out else ""), file=sys.stderr)
         return 1

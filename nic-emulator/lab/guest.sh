@@ -1,8 +1,8 @@
 #!/bin/bash
 # In the guest: hosts and switch up, then the command (or a shell on the console), then power off.
 # Parameters are files in /lab, the share with the host: `project`, `build`, `hosts`, `switch`,
-# `command` (words quoted for a shell; empty: a shell), `terminal`. What comes out: `stdout` and
-# `stderr` while the command runs, `kernel` at the end, and last of all `code`.
+# `command` (words quoted for a shell; empty: a shell), `terminal`. Results: `stdout` and
+# `stderr` while the command runs, `kernel` at the end, and last `code`.
 set -u
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 project=$(</lab/project) build=$(</lab/build) hosts=$(</lab/hosts)

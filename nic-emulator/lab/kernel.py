@@ -9,7 +9,7 @@ import subprocess
 
 # The cloud flavour has neither rdma_rxe nor 9p.
 METAPACKAGE = "linux-image-amd64"
-# What a guest needs; each one's dependencies are found in the files. rdma_rxe asks for crc32 by name, ext4 for crc32c.
+# A guest's modules; their files name the dependencies. rdma_rxe requests crc32 by name, ext4 crc32c.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "crc32_generic", "crc32_pclmul", "rdma_rxe", "crc32c_generic", "ext4",
            "nbd", "virtio_net")
 XZ_MAGIC = b"\xfd7zXZ\0"
@@ -20,7 +20,7 @@ APT_GET = str(pathlib.Path(__file__).resolve().parents[2] / "tools/debian/apt_ge
 
 
 class Unavailable(Exception):
-    """The lab can't be had on this machine; the text says why and what to do."""
+    """The lab is not available on this machine; the text has the reason and the remedy."""
 
 
 def run(*command, cwd=None):
@@ -32,7 +32,7 @@ def run(*command, cwd=None):
 
 
 def newest_image():
-    """The package that linux-image-amd64 stands for, as the machine's package lists say."""
+    """The package that linux-image-amd64 depends on, by the machine's package lists."""
     if run("dpkg", "--print-architecture").strip() != "amd64":
         raise Unavailable("the lab boots Debian's kernel for amd64, and this machine is another architecture")
     for attempt in range(2):
@@ -84,7 +84,7 @@ def dependencies(module):
 
 
 def in_load_order(wanted, modules):
-    """`wanted` and what they need, each after its needs. Absent modules are part of the kernel image."""
+    """`wanted` and their dependencies, each after its own. Absent modules are part of the kernel image."""
     order = []
 
     def add(name):
@@ -116,8 +116,8 @@ class Kernel:
     def cached(cache):
         """The kernel in `cache`, fetched if there is none yet, or one with other modules. Raises Unavailable."""
         directory = pathlib.Path(cache) / "kernel"
-        asked = directory / "asked"
-        if not (directory / "version").exists() or not asked.exists() or asked.read_text().split() != list(MODULES):
+        requested = directory / "asked"
+        if not (directory / "version").exists() or not requested.exists() or requested.read_text().split() != list(MODULES):
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             Kernel._unpack(fetch(directory), directory)
@@ -137,6 +137,6 @@ class Kernel:
         for place, name in enumerate(in_load_order(MODULES, contents)):
             (directory / "modules" / f"{place:03}-{name}.ko").write_bytes(contents[name])
         (directory / "asked").write_text("\n".join(MODULES) + "\n")
-        # Last: it says that all is there.
+        # Last: it marks the cache as complete.
         (directory / "version").write_text(vmlinuz.name.removeprefix("vmlinuz-") + "\n")
         run("rm", "-rf", str(tree), str(package))

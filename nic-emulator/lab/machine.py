@@ -1,4 +1,4 @@
-"""One virtual machine: boots, runs a command, gives back its output and exit code."""
+"""One virtual machine: boots, runs a command, returns its output and exit code."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 QEMU = "qemu-system-x86_64"
 PACKAGES = "qemu-system-x86 busybox-static"
-# mitigations=off, tsc=reliable: emulation has no use for either's doubts, and the guest is faster.
+# mitigations=off, tsc=reliable: emulation needs no mitigations and no clock checks, and the guest is faster.
 KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable random.trust_cpu=on"
 TIMED_OUT = 124
 BROKEN = 125
@@ -20,10 +20,10 @@ LOOK_SECONDS = 0.05
 
 
 class Machine:
-    """A guest of `kernel` with the project at the same path as here. Nothing of it outlives run().
+    """A guest of `kernel` with the project at the same path as here. It ends with run().
 
-    `memory`: MiB. `nodes`: NUMA nodes, each with `cores`; where there are several, each but the first has a network interface. `systemd`: runs there, with none of this
-    machine's own services."""
+    `memory`: MiB. `nodes`: NUMA nodes, each with `cores`; each but the first has a network interface. `systemd`: runs it in the guest,
+    without this machine's own services."""
 
     def __init__(self, kernel, project, build, hosts=4, switch=True, memory=1536, nodes=1, cores=2, accelerator="tcg",
                  systemd=False):
@@ -42,10 +42,10 @@ class Machine:
                 "-kernel", str(self.kernel.image), "-initrd", str(self.kernel.initramfs), "-append", KERNEL_LINE,
                 "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
                 "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
-                *self._places()]  # behind the shares, which else would be put at the last node
+                *self._places()]  # behind the shares, or those would be at the last node
 
     def _places(self):
-        """Cores and memory, and where they are."""
+        """Cores and memory, and their nodes."""
         words = ["-smp", f"{self.nodes * self.cores},sockets={self.nodes},cores={self.cores},threads=1"]
         if self.nodes == 1:
             return words
@@ -60,8 +60,8 @@ class Machine:
         return words
 
     def run(self, command, seconds=None):
-        """Runs `command` (words; none: a shell here), passing its output on. Its exit code; 124: it took longer
-        than `seconds`; 125: the machine did not come up, or went away."""
+        """Runs `command` (words; none: a shell here) and prints its output. Its exit code; 124: it took longer
+        than `seconds`; 125: the machine did not boot, or failed."""
         share = pathlib.Path(tempfile.mkdtemp(prefix="cepheus-lab-"))
         try:
             for name, value in self.parameters.items():
@@ -82,7 +82,7 @@ class Machine:
             shutil.rmtree(share, ignore_errors=True)
 
     def _wait(self, qemu, share, seconds):
-        """Until the machine is off; false if that takes too long."""
+        """Waits until the machine is off; false if that takes too long."""
         pipes = [Pipe(share / "stdout", sys.stdout.buffer), Pipe(share / "stderr", sys.stderr.buffer)]
         give_up = time.monotonic() + seconds if seconds else None
         while qemu.poll() is None:
@@ -101,16 +101,16 @@ class Machine:
         if (share / "code").exists():
             return int((share / "code").read_text())
         if not in_time:
-            print("lab: the time is up", file=sys.stderr)
+            print("lab: the time limit has passed: give a longer one", file=sys.stderr)
             return TIMED_OUT
         console = share / "console"
         words = console.read_text(errors="replace") if console.exists() else ""
-        print("lab: the machine went away without an exit code; its console said:\n" + words[-4000:], file=sys.stderr)
+        print("lab: the machine ended without an exit code; its console's output:\n" + words[-4000:], file=sys.stderr)
         return BROKEN
 
 
 class Pipe:
-    """Copies what a growing file has got since the last look."""
+    """Copies the new part of a growing file."""
 
     def __init__(self, path, out):
         self.path, self.out, self.offset = path, out, 0

@@ -1,13 +1,13 @@
-# Hosts of the lab: rxe0.. on h0.., 10.0.0.1.., each on one end of a veth pair whose other end, p0..,
+# Hosts of the lab: rxe0.. on h0.., 10.0.0.1.., each on one end of a veth pair. The other end, p0..,
 # is a port of cepheus-switch. Sourced by guest.sh.
 #
 # All devices are in one namespace, since this kernel's rdma_rxe works in the first one only. Policy
-# routing therefore makes what one host sends to another leave by its device instead of the loopback:
-# the local table comes last, but for packets that have arrived.
+# routing therefore sends a host's packets by its device instead of the loopback:
+# the local table comes last, except for packets that have arrived.
 #
 # Commands go to ip and rdma in batches: under emulation a process costs some 50 ms.
 
-readonly lab_mtu=4210  # 4096 bytes of payload and every header that the fabric allows for
+readonly lab_mtu=4210  # 4096 bytes of payload and the fabric's largest headers
 
 set_sysctl() {  # PATH VALUE
   echo "$2" >"/proc/sys/net/$1"

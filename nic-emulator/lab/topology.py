@@ -6,8 +6,8 @@ import sys
 
 
 def lab_topology(hosts, soft=None, source_change="rebase", link="", switch="", trunk=None):
-    """h0.. at 10.0.0.1.. on interfaces p0.., m0.. at 10.0.0.101.. over shared memory; one switch. With `trunk`, such a link, m0.. are
-    behind it, at a second one."""
+    """h0.. at 10.0.0.1.. on interfaces p0.., m0.. at 10.0.0.101.. over shared memory; one switch. With `trunk`, a link, m0.. are
+    at a second switch behind it."""
     names = ["s0"] if trunk is None else ["s0", "s1"]
     lines = ["[fabric]", "mtu = 4096", "[link]", link]
     for name in names:

@@ -1,4 +1,4 @@
-// What every function of the verbs face shares: its linkage, and that nothing is thrown through it.
+// Shared by every function of the verbs API: linkage, and a guard that lets no exception out.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -21,7 +21,7 @@
 
 namespace cepheus::verbs {
 
-// The errno that tells a verbs program what Error::code tells us.
+// The errno for a verbs program, from Error::code.
 inline int to_errno(wire::ErrorCode code) {
   // In the enumerators' order. A full queue is ENOMEM: what providers return from post_send.
   constexpr std::array kErrnos{EINVAL, ENOMEM, ENODEV, EBUSY, ETIMEDOUT, EIO};
@@ -41,8 +41,8 @@ inline int refuse_call(int error) {
   return error;
 }
 
-// Answers a query in the caller's structure, whose headers may know fewer fields than ours, or more:
-// those are cleared.
+// Answers a query in the caller's structure, which may be shorter or longer than ours: fields that
+// we don't know are cleared.
 template <typename Answer>
 void copy_answer(const Answer& answer, void* out, std::size_t size) {
   const std::size_t known = std::min(size, sizeof answer);
@@ -50,7 +50,7 @@ void copy_answer(const Answer& answer, void* out, std::size_t size) {
   std::memset(static_cast<char*>(out) + known, 0, size - known);
 }
 
-// Runs the body of an exported function; memory that is not to be had becomes ENOMEM.
+// Runs the body of an exported function; a failed allocation becomes ENOMEM.
 template <typename Body>
 auto guarded(Body&& body) noexcept -> decltype(body()) {
   int error = EIO;
@@ -59,7 +59,7 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
   } catch (const std::bad_alloc&) {
     error = ENOMEM;
   } catch (...) {
-    // std::system_error of a lock or a thread: the process is out of something.
+    // std::system_error of a lock or a thread: the process lacks a resource.
   }
   errno = error;
   if constexpr (std::is_pointer_v<decltype(body())>) {

@@ -1,4 +1,4 @@
-// ibv_create_ah and its kin.
+// ibv_create_ah and related calls.
 #include "nic-emulator/verbs/address_handle.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attributes) {
     if (domain.owner().nic().is_abandoned()) return refuse(ENODEV);
     AddressVector destination;
     if (const char* problem = to_engine(attributes, destination); problem != nullptr) {
-      say(std::string("create ah: ") + problem);
+      log_verbose(std::string("create ah: ") + problem);
       return refuse(EINVAL);
     }
     return new AddressHandle(domain, destination);
   });
 }
 
-// The way back to who sent a datagram: its IPv4 header is in the second half of the GRH's room.
+// The address of a datagram's sender: the second half of the GRH has its IPv4 header.
 bool address_sender(const ibv_wc& wc, const ibv_grh& grh, std::uint8_t port, ibv_ah_attr& out) {
   if ((wc.wc_flags & IBV_WC_GRH) == 0) return false;
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(&grh), sizeof grh);
@@ -80,7 +80,7 @@ CEPHEUS_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr
   }
   AddressVector unused;
   if (to_engine(*attributes, unused) != nullptr) return refuse_call(EINVAL);
-  // Every packet goes to the switch, which knows the rest.
+  // Every packet goes to the switch, which routes it.
   const cepheus::wire::Mac& gateway = Context::of(context).nic().identity().gateway;
   std::copy(gateway.octets.begin(), gateway.octets.end(), mac);
   if (vlan != nullptr) *vlan = 0xFFFF;  // none

@@ -1,4 +1,4 @@
-// Address handles as verbs programs hold them: where a datagram goes.
+// Address handles as verbs programs hold them: destinations of datagrams.
 #pragma once
 
 #include "nic-emulator/verbs/memory.h"

@@ -8,8 +8,8 @@
 namespace cepheus::verbs {
 namespace {
 
-// 1 says "in this subnet", and 0 that nobody thought of it. The fabric is one subnet to programs,
-// but its switches count hops.
+// 1 means "in this subnet", and 0 that the program has set no value. The fabric is one subnet to
+// programs, but its switches count hops.
 constexpr std::uint8_t kLeastHops = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where packets go: from a program's ibv_ah_attr to the engine's words.
+// Destinations of packets: from a program's ibv_ah_attr to the engine's type.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,8 +8,8 @@
 
 namespace cepheus::verbs {
 
-// Null and `out` filled, or what is wrong with the attributes. RoCE needs a GRH with a mapped IPv4
-// address; LIDs, service levels and flow labels mean nothing here and are not looked at.
+// Fills `out` and returns null, or returns the error in the attributes. RoCE needs a GRH with a
+// mapped IPv4 address. LIDs, service levels and flow labels are ignored.
 const char* to_engine(const ibv_ah_attr& attributes, AddressVector& out);
 
 }  // namespace cepheus::verbs

@@ -17,7 +17,8 @@ namespace cepheus::verbs {
 // Thread-safe. Its lock is taken last.
 class AsyncEvents {
  public:
-  // Beyond it events are dropped and counted: a program that never reads them must not cost memory.
+  // Beyond it events are dropped and counted: a program that never reads them must not fill the
+  // memory.
   static constexpr std::size_t kMost = 1024;
 
   static wire::Result<std::unique_ptr<AsyncEvents>> create();
@@ -28,10 +29,10 @@ class AsyncEvents {
   // The next event. Waits, unless the program made the descriptor non-blocking; false with errno
   // EAGAIN or EINTR.
   bool take(ibv_async_event& event);
-  // Forgets waiting events about one object, before it is destroyed; returns how many were handed
+  // Drops waiting events about one object, before it is destroyed; returns how many were handed
   // out.
   std::uint32_t withdraw(const std::uint32_t& handed_out);
-  // In the child of a fork(): nobody holds the lock, and no event waits.
+  // In the child of a fork(): unlocks, and drops all events.
   void on_forked();
   std::uint64_t dropped() const { return dropped_; }
 
@@ -48,11 +49,11 @@ class AsyncEvents {
   std::uint64_t dropped_ = 0;
 };
 
-// In the child of a fork(): nobody holds the lock that ibv_ack_* calls take.
+// In the child of a fork(): unlocks the mutex of ibv_ack_* calls.
 inline void renew_after_fork(pthread_mutex_t& mutex) { ::pthread_mutex_init(&mutex, nullptr); }
 
-// The end of an object whose events a program may still hold: waits until `all_acknowledged()`,
-// which the acknowledging calls bring about under `mutex`, then destroys both.
+// Ends an object with events that a program may still hold: waits until `all_acknowledged()`, which
+// the acknowledging calls make true under `mutex`, then destroys both.
 template <typename Condition>
 void await_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& cond,
                             Condition&& all_acknowledged) {

@@ -30,7 +30,7 @@ class Async : public ::testing::Test {
   std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create();
 };
 
-TEST_F(Async, EventsComeInOrderAndTheDescriptorTellsIfThereAreAny) {
+TEST_F(Async, EventsComeInOrderAndTheDescriptorIsReadableWithAny) {
   std::uint32_t handed_out = 0;
   EXPECT_FALSE(is_readable());
   events_->post(event(IBV_EVENT_COMM_EST), &handed_out);

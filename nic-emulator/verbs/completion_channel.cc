@@ -58,7 +58,7 @@ void CompletionChannel::on_forked() {
 
 void CompletionChannel::unlink(EventSource& source) {
   EventSource* before = nullptr;
-  // Another thread may have been about to put it in when the process was forked: then it is not here.
+  // The process may have been forked while another thread was adding it: then it is not here.
   for (EventSource* at = head_; at != nullptr && at != &source; at = at->next_) before = at;
   (before == nullptr ? head_ : before->next_) = source.next_;
   if (tail_ == &source) tail_ = before;

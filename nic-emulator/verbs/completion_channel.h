@@ -1,8 +1,7 @@
 // Completion events of many queues behind one descriptor that programs may poll (IBTA 11.4.2.2).
 //
-// A queue waits here at most once: a second event of a queue whose first has not been fetched adds
-// nothing that the program could miss. So the list is bounded by the number of queues and nothing
-// is allocated.
+// A queue waits here at most once: before the program has fetched a queue's event, a second one
+// has no new information. So the list is bounded by the number of queues, and nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace cepheus::verbs {
 
 class CompletionChannel;
 
-// What can wait in a channel: a part of a completion queue. The channel's lock guards its fields.
+// A part of a completion queue that can wait in a channel. The channel's lock guards its fields.
 class EventSource {
  public:
   explicit EventSource(void* owner) : owner_(owner) {}
@@ -44,9 +43,9 @@ class CompletionChannel {
   // The owner of the next event. Waits, unless the program made the descriptor non-blocking; null
   // with errno EAGAIN or EINTR.
   void* take();
-  // Forgets the source's waiting event; returns how many of its events take() has handed out.
+  // Drops the source's waiting event; returns how many of its events take() has handed out.
   std::uint32_t withdraw(EventSource& source);
-  // In the child of a fork(): nobody holds the lock, and no event waits.
+  // In the child of a fork(): unlocks, and drops all events.
   void on_forked();
 
  private:

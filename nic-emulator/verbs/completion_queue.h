@@ -1,12 +1,12 @@
 // A completion queue: a ring that the NIC fills and the program empties, and its notification
 // (IBTA 11.4.2).
 //
-//   arm()   the next completion that counts notifies the channel, once. A completion that counts,
-//           came after the last notification and has not been taken notifies at once, so a program
-//           that arms, looks and sleeps misses nothing, and one that arms behind completions it has
-//           seen is not woken for them (notification.h).
+//   arm()   the next completion that counts notifies the channel, once. It notifies at once if such
+//           a completion came after the last notification and is still in the queue. So a program
+//           that arms, polls and sleeps misses nothing, and completions seen before arming do not
+//           wake it (notification.h).
 //
-// push() is called under the NIC's lock, by one thread at a time; all else from any thread.
+// One thread at a time calls push(), under the NIC's lock; all else from any thread.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ namespace cepheus::verbs {
 
 class CompletionQueue {
  public:
-  // `channel` may be null; `owner` is what it hands out. `armed_queues` counts queues that wait to
-  // notify: the NIC's thread may not leave the work to the program's polling while there are any.
+  // `channel` may be null; `owner` is the object that it hands out. `armed_queues` counts armed
+  // queues: while there are any, the NIC's thread may not leave the work to the program.
   CompletionQueue(std::uint32_t capacity, CompletionChannel* channel, void* owner,
                   std::atomic<int>& armed_queues);
   ~CompletionQueue();
@@ -45,12 +45,12 @@ class CompletionQueue {
   void arm(bool solicited_only);
   // The channel is not used after this; returns how many the program has fetched in all, once.
   std::uint32_t retire();
-  // In the child of a fork(), for this and its channel: nobody holds the lock, nothing notifies.
+  // In the child of a fork(), for this and its channel: unlocks, and ends notifications.
   void on_forked();
   // True once, on the first loss.
   bool report_overrun() { return !overrun_reported_.exchange(true); }
 
-  // A new size; false, and nothing changes, if more completions than that wait.
+  // Changes the size. False, without a change: more completions than that wait.
   bool resize(std::uint32_t capacity);
   std::uint32_t capacity() const {
     const std::scoped_lock lock(mutex_);
@@ -58,7 +58,7 @@ class CompletionQueue {
   }
 
  private:
-  // Runs `change`, which says whether to notify, and keeps count of armed queues.
+  // Runs `change`, which returns whether to notify, and counts armed queues.
   template <typename Change>
   void change_notification(Change&& change);
   void disarm();

@@ -63,14 +63,14 @@ TEST_F(Queue, NotifiesOncePerArming) {
   EXPECT_FALSE(is_readable());
 }
 
-TEST_F(Queue, NotifiesAtOnceIfSomethingCameUnseenBeforeArming) {
+TEST_F(Queue, NotifiesAtOnceIfACompletionCameUnseenBeforeArming) {
   push(0);
   queue_.arm(false);
   EXPECT_EQ(fetch(), &owner_);
   EXPECT_EQ(armed_, 0);
 }
 
-TEST_F(Queue, IsSilentAboutWhatTheLastNotificationAlreadyAnnounced) {
+TEST_F(Queue, IsSilentAboutAnnouncedCompletions) {
   queue_.arm(false);
   push(0);
   EXPECT_EQ(fetch(), &owner_);
@@ -80,7 +80,7 @@ TEST_F(Queue, IsSilentAboutWhatTheLastNotificationAlreadyAnnounced) {
   EXPECT_EQ(fetch(), &owner_);
 }
 
-TEST_F(Queue, IsSilentAboutWhatHasBeenTaken) {
+TEST_F(Queue, IsSilentAboutTakenCompletions) {
   push(0);
   take(1);
   queue_.arm(false);
@@ -105,7 +105,7 @@ TEST_F(Queue, ArmingForSolicitedDoesNotWeakenArmingForAll) {
   EXPECT_EQ(fetch(), &owner_);
 }
 
-TEST_F(Queue, RetiringWithdrawsItsEventAndTellsHowManyWereFetched) {
+TEST_F(Queue, RetiringWithdrawsItsEventAndReturnsTheFetchedCount) {
   queue_.arm(false);
   push(0);
   fetch();
@@ -139,7 +139,7 @@ TEST_F(Queue, ChannelServesItsQueuesInTurn) {
   EXPECT_FALSE(is_readable());
 }
 
-TEST_F(Queue, NonBlockingChannelSaysAgainAndABlockingOneWaits) {
+TEST_F(Queue, NonBlockingChannelReturnsEagainAndABlockingOneWaits) {
   const int flags = ::fcntl(channel_->fd(), F_GETFL);
   ::fcntl(channel_->fd(), F_SETFL, flags | O_NONBLOCK);
   errno = 0;
@@ -159,7 +159,7 @@ TEST_F(Queue, PositionsWrap) {
   }
 }
 
-TEST_F(Queue, ResizedKeepsWhatWaitsInOrder) {
+TEST_F(Queue, ResizedKeepsWaitingCompletionsInOrder) {
   ASSERT_TRUE(queue_.resize(8));
   for (std::uint64_t id = 1; id <= 6; ++id) ASSERT_TRUE(push(id));
   EXPECT_EQ(take(3), (std::vector<std::uint64_t>{1, 2, 3}));

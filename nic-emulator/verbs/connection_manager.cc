@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kDevice = "/dev/infiniband/rdma_cm";
 constexpr const char* kText =
-    "this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
-    "has not: let it exchange addresses over TCP (perftest: without -R)";
+    "this program needs the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
+    "lacks: let it exchange addresses over TCP (perftest: without -R)";
 
 bool has_ucx_module() {
   const auto is_it = [](dl_phdr_info* library, std::size_t, void*) {
@@ -30,14 +30,14 @@ bool has_ucx_module() {
 
 void note_opening(const char* path, int result) noexcept {
   if (result >= 0 || path == nullptr || path != kDevice) return;
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> has_reported{false};
   const int saved = errno;
   try {
     const Environment environment = Environment::read();
-    if (!environment.fabric.empty() && !told.exchange(true)) {
-      environment.is_rank || has_ucx_module() ? say(kText) : complain(kText);
+    if (!environment.fabric.empty() && !has_reported.exchange(true)) {
+      environment.is_rank || has_ucx_module() ? log_verbose(kText) : print_line(kText);
     }
-  } catch (...) {  // no memory: nothing is said
+  } catch (...) {  // no memory: no message
   }
   errno = saved;
 }

@@ -4,12 +4,12 @@
 
 namespace cepheus::verbs {
 
-// To be told of every file that the program opens, with open()'s result. If a program asks for the
-// connection manager and there is none, librdmacm's own errors do not say so ("Cannot allocate
-// memory"): one line on stderr does, once a process. Keeps errno.
+// Call it for every file that the program opens, with open()'s result. If a program opens the
+// connection manager's file and there is none, librdmacm's error misleads ("Cannot allocate
+// memory"). This prints one line on stderr, once a process. Keeps errno.
 //
-// MPI ranks and programs with UCX's rdmacm module only look whether there is one and do without:
-// there the line is for CEPHEUS_VERBOSE alone.
+// MPI ranks and programs with UCX's rdmacm module only probe for the file and work without it. For
+// them the line appears with CEPHEUS_VERBOSE only.
 void note_opening(const char* path, int result) noexcept;
 
 }  // namespace cepheus::verbs

@@ -15,8 +15,8 @@ namespace cepheus::verbs {
 namespace {
 
 constexpr std::uint64_t kPageSizes = 0xFFFFF000;  // any: memory is the process's own
-constexpr std::uint32_t kVendorId = 0xFFFFFF;  // none; 0 of its parts: no provider's special cases
-constexpr std::uint8_t kAckDelay = 15;         // local CA ACK delay: 4.096 us * 2^15 = 134 ms
+constexpr std::uint32_t kVendorId = 0xFFFFFF;     // unassigned; 0 for parts: no provider's quirks
+constexpr std::uint8_t kAckDelay = 15;            // local CA ACK delay: 4.096 us * 2^15 = 134 ms
 constexpr std::uint8_t kPhysLinkUp = 5;
 constexpr std::uint8_t kPhysDisabled = 3;
 
@@ -29,7 +29,7 @@ constexpr std::array kSpeeds{Speed{2'500, 1, 1},   Speed{5'000, 1, 2},    Speed{
                              Speed{14'000, 1, 16}, Speed{25'000, 1, 32},  Speed{40'000, 2, 4},
                              Speed{56'000, 2, 16}, Speed{100'000, 2, 32}, Speed{200'000, 2, 64}};
 
-// The slowest that is not below the link's rate; 100 Gb/s for links without one.
+// The slowest speed that is not below the link's rate; 100 Gb/s for links without a rate.
 Speed speed_of(wire::BitRate rate) {
   const std::uint64_t megabits = rate.is_unlimited() ? 100'000 : rate.bits_per_second / 1'000'000;
   const auto* at = std::find_if(kSpeeds.begin(), kSpeeds.end(),
@@ -80,7 +80,7 @@ wire::Result<Context*> Context::open() {
 
 void Context::close() {
   const std::shared_ptr<Context> last = std::move(held_by_program_);
-  if (last.use_count() > 1) say("ibv_close_device: objects of the device are still alive");
+  if (last.use_count() > 1) log_verbose("ibv_close_device: objects of the device are still alive");
 }
 
 Context::Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events)
@@ -187,11 +187,11 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
       set_last_error(opened.error().text);
       const std::string text =
           std::string("can't open ") + kDeviceName + ": " + opened.error().text;
-      // Jobs have ranks without a host: several on one host, or more than the fabric has. What
-      // became of them is told by the libraries that asked for the device.
+      // Some ranks of a job have no port: several share a host, or the fabric has fewer hosts. The
+      // libraries that requested the device report these ranks.
       const bool is_one_of_many =
           opened.error().code == cepheus::wire::ErrorCode::kRefused && Environment::read().is_rank;
-      is_one_of_many ? say(text) : complain(text);
+      is_one_of_many ? log_verbose(text) : print_line(text);
       return refuse(to_errno(opened.error().code));
     }
     return &(*opened)->context;
@@ -216,7 +216,7 @@ CEPHEUS_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attri
 CEPHEUS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port,
                                   _compat_ibv_port_attr* attributes) {
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_port, context, port, attributes);
-  // The caller's structure ends where this field was added.
+  // The caller's structure ends at the place of this newer field.
   return query_port_op(context, port, reinterpret_cast<ibv_port_attr*>(attributes),
                        offsetof(ibv_port_attr, port_cap_flags2));
 }

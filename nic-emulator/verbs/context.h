@@ -14,7 +14,7 @@
 
 namespace cepheus::verbs {
 
-// Shared by the program, from open() to close(), and by the objects created in it: programs may
+// The program holds it from open() to close(), and so do the objects created in it: programs may
 // close first and destroy later, or never.
 class Context final : public verbs_context,
                       public std::enable_shared_from_this<Context>,
@@ -29,7 +29,7 @@ class Context final : public verbs_context,
 
   // Precondition: is_ours(context).
   static Context& of(ibv_context* context) {
-    // As verbs_get_ctx(), which asks whether there is one.
+    // As verbs_get_ctx(), without its check.
     auto* const extended = reinterpret_cast<char*>(context) - offsetof(verbs_context, context);
     return *static_cast<Context*>(reinterpret_cast<verbs_context*>(extended));
   }

@@ -73,8 +73,7 @@ CEPHEUS_EXPORT void cepheus_datagram_close(cepheus_datagram_socket* s) {
   delete s;
 }
 
-// "name value\n" for each counter of this process's NIC; returns the length that the whole text
-// has.
+// "name value\n" for each counter of this process's NIC; returns the length of the whole text.
 CEPHEUS_EXPORT size_t cepheus_roce_counters(char* buffer, size_t size) {
   std::size_t length = 0;
   guarded([&] {

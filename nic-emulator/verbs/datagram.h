@@ -1,5 +1,5 @@
-/* UDP datagrams through an emulated NIC, which has no kernel interface: what registration (MRP)
- * runs on.
+/* UDP datagrams through an emulated NIC, which has no kernel interface. Registration (MRP) uses
+ * them.
  *
  * libcepheus-roce.so exports these; users find them with dlsym(RTLD_DEFAULT, ...) and fall back to
  * kernel sockets. Addresses and ports are in host byte order. All calls are thread-safe and never
@@ -17,19 +17,18 @@ extern "C" {
 
 struct cepheus_datagram_socket;
 
-/* Opens UDP port `udp_port` of the device behind `context`, or any that is free if it is 0. It takes
- * datagrams of source port `from_port` only, or of any if that is 0. 0, or an errno: EADDRINUSE
- * (port taken in this process), EOPNOTSUPP (not a device of the emulated NIC: use
- * kernel sockets). */
+/* Opens UDP port `udp_port` of the device behind `context`, or any free one for 0. It takes
+ * datagrams of source port `from_port` only, or of any for 0. 0, or an errno: EADDRINUSE (port
+ * taken in this process), EOPNOTSUPP (not a device of the emulated NIC: use kernel sockets). */
 int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port, uint16_t from_port,
                           struct cepheus_datagram_socket** out);
 uint16_t cepheus_datagram_port(const struct cepheus_datagram_socket* s);
 /* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no
- * room: again later). */
+ * space: repeat later). */
 int cepheus_datagram_send(struct cepheus_datagram_socket* s, uint32_t to_ipv4, uint16_t to_port,
                           const void* data, size_t size);
-/* The next datagram that arrived (a queue of 256; beyond it they are dropped and counted): its
- * size, or -1 with errno EAGAIN. Drives the NIC as ibv_poll_cq does. */
+/* The next datagram (a queue of 256; further ones are dropped and counted): its size, or -1 with
+ * errno EAGAIN. Drives the NIC as ibv_poll_cq does. */
 ssize_t cepheus_datagram_recv(struct cepheus_datagram_socket* s, void* data, size_t capacity,
                               uint32_t* from_ipv4, uint16_t* from_port);
 void cepheus_datagram_close(struct cepheus_datagram_socket* s);

@@ -27,7 +27,7 @@ DatagramSocket* DatagramSockets::find(std::uint16_t port) const {
   return nullptr;
 }
 
-// Of the ephemeral ones (RFC 6335); 0 if there is none.
+// An ephemeral one (RFC 6335); 0 if all are taken.
 std::uint16_t DatagramSockets::free_port() const {
   constexpr std::uint16_t kFirst = 49152;
   std::uint16_t port = kFirst;

@@ -1,5 +1,5 @@
-// UDP ports of a NIC that has no kernel interface: who gets which datagram, and queues of bounded
-// length.
+// UDP ports of a NIC that has no kernel interface: assigns datagrams to sockets, in queues of
+// bounded length.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace cepheus::verbs {
 
-// Ethernet's 1500 bytes less IPv4 and UDP: what every host of a fabric can receive.
+// Ethernet's 1500 bytes less IPv4 and UDP: every host of a fabric can receive that.
 inline constexpr std::size_t kMaxDatagram = 1472;
 
 struct Datagram {
@@ -61,11 +61,11 @@ class DatagramSockets {
   };
 
   explicit DatagramSockets(wire::Ipv4 address) : address_(address) {}
-  // Port 0: any that is free. `from_port`: the socket takes datagrams of that source port only; 0: of
+  // Port 0: any free one. `from_port`: the socket takes datagrams of that source port only; 0: of
   // any. Null: another socket has the port, or none is free.
   DatagramSocket* open(std::uint16_t port, std::uint16_t from_port = 0);
   void close(DatagramSocket* socket);
-  // Hands a frame that is not RoCE to the socket it is for, or drops and counts it.
+  // Hands a frame other than RoCE to its socket, or drops and counts it.
   void deliver(const wire::Frame& frame);
 
   Counters counters;

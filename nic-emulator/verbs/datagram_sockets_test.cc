@@ -63,7 +63,7 @@ TEST_F(Sockets, EveryDatagramThatIsNotDeliveredIsCountedByReason) {
   EXPECT_EQ(socket->front(), nullptr);
 }
 
-TEST_F(Sockets, ForOneSourcePortHaveNoPlaceForOthersDatagrams) {
+TEST_F(Sockets, ForOneSourcePortDropOtherDatagrams) {
   DatagramSocket* socket = sockets_.open(7, 18516);
   for (std::size_t i = 0; i < DatagramSocket::kQueue + 1; ++i) {
     sockets_.deliver(datagram(kMe, 7, hello_));

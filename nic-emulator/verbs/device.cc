@@ -24,26 +24,26 @@ void set_text(char (&field)[N], std::string_view text) {
   field[text.copy(field, n)] = '\0';
 }
 
-void tell_counters(LiveNic& nic) {
+void print_counters(LiveNic& nic) {
   if (is_verbose())
-    complain("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
+    print_line("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
 }
 
-// The process's NIC, and those before it whose fabric is gone, as long as somebody holds them. Never
-// destroyed: their threads may outlive static destructors.
+// The process's NIC, and older ones without a fabric while a user holds them. Never destroyed:
+// their threads may outlive static destructors.
 class NicHolder {
  public:
   static NicHolder& instance() {
     static NicHolder* const holder = created_ = new NicHolder;
     return *holder;
   }
-  // Null if this process never asked for a NIC.
+  // Null if this process never used a NIC.
   static NicHolder* existing() { return created_; }
 
   wire::Result<std::shared_ptr<LiveNic>> acquire() {
     const std::scoped_lock lock(mutex_);
     auto nic = attached();
-    if (nic) pinned_.reset();  // the caller holds it from here on
+    if (nic) pinned_.reset();  // from here on the caller's reference keeps it alive
     return nic;
   }
 
@@ -53,22 +53,22 @@ class NicHolder {
   }
 
   void release(std::shared_ptr<LiveNic> nic) {
-    // Under the lock: whoever acquires next finds the port free again.
+    // Under the lock: the next acquire finds the port free again.
     const std::scoped_lock lock(mutex_);
-    if (nic.use_count() == 1) tell_counters(*nic);
+    if (nic.use_count() == 1) print_counters(*nic);
     nic.reset();
   }
 
   wire::Ipv4 address() {
     const std::scoped_lock lock(mutex_);
     if (!address_.is_unset()) return address_;
-    // Kept until the program opens the device or ends: an address that it has seen must stay its
-    // own.
+    // Kept until the program opens the device or ends: the program has seen the address, so no
+    // other process may get it.
     if (auto nic = attached()) {
       pinned_ = *nic;
     } else {
       set_last_error(nic.error().text);
-      say(nic.error().text);
+      log_verbose(nic.error().text);
     }
     return address_;
   }
@@ -79,8 +79,8 @@ class NicHolder {
     for (const Attached& each : nics_) {
       const std::shared_ptr<LiveNic> nic = each.nic.lock();
       if (!nic || nic->is_abandoned()) continue;
-      nic->poll();  // acknowledgements that wait for room
-      tell_counters(*nic);
+      nic->poll();  // acknowledgements that wait for space
+      print_counters(*nic);
     }
   }
 
@@ -122,8 +122,8 @@ class NicHolder {
     if (!nic) return tl::unexpected(nic.error());
     std::shared_ptr<LiveNic> shared = std::move(*nic);
     const fabric::HostIdentity& identity = shared->identity();
-    say("attached to " + environment.fabric + " as " + identity.name + ", " +
-        identity.address.to_string());
+    log_verbose("attached to " + environment.fabric + " as " + identity.name + ", " +
+                identity.address.to_string());
     nics_.remove_if([](const Attached& each) { return each.nic.expired(); });
     nics_.push_front({shared, nullptr, false});
     host_ = identity.name;
@@ -138,7 +138,7 @@ class NicHolder {
     options.reservation = environment.reservation;
     if (environment.attach_timeout.count() > 0) options.busy_timeout = environment.attach_timeout;
     if (environment.or_any && !host_.empty()) {
-      // Any host would do, but programs remember the GUID that they saw before.
+      // Any host would work, but programs remember the GUID that they saw before.
       options.host = host_;
       auto again = fabric::HostPort::attach(options);
       if (again || again.error().code != wire::ErrorCode::kRefused) return again;
@@ -186,7 +186,7 @@ class NicHolder {
       if (const auto nic = each.nic.lock()) nic->abandon(false);
     }
     if (mutex_.is_in_use_here()) return;  // by the thread that the signal handler interrupted
-    // Another thread had it, which is not in this process and may have left anything half done.
+    // A thread that is not in this process had it, and may have left anything half done.
     mutex_.renew();
     new (&nics_) std::forward_list<Attached>;
     new (&pinned_) std::shared_ptr<LiveNic>;
@@ -196,14 +196,14 @@ class NicHolder {
 
   static inline std::atomic<NicHolder*> created_{nullptr};
 
-  // Of the forks that this thread is in, the innermost last: has it locked the mutex?
+  // For the forks that this thread is in, the innermost last: whether it has locked the mutex.
   [[gnu::tls_model("initial-exec")]] static inline thread_local std::uint64_t locked_forks_ = 0;
 
   ForkMutex mutex_{false};
   // Newest first. A list: a signal handler that forks may find it in the middle of a change.
   std::forward_list<Attached> nics_;
   std::shared_ptr<LiveNic> pinned_;
-  std::string host_;  // that this process was last
+  std::string host_;  // the last host of this process
   wire::Ipv4 address_;
 };
 

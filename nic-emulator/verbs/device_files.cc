@@ -50,7 +50,7 @@ std::optional<DeviceFile> text(std::string content) {
   return DeviceFile{DeviceFile::Kind::kText, std::move(content)};
 }
 
-// Files whose text is the address that the fabric gave us.
+// Files with the address that the fabric assigned.
 std::optional<DeviceFile> identity_file(std::string_view name) {
   const bool is_guid = name == "node_guid" || name == "sys_image_guid";
   if (!is_guid && name != "ports/1/gids/0") return std::nullopt;

@@ -1,11 +1,11 @@
-// The files that a kernel would show for the device, served from memory: programs such as UCX look
-// at them.
+// The files that a kernel would show for the device, served from memory. Programs such as UCX read
+// them.
 //
-//   /dev/infiniband/uverbs_cepheus0                 a character device: /dev/null answers for it
+//   /dev/infiniband/uverbs_cepheus0                 a character device: stands for /dev/null
 //   /sys/class/infiniband/cepheus0/...              read-only text
 //   /sys/class/infiniband_verbs/uverbs_cepheus0/... read-only text
 //
-// Directories exist but can't be listed. Without CEPHEUS_FABRIC none of this is there.
+// Directories exist but can't be listed. Without CEPHEUS_FABRIC none of these files exist.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct DeviceFile {
   std::string text;  // kText
 };
 
-// Nothing for every other path. Cheap for those: programs open many files.
+// Empty for every other path. Fast for those: programs open many files.
 std::optional<DeviceFile> find_device_file(const char* path);
 
 }  // namespace cepheus::verbs

@@ -31,7 +31,7 @@ TEST_F(Files, AreTheDeviceItsDirectoriesAndItsTexts) {
             "cepheus0\n");
 }
 
-TEST_F(Files, OfOthersAreNobodys) {
+TEST_F(Files, OfOtherPathsAreNotTheDevices) {
   for (const char* path : {"/sys/class/infiniband/cepheus01", "/sys/class/infiniband/mlx5_0",
                            "/sys/class/infiniband/cepheus0/ports/2", "/etc/passwd", "relative", "",
                            "/sys/class/infiniband/cepheus0/ports/1/gid_attrs/types/1"}) {
@@ -44,7 +44,7 @@ TEST_F(Files, OfIdentityNeedAFabric) {
   EXPECT_EQ(kind("/sys/class/infiniband/cepheus0/node_guid"), std::nullopt);
 }
 
-TEST_F(Files, AreNotThereWithoutAFabric) {
+TEST_F(Files, AreMissingWithoutAFabric) {
   ::unsetenv("CEPHEUS_FABRIC");
   EXPECT_EQ(kind("/dev/infiniband/uverbs_cepheus0"), std::nullopt);
   EXPECT_EQ(kind("/sys/class/infiniband/cepheus0"), std::nullopt);

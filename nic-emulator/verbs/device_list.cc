@@ -1,4 +1,4 @@
-// ibv_get_device_list and what can be asked of a device that is not open.
+// ibv_get_device_list, and queries of a device that is not open.
 #include <cstdlib>
 
 #include "nic-emulator/verbs/abi.h"
@@ -10,7 +10,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// Our lists carry libibverbs' own in the slot before the first device, to be freed with them.
+// Our lists keep libibverbs' own list in the slot before the first device, to free both together.
 constexpr std::size_t kHidden = 1;
 
 ibv_device** next_list(int* count) {
@@ -47,9 +47,9 @@ CEPHEUS_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
     const Environment environment = Environment::read();
     const bool configured = !environment.fabric.empty();
     if (std::string reason; configured && !fabric_listens(environment.fabric, reason)) {
-      // Whoever asked for the fabric must not end up on other devices unawares.
+      // A program that requested the fabric must not use other devices without notice.
       set_last_error(reason);
-      say(reason);
+      log_verbose(reason);
       return make_list(false, nullptr, 0);
     }
     int next_count = 0;

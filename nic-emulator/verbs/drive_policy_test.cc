@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr wire::Instant kStart{1h};
 
-TEST(DrivePolicy, GivesTheThreadANicThatNobodyPolls) {
+TEST(DrivePolicy, GivesTheThreadANicWithoutPolls) {
   const DrivePolicy drive;
   EXPECT_FALSE(drive.leaves_to_program(kStart, false, false));
 }
@@ -21,33 +21,34 @@ TEST(DrivePolicy, LeavesAProgramAloneForAMomentAfterEachPoll) {
   EXPECT_FALSE(drive.leaves_to_program(kStart + 1ms, false, false)) << "it computes";
 }
 
-TEST(DrivePolicy, LetsTheThreadSleepLongerTheLongerTheProgramHasPolled) {
+TEST(DrivePolicy, LetsTheThreadSleepLongerAfterLongerPolling) {
   EXPECT_EQ(DrivePolicy::until_next_look(0ms), 1ms);
   EXPECT_EQ(DrivePolicy::until_next_look(8ms), 1ms) << "a program that waits now and then";
   EXPECT_EQ(DrivePolicy::until_next_look(24ms), 3ms);
   EXPECT_EQ(DrivePolicy::until_next_look(1h), 4ms) << "a time-out may be as short as 8 ms";
 }
 
-TEST(DrivePolicy, LeavesAProgramAloneThatNaps) {
+TEST(DrivePolicy, LeavesASleepingProgramAlone) {
   DrivePolicy drive;
   drive.polled(kStart);
   EXPECT_TRUE(drive.leaves_to_program(kStart + 10ms, false, true));
 }
 
-TEST(DrivePolicy, DoesNotLeaveAProgramAloneThatIsAboutToSleep) {
+TEST(DrivePolicy, TakesOverFromAProgramThatIsAboutToSleep) {
   DrivePolicy drive;
   drive.polled(kStart);
   EXPECT_FALSE(drive.leaves_to_program(kStart + 1us, true, false));
 }
 
-TEST(DrivePolicy, FindsOutThatAProgramLooksAtItsMemory) {
+TEST(DrivePolicy, DetectsAProgramThatReadsItsMemory) {
   DrivePolicy drive;
   drive.thread_took_writes();
   EXPECT_FALSE(drive.watches_memory()) << "it may have been late once";
   drive.thread_took_writes();
   EXPECT_TRUE(drive.watches_memory());
   drive.polled(kStart);
-  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false)) << "only the thread brings it data";
+  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false))
+      << "only the thread takes its data in";
 }
 
 TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
@@ -60,7 +61,7 @@ TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
   for (int i = 0; i < 100; ++i) drive.program_took();
   drive.thread_took_writes();
   drive.thread_took_writes();
-  EXPECT_TRUE(drive.watches_memory()) << "it starts anew";
+  EXPECT_TRUE(drive.watches_memory()) << "it starts again";
 }
 
 }  // namespace

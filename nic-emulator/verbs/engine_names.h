@@ -1,6 +1,6 @@
-// The engine's names, in which the driver speaks all the time. Where both have a class of one name
-// (QueuePair, SharedReceiveQueue: the NIC's, and what a program holds of it) the driver's own is
-// meant here.
+// The engine's names, which the driver uses everywhere. Where both have a class of one name
+// (QueuePair, SharedReceiveQueue: the NIC's, and the program's handle), the driver's own is meant
+// here.
 #pragma once
 
 namespace cepheus::rnic {}

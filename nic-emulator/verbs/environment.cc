@@ -23,7 +23,7 @@ bool is_number(const std::string& text) {
 
 unsigned long number_of(const std::string& text) { return std::strtoul(text.c_str(), nullptr, 10); }
 
-// The rank that a launcher gave this process, as it wrote it; empty: none did.
+// The rank as the launcher's variable has it; empty without one.
 std::string rank_variable() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (std::string rank = variable(name); is_number(rank)) return rank;
@@ -54,7 +54,7 @@ void share_host(Environment& environment, unsigned long rank, unsigned long per_
                         ")";
 }
 
-// Which host a rank is, if the user has not said so for this process alone.
+// Sets the rank's host, unless the user has set it for this process alone.
 void place_rank(Environment& environment, unsigned long rank, unsigned long per_host) {
   if (is_spawned()) return;
   const std::string hosts = variable("CEPHEUS_HOSTS");
@@ -67,7 +67,7 @@ void place_rank(Environment& environment, unsigned long rank, unsigned long per_
   environment.host = name_at(hosts, number);
   if (environment.host.empty()) {
     environment.refusal =
-        "CEPHEUS_HOSTS names no host for rank " + std::to_string(rank) + ": name one for each rank";
+        "CEPHEUS_HOSTS has no host for rank " + std::to_string(rank) + ": name one for each rank";
   }
 }
 
@@ -101,7 +101,7 @@ bool fabric_listens(const std::string& path, std::string& reason) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    reason = what + "the path is longer than a Unix socket's may be; use a shorter one";
+    reason = what + "the path is too long for a Unix socket; use a shorter one";
     return false;
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -116,11 +116,11 @@ bool fabric_listens(const std::string& path, std::string& reason) {
   ::close(fd);
   if (!connected && error == EPROTOTYPE) return true;  // a stream or packet listener, alive
   if (connected) {
-    reason = what + "this is not a fabric's socket; name the one that cepheus-switch was given";
+    reason = what + "this is not a fabric's socket; name cepheus-switch's socket";
   } else if (error == ENOENT) {
     reason = what + "no such socket; start cepheus-switch, or correct the path";
   } else if (error == ECONNREFUSED) {
-    reason = what + "nobody listens there any more; start cepheus-switch again";
+    reason = what + "no process listens there; start cepheus-switch again";
   } else {
     reason = what + std::strerror(error) + "; check the path and its permissions";
   }

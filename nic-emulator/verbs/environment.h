@@ -1,22 +1,22 @@
-// What the preload library is told: environment variables, read when a device is first needed.
+// The preload library's settings: environment variables, read when a device is first needed.
 //
 //   CEPHEUS_FABRIC   path of the fabric's socket; unset: the library only passes calls through
 //   CEPHEUS_HOST     which host of the topology this process is: name, address or "#index"
-//   CEPHEUS_HOSTS    if that is unset and a launcher says which rank this is: the hosts of the
-//                    ranks, in their order, separated by commas
+//   CEPHEUS_HOSTS    if CEPHEUS_HOST is unset and a launcher gives this process a rank: the ranks'
+//                    hosts, in their order, separated by commas
 //                    both unset: "#rank", or the first free one if that is taken; the first free
 //                    one for processes without a rank, or started by MPI_Comm_spawn
 //   CEPHEUS_RANKS_PER_HOST
 //                    K: ranks 0 to K-1 share a host, and so on; the first of each has its port, the
 //                    others are refused
 //   CEPHEUS_RESERVATION
-//                    hexadecimal: the reservation of hosts that this job has, from its launcher
+//                    time limit for a fabric that runs and answers late
 //   CEPHEUS_ATTACH_TIMEOUT_MS
-//                    how long to wait for a fabric that runs and answers late
+//                    congestion control: "off", or "orig" or "hpcc" and changes to it
 //   CEPHEUS_CONGESTION
-//                    congestion control: "off", or "orig" or "hpcc" and what differs from them
+//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
 //                    (nic-emulator/engine/congestion_text.h)
-//   CEPHEUS_VERBOSE  1: say on stderr what happens, and print the NIC's counters at exit
+//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
 #pragma once
 
 #include <chrono>
@@ -28,20 +28,20 @@ namespace cepheus::verbs {
 struct Environment {
   std::string fabric;  // empty: none configured
   std::string host;    // as HostPort::Options::host
-  bool or_any = true;  // any other free host will do as well
+  bool or_any = true;  // any other free host is acceptable
   // For a fabric that runs and answers late; 0: HostPort's.
   std::chrono::milliseconds attach_timeout{0};
   std::uint64_t reservation = 0;  // as HostPort::Options::reservation
-  std::string refusal;            // why this process may not attach; mostly empty
-  bool is_rank = false;           // of a launcher's job, whose libraries tell what went wrong
+  std::string refusal;            // reason why this process may not attach; mostly empty
+  bool is_rank = false;           // of a launcher's job; its libraries report errors
   std::string congestion;         // as written; empty: off
   bool verbose = false;
 
   static Environment read();
 };
 
-// Whether something listens on the Unix socket `path`. The listener does not notice: a datagram
-// socket is refused differently by a living stream listener and by a dead one. Sets `reason` if
+// Whether a process listens on the Unix socket `path`. The listener does not notice: a datagram
+// socket gets different errors from a living stream listener and from a dead one. Sets `reason` if
 // not.
 bool fabric_listens(const std::string& path, std::string& reason);
 

@@ -86,7 +86,7 @@ TEST_F(EnvironmentVariables, ListHostsForRanksOnly) {
   EXPECT_TRUE(e.or_any);
 }
 
-// They count from 0 again: their parents' hosts are not theirs.
+// Spawned ranks count from 0 again, so their parents' hosts are not theirs.
 TEST_F(EnvironmentVariables, SpawnedRanksTakeAnyHost) {
   set("CEPHEUS_HOSTS", "h4,h6");
   set("OMPI_COMM_WORLD_RANK", "1");
@@ -115,7 +115,7 @@ TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   EXPECT_EQ(Environment::read().host, "");
 }
 
-TEST_F(EnvironmentVariables, CongestionControlIsOffUnlessAskedFor) {
+TEST_F(EnvironmentVariables, CongestionControlIsOffByDefault) {
   EXPECT_EQ(Environment::read().congestion, "");
   set("CEPHEUS_CONGESTION", "orig,ce-echo");
   EXPECT_EQ(Environment::read().congestion, "orig,ce-echo");
@@ -168,7 +168,7 @@ TEST_F(FabricSocket, IsRecognisedWithoutDisturbingTheListener) {
   fd_ = -1;
 }
 
-TEST_F(FabricSocket, ThatIsMissingOrDeadOrAnotherThingIsRefusedWithTheReason) {
+TEST_F(FabricSocket, IsRefusedWithTheReasonIfMissingOrDeadOrAnotherFile) {
   EXPECT_FALSE(listens());
   EXPECT_THAT(reason_, HasSubstr("no such socket; start cepheus-switch"));
 
@@ -176,7 +176,7 @@ TEST_F(FabricSocket, ThatIsMissingOrDeadOrAnotherThingIsRefusedWithTheReason) {
   ::close(fd_);
   fd_ = -1;
   EXPECT_FALSE(listens());
-  EXPECT_THAT(reason_, HasSubstr("nobody listens there any more"));
+  EXPECT_THAT(reason_, HasSubstr("no process listens there"));
 
   std::filesystem::remove(path_);
   listen(SOCK_DGRAM);

@@ -31,7 +31,7 @@ const ibv_context* context_of(const ibv_async_event& event) {
     case IBV_EVENT_WQ_FATAL:
       return event.element.wq->context;
     default:
-      return nullptr;  // about a port or device: nothing waits for it
+      return nullptr;  // about a port or device, without a count of acknowledgements
   }
 }
 

@@ -22,7 +22,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
   of(cq).poll_lock().lock();
   const int error = next_poll(cq);
-  // Only a poll that has begun is ended by ibv_end_poll.
+  // ibv_end_poll ends only a poll that has begun.
   if (error != 0) of(cq).poll_lock().unlock();
   return error;
 }

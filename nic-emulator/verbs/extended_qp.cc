@@ -37,7 +37,7 @@ SendWr& add(ibv_qp_ex* qp, SendOp op) {
   return request.wr;
 }
 
-// Runs one builder call; what goes wrong is told by wr_complete.
+// Runs one builder call; wr_complete reports its errors.
 template <typename Body>
 void build(ibv_qp_ex* qp, Body&& body) {
   RequestBatch& batch = of(qp).batch();
@@ -48,7 +48,7 @@ void build(ibv_qp_ex* qp, Body&& body) {
   if (error != 0 && batch.error == 0) batch.error = error;
 }
 
-// The same for what belongs to the request begun last.
+// The same for calls about the request begun last.
 template <typename Body>
 void amend(ibv_qp_ex* qp, Body&& body) {
   build(qp, [&](RequestBatch& batch) {
@@ -71,7 +71,7 @@ void wr_start(ibv_qp_ex* qp) {
 
 void wr_abort(ibv_qp_ex* qp) { of(qp).batch().mutex.unlock(); }
 
-// Fills `wrs`. The other vectors have stopped growing: now requests may point into them.
+// Fills `wrs`. The other vectors grow no more, so requests may point into them.
 void resolve(RequestBatch& batch) {
   // Behind the requests' own pieces, one for each that has inline data.
   for (RequestBatch::Request& request : batch.requests) {

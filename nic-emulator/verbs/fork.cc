@@ -1,5 +1,5 @@
-// ibv_fork_init and its kin. Our memory regions are never pinned, so fork needs no preparation;
-// libibverbs is asked too, for devices of its own behind ours.
+// ibv_fork_init and related calls. Our memory regions are never pinned, so fork needs no
+// preparation. libibverbs is called too, for its own devices.
 #include <cstdlib>
 
 #include "nic-emulator/verbs/abi.h"

@@ -1,8 +1,8 @@
-// A mutex that is taken around fork(), so that the child finds what it guards whole.
+// A mutex that is locked around fork(), so that the child finds its data consistent.
 //
-// A signal handler may call fork(), and it may have interrupted the very thread that holds the
-// mutex, for instance a debugger's start behind SIGSEGV. That thread must not wait for itself, nor
-// for a thread that waits for it: then the process is copied as it is, in the middle of something.
+// A signal handler may call fork(), and may have interrupted the very thread that holds the mutex;
+// a handler of SIGSEGV that starts a debugger does so. That thread must not wait for itself, nor
+// for a thread that waits for it. Then the process is copied in the middle of a change.
 #pragma once
 
 #include <sched.h>
@@ -39,9 +39,9 @@ class ForkMutex {
     if (is_inner_) InnerLocks::leave();
   }
 
-  // `held`: InnerLocks that the calling thread had when fork() was called. False: a signal handler
-  // forks, and the thread that it interrupted has the mutex, or has others, and this one stayed
-  // taken. Nothing is to be unlocked.
+  // `held`: InnerLocks of the calling thread when it called fork(). False: a signal handler forks,
+  // and the interrupted thread has the mutex, or has others while this one stayed locked. Then
+  // nothing is to be unlocked.
   bool lock_for_fork(int held) {
     if (holder_.load() == self()) return false;
     const bool waits_for_this_only = taking_ == this && held == (is_inner_ ? 1 : 0);
@@ -96,8 +96,8 @@ class ForkMutex {
   static inline std::atomic<int> numbers_{0};
 
   const bool is_inner_;
-  // The lock itself: taken in the same step in which its holder is noted, so that a handler that
-  // interrupts anything knows its holder. 0: it is free.
+  // The lock itself. Locking notes the holder in the same step, so a handler always finds the
+  // holder. 0: unlocked.
   std::atomic<int> holder_{0};
 };
 

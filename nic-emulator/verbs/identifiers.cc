@@ -24,7 +24,7 @@ int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_
 
 using namespace cepheus::verbs;
 
-// How libibverbs' own utilities ask for the type; not in its public header.
+// Type query of libibverbs' own utilities; not in its public header.
 enum class SysfsGidType : int { kIbOrRoceV1, kRoceV2 };
 
 CEPHEUS_EXPORT int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {

@@ -1,8 +1,8 @@
 // The locks that are taken last: a NIC's, and those behind it in the order of locks (live_nic.h).
 //
-// Each thread counts those that it has or is about to take. A signal handler may have interrupted
-// the thread in the middle, and may call fork(), whose handlers take other locks: a thread that
-// counts any waits for none, because their holders may wait for it.
+// Each thread counts those that it has or is about to take. A signal handler may interrupt a thread
+// with such a lock and call fork(), and fork's handlers take other locks. A thread with a count
+// above 0 waits for none of them, because their holders may wait for it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What the device offers, where the engine does not say (engine/verbs_types.h has the rest).
+// Limits of the device that the engine does not set (engine/verbs_types.h has the rest).
 #pragma once
 
 #include <cstdint>

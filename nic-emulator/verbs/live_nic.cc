@@ -13,7 +13,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// Frames that are written before the switch sees them: it takes them while the next are written.
+// Frames written before the switch sees them: it takes these while the next are written.
 constexpr std::size_t kSendBatch = fabric::kWindow / 4;
 // Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
 constexpr Duration kAckWithin = std::chrono::milliseconds(2);
@@ -35,7 +35,7 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-// A thread that sleeps until a packet may leave wakes some tens of microseconds late.
+// A thread that sleeps until a packet's time wakes some tens of microseconds late.
 constexpr auto kCatchUp = std::chrono::microseconds(100);
 
 NicConfig config_of(const fabric::HostIdentity& identity,
@@ -46,7 +46,7 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.gateway = identity.gateway;
   config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
-  // Two batches: the peer takes one while the other is on its way.
+  // Two batches: the peer takes one while the other is in flight.
   config.window_packets = fabric::kWindow;
   config.cautious_window = fabric::kWindow / 2;
   config.ack_every = config.window_packets / 2;
@@ -66,12 +66,12 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   return config;
 }
 
-void complain_of(const rnic::LostRegion& lost) {
+void report_lost(const rnic::LostRegion& lost) {
   std::ostringstream text;
   text << "registered memory was unmapped: " << lost.length << " bytes at " << lost.memory
        << " are lost to the NIC, and connections that use them fail; deregister memory before you "
           "free it";
-  complain(text.str());
+  print_line(text.str());
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ LiveNic::~LiveNic() {
     }
     ::pthread_join(thread_, nullptr);
   }
-  // Acknowledgements of what the program has already been told leave before the port does.
+  // Acknowledgements of messages that the program has seen are sent before the port closes.
   const std::scoped_lock lock(mutex_);
   progress(wire::monotonic_now());
 }
@@ -163,7 +163,7 @@ std::size_t LiveNic::progress(Instant now) {
   if (timers_.may_fire(now, engine_.deadline(), taken, taken < kReceiveBatch)) {
     engine_.on_timer(now, actions_);
   }
-  settle(now);
+  flush_output(now);
   return taken;
 }
 
@@ -181,13 +181,13 @@ std::size_t LiveNic::receive(Instant now) {
   return taken;
 }
 
-void LiveNic::settle(Instant now) {
+void LiveNic::flush_output(Instant now) {
   // Acknowledgements first, completions second: a program may exit as soon as it sees its last
   // completion.
   transmit(now);
   deliver();
-  if (const auto lost = engine_.take_lost_region()) complain_of(*lost);
-  // A thread that fell asleep before does not know what found no room.
+  if (const auto lost = engine_.take_lost_region()) report_lost(*lost);
+  // A thread that fell asleep before does not know of the packets without space.
   const bool is_left =
       is_up() && engine_.wants_to_transmit() && thread_wakes_ > now + kRetryTransmit;
   if (engine_.deadline() < thread_wakes_ || is_left) kick();
@@ -207,10 +207,10 @@ void LiveNic::transmit(Instant now) {
     if (port_->free_entries() == 0) break;
     if (!engine_.transmit(now, port_->tx_buffer(), frame, actions_)) break;
     if (is_to(frame, identity_.address)) {
-      // Switches return nothing by the port it came from: a NIC's own packets turn round in it.
+      // Switches return no frame to the port of its arrival, so the NIC loops its own packets back.
       engine_.on_packet(now, frame, actions_);
       if (++looped < kLoopBatch) continue;
-      if (thread_runs_) kick();  // to go on soon, if nobody polls
+      if (thread_runs_) kick();  // to continue soon without a poll
       break;
     }
     port_->send(frame);
@@ -220,7 +220,7 @@ void LiveNic::transmit(Instant now) {
 }
 
 void LiveNic::deliver() {
-  // However this ends: nothing is delivered twice.
+  // On every exit: nothing is delivered twice.
   const struct Cleared {
     ~Cleared() { actions.clear(); }
     NicOutput& actions;
@@ -239,7 +239,7 @@ void LiveNic::deliver_completion(const Completion& completion) {
   if (target.queue->push(completion)) return;
   ++counters_.completions_lost;
   if (target.queue->report_overrun()) target.listener->on_overrun();
-  // Nobody learns how the QP's work ended (IBTA 10.10.2.2). `completion` may move in this.
+  // No completion reports the end of the QP's work (IBTA 10.10.2.2). `completion` may move in this.
   const Qpn qpn = completion.qpn;
   engine_.fail_qp(qpn, actions_);
 }
@@ -281,8 +281,9 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   if (is_abandoned() || !is_up()) {
     return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
   }
-  const auto no_room = wire::fail(wire::ErrorCode::kAgain, "no room in the port; send again later");
-  if (port_->free_entries() == 0) return no_room;
+  const auto no_space =
+      wire::fail(wire::ErrorCode::kAgain, "no space in the port; send again later");
+  if (port_->room() == 0) return no_space;
 
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;
@@ -296,7 +297,7 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   std::span<const std::uint8_t> payload = data;
   if (!frame.payload_fits_inline(data.size())) {
     const std::span<std::uint8_t> buffer = port_->tx_buffer();
-    if (buffer.size() < data.size()) return no_room;
+    if (buffer.size() < data.size()) return no_space;
     std::copy(data.begin(), data.end(), buffer.begin());
     payload = buffer.first(data.size());
   }
@@ -315,9 +316,10 @@ std::string LiveNic::counters_text(bool described) {
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::kCount); ++i) {
     const std::uint64_t value = engine_.counters()[static_cast<Counter>(i)];
-    const auto& [name, says] = rnic::kCounterTexts[i];
+    const auto& [name, description] = rnic::kCounterTexts[i];
     line(name, value);
-    if (described && value != 0) text.insert(text.size() - 1, "  (" + std::string(says) + ")");
+    if (described && value != 0)
+      text.insert(text.size() - 1, "  (" + std::string(description) + ")");
   }
   line("tx_lost_no_fabric", counters_.tx_lost_no_fabric);
   line("completions_lost", counters_.completions_lost);

@@ -1,15 +1,13 @@
-// A NIC at work: the engine, its port on the fabric, one lock, and a thread for when the program is
-// busy.
+// A NIC at work: the engine, its port on the fabric, one lock, and a thread for busy programs.
 //
-// Who drives the engine: every call that gives it work sends what became ready before it returns;
-// poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
-// the port until there is something. Which of the two, and how each waits, is decided by objects
-// that do nothing else: drive_policy.h, timer_turn.h,
+// Every call that gives the engine work sends all ready packets before it returns. While the
+// program polls, poll() takes packets in. Otherwise the thread does, asleep on the port without
+// work. Separate objects choose between both, and how each waits: drive_policy.h, timer_turn.h,
 // switch-emulator/ports/wait_policy.h.
 //
 // Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
-// or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
-// those behind it.
+// or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only the
+// locks behind it.
 #pragma once
 
 #include <pthread.h>
@@ -35,8 +33,8 @@
 
 namespace cepheus::verbs {
 
-// on_forked() of each: the process is the child of a fork(), in which locks of other threads stay
-// locked for ever, and descriptors are the parent's, too.
+// on_forked() of each: the process is the child of a fork(). There, locks of other threads stay
+// locked for ever, and descriptors are shared with the parent.
 class QpListener {
  public:
   virtual void on_event(AsyncEventKind kind) = 0;
@@ -75,7 +73,7 @@ class PortListener {
 
 class LiveNic {
  public:
-  // Errors: kUnavailable (no descriptor or no thread to be had).
+  // Errors: kUnavailable (no descriptor or no thread).
   static wire::Result<std::unique_ptr<LiveNic>> start(
       std::unique_ptr<fabric::HostPort> port,
       const std::optional<rnic::CongestionConfig>& congestion = {});
@@ -85,10 +83,9 @@ class LiveNic {
 
   const fabric::HostIdentity& identity() const { return identity_; }
   const NicConfig& config() const { return engine_.config(); }
-  // False once the fabric is gone: what is sent is lost, and QPs fail by their own time-outs.
+  // False once the fabric is gone: packets are lost, and QPs fail by their own time-outs.
   bool is_up() const { return up_.load(std::memory_order_relaxed); }
-  // True in the child of a fork: the port is the parent's, and nothing here sends or receives any
-  // more.
+  // True in the child of a fork: the port is the parent's, and this NIC sends and receives nothing.
   bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
   void add_listener(PortListener& listener);
@@ -100,8 +97,8 @@ class LiveNic {
   void add_srq(SrqId srq, SrqListener& listener);
   void remove_srq(SrqId srq);
 
-  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it. If
-  // there was anything to send, what has arrived is taken in, too.
+  // Runs `work(engine, now, actions)` under the lock, then sends and delivers its results. If there
+  // were packets to send, it also takes arrived ones in.
   template <typename Work>
   auto run(Work&& work);
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
@@ -111,7 +108,7 @@ class LiveNic {
   std::atomic<int>& armed_queues() { return armed_queues_; }
 
   // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
-  // (no room).
+  // (no space).
   DatagramSocket* open_socket(std::uint16_t port, std::uint16_t from_port = 0);
   void close_socket(DatagramSocket* socket);
   wire::Result<void> send_datagram(const DatagramSocket& socket, Ipv4 to, std::uint16_t to_port,
@@ -121,25 +118,25 @@ class LiveNic {
   bool receive_datagram(DatagramSocket& socket, Sink&& sink);
 
   // "name value\n" for each counter, engine's and driver's, and rate and alpha of each QP that
-  // congestion control has slowed down; `described`: the engine's that are not
-  // 0 say what they count.
+  // congestion control has slowed down; `described`: counters of the engine other than 0 with a
+  // description.
   std::string counters_text(bool described = false);
 
-  // Around fork(): nobody is in the middle of anything while the process is copied. `held`: of
-  // InnerLocks, at fork(). False: the calling thread itself is in the middle of something, and a
-  // signal handler called fork(); nothing is to be unlocked.
+  // Around fork(): waits until no other thread is in the middle of a change. `held`: InnerLocks at
+  // fork(). False: the calling thread itself is in the middle of a change, and a signal handler
+  // called fork(); nothing is to be unlocked.
   bool lock_for_fork(int held) { return mutex_.lock_for_fork(held); }
   void unlock_after_fork() { mutex_.unlock(); }
-  // In the child. `is_whole`: what lock_for_fork() said. If not, the thread may go on with what it
-  // was at, and reaches nothing of the parent's by it.
+  // In the child. `is_whole`: the result of lock_for_fork(). Without it the thread may continue its
+  // change, which reaches nothing of the parent's.
   void abandon(bool is_whole);
 
  private:
-  // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
+  // Frames taken in before answers are sent: enough to share one doorbell, few enough to keep ACKs
   // prompt.
   static constexpr std::size_t kReceiveBatch = 64;
-  // Packets that found neither room nor a payload buffer are tried again after this, if nothing
-  // wakes the thread before.
+  // Packets without space or payload buffer are sent again after this time, unless the thread wakes
+  // before.
   static constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
 
   struct Queue {
@@ -154,8 +151,8 @@ class LiveNic {
   LiveNic(std::unique_ptr<fabric::HostPort> port,
           const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
 
-  // All below: under mutex_.
-  std::size_t progress(Instant now);  // how many frames had arrived; fewer than a batch: all
+  // All members below are under mutex_.
+  std::size_t progress(Instant now);  // returns frames taken; fewer than a batch: all
   std::size_t receive(Instant now);
   void transmit(Instant now);
   void deliver();
@@ -164,7 +161,7 @@ class LiveNic {
   void check_fabric();
   void check_fabric_sometimes(Instant now);
   void take_down();
-  void settle(Instant now);
+  void flush_output(Instant now);
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
@@ -172,11 +169,12 @@ class LiveNic {
   void thread_loop();
   void fail(std::string_view why);
   void stay_out_of_the_way(Duration how_long);
-  // What a polling program does when there is nothing (waiting.cc).
+  // Waiting of a polling program (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);
-  bool nap(fabric::HostPort::WaitFor what);
+  bool sleep_on_port(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
+  void wake_up(bool on_port);
   void kick();
 
   std::unique_ptr<fabric::HostPort> port_;
@@ -189,7 +187,7 @@ class LiveNic {
   std::unordered_map<Qpn, QpListener*> qps_;
   std::unordered_map<SrqId, SrqListener*> srqs_;
   std::vector<PortListener*> listeners_;
-  std::vector<std::uint8_t> void_;  // payload buffer for packets that go nowhere
+  std::vector<std::uint8_t> void_;  // payload buffer for discarded packets
   Counters counters_;
   std::atomic<bool> up_{true};
   std::atomic<bool> abandoned_{false};
@@ -200,16 +198,16 @@ class LiveNic {
   // Under mutex_:
   DrivePolicy drive_;
   TimerTurn timers_;
-  std::atomic<bool> thread_kicked_{false};  // read without it
-  Instant thread_wakes_ = Instant::min();   // min: it is awake
-  std::uint64_t delivered_ = 0;             // completions, of all time
-  Instant fabric_check_{};                  // when the program looks after the fabric next
-  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
-  std::atomic<bool> napping_{false};        // the program has, and does; read without it
+  std::atomic<bool> thread_kicked_{false};   // read without it
+  Instant thread_wakes_ = Instant::min();    // min: it is awake
+  std::uint64_t delivered_ = 0;              // completions, of all time
+  Instant fabric_check_{};                   // time of the program's next check of the fabric
+  bool thread_on_port_ = false;              // it has armed the port and sleeps on it
+  std::atomic<bool> program_sleeps_{false};  // the same for the program; read without the lock
 
   std::atomic<bool> stopping_{false};
-  // Each of the two sets its own and then looks at the other's: an arming program kicks the thread
-  // that stays out of its way, or the thread sees the armed queue.
+  // Each of the two sets its own flag and then reads the other's. So an arming program kicks a
+  // thread that defers, or the thread sees the armed queue.
   std::atomic<bool> thread_defers_{false};
   std::atomic<int> armed_queues_{0};
 };
@@ -220,7 +218,7 @@ auto LiveNic::run(Work&& work) {
   const Instant now = wire::monotonic_now();
   auto result = work(engine_, now, actions_);
   const bool sends = engine_.wants_to_transmit();
-  settle(now);
+  flush_output(now);
   if (sends) on_sent(now);
   return result;
 }

@@ -1,4 +1,4 @@
-// Two NICs of one process on a live fabric, without the verbs face.
+// Two NICs of one process on a live fabric, without the verbs API.
 #include "nic-emulator/verbs/live_nic.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,7 @@ class Host final : private QpListener, private QueueListener {
       return posted;
     });
   }
-  // The next completion; `polling` as a program that polls, else as one that only looks.
+  // The next completion; `polling`: by polls of the NIC, else only by reading the queue.
   std::optional<Completion> wait(bool polling) {
     std::optional<Completion> got;
     eventually([&] {
@@ -165,21 +165,21 @@ TEST_F(TwoNics, ExchangeWhileTheirProgramsPoll) { exchange(true); }
 
 TEST_F(TwoNics, ExchangeThroughTheirThreadsAlone) { exchange(false); }
 
-TEST_F(TwoNics, GoOnWhenAProgramStopsPolling) {
+TEST_F(TwoNics, ContinueWhenAProgramStopsPolling) {
   exchange(true);
-  // No more polls: the threads must notice, and take over.
+  // No more polls: the threads must notice, and drive the NICs.
   ASSERT_TRUE(a_.post_recv(0, 64));
   ASSERT_TRUE(b_.post_send(0, 64));
   EXPECT_TRUE(a_.wait(false));
   EXPECT_TRUE(b_.wait(false));
 }
 
-// Each post takes in the acknowledgements of those before it.
+// Each post takes in the acknowledgements of the posts before it.
 TEST_F(TwoNics, NeedNoThreadForAProgramThatOnlyPosts) {
   constexpr std::uint64_t kPosts = 200;
   a_.connect(b_);
   b_.connect(a_);
-  std::uint64_t late = 0;  // by then the thread looks after the NIC
+  std::uint64_t late = 0;  // by then the thread drives the NIC
   Instant last = wire::monotonic_now();
   for (std::uint64_t i = 0; i < kPosts; ++i) {
     ASSERT_TRUE(b_.post_recv(0, 64));
@@ -191,7 +191,7 @@ TEST_F(TwoNics, NeedNoThreadForAProgramThatOnlyPosts) {
   const auto status = fabric_.status();
   EXPECT_LE(live::counter(status.switches[0].ports[0], "doorbells"), 2 * late + 5);
   for (std::uint64_t i = 0; i < kPosts; ++i) {
-    ASSERT_TRUE(a_.wait(false)) << "the last ones come by the thread";
+    ASSERT_TRUE(a_.wait(false)) << "the thread takes the last ones in";
   }
 }
 
@@ -203,7 +203,7 @@ TEST(UnreliableNic, SendsMoreThanItsRingHoldsByItself) {
   b.connect(a);
   constexpr std::size_t kMessages = 3;  // of 1024 packets
   for (int round = 0; round < 20; ++round) {
-    // The thread has something to do, and goes to sleep on the port.
+    // The thread has work, and goes to sleep on the port.
     ASSERT_TRUE(a.post_recv(0, 64));
     ASSERT_TRUE(b.post_send(0, 64));
     ASSERT_TRUE(a.wait(false));
@@ -225,7 +225,7 @@ TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   EXPECT_TRUE(b_.queue.is_empty());
 }
 
-TEST_F(TwoNics, TellTheirListenersOnceThatTheFabricEnded) {
+TEST_F(TwoNics, NotifyTheirListenersOnceOfTheFabricsEnd) {
   CountingPort listener;
   a_.nic->add_listener(listener);
   fabric_.stop();
@@ -236,7 +236,7 @@ TEST_F(TwoNics, TellTheirListenersOnceThatTheFabricEnded) {
   a_.nic->remove_listener(listener);
 }
 
-// As a listener does that finds no memory.
+// A listener that finds no memory.
 class ThrowingPort final : public PortListener {
  public:
   void on_port_error() override {
@@ -282,7 +282,7 @@ TEST_F(TwoNics, ExchangeDatagrams) {
   EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("datagrams_sent 2\n"));
 }
 
-// A notification as a peer would send it; nobody polls while the message goes.
+// A notification from a peer; the program does not poll meanwhile.
 TEST(CongestedNic, WaitsForItsRateByItself) {
   TestFabric fabric(Topology::star(2));
   rnic::CongestionConfig congestion;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kUnderstoodAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-// Accepted without effect: a hint, and a permission for windows that nobody can create.
+// Accepted without effect: a hint, and a permission for windows, which this NIC lacks.
 constexpr unsigned kHarmlessAccess = IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND;
 constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
 constexpr unsigned kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -27,8 +27,8 @@ int check_access(unsigned access) {
   return 0;
 }
 
-// Whether the program itself may access the page at `address` so (since Linux 5.14; before, any page
-// that is mapped). Pages that nobody has touched are made, as pinning would make them.
+// Whether the program itself has this access to the page at `address` (since Linux 5.14; before,
+// any mapped page). Untouched pages are created, as by pinning.
 bool may_access(std::uintptr_t address, std::size_t page, bool writes) {
   static const bool is_known = [&] {
     const auto here = reinterpret_cast<std::uintptr_t>(&is_known) & ~(page - 1);
@@ -39,14 +39,14 @@ bool may_access(std::uintptr_t address, std::size_t page, bool writes) {
 }
 
 // Hardware would pin all pages. The emulated NIC checks that all are mapped, and that the first and
-// the last one may be accessed: a check of each costs as much as copying a large message.
+// the last one are accessible: checking each costs as much as copying a large message.
 bool is_accessible(void* address, std::size_t length, bool writes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t first = begin & ~(page - 1);
   const std::uintptr_t end = begin + length;
   if (end < begin) return false;
-  // With this flag msync changes nothing, and fails where a page is not mapped.
+  // With this flag msync changes nothing, and fails on an unmapped page.
   return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 &&
          may_access(begin, page, writes) && may_access(end - 1, page, writes);
 }
@@ -68,7 +68,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
                  : engine.register_memory(domain.id(), address, length, iova, rights);
     });
     if (!keys) {
-      say("register memory: " + keys.error().text);
+      log_verbose("register memory: " + keys.error().text);
       const bool full = keys.error().code == wire::ErrorCode::kUnavailable;
       return refuse(full ? ENOMEM : to_errno(keys.error().code));
     }
@@ -79,7 +79,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
 }  // namespace
 
 ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, context_(owner.shared_from_this()) {
-  // The NIC knows it by this number, and all contexts of the process are the NIC's.
+  // The NIC's number for it; all contexts of the process share the NIC.
   static std::atomic<std::uint32_t> domains{0};
   context = &owner.context;
   handle = ++domains;

@@ -17,15 +17,15 @@ namespace {
 struct Attempt {
   const std::uint8_t* memory;
   std::size_t bytes;
-  Attempt* outer;  // that a handler with an attempt of its own has interrupted
+  Attempt* outer;  // an attempt that this one's signal handler has interrupted
   sigjmp_buf back;
 };
 
 // In the memory that every thread has from its start: a handler must not allocate.
 [[gnu::tls_model("initial-exec")]] thread_local Attempt* attempt = nullptr;
 
-// A handler that ours has replaced. It never changes and stays for ever, since a thread may be about
-// to call it while another one installs ours anew.
+// A handler that ours has replaced. It is immutable and permanent: a thread may be about to call it
+// while another one installs ours anew.
 struct Handler {
   struct sigaction action;
   std::atomic<bool> is_used_up{false};  // SA_RESETHAND: it was called
@@ -33,17 +33,17 @@ struct Handler {
 };
 Handler* all_handlers = nullptr;  // each one once
 
-// Those that ours stands before, oldest first. A program's handler that was set after ours may call
-// ours back, as the one before it: then the next older one is meant.
+// Handlers that ours precedes, oldest first. A program's handler that was set after ours may call
+// ours as its predecessor: then the next older one is called.
 constexpr int kMostReplaced = 8;
 std::array<std::atomic<Handler*>, kMostReplaced> replaced{};
 std::atomic<int> replaced_count{0};
 
-// A siginfo_t ends in bytes that the kernel clears. There we note which of `replaced` has had it.
+// A siginfo_t ends in bytes that the kernel clears. There we note which of `replaced` were called.
 constexpr std::uint32_t kMark = 0x43450000;
 constexpr std::size_t kMarkOffset = sizeof(siginfo_t) - sizeof kMark;
 
-// The one of `replaced` to be called for this signal; below 0: none is left.
+// Index in `replaced` of the handler to call for this signal; below 0: none is left.
 int next_handler(const siginfo_t* info) {
   std::uint32_t mark = 0;
   std::memcpy(&mark, reinterpret_cast<const char*>(info) + kMarkOffset, sizeof mark);
@@ -57,8 +57,7 @@ void mark_as_had_by(int which, siginfo_t* info) {
   std::memcpy(reinterpret_cast<char*>(info) + kMarkOffset, &mark, sizeof mark);
 }
 
-// What happens without any handler: the faulting instruction runs again, and the kernel ends the
-// process.
+// The default action: the faulting instruction runs again, and the kernel ends the process.
 void die_of(int signal, const siginfo_t* info) {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -92,19 +91,19 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void on_fault(int signal, siginfo_t* info, void* context) {
   Attempt* const at = attempt;
   const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  // Without an attempt, or beside its bytes, the fault is the program's, perhaps in a handler that
+  // Without an attempt, or outside its bytes, the fault is the program's, perhaps in a handler that
   // interrupted us.
   if (at != nullptr && info->si_code > 0 &&
       where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes) {
     attempt = at->outer;
-    // As before the fault: whoever calls this handler may block more than we asked for.
+    // As before the fault: another caller of this handler may have blocked more signals.
     ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
     siglongjmp(at->back, 1);
   }
   pass_on(signal, info, context);
 }
 
-// Behind the signals that there are, libc leaves anything in a mask.
+// libc leaves the bits behind the existing signals undefined.
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
   for (int signal = 1; signal < NSIG; ++signal) {
     if (::sigismember(&a.sa_mask, signal) != ::sigismember(&b.sa_mask, signal)) return false;
@@ -116,7 +115,7 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
 }
 
-// Null without memory.
+// Null: no memory.
 Handler* find_or_add(const struct sigaction& action) {
   for (Handler* each = all_handlers; each != nullptr; each = each->next) {
     if (is_same(each->action, action)) return each;
@@ -126,8 +125,8 @@ Handler* find_or_add(const struct sigaction& action) {
   return added;
 }
 
-// If the program has put an older handler back, those after it are gone. A program of very many
-// handlers loses the newest of them but one: the guard stays.
+// If the program has restored an older handler, later ones are dropped. A program with very many
+// handlers loses the newest but one: the guard stays.
 void note_replaced(const struct sigaction& action) {
   Handler* const handler = find_or_add(action);
   if (handler == nullptr) return;
@@ -142,8 +141,8 @@ void note_replaced(const struct sigaction& action) {
   replaced_count.store(count + 1, std::memory_order_release);
 }
 
-// The handler that is there is noted first: a fault that comes at once finds it. If the program sets
-// another one between the two calls, that one is noted as well.
+// The existing handler is noted first: a fault may come at once. If the program sets another one
+// between the two calls, that one is noted as well.
 void install_handler() {
   struct sigaction now {};
   if (::sigaction(SIGSEGV, nullptr, &now) != 0 || is_ours(now)) return;
@@ -159,13 +158,13 @@ void install_handler() {
 }  // namespace
 
 void install_memory_guard() {
-  // Memory is registered for each large message; the handler is hardly ever replaced in between.
+  // Memory is registered for each large message, but the handler is rarely replaced in between.
   struct sigaction now {};
   if (::sigaction(SIGSEGV, nullptr, &now) == 0 && is_ours(now)) return;
-  // The process whose thread is at it. In a forked child that thread is not there: no lock.
+  // The process of the installing thread. A forked child lacks that thread, so this is not a lock.
   static std::atomic<pid_t> installing{0};
-  // No handler interrupts the thread that installs, so that it ends soon, whatever others wait for.
-  // Handlers of its own faults may have to run: programs write-protect their memory.
+  // Signals are blocked while a thread installs, so that it ends soon. Handlers of its own faults
+  // may have to run: programs write-protect their memory.
   sigset_t all, old;
   ::sigfillset(&all);
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) ::sigdelset(&all, own);

@@ -16,12 +16,12 @@
 
 namespace {
 
-// Runs once, between the guard's question for the handler and its next step.
+// Runs once, between the guard's query of the handler and its next step.
 std::atomic<void (*)()> after_question{nullptr};
 
 }  // namespace
 
-// The program's own, before libc's.
+// Replaces libc's function.
 extern "C" int sigaction(int signal, const struct sigaction* set, struct sigaction* old) noexcept {
   using Sigaction = int (*)(int, const struct sigaction*, struct sigaction*);
   static const auto libc = reinterpret_cast<Sigaction>(::dlsym(RTLD_NEXT, "sigaction"));
@@ -57,7 +57,7 @@ class Guarded : public ::testing::Test {
     return guard_memory(
         pages_, bytes,
         [](void* w) {
-          // By the byte: where a memcpy begins is its own affair.
+          // By the byte: a memcpy may begin anywhere.
           auto* const it = static_cast<Work*>(w);
           for (std::size_t i = 0; i < it->bytes; ++i) {
             *const_cast<volatile char*>(it->to + i) = 'x';
@@ -78,7 +78,7 @@ TEST_F(Guarded, AnAccessEndsWhereMemoryDoes) {
   EXPECT_TRUE(write(kPage));
 }
 
-TEST_F(Guarded, AForkedChildInstallsTheHandlerThoughAnotherThreadWasAtIt) {
+TEST_F(Guarded, AForkedChildInstallsTheHandlerThatAnotherThreadWasInstalling) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop.load()) install_memory_guard();
@@ -110,10 +110,10 @@ TEST_F(Guarded, MemoryThatMayNotBeWrittenIsNotThere) {
 int handled = 0;
 struct sigaction before_mine;
 
-// They end the process: a fault can't be returned from.
+// They end the process: returning would repeat the fault.
 void mine(int) { ::_exit(41); }
 void other(int) { ::_exit(42); }
-// As programs do that put themselves before the handler that they find.
+// A program's handler in front of the one that it found.
 void passes_on(int signal, siginfo_t* info, void* context) {
   if (++handled > 1) ::_exit(43);
   before_mine.sa_sigaction(signal, info, context);
@@ -143,7 +143,7 @@ TEST_F(GuardDeathTest, AProgramsOwnFaultReachesItsHandler) {
   EXPECT_EXIT(program(false), ::testing::ExitedWithCode(41), "");
 }
 
-TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsMeant) {
+TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsCalled) {
   const auto program = [] {
     set_handler(mine);
     install_memory_guard();
@@ -168,7 +168,7 @@ TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
 }
 
-TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
+TEST_F(GuardDeathTest, AHandlerThatIsSetDuringTheGuardsInstallationIsCalled) {
   const auto program = [] {
     set_handler(mine);
     after_question = [] { set_handler(other); };
@@ -178,19 +178,19 @@ TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
 }
 
-std::atomic<bool> is_asking{false}, has_returned{false};
+std::atomic<bool> is_querying{false}, has_returned{false};
 
-// One thread is about to put the guard in place. Another one's call does not return before that.
-TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
+// One thread is about to install the guard. Another one's call must not return before that.
+TEST_F(GuardDeathTest, IsInstalledWhenAnyCallReturns) {
   const auto program = [this] {
     set_handler(SIG_DFL);
     after_question = [] {
-      is_asking = true;
+      is_querying = true;
       const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
       while (!has_returned && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     };
     std::thread slow([] { install_memory_guard(); });
-    while (!is_asking) std::this_thread::yield();
+    while (!is_querying) std::this_thread::yield();
     install_memory_guard();
     ::munmap(pages_, 2 * kPage);
     const bool was_written = write(1);  // ends the process if the guard is not there
@@ -201,7 +201,7 @@ TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(45), "");
 }
 
-// As of a signal handler that interrupts an access and has one of its own.
+// A signal handler interrupts an access and has one of its own.
 TEST_F(Guarded, AnAccessWithinAnotherLeavesThatOneGuarded) {
   struct Work {
     Guarded* test;
@@ -232,7 +232,7 @@ void numbered(int) {
   ::_exit(kNumber);
 }
 
-TEST_F(GuardDeathTest, HowManyHandlersAProgramEverSetTheGuardStays) {
+TEST_F(GuardDeathTest, TheGuardStaysAfterVeryManyHandlers) {
   const auto program = [this](bool different) {
     const std::array<void (*)(int), 10> handlers = {
         numbered<0>, numbered<1>, numbered<2>, numbered<3>, numbered<4>,

@@ -1,5 +1,4 @@
-// The functions that the preload library stands in front of: libibverbs' own, for devices that are
-// not ours.
+// The functions that the preload library replaces: libibverbs' own, for devices of others.
 #pragma once
 
 #include <cerrno>
@@ -7,8 +6,8 @@
 
 namespace cepheus::verbs {
 
-// The next definition of `name` behind this library, or libibverbs' if that is not in the program's
-// scope (a plug-in opened it for itself alone); null if there is none.
+// The next definition of `name` behind this library, or libibverbs' if the program can't see that
+// (a plug-in opened it for itself alone). Null: there is none.
 void* next_definition(const char* name);
 
 // Calls it. Without one: null with errno, or the error as ibv functions return it.
@@ -31,7 +30,7 @@ auto call_next(const char* name, Args... args) {
 
 }  // namespace cepheus::verbs
 
-// For the first line of a function of libibverbs: what concerns another device than ours is the
-// next definition's.
+// For the first line of a function of libibverbs: passes calls about other devices to the next
+// definition.
 #define CEPHEUS_PASS_ON_UNLESS_OURS(object, function, ...) \
   if (!is_ours(object)) return cepheus::verbs::call_next<decltype(function)>(#function, __VA_ARGS__)

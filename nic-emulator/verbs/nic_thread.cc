@@ -17,7 +17,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// After so many exceptions the thread ends, and only a program that polls drives the NIC.
+// After this many exceptions the thread ends, and only a program that polls drives the NIC.
 constexpr int kMostFailures = 3;
 
 timespec to_timespec(Duration d) {
@@ -28,12 +28,12 @@ timespec to_timespec(Duration d) {
 }  // namespace
 
 wire::Result<void> LiveNic::start_thread() {
-  // Signals are the program's: the new thread inherits this mask.
+  // Only the program handles signals: the new thread inherits this mask.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
-  // Those that an access to the program's memory raises are for its handlers, if it has any: blocked,
-  // they would end the process without a word.
+  // Signals of accesses to the program's memory are for its handlers, if any. Blocked, they would
+  // end the process without a message.
   for (const int signal : {SIGBUS, SIGSEGV}) ::sigdelset(&all, signal);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
@@ -48,7 +48,7 @@ wire::Result<void> LiveNic::start_thread() {
   return {};
 }
 
-// An exception, of memory that is not to be had for instance, ends the port and not the program.
+// An exception, such as a failed allocation, ends the port and not the program.
 void* LiveNic::thread_entry(void* self) {
   auto& nic = *static_cast<LiveNic*>(self);
   for (int failures = 0; failures < kMostFailures; ++failures) {
@@ -62,17 +62,17 @@ void* LiveNic::thread_entry(void* self) {
   return nullptr;
 }
 
-// Goes on without the fabric: queue pairs end by their own time-outs.
+// Continues without the fabric: queue pairs end by their own time-outs.
 void LiveNic::fail(std::string_view why) {
   const std::scoped_lock lock(mutex_);
   thread_wakes_ = Instant::min();
   thread_on_port_ = false;
   const bool was_up = up_.exchange(false);
   try {
-    complain("the NIC's thread failed (" + std::string(why) + "): its port is down");
+    print_line("the NIC's thread failed (" + std::string(why) + "): its port is down");
     if (was_up) take_down();
   } catch (const std::exception&) {
-    // No memory for the words or for an event. The port is down all the same.
+    // No memory for the text or for an event. The port is down all the same.
   }
 }
 
@@ -84,7 +84,7 @@ void LiveNic::thread_loop() {
   Instant polled_since = wire::monotonic_now();
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
-    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
+    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, program_sleeps_)) {
       stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
       continue;
     }
@@ -106,8 +106,9 @@ void LiveNic::thread_loop() {
       if (!moved) {
         for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
                     WaitPolicy::Step::kSleepForBatch;
-        // arm() says no if something has arrived meanwhile.
-        on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
+        // arm() returns false if a packet has arrived in the meantime.
+        on_port = is_up() && !program_sleeps_ &&
+                  port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
       if (!moved) {
@@ -120,8 +121,8 @@ void LiveNic::thread_loop() {
       }
     }
     if (moved) {
-      // Lets the program have the lock, or the peer the core; but a program that computes keeps it
-      // for milliseconds.
+      // Lets the program have the lock, or the peer the core; but a program that computes keeps the
+      // core for milliseconds.
       if (policy.is_contended(now)) {
         sleep_until(now + WaitPolicy::kGather, false);
       } else {
@@ -130,22 +131,27 @@ void LiveNic::thread_loop() {
       continue;
     }
     sleep_until(wake, on_port);
-    const std::scoped_lock lock(mutex_);
-    thread_wakes_ = Instant::min();
-    if (on_port) port_->disarm();
-    thread_on_port_ = false;
-    if (thread_kicked_) {
-      thread_kicked_ = false;
-      kick_.clear();
-    }
+    wake_up(on_port);
+  }
+}
+
+void LiveNic::wake_up(bool on_port) {
+  const std::scoped_lock lock(mutex_);
+  thread_wakes_ = Instant::min();
+  if (on_port) port_->disarm();
+  thread_on_port_ = false;
+  if (thread_kicked_) {
+    thread_kicked_ = false;
+    kick_.clear();
   }
 }
 
 void LiveNic::stay_out_of_the_way(Duration how_long) {
   thread_defers_.store(true);
-  const bool naps = napping_;  // a packet wakes the program, and its poll tells other waiters
-  // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
-  if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
+  // A packet wakes the program, and its poll wakes other waiters.
+  const bool program_sleeps = program_sleeps_;
+  // An arming program sees that flag and kicks, or this check sees the armed queue.
+  if ((program_sleeps || armed_queues_.load() == 0) && !stopping_.load()) {
     sleep_until(wire::monotonic_now() + how_long, false);
   }
   thread_defers_.store(false);

@@ -1,7 +1,7 @@
 // When a completion queue notifies its channel (IBTA 11.4.2). Pure: positions come in as arguments.
 //
 // Positions count completions for ever, in 64 bits: a program may poll for days between two events,
-// so no bound keeps a note of the last one near.
+// so no smaller number can compare them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Notification {
   bool is_armed() const { return arm_ != Arm::kNo; }
 
   // A completion has been put before `head`. True: notify. `counts_always`: it is solicited, or
-  // tells of a failure.
+  // reports a failure.
   bool pushed(std::uint64_t head, bool counts_always) {
     if (counts_always) solicited_ = head;
     return (arm_ == Arm::kAny || (arm_ == Arm::kSolicited && counts_always)) && fire(head);

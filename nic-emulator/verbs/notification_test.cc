@@ -8,16 +8,16 @@ namespace {
 class FarNotification : public ::testing::TestWithParam<std::uint64_t> {};
 
 // A program that fetches one event, polls for as many completions, and arms again.
-TEST_P(FarNotification, ArmingBehindNewCompletionsNotifiesHoweverManyCameUnarmed) {
+TEST_P(FarNotification, ArmingBehindNewCompletionsNotifiesAfterAnyNumberOfUnarmedOnes) {
   const std::uint64_t far = GetParam();
   Notification it;
   EXPECT_FALSE(it.armed(false, 0, 0));
   EXPECT_TRUE(it.pushed(1, false));
   for (const std::uint64_t head : {far - 1, far, far + 1}) {
     Notification then = it;
-    EXPECT_FALSE(then.armed(false, head, head)) << "nothing is there";
+    EXPECT_FALSE(then.armed(false, head, head)) << "the queue is empty";
     then.disarm();
-    EXPECT_TRUE(then.armed(false, head - 1, head)) << "nobody has taken it";
+    EXPECT_TRUE(then.armed(false, head - 1, head)) << "it has not been taken";
     EXPECT_FALSE(then.armed(false, head - 1, head)) << "it was notified";
   }
 }
@@ -28,7 +28,7 @@ TEST_P(FarNotification, AnOldSolicitedCompletionIsNotTakenForANewOne) {
   EXPECT_FALSE(it.pushed(1, true));
   for (const std::uint64_t head : {far - 1, far, far + 1}) {
     Notification then = it;
-    EXPECT_FALSE(then.armed(true, head - 1, head)) << "what is there does not count";
+    EXPECT_FALSE(then.armed(true, head - 1, head)) << "the waiting completion does not count";
     EXPECT_TRUE(then.pushed(head + 1, true));
   }
 }

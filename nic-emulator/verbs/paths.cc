@@ -1,7 +1,7 @@
-// The C library's path functions, with the device's files put before them (device_files.h).
+// The C library's path functions, preceded by the device's files (device_files.h).
 //
-// Everything else passes through unchanged. No fortification: it would replace the very functions
-// defined here.
+// All other paths pass through unchanged. No fortification: it would replace the functions defined
+// here.
 #undef _FORTIFY_SOURCE
 
 #include <dirent.h>
@@ -65,7 +65,7 @@ constinit LibraryFunction<char*(const char*, char*, size_t)> library_realpath_ch
 constinit LibraryFunction<DIR*(const char*)> library_opendir("opendir");
 
 // Out of line, so that the callers' non-null attributes do not remove its check. Never throws into
-// a C program: a path that can't be looked up is nobody's.
+// a C program: if a look-up fails, the path is not the device's.
 __attribute__((noinline)) std::optional<DeviceFile> find(const char* path) noexcept {
   const int saved = errno;
   try {
@@ -78,7 +78,7 @@ __attribute__((noinline)) std::optional<DeviceFile> find(const char* path) noexc
   }
 }
 
-// The library's answer for a path that is not the device's.
+// The library's result for a path that is not the device's.
 int noted(const char* path, int result) noexcept {
   note_opening(path, result);
   return result;
@@ -172,7 +172,7 @@ CEPHEUS_EXPORT int openat(int directory, const char* path, int flags, ...) {
   return noted(path, library_openat(directory, path, flags, mode));
 }
 
-// What fortified programs call.
+// Calls of fortified programs.
 CEPHEUS_EXPORT int __open_2(const char* path, int flags) {
   if (const auto file = find(path)) return open_device_file(*file, flags);
   return noted(path, library_open_2(path, flags));
@@ -183,7 +183,7 @@ CEPHEUS_EXPORT FILE* fopen(const char* path, const char* mode) {
   return library_fopen(path, mode);
 }
 
-// Offsets have 64 bits anyhow.
+// Offsets always have 64 bits.
 #define CEPHEUS_SAME_AS(name) extern "C" __attribute__((visibility("default"), alias(name)))
 CEPHEUS_SAME_AS("open") int open64(const char* path, int flags, ...);
 CEPHEUS_SAME_AS("openat") int openat64(int directory, const char* path, int flags, ...);

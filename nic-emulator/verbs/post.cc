@@ -23,7 +23,7 @@ std::optional<std::span<const Sge>> convert(const ibv_sge* list, int count, SgeA
   return std::span<const Sge>(out.data(), static_cast<std::size_t>(count));
 }
 
-// By ibv_wr_opcode; nothing for LOCAL_INV and BIND_MW.
+// By ibv_wr_opcode; empty for LOCAL_INV and BIND_MW.
 constexpr std::array<std::optional<SendOp>, IBV_WR_SEND_WITH_INV + 1> kSendOps{
     SendOp::kWrite, SendOp::kWriteImm,      SendOp::kSend,     SendOp::kSendImm,
     SendOp::kRead,  SendOp::kCompareSwap,   SendOp::kFetchAdd, std::nullopt,
@@ -35,7 +35,7 @@ std::optional<SendOp> to_engine(ibv_wr_opcode opcode) {
   return opcode < kSendOps.size() ? kSendOps[opcode] : std::nullopt;
 }
 
-// What only this operation has: the rest of the caller's structure may be uninitialised.
+// Fields of this operation only: the rest of the caller's structure may be uninitialised.
 void convert_operation(const ibv_send_wr& from, SendWr& to) {
   switch (to.op) {
     case SendOp::kSend:
@@ -91,7 +91,7 @@ int convert(const ibv_send_wr& from, ibv_qp_type type, SgeArray& sges, SendWr& t
   return 0;
 }
 
-// Posts a list until one is refused; that one is told by `bad_wr`.
+// Posts a list until one is refused; `bad_wr` points to that one.
 template <typename Wr, typename PostOne>
 int post_list(LiveNic& nic, Wr* wr, Wr** bad_wr, PostOne&& post_one) {
   *bad_wr = wr;
@@ -110,7 +110,7 @@ int post_list(LiveNic& nic, Wr* wr, Wr** bad_wr, PostOne&& post_one) {
   return error;
 }
 
-// The same for receives, which `post` takes in the engine's words.
+// The same for receives, which `post` takes as the engine's type.
 template <typename Post>
 int post_receives(LiveNic& nic, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Post&& post) {
   return post_list(nic, wr, bad_wr,

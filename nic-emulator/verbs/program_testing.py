@@ -1,4 +1,4 @@
-"""What the tests of unmodified programs share: a fabric of their own, and programs run on its hosts."""
+"""Shared by the tests of unmodified programs: a fabric of their own, and programs on its hosts."""
 
 import os
 import pathlib
@@ -17,9 +17,9 @@ BUILD = os.environ["CEPHEUS_BUILD"]
 LIBRARY = os.path.join(BUILD, "lib", "libcepheus-roce.so")
 SWITCH = os.path.join(BUILD, "bin", "cepheus-switch")
 CTL = os.path.join(BUILD, "bin", "cepheusctl")
-PATIENCE = 60  # seconds; more than any machine needs
+TIME_LIMIT = 60  # seconds; more than any machine needs
 
-# What a program sees of the fabric of this test alone.
+# The environment without this machine's own settings.
 CLEAN = {k: v for k, v in os.environ.items()
          if not k.startswith(("CEPHEUS_", "LD_PRELOAD", "OMPI_", "PMI", "SLURM_"))}
 
@@ -27,7 +27,7 @@ CLEAN = {k: v for k, v in os.environ.items()
 class Fabric(Switch):
     """A switch process; with `topology` instead of a plain star if given, run by the command `before` it.
 
-    Such a command may change the user, and the tree may lie where that one can't look: copies of what it needs can be read by all.
+    Such a command may change the user. That user may have no access to the tree, so the files are copied to a readable place.
     """
 
     def __init__(self, hosts=2, topology=None, before=()):
@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
 
     def run_program(self, *command, env=None, expect=0):
         done = subprocess.run(command, env=env or self.fabric.environment("h0"), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIME_LIMIT, check=False)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -73,18 +73,18 @@ class Programs(unittest.TestCase):
         server = subprocess.Popen(command, env=self.fabric.environment("h0", **environment), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         try:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIME_LIMIT
             while not is_listening(port):
                 self.assertIsNone(server.poll(), "the server ended early")
                 self.assertLess(time.monotonic(), until, "the server does not listen")
                 os.sched_yield()
             client = subprocess.run([*command, "127.0.0.1"], env=self.fabric.environment("h1", **environment), capture_output=True,
-                                    text=True, timeout=PATIENCE, check=False)
-            told = server.communicate(timeout=PATIENCE)[0]
+                                    text=True, timeout=TIME_LIMIT, check=False)
+            output = server.communicate(timeout=TIME_LIMIT)[0]
         finally:
             if server.poll() is None:
                 server.kill()
                 server.wait()
-        everything = f"client:\n{client.stdout}{client.stderr}\nserver:\n{told}"
+        everything = f"client:\n{client.stdout}{client.stderr}\nserver:\n{output}"
         self.assertEqual((client.returncode, server.returncode), (0, 0), everything)
         return client.stdout

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Programs from libibverbs and perftest, unmodified, over the preloaded library: what users run first."""
+"""Programs from libibverbs and perftest, unmodified, over the preloaded library: users run these first."""
 
 import os
 import re
@@ -8,18 +8,18 @@ import sys
 import time
 import unittest
 
-from program_testing import BUILD, CLEAN, CTL, LIBRARY, PATIENCE, Fabric, Programs, free_port, is_listening
+from program_testing import BUILD, CLEAN, CTL, LIBRARY, TIME_LIMIT, Fabric, Programs, free_port, is_listening
 
 
 class Devinfo(Programs):
-    def test_tells_what_the_nic_is(self):
-        told = self.run_program("ibv_devinfo", "-v")
+    def test_shows_the_nics_attributes(self):
+        output = self.run_program("ibv_devinfo", "-v")
         for field, value in {"hca_id": "cepheus0", "node_guid": "0200:0000:0a00:0001", "phys_port_cnt": "1",
                              "state": r"PORT_ACTIVE \(4\)", "active_mtu": r"4096 \(5\)", "link_layer": "Ethernet",
                              "gid_tbl_len": "1", "pkey_tbl_len": "1", "phys_state": r"LINK_UP \(5\)",
                              "atomic_cap": r"ATOMIC_HCA \(1\)", "max_srq": "1024", "max_qp_rd_atom": "16", "board_id": "cepheus",
                              r"GID\[  0\]": r"::ffff:10\.0\.0\.1, RoCE v2"}.items():
-            self.assertRegex(told, rf"(?m)^\s*{field}:\s+{value}$")
+            self.assertRegex(output, rf"(?m)^\s*{field}:\s+{value}$")
 
     def test_devices_lists_each_host_under_its_own_guid(self):
         for host, guid in ("h0", "020000000a000001"), ("h1", "020000000a000002"), ("10.0.0.2", "020000000a000002"), \
@@ -27,83 +27,83 @@ class Devinfo(Programs):
             self.assertIn(guid, self.run_program("ibv_devices", env=self.fabric.environment(host)))
 
     def test_a_launchers_rank_is_the_hosts_index(self):
-        told = self.run_program("ibv_devices", env=self.fabric.environment(OMPI_COMM_WORLD_RANK="1"))
-        self.assertIn("020000000a000002", told)
+        output = self.run_program("ibv_devices", env=self.fabric.environment(OMPI_COMM_WORLD_RANK="1"))
+        self.assertIn("020000000a000002", output)
 
-    def test_the_preload_is_inherited_by_what_a_program_executes(self):
+    def test_programs_that_a_program_executes_inherit_the_preload(self):
         self.assertIn("cepheus0", self.run_program("sh", "-c", "exec env ibv_devinfo"))
 
-    def test_an_unknown_host_is_refused_with_the_hosts_there_are(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h9"), expect=1)
-        self.assertIn("cepheus: can't open cepheus0: no host 'h9' in the fabric: it has h0 .. h1", told)
+    def test_an_unknown_host_is_refused_with_a_list_of_hosts(self):
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h9"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: no host 'h9' in the fabric: it has h0 .. h1", output)
 
-    def test_congestion_control_that_can_not_be_is_refused_with_what_could(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
-        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' is none of", told)
+    def test_impossible_congestion_control_is_refused_with_the_possible_values(self):
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' must be", output)
 
     def test_a_shaped_link_shows_its_speed(self):
         fabric = Fabric(topology='[link]\nrate = "10Gbps"\n[[switch]]\nname = "s0"\n'
                                  '[[host]]\nname = "h0"\naddress = "10.0.0.1"\n')
         self.addCleanup(fabric.close)
-        told = self.run_program("ibv_devinfo", "-v", env=fabric.environment("h0"))
-        self.assertRegex(told, r"active_width:\s+1X \(1\)\n\s+active_speed:\s+10\.0 Gbps \(4\)")
+        output = self.run_program("ibv_devinfo", "-v", env=fabric.environment("h0"))
+        self.assertRegex(output, r"active_width:\s+1X \(1\)\n\s+active_speed:\s+10\.0 Gbps \(4\)")
 
 
 class ConnectionManager(Programs):
-    """Programs that need librdmacm end with errors of its own; what is missing is said once, beside them."""
+    """Programs that need librdmacm end with its errors; one line beside them names the missing file."""
 
-    LINE = "cepheus: this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 has not"
+    LINE = "cepheus: this program needs the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 lacks"
 
-    def told_by(self, *command, **environment):
+    def lines_of(self, *command, **environment):
         done = subprocess.run(command, env=self.fabric.environment("h0", **environment), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIME_LIMIT, check=False)
         return done.stdout + done.stderr
 
-    def test_its_absence_is_told_once(self):
+    def test_its_absence_is_reported_once(self):
         for command in (["rping", "-s"], ["rstream", "-s", "127.0.0.1"], ["rdma_server"], ["ib_send_bw", "-R"]):
-            self.assertEqual(self.told_by(*command).count(self.LINE), 1, command)
+            self.assertEqual(self.lines_of(*command).count(self.LINE), 1, command)
 
-    def test_who_only_looks_whether_there_is_one_is_told_on_request(self):
-        self.assertIn("Transport: rc_verbs", told := self.told_by("ucx_info", "-d"))
-        self.assertNotIn(self.LINE, told)
-        self.assertEqual(self.told_by("ucx_info", "-d", CEPHEUS_VERBOSE="1").count(self.LINE), 1)
-        self.assertNotIn(self.LINE, self.told_by("rping", "-s", OMPI_COMM_WORLD_RANK="0"))
+    def test_programs_that_only_probe_for_it_get_the_line_on_request(self):
+        self.assertIn("Transport: rc_verbs", output := self.lines_of("ucx_info", "-d"))
+        self.assertNotIn(self.LINE, output)
+        self.assertEqual(self.lines_of("ucx_info", "-d", CEPHEUS_VERBOSE="1").count(self.LINE), 1)
+        self.assertNotIn(self.LINE, self.lines_of("rping", "-s", OMPI_COMM_WORLD_RANK="0"))
 
 
 class WithoutFabric(Programs):
-    def test_no_variable_no_device_and_no_word(self):
+    def test_without_the_variable_there_is_no_device_and_no_message(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY}
         with_library = subprocess.run(["ibv_devinfo"], env=env, capture_output=True, text=True, check=False)
         without = subprocess.run(["ibv_devinfo"], env=CLEAN, capture_output=True, text=True, check=False)
         self.assertEqual((with_library.returncode, with_library.stdout, with_library.stderr),
                          (without.returncode, without.stdout, without.stderr))
 
-    def test_a_dead_fabric_is_an_empty_list_and_the_reason_on_request(self):
+    def test_a_dead_fabric_gives_an_empty_list_and_the_reason_on_request(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY, "CEPHEUS_FABRIC": "/nowhere/fabric"}
-        told = self.run_program("ibv_devinfo", env=env, expect=255)
-        self.assertIn("No IB devices found", told)
-        self.assertNotIn("cepheus", told)
-        told = self.run_program("ibv_devinfo", env={**env, "CEPHEUS_VERBOSE": "1"}, expect=255)
-        self.assertIn("/nowhere/fabric: no such socket; start cepheus-switch", told)
+        output = self.run_program("ibv_devinfo", env=env, expect=255)
+        self.assertIn("No IB devices found", output)
+        self.assertNotIn("cepheus", output)
+        output = self.run_program("ibv_devinfo", env={**env, "CEPHEUS_VERBOSE": "1"}, expect=255)
+        self.assertIn("/nowhere/fabric: no such socket; start cepheus-switch", output)
 
-    def test_programs_that_use_no_verbs_do_not_notice(self):
+    def test_programs_without_verbs_are_unchanged(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY, "CEPHEUS_FABRIC": "/nowhere/fabric"}
         self.assertEqual(self.run_program("cat", "/proc/sys/kernel/ostype", env=env), "Linux\n")
 
 
 class Pingpong(Programs):
     def pingpong(self, service, *options):
-        told = self.run_pair(f"ibv_{service}_pingpong", "-g", "0", *options)
-        self.assertRegex(told, r"\d+ bytes in .* seconds")
-        return told
+        output = self.run_pair(f"ibv_{service}_pingpong", "-g", "0", *options)
+        self.assertRegex(output, r"\d+ bytes in .* seconds")
+        return output
 
     def test_defaults(self):
         self.assertIn("1000 iters", self.pingpong("rc"))
 
     def test_under_congestion_control(self):
         for control in "orig", "hpcc,ce-echo":
-            told = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_CONGESTION=control)
-            self.assertIn("1000 iters", told)
+            output = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_CONGESTION=control)
+            self.assertIn("1000 iters", output)
 
     def test_large_messages(self):
         self.pingpong("rc", "-s", "65536")
@@ -136,12 +136,12 @@ class Pingpong(Programs):
         first = subprocess.Popen(["ibv_rc_pingpong", "-g", "0", "-p", str(port)], env=self.fabric.environment("h0"),
                                  stdout=subprocess.DEVNULL)
         try:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIME_LIMIT
             while not is_listening(port):
                 self.assertLess(time.monotonic(), until)
                 os.sched_yield()
-            told = self.run_program("ibv_rc_pingpong", "-g", "0", expect=1)
-            self.assertIn(f"host h0 is held by pid {first.pid}", told)
+            output = self.run_program("ibv_rc_pingpong", "-g", "0", expect=1)
+            self.assertIn(f"host h0 is held by pid {first.pid}", output)
         finally:
             first.kill()
             first.wait()
@@ -149,7 +149,7 @@ class Pingpong(Programs):
 
 class Perftest(Programs):
     def perftest(self, program, *options):
-        # -F: no word about the machine's changing clock.
+        # -F: no warning about the machine's changing clock.
         return self.run_pair(program, "-d", "cepheus0", "-x", "0", "-F", *options)
 
     def test_send(self):
@@ -185,7 +185,7 @@ class Perftest(Programs):
             self.perftest(program, "-n", "200", "-q", "4")
 
     def test_every_size(self):
-        # Not ib_write_lat: with large messages it spins the time away that a busy machine's other side needs.
+        # Not ib_write_lat: with large messages its busy polling takes the core that the other side needs.
         for program in "ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat", "ib_read_lat":
             self.perftest(program, "-n", "10", "-a")
 
@@ -195,9 +195,9 @@ class Perftest(Programs):
             self.perftest(program, "-n", "200", "-e")
 
 
-@unittest.skipUnless(os.geteuid() == 0, "this user is ordinary, and so is every other test")
+@unittest.skipUnless(os.geteuid() == 0, "this user is not root, so every other test covers this")
 class OrdinaryUser(Programs):
-    """Everything as "nobody", who may lock 64 KiB of memory."""
+    """Everything as user "nobody", with a limit of 64 KiB of locked memory."""
 
     NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--memlock=65536"]
 
@@ -211,7 +211,7 @@ class OrdinaryUser(Programs):
 
 
 class LoadedAtRunTime(Programs):
-    """A plug-in brings libibverbs into a program that knows nothing of it, and takes it away again."""
+    """A plug-in loads libibverbs into a program without it, and unloads it again."""
 
     HOST = """
 import _ctypes, ctypes, sys
@@ -221,24 +221,24 @@ for _ in range(3):
     _ctypes.dlclose(plugin._handle)
 """
 
-    def test_a_plugin_comes_and_goes(self):
+    def test_a_plugin_is_loaded_and_unloaded(self):
         self.run_program(sys.executable, "-c", self.HOST, os.path.join(BUILD, "tests", "verbs_plugin.so"))
 
 
 class Counters(Programs):
     def test_verbose_prints_them_at_the_end(self):
-        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h1", CEPHEUS_VERBOSE="1"))
-        self.assertIn(f"cepheus: attached to {self.fabric.socket} as h1, 10.0.0.2", told)
-        self.assertRegex(told, r"cepheus: counters of h1:\ntx_packets 0\n")
-        self.assertTrue(re.search(r"(?m)^rx_drop_icrc 0$", told))
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h1", CEPHEUS_VERBOSE="1"))
+        self.assertIn(f"cepheus: attached to {self.fabric.socket} as h1, 10.0.0.2", output)
+        self.assertRegex(output, r"cepheus: counters of h1:\ntx_packets 0\n")
+        self.assertTrue(re.search(r"(?m)^rx_drop_icrc 0$", output))
 
 
 class OverLoss(Programs):
     topology = ('[link]\nloss = 0.01\n[[switch]]\nname = "s0"\n'
                 '[[host]]\nname = "h0"\naddress = "10.0.0.1"\n[[host]]\nname = "h1"\naddress = "10.0.0.2"\n')
 
-    # Programs that part by a handshake of their own; ibv_rc_pingpong leaves as soon as it has what it wants, and its
-    # peer's last packet may be the one that was lost.
+    # Programs with a handshake at their end. ibv_rc_pingpong ends as soon as it has its data, and its peer's last packet
+    # may be the lost one.
     def test_bandwidth_tests_finish(self):
         self.run_pair("ib_write_bw", "-d", "cepheus0", "-x", "0", "-n", "200", "-s", "16384")
         self.run_pair("ib_send_bw", "-d", "cepheus0", "-x", "0", "-n", "200", "-s", "16384")

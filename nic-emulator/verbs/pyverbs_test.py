@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """rdma-core's own tests of verbs devices (pyverbs), from its package, on one host of a fabric.
 
-What the device does not have they skip by themselves. Left out here: other vendors' calls, and what goes to the
-kernel behind libibverbs' back (devices imported through a file descriptor).
+They skip missing features themselves. Left out here: other vendors' calls, and direct calls to the kernel
+(devices imported through a file descriptor).
 """
 
 import glob
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from program_testing import PATIENCE, Fabric
+from program_testing import TIME_LIMIT, Fabric
 
 SUITE = "/usr/share/doc/rdma-core/tests"
 MODULES = ("addr", "atomic", "cq", "cq_events", "cqex", "device", "fork", "mr", "odp", "parent_domain", "pd", "qp", "qpex",
@@ -34,7 +34,7 @@ def unpack(directory):
 
 
 def stand_in_for_rdma(directory):
-    """The suite asks iproute2's `rdma` for the devices' network interfaces, which fails where the kernel has no RDMA. This says that there are none."""
+    """Replaces iproute2's `rdma`, which the suite queries for network interfaces and which fails without RDMA in the kernel. It reports none."""
     path = os.path.join(directory, "rdma")
     with open(path, "w", encoding="ascii") as script:
         script.write("#!/bin/sh\necho '[]'\n")
@@ -52,7 +52,7 @@ class RdmaCore(unittest.TestCase):
             stand_in_for_rdma(directory)
             path = f"{directory}:{os.environ['PATH']}"
             done = subprocess.run([sys.executable, "run_tests.py", "-v", "--dev", "cepheus0"], cwd=suite,
-                                  env=fabric.environment("h0", PATH=path), capture_output=True, text=True, timeout=2 * PATIENCE,
+                                  env=fabric.environment("h0", PATH=path), capture_output=True, text=True, timeout=2 * TIME_LIMIT,
                                   check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         passed = len(re.findall(r"\.\.\. ok$", done.stderr, re.MULTILINE))

@@ -42,7 +42,7 @@ ibv_mtu mtu_code(std::uint32_t bytes) {
   return IBV_MTU_4096;
 }
 
-// Attributes that every program must give and the engine can do without (IBTA 11.2.5.2).
+// Attributes that verbs require and the engine does not (IBTA 11.2.5.2).
 int required_by_verbs(QpState from, QpState to, QpType type) {
   if (from == QpState::kReset && to == QpState::kInit) return IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   if (type != QpType::kRc) return 0;

@@ -1,4 +1,4 @@
-// Between ibv_qp_attr and the engine's attributes.
+// Converts between ibv_qp_attr and the engine's attributes.
 #pragma once
 
 #include "nic-emulator/engine/verbs_types.h"
@@ -12,12 +12,12 @@ struct QpChange {
   std::uint32_t mask = 0;  // QpAttrMask
 };
 
-// What `mask` (ibv_qp_attr_mask) names, for a QP of `type` that is now in `from`. Refuses, with a
-// text that names it, what the engine has no word for: other ports, P_Keys and GIDs, alternate
-// paths, attributes of other services.
+// The attributes in `mask` (ibv_qp_attr_mask), for a QP of `type` that is now in `from`. Refuses,
+// with a text that names it, any attribute that the engine lacks: other ports, P_Keys and GIDs,
+// alternate paths, attributes of other services.
 wire::Result<QpChange> to_engine(const ibv_qp_attr& attributes, int mask, QpState from,
                                  QpType type);
-// Writes what the engine keeps into `attributes`.
+// Writes the engine's attributes into `attributes`.
 void to_verbs(const QpAttr& from, ibv_qp_attr& attributes);
 ibv_qp_state to_verbs(QpState state);
 ibv_qp_cap to_verbs(const QpCap& cap);

@@ -26,7 +26,7 @@ ibv_qp_attr rtr_attributes() {
   a.ah_attr.port_num = 1;
   a.ah_attr.grh.dgid = gid_of(wire::Ipv4(10, 0, 0, 2));
   a.ah_attr.grh.hop_limit = 1;
-  a.ah_attr.grh.flow_label = 0xFFFFFFFF;  // what some programs leave there
+  a.ah_attr.grh.flow_label = 0xFFFFFFFF;  // some programs leave this value
   return a;
 }
 
@@ -35,7 +35,7 @@ std::string refusal(const ibv_qp_attr& a, int mask, QpState from) {
   return change ? "accepted" : change.error().text;
 }
 
-TEST(QpAttributes, ConnectCarriesEverythingTheEngineNeeds) {
+TEST(QpAttributes, ConnectConvertsEverythingTheEngineNeeds) {
   const auto change = to_engine(rtr_attributes(), kToRtr, QpState::kInit, QpType::kRc);
   ASSERT_TRUE(change) << change.error().text;
   EXPECT_EQ(change->mask, kAttrState | kAttrAddress | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn |
@@ -78,7 +78,7 @@ TEST(QpAttributes, AddressesOutsideTheFabricAreRefused) {
   EXPECT_THAT(refusal(a, kToRtr, QpState::kInit), HasSubstr("sgid_index"));
 }
 
-TEST(QpAttributes, WhatVerbsRequiresIsAskedForThoughTheEngineHasNoUseForIt) {
+TEST(QpAttributes, AttributesThatVerbsRequireAreRequiredEvenIfUnused) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
@@ -106,7 +106,7 @@ TEST(QpAttributes, DatagramsNeedAQkeyAndNoConnection) {
   EXPECT_TRUE(to_engine(a, IBV_QP_STATE | IBV_QP_SQ_PSN, QpState::kRtr, QpType::kUd));
 }
 
-TEST(QpAttributes, WhatNoServiceHasIsRefused) {
+TEST(QpAttributes, AttributesOfNoServiceAreRefused) {
   ibv_qp_attr a{};
   for (const int bit : {IBV_QP_ALT_PATH, IBV_QP_PATH_MIG_STATE, IBV_QP_CAP, IBV_QP_RATE_LIMIT}) {
     EXPECT_NE(refusal(a, bit, QpState::kRts), "accepted");

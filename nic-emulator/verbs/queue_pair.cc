@@ -73,7 +73,7 @@ QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpT
 }
 
 QueuePair::~QueuePair() {
-  // First the listener: once the queue pair is gone, another thread's may get its number.
+  // First the listener: once the queue pair is gone, another thread may get its number.
   nic().remove_qp(qpn());
   nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
@@ -105,7 +105,7 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
     return {};
   });
   if (!changed) {
-    say("modify qp: " + changed.error().text);
+    log_verbose("modify qp: " + changed.error().text);
     return to_errno(changed.error().code);
   }
   return 0;
@@ -118,7 +118,7 @@ int QueuePair::query(ibv_qp_attr& a, int mask, ibv_qp_init_attr* init) {
   });
   if (!now) return to_errno(now.error().code);
   to_verbs(*now, a);
-  // As libibverbs does: programs take the field for what they themselves last asked or set.
+  // As libibverbs does: programs expect the state that they last set or queried.
   if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
   if (init != nullptr) {
     *init = init_;
@@ -146,7 +146,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
     return qpn;
   });
   if (!created) {
-    say("create qp: " + created.error().text);
+    log_verbose("create qp: " + created.error().text);
     const bool full = created.error().code == wire::ErrorCode::kUnavailable;
     return refuse(full ? ENOMEM : to_errno(created.error().code));
   }

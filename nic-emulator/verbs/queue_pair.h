@@ -26,7 +26,7 @@ struct RequestBatch {
   std::vector<Request> requests;
   std::vector<Sge> sges;
   std::vector<std::uint8_t> inline_data;
-  std::vector<SendWr> wrs;  // what is posted: requests with their pieces
+  std::vector<SendWr> wrs;  // posted requests with their pieces
   int error = 0;
 };
 
@@ -60,12 +60,12 @@ class QueuePair final : public ibv_qp_ex, private QpListener {
   std::optional<Reference> in_srq_;
   const ibv_qp_init_attr init_;
   const QpType type_;
-  ibv_qp_attr set_{};  // what modify() was told and the engine does not keep; under the NIC's lock
+  ibv_qp_attr set_{};  // attributes of modify() that the engine does not keep; under the NIC's lock
   std::uint32_t async_handed_out_ = 0;  // under the async events' lock
   RequestBatch batch_;
 };
 
-// Errors in errno; sets init.cap to what was granted.
+// Errors in errno; sets init.cap to the granted capacities.
 QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init);
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);

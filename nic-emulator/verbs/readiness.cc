@@ -38,7 +38,7 @@ void Readiness::set() {
 
 void Readiness::clear() {
   is_set_.store(0);
-  // Never blocks, though the descriptor may: the owner's lock is held and the value is not 0.
+  // Never blocks, even on a blocking descriptor: the owner's lock is held and the value is not 0.
   std::uint64_t value = 0;
   [[maybe_unused]] const ssize_t got = ::read(fd_, &value, sizeof value);
 }
@@ -68,7 +68,7 @@ bool Readiness::wait() {
   const int error = errno;
   --waiting_;
   errno = error;
-  // Another thread may have taken it meanwhile: the caller looks, and waits again.
+  // Another thread may have taken it meanwhile: the caller checks, and waits again.
   return rc == 0 || error == EAGAIN || is_set_.load() != 0;
 }
 

@@ -14,24 +14,24 @@ class Readiness {
  public:
   static wire::Result<Readiness> create();
   ~Readiness();
-  // Before anything waits for it.
+  // Only before any thread waits for it.
   Readiness(Readiness&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Readiness& operator=(Readiness&&) = delete;
 
   int fd() const { return fd_; }
   void set();
   void clear();
-  // In the child of a fork(): from now on the descriptor is another one than the parent's, of the
-  // same number, and not readable.
+  // In the child of a fork(): replaces the parent's descriptor by a new one of the same number that
+  // is not readable.
   void renew();
   // Sleeps until readable. False with errno EAGAIN if the program made the descriptor non-blocking,
-  // EINTR if a signal came whose handler has no SA_RESTART, as with a read of the descriptor.
+  // EINTR after a signal with a handler without SA_RESTART, as with a read of the descriptor.
   bool wait();
 
  private:
   explicit Readiness(int fd) : fd_(fd) {}
   int fd_;
-  // A poll of the descriptor ends at every signal, and a read would take the value. A wait on a
+  // A poll of the descriptor ends at every signal, and a read would consume the value. A wait on a
   // futex does neither.
   std::atomic<std::uint32_t> is_set_{0};
   std::atomic<int> waiting_{0};

@@ -1,4 +1,4 @@
-// What this NIC does not do: refused for our device, passed on for others.
+// Features that this NIC lacks: refused for our device, passed on for others.
 #include "nic-emulator/verbs/context.h"
 #include "nic-emulator/verbs/next_library.h"
 

@@ -10,7 +10,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// An object without a destructor: what ends with the thread may still report.
+// An object without a destructor: code at a thread's end may still report.
 thread_local std::array<char, 1024> the_last_error{};
 
 }  // namespace
@@ -21,7 +21,7 @@ void set_last_error(const std::string& text) {
 
 const char* last_error() { return the_last_error.data(); }
 
-void complain(const std::string& text) {
+void print_line(const std::string& text) {
   const int saved = errno;
   const std::string line = "cepheus: " + text + "\n";
   // One write: lines of several ranks on one terminal stay whole.
@@ -34,8 +34,8 @@ bool is_verbose() {
   return verbose;
 }
 
-void say(const std::string& text) {
-  if (is_verbose()) complain(text);
+void log_verbose(const std::string& text) {
+  if (is_verbose()) print_line(text);
 }
 
 }  // namespace cepheus::verbs

@@ -1,4 +1,4 @@
-// What the library says to people: the last error, and diagnostics under CEPHEUS_VERBOSE.
+// The library's texts for users: the last error, and diagnostics under CEPHEUS_VERBOSE.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ void set_last_error(const std::string& text);
 const char* last_error();
 
 // One line "cepheus: <text>" on stderr: for errors that the program itself can't print usefully.
-void complain(const std::string& text);
+void print_line(const std::string& text);
 // The same, only if CEPHEUS_VERBOSE is set.
-void say(const std::string& text);
+void log_verbose(const std::string& text);
 bool is_verbose();
 
 }  // namespace cepheus::verbs

@@ -15,11 +15,12 @@ constexpr std::size_t kLength = 100;
 bool is_other_memory_intact = false;
 std::string seen;
 
-// Made before the thread's first error, so it goes after whatever holds that error.
+// Created before the thread's first error, so it is destroyed after the object that holds the
+// error.
 struct EndsLast {
   const std::string text = std::string(kLength, 'e');
   ~EndsLast() {
-    const auto other = std::make_unique<char[]>(kLength + 1);  // reuses memory that has been freed
+    const auto other = std::make_unique<char[]>(kLength + 1);  // reuses freed memory
     std::memset(other.get(), 'x', kLength);
     set_last_error(text);
     seen = last_error();
@@ -27,7 +28,7 @@ struct EndsLast {
   }
 };
 
-TEST(LastError, MayBeSetByWhatEndsWithItsThread) {
+TEST(LastError, MayBeSetAtTheEndOfItsThread) {
   std::thread([] {
     thread_local const EndsLast ends_last;
     set_last_error(ends_last.text);
@@ -36,7 +37,7 @@ TEST(LastError, MayBeSetByWhatEndsWithItsThread) {
   EXPECT_EQ(seen, std::string(kLength, 'e'));
 }
 
-TEST(LastError, IsCutWhereItIsTooLong) {
+TEST(LastError, IsTruncatedIfTooLong) {
   set_last_error(std::string(5000, 'e'));
   const std::string text = last_error();
   EXPECT_GE(text.size(), 500u);

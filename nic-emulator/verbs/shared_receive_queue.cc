@@ -6,7 +6,7 @@
 namespace cepheus::verbs {
 namespace {
 
-// Errors in errno; sets `attributes` to what was granted.
+// Errors in errno; sets `attributes` to the granted capacities.
 ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attributes) {
   return guarded([&]() -> ibv_srq* {
     LiveNic& nic = domain.owner().nic();
@@ -19,7 +19,7 @@ ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attr
       return id;
     });
     if (!created) {
-      say("create srq: " + created.error().text);
+      log_verbose("create srq: " + created.error().text);
       const bool full = created.error().code == wire::ErrorCode::kUnavailable;
       return refuse(full ? ENOMEM : to_errno(created.error().code));
     }
@@ -59,7 +59,7 @@ void SharedReceiveQueue::on_limit_reached() {
 }
 
 int SharedReceiveQueue::modify(const ibv_srq_attr& attributes, int mask) {
-  if ((mask & ~IBV_SRQ_LIMIT) != 0) return EOPNOTSUPP;  // it keeps the size that it was made with
+  if ((mask & ~IBV_SRQ_LIMIT) != 0) return EOPNOTSUPP;  // its size is fixed
   if (mask == 0) return 0;
   const auto armed = nic().run([&](Nic& engine, Instant, NicOutput& out) {
     return engine.arm_srq(id_, attributes.srq_limit, out);

@@ -55,10 +55,10 @@ SwitchProcess::SwitchProcess(int hosts, const std::string& topology) {
   }
   ::close(ready[1]);
   char byte = 0;
-  const bool told = ::read(ready[0], &byte, 1) == 1;
+  const bool is_ready = ::read(ready[0], &byte, 1) == 1;
   ::close(ready[0]);
   if (!file.empty()) ::unlink(file.c_str());
-  require(told, "cepheus-switch does not start");
+  require(is_ready, "cepheus-switch does not start");
   ::setenv("CEPHEUS_FABRIC", socket.c_str(), 1);
   be_host("h0");
 }
@@ -132,7 +132,7 @@ ibv_qp* Endpoint::create_qp() {
     }
     made = ibv_create_qp_ex(context, &init);
   } else {
-    // The plain structure is how the extended one begins.
+    // The extended structure begins with the plain one.
     made = ibv_create_qp(pd, reinterpret_cast<ibv_qp_init_attr*>(&init));
   }
   if (made == nullptr) return nullptr;
@@ -251,7 +251,7 @@ int Endpoint::post_send(std::uint64_t id, std::size_t offset, std::size_t length
 }
 
 std::optional<ibv_wc> Endpoint::wait() {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   ibv_wc wc{};
   do {
     const int polled = ibv_poll_cq(cq, 1, &wc);
@@ -263,7 +263,7 @@ std::optional<ibv_wc> Endpoint::wait() {
 
 std::optional<ibv_event_type> Endpoint::wait_async() {
   pollfd want{context->async_fd, POLLIN, 0};
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience).count();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(kTimeLimit).count();
   if (::poll(&want, 1, static_cast<int>(ms)) != 1) return std::nullopt;
   ibv_async_event event{};
   if (ibv_get_async_event(context, &event) != 0) return std::nullopt;
@@ -283,7 +283,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
   ::close(pair[0]);
   socket_ = pair[1];
   be_host(host);
-  ::alarm(60);  // nobody waits for a child that hangs
+  ::alarm(60);  // ends a child that hangs
   int status = 0;
   try {
     program(*this);
@@ -297,7 +297,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
 }
 
 Peer::~Peer() {
-  ::shutdown(socket_, SHUT_WR);  // a child that waits for a test that has failed waits no more
+  ::shutdown(socket_, SHUT_WR);  // a child that waits for a failed test waits no more
   if (child_ > 0) join();
   ::close(socket_);
 }
@@ -310,7 +310,7 @@ void Peer::receive_bytes(void* data, std::size_t size) {
   require(::recv(socket_, data, size, MSG_WAITALL) == static_cast<ssize_t>(size), "peer is gone");
 }
 
-Endpoint::Name Peer::hear() {
+Endpoint::Name Peer::receive_name() {
   Endpoint::Name name;
   receive_bytes(&name, sizeof name);
   return name;
@@ -335,8 +335,8 @@ void Peer::kill() {
 }
 
 Endpoint::Name Peer::meet(Endpoint& endpoint, std::uint8_t retries, std::uint8_t rnr_retries) {
-  tell(endpoint.name());
-  const Endpoint::Name other = hear();
+  send_name(endpoint.name());
+  const Endpoint::Name other = receive_name();
   endpoint.connect(other, retries, rnr_retries);
   signal();
   wait();

@@ -1,4 +1,4 @@
-// For tests that run with the library preloaded, as plain verbs programs: a fabric, this process as
+// For tests that run as plain verbs programs with the library preloaded: a fabric, this process as
 // one of its hosts, a forked process as another.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace cepheus::verbs {
 
 inline constexpr std::uint32_t kQkey = 0x11111111;
-inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
+inline constexpr std::chrono::seconds kTimeLimit{20};  // more than the slowest machine needs
 
 // cepheus-switch with `hosts` hosts in a process of its own, and CEPHEUS_FABRIC pointing at it.
 class SwitchProcess {
@@ -24,7 +24,7 @@ class SwitchProcess {
   ~SwitchProcess() { kill(); }
   SwitchProcess(const SwitchProcess&) = delete;
   SwitchProcess& operator=(const SwitchProcess&) = delete;
-  void kill();  // without a word to its clients
+  void kill();  // without a message to its clients
 
  private:
   pid_t pid_ = -1;
@@ -33,8 +33,8 @@ class SwitchProcess {
 void be_host(const std::string& name);
 ibv_context* open_device();
 
-// A queue pair with all it needs. Every failure is a fatal gtest failure, or an exception in
-// the peer.
+// A queue pair with all it needs. Every failure is a fatal gtest failure, or an exception in the
+// peer.
 struct Endpoint {
   struct Options {
     int cqe = 64;
@@ -47,7 +47,7 @@ struct Endpoint {
     ibv_qp_type type = IBV_QPT_RC;
     bool shared_receives = false;
   };
-  struct Name {  // what the other side needs
+  struct Name {  // for the other side
     std::uint32_t qpn = 0;
     std::uint32_t psn = 0;
     ibv_gid gid{};
@@ -77,9 +77,9 @@ struct Endpoint {
   int post_recv(std::uint64_t id, std::size_t offset, std::size_t length, ibv_qp* to = nullptr);
   int post_send(std::uint64_t id, std::size_t offset, std::size_t length,
                 const std::function<void(ibv_send_wr&)>& change = {}, ibv_qp* by = nullptr);
-  // The next completion, or nothing within kPatience.
+  // The next completion, or nothing within kTimeLimit.
   std::optional<ibv_wc> wait();
-  // The next asynchronous event, acknowledged; nothing within kPatience.
+  // The next asynchronous event, acknowledged; nothing within kTimeLimit.
   std::optional<ibv_event_type> wait_async();
 
   ibv_context* context = nullptr;
@@ -95,14 +95,14 @@ struct Endpoint {
   const Options options_;
 };
 
-// A forked process that is another host. Both ends meet by tell() and hear(), which block.
+// A forked process that is another host. Both ends meet by names and signals; receiving blocks.
 class Peer {
  public:
-  // Runs `program` in the child; what it throws, or a gtest failure in it, fails join().
+  // Runs `program` in the child; its exceptions and gtest failures make join() fail.
   explicit Peer(const std::function<void(Peer&)>& program, const std::string& host = "h1");
   ~Peer();
-  void tell(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
-  Endpoint::Name hear();
+  void send_name(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
+  Endpoint::Name receive_name();
   void signal() { send_bytes("!", 1); }
   void wait();
   void join();
@@ -122,10 +122,10 @@ class Peer {
 std::uint64_t nic_counter(const std::string& name);
 std::string last_error();
 
-// There is a completion, of that kind, and it tells of success.
+// Expects a successful completion of that kind.
 void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode);
 
-// Waits for a child: whether it exited with 0.
+// Waits for a child. True: it exited with 0.
 bool ended_well(pid_t child);
 
 }  // namespace cepheus::verbs

@@ -1,8 +1,8 @@
 // When the engine's timers run, beside packets that arrive.
 //
-// What lay in the port's ring when a deadline came is handled first: that an answer waited there
-// because this process was off its core is no loss. What comes later must not put a time-out or the
-// end of an RNR wait off, or a stream of packets would do so for ever. Pure: time comes in as an
+// Frames that were in the port's ring at a deadline are handled first: an answer that waited there
+// because this process was off its core is no loss. Later frames must not defer a time-out or the
+// end of an RNR wait, or a stream of packets would do so for ever. Pure: time comes in as an
 // argument.
 #pragma once
 
@@ -17,8 +17,8 @@ class TimerTurn {
   // `ring`: how many frames may lie in the port's ring.
   explicit TimerTurn(std::size_t ring) : ring_(ring) {}
 
-  // `taken` frames have just been handled, `drained`: after them the ring was empty. True: what was
-  // due at `deadline` is due now.
+  // `taken` frames have just been handled, `drained`: after them the ring was empty. True: timers
+  // due at `deadline` may run now.
   bool may_fire(wire::Instant now, wire::Instant deadline, std::size_t taken, bool drained) {
     if (now < deadline) {
       since_due_ = 0;
@@ -32,7 +32,7 @@ class TimerTurn {
 
  private:
   const std::size_t ring_;
-  std::size_t since_due_ = 0;  // frames handled since a deadline was seen to have come
+  std::size_t since_due_ = 0;  // frames handled since a deadline was seen to have passed
 };
 
 }  // namespace cepheus::verbs

@@ -17,8 +17,8 @@ TEST(TimerTurn, ComesWithTheDeadline) {
   EXPECT_TRUE(turn.may_fire(kDeadline, kDeadline, 0, true));
 }
 
-// A process that was stopped finds its peers' answers in the ring, long after they were due.
-TEST(TimerTurn, ComesAfterWhatWaitedInTheRing) {
+// A process that was stopped finds its peers' answers in the ring, long after their deadline.
+TEST(TimerTurn, ComesAfterFramesThatWaitedInTheRing) {
   TimerTurn turn(kRing);
   for (std::size_t taken = kBatch; taken < kRing; taken += kBatch) {
     EXPECT_FALSE(turn.may_fire(kDeadline + 5s, kDeadline, kBatch, false)) << taken;
@@ -35,7 +35,7 @@ TEST(TimerTurn, ComesThoughPacketsKeepComing) {
   }
 }
 
-// Each new deadline waits for what lay there when it came, not when an earlier one did.
+// Each new deadline waits for the frames in the ring at that time, not at an earlier deadline.
 TEST(TimerTurn, CountsAnewForEachDeadline) {
   TimerTurn turn(kRing);
   for (std::size_t taken = kBatch; taken < kRing; taken += kBatch) {

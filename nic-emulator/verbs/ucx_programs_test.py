@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""UCX and Open MPI, unmodified, over the preloaded library: rc_verbs, ud_verbs and what they carry."""
+"""UCX and Open MPI, unmodified, over the preloaded library: rc_verbs, ud_verbs and protocols over them."""
 
 import os
 import subprocess
 import unittest
 
-from program_testing import BUILD, CLEAN, LIBRARY, PATIENCE, Fabric, Programs
+from program_testing import BUILD, CLEAN, LIBRARY, TIME_LIMIT, Fabric, Programs
 
 EXCHANGE = os.path.join(BUILD, "tests", "mpi", "exchange_check")
 DEVICE = "cepheus0:1"
@@ -13,19 +13,19 @@ DEVICE = "cepheus0:1"
 
 class Info(Programs):
     def test_ucx_finds_the_device_and_its_transports(self):
-        told = self.run_program("ucx_info", "-d")
+        output = self.run_program("ucx_info", "-d")
         for transport in "rc_verbs", "ud_verbs":
-            self.assertRegex(told, rf"Transport: {transport}\n#\s+Device: {DEVICE}")
+            self.assertRegex(output, rf"Transport: {transport}\n#\s+Device: {DEVICE}")
 
 
 class Ucx(Programs):
-    """ucx_perftest; each test is measured in some hundred rounds, enough to see that it works."""
+    """ucx_perftest; some hundred rounds of each test show that it works."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Where it was built with MPI it asks for ranks; the pair here meets over TCP.
-        usage = subprocess.run(["ucx_perftest", "-h"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        # A build with MPI needs ranks; the pair here meets over TCP.
+        usage = subprocess.run(["ucx_perftest", "-h"], capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
         cls.without_mpi = ["-P", "0"] if "MPI mode" in usage.stdout + usage.stderr else []
 
     def perftest(self, test, *options, layer=("-d", DEVICE), **environment):
@@ -57,7 +57,7 @@ class Ucx(Programs):
 
 
 class OpenMpi(Programs):
-    """One rank a host; the launcher's rank says which."""
+    """One rank a host, by the launcher's rank."""
 
     def mpirun(self, ranks, *options, transports="rc_v,ud_v,self"):
         command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ucx",
@@ -66,7 +66,7 @@ class OpenMpi(Programs):
                    "-x", f"UCX_TLS={transports}", "-x", f"UCX_NET_DEVICES={DEVICE}", *options]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
-        done = subprocess.run([*command, EXCHANGE], env=CLEAN, capture_output=True, text=True, timeout=2 * PATIENCE,
+        done = subprocess.run([*command, EXCHANGE], env=CLEAN, capture_output=True, text=True, timeout=2 * TIME_LIMIT,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout, f"ok: 7 sizes among {ranks} ranks\n")

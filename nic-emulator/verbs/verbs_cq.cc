@@ -10,8 +10,8 @@
 namespace cepheus::verbs {
 namespace {
 
-// What NICs write into a datagram's service level, of which Ethernet has none: the packet's kind.
-// UCX takes a datagram for RoCE v1 without it.
+// Ethernet has no service level, so NICs write a datagram's kind into that field. UCX takes a
+// datagram for RoCE v1 without it.
 constexpr std::uint8_t kRoceV2OverIpv4 = 2;
 
 // By WcStatus.
@@ -94,7 +94,7 @@ VerbsCq::~VerbsCq() {
 }
 
 void VerbsCq::on_overrun() {
-  say("completion queue overrun: completions are lost; create it with more entries");
+  log_verbose("completion queue overrun: completions are lost; create it with more entries");
   ibv_async_event event{};
   event.event_type = IBV_EVENT_CQ_ERR;
   event.element.cq = as_cq();

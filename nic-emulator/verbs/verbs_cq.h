@@ -24,8 +24,8 @@ class VerbsChannel final : public ibv_comp_channel {
   std::unique_ptr<CompletionChannel> events_;
 };
 
-// The lock from ibv_start_poll to ibv_end_poll: another thread's ibv_start_poll waits, or what the
-// first one reads would change. Programs may promise that only one thread uses the queue.
+// The lock from ibv_start_poll to ibv_end_poll. Another thread's ibv_start_poll waits, or it would
+// change the first one's results. Programs may promise that only one thread uses the queue.
 class PollLock {
  public:
   explicit PollLock(bool is_needed = true) : is_needed_(is_needed) {}
@@ -58,8 +58,8 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
   CompletionQueue& queue() { return queue_; }
   // QPs that complete here.
   std::atomic<int>& users() { return users_; }
-  // What the extended polling calls read from; only between start_poll and end_poll, which hold
-  // the lock.
+  // The completion that the extended polling calls read; only between start_poll and end_poll,
+  // which hold the lock.
   ibv_wc& current() { return current_; }
   PollLock& poll_lock() { return poll_lock_; }
 

@@ -1,4 +1,4 @@
-// One process, a plain verbs program: the device, what it refuses, its life with its fabric.
+// One process, a plain verbs program: the device, its refusals, its life with its fabric.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
   EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
 }
 
-// A program may hold on to what it had on the old one.
+// A program may keep objects of the old one.
 TEST_F(OneHost, FindsARestartedFabricThoughAnOldContextIsOpen) {
   Endpoint old;
   fabric_.kill();
@@ -146,7 +146,7 @@ TEST_F(OneHost, FindsARestartedFabricThoughAnOldContextIsOpen) {
   EXPECT_EQ(state(e), IBV_PORT_ACTIVE);
 }
 
-TEST_F(OneHost, RefusesWhatItDoesNotDo) {
+TEST_F(OneHost, RefusesMissingFeatures) {
   Endpoint e;
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = e.cq;
@@ -169,8 +169,8 @@ TEST_F(OneHost, RefusesWhatItDoesNotDo) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// As libibverbs answers for a device whose provider lacks them: the error, never a crash.
-TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
+// The same as libibverbs for a device with a provider that lacks them: an error, never a crash.
+TEST_F(OneHost, MissingObjectsAreNotSupported) {
   Endpoint e;
   const auto refused = [](auto* object) { return object == nullptr && errno == EOPNOTSUPP; };
   EXPECT_TRUE(refused(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1)));
@@ -223,7 +223,7 @@ TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
             IBV_REREG_MR_ERR_INPUT);
 }
 
-TEST_F(OneHost, TalksToItself) {
+TEST_F(OneHost, ConnectsToItself) {
   constexpr std::size_t kSize = 400'000;
   Endpoint e;
   ibv_qp* const other = e.create_qp();
@@ -244,7 +244,7 @@ TEST_F(OneHost, TalksToItself) {
   EXPECT_EQ(ibv_destroy_qp(other), 0);
 }
 
-TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
+TEST_F(OneHost, QueryQpReturnsTheModifiedAttributes) {
   Endpoint e;
   Endpoint::Name peer = e.name();
   peer.gid.raw[15] = 2;
@@ -268,8 +268,8 @@ TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
   EXPECT_EQ(init.qp_type, IBV_QPT_RC);
 }
 
-// UCX takes the field for the state that it has itself set, and looks at it after a peer's failure.
-TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfItIsAskedForTheState) {
+// UCX expects the state that it has set itself, and reads it after a peer's failure.
+TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfTheStateIsRequested) {
   Endpoint e;
   e.connect(e.name());
   ASSERT_EQ(e.qp->state, IBV_QPS_RTS);

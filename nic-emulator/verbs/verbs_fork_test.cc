@@ -31,7 +31,7 @@ TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
     dead = dead && ibv_alloc_pd(e.context) == nullptr && errno == ENODEV;
     ibv_port_attr port{};
     dead = dead && ibv_query_port(e.context, 1, &port) == ENODEV;
-    // Cleaning up must work, and touch nothing of the parent's.
+    // Cleaning up must work, and must not change the parent's objects.
     dead = dead && ibv_destroy_qp(e.qp) == 0 && ibv_destroy_cq(e.cq) == 0;
     be_host("h1");
     ibv_context* own = open_device();
@@ -47,7 +47,7 @@ TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
   EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
 }
 
-TEST_F(Fork, AChildCleansUpWhateverOtherThreadsHeldAtTheFork) {
+TEST_F(Fork, AChildCleansUpAnyLocksOfOtherThreadsAtTheFork) {
   Endpoint e({.cqe = 1024, .with_channel = true});
   ASSERT_EQ(e.modify_to_error(), 0);
   std::atomic<bool> stop{false};
@@ -102,7 +102,7 @@ std::atomic<int> forks{0};
 std::atomic<bool> children_ended_well{true};
 volatile bool is_child = false;
 
-// As debuggers are started by handlers of SIGSEGV. Every other child goes on behind the handler.
+// Handlers of SIGSEGV start debuggers so. Every other child continues behind the handler.
 void fork_in_handler(int) {
   const pid_t child = ::fork();
   if (child != 0) {
@@ -115,7 +115,7 @@ void fork_in_handler(int) {
   is_child = true;
 }
 
-// Without signals: they are for the thread that polls.
+// Without signals: only the polling thread handles them.
 void fork_without_end() {
   sigset_t all;
   ::sigfillset(&all);

@@ -1,4 +1,4 @@
-// One process, a plain verbs program: limits, memory, and what becomes of queues and of objects in use.
+// One process, a plain verbs program: limits, memory, queues, and objects in use.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
@@ -23,7 +23,7 @@ class OneHost : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
+TEST_F(OneHost, TheReportedLimitsAreTheRealOnes) {
   Endpoint e;
   ibv_device_attr_ex limits{};
   ASSERT_EQ(ibv_query_device_ex(e.context, nullptr, &limits), 0);
@@ -55,7 +55,7 @@ TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
   EXPECT_EQ(ibv_create_cq(e.context, 1, nullptr, nullptr, 1), nullptr) << "one vector only";
 }
 
-TEST_F(OneHost, RegistersMemoryForWhatTheProgramMayDoWithIt) {
+TEST_F(OneHost, RegistersMemoryWithTheProgramsOwnRightsOnly) {
   Endpoint e;
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const memory = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +82,7 @@ TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_ON_DEMAND), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  // Optional bits may be ignored: that is what makes them optional.
+  // Optional bits may be ignored.
   ibv_mr* mr =
       ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
   ASSERT_NE(mr, nullptr);
@@ -128,7 +128,7 @@ TEST_F(OneHost, ErrorFlushesBothQueuesInOrder) {
   EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
 }
 
-TEST_F(OneHost, AQueueThatOverrunsSaysSoOnce) {
+TEST_F(OneHost, AQueueReportsItsOverrunOnce) {
   Endpoint e({.cqe = 2});
   for (std::uint64_t id = 0; id < 4; ++id) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
   ASSERT_EQ(e.modify_to_error(), 0);
@@ -147,7 +147,7 @@ TEST_F(OneHost, ThreadsThatPollFieldByFieldShareAQueue) {
   std::vector<std::atomic<int>> seen(kMost);
   const auto poll = [&] {
     ibv_poll_cq_attr none{};
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     while (polled.load() < kMost && std::chrono::steady_clock::now() < until) {
       if (ibv_start_poll(cq, &none) != 0) continue;
       do {
@@ -205,8 +205,8 @@ TEST_F(OneHost, ABatchOfRequestsIsPostedAsAWholeOrNotAtAll) {
   EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 4, 7, 8}));
 }
 
-// A program that was built with headers whose structures are longer than ours.
-TEST_F(OneHost, QueriesClearWhatTheyDoNotKnow) {
+// A program built with headers with longer structures than ours.
+TEST_F(OneHost, QueriesClearUnknownFields) {
   Endpoint e;
   struct {
     ibv_device_attr_ex known;
@@ -240,7 +240,7 @@ TEST_F(OneHost, QueriesClearWhatTheyDoNotKnow) {
   });
 }
 
-TEST_F(OneHost, ASendQueueTellsThatItIsDrainedIfItIsAsked) {
+TEST_F(OneHost, ASendQueueReportsThatItIsDrainedOnRequest) {
   Endpoint e;
   e.connect(e.name());
   const auto modify = [&](ibv_qp_state state, int mask) {

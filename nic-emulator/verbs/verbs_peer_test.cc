@@ -1,4 +1,4 @@
-// Two processes, each a plain verbs program on a host of its own, through a real switch process.
+// Two processes, each a plain verbs program on its own host, through a real switch process.
 #include <dlfcn.h>
 #include <endian.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ class TwoHosts : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-TEST_F(TwoHosts, SendCarriesBytesAndImmediate) {
+TEST_F(TwoHosts, SendTransmitsBytesAndImmediate) {
   Peer peer([](Peer& me) {
     Endpoint e;
     ASSERT_EQ(e.post_recv(7, 0, 5000), 0);
@@ -51,9 +51,9 @@ TEST_F(TwoHosts, WriteReachesTheMemoryOfAProgramThatNeverPolls) {
   Peer peer([](Peer& me) {
     Endpoint e;
     me.meet(e);
-    // Only the library's own thread can take this in, and acknowledge it.
+    // Only the library's own thread can take this packet in and acknowledge it.
     const std::atomic_ref<std::uint8_t> last(e.memory[99'999]);
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     while (last.load() == 0 && std::chrono::steady_clock::now() < until) {
     }
     EXPECT_EQ(last.load(), 0x5A);
@@ -105,20 +105,20 @@ class EarlyUnmapped {
 
 class UnmappedTarget : public TwoHosts, public ::testing::WithParamInterface<ibv_wr_opcode> {};
 
-TEST_P(UnmappedTarget, RefusesAccessAndLivesOn) {
+TEST_P(UnmappedTarget, RefusesAccessAndContinues) {
   Peer peer([](Peer& me) {
     Endpoint e;
     EarlyUnmapped region(e.pd);
-    me.tell(region.name(e));
-    e.connect(me.hear());
+    me.send_name(region.name(e));
+    e.connect(me.receive_name());
     region.unmap();
     me.signal();
     me.wait();
   });
   Endpoint e;
-  const Endpoint::Name target = peer.hear();
+  const Endpoint::Name target = peer.receive_name();
   e.connect(target);
-  peer.tell(e.name());
+  peer.send_name(e.name());
   peer.wait();
   const std::size_t length = GetParam() == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
   ASSERT_EQ(e.post_send(1, 0, length,
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, UnmappedTarget,
                          ::testing::Values(IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
                                            IBV_WR_ATOMIC_FETCH_AND_ADD));
 
-TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAndNothingElse) {
+TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAlone) {
   Peer peer([](Peer& me) {
     Endpoint e;
     EarlyUnmapped region(e.pd);
@@ -246,7 +246,7 @@ TEST_F(TwoHosts, ARetryCountEndsSendsToAPeerThatDied) {
   EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
 }
 
-TEST_F(TwoHosts, ASenderWithoutRnrRetriesLearnsThatNothingWasPosted) {
+TEST_F(TwoHosts, ASenderWithoutRnrRetriesFailsWithoutAReceive) {
   Peer peer([](Peer& me) {
     Endpoint e;
     me.meet(e);
@@ -286,7 +286,7 @@ TEST_F(TwoHosts, AnArmedQueueWakesASleeperEachTime) {
         if (wc.opcode != IBV_WC_RECV) continue;
         ++got;
         ASSERT_EQ(e.post_recv(got, 0, 64), 0);
-        ASSERT_EQ(e.post_send(got, 0, 8), 0);  // the answer asks for the next
+        ASSERT_EQ(e.post_send(got, 0, 8), 0);  // the answer requests the next
       }
     }
     me.wait();
@@ -307,14 +307,14 @@ TEST_F(TwoHosts, AnArmedQueueWakesASleeperEachTime) {
   peer.signal();
 }
 
-TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
+TEST_F(TwoHosts, TheExtendedInterfacesTransmitTheSame) {
   Peer peer([](Peer& me) {
     Endpoint e({.extended = true});
     ASSERT_EQ(e.post_recv(5, 0, 4096), 0);
     me.meet(e);
     auto* const cq = reinterpret_cast<ibv_cq_ex*>(e.cq);
     ibv_poll_cq_attr none{};
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     int started = ENOENT;
     while ((started = ibv_start_poll(cq, &none)) == ENOENT &&
            std::chrono::steady_clock::now() < until) {
@@ -336,7 +336,7 @@ TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
   std::string hello = "hello ";
   std::string world = "world";
   const ibv_data_buf parts[] = {{hello.data(), hello.size()}, {world.data(), world.size()}};
-  ibv_wr_start(qp);  // and changes its mind
+  ibv_wr_start(qp);  // then aborts
   qp->wr_id = 1;
   ibv_wr_send(qp);
   ibv_wr_abort(qp);
@@ -351,7 +351,7 @@ TEST_F(TwoHosts, TheExtendedInterfacesCarryTheSame) {
   EXPECT_EQ(wc->wr_id, 2u);
 }
 
-// As users find them: at run time.
+// The functions that users find at run time.
 template <typename Function>
 Function* find(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
@@ -381,7 +381,7 @@ TEST_F(TwoHosts, DatagramsArriveWithTheSendersAddressAndClosedPortsAreCounted) {
     std::uint32_t from = 0;
     std::uint16_t from_port = 0;
     ssize_t size = -1;
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     while (size < 0 && std::chrono::steady_clock::now() < until) {
       size = udp.recv(socket, data, sizeof data, &from, &from_port);
     }
@@ -443,7 +443,8 @@ TEST_F(LossyLinks, EveryByteArrivesOnceAndInOrder) {
     expect_success(wc, IBV_WC_SEND);
     ASSERT_EQ(wc->wr_id, i);
   }
-  EXPECT_GT(nic_counter("tx_retransmitted"), 0u) << "the links lost nothing: nothing was tested";
+  EXPECT_GT(nic_counter("tx_retransmitted"), 0u)
+      << "the links lost nothing: the test tested nothing";
   peer.signal();
 }
 

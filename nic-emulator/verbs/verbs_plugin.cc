@@ -1,8 +1,7 @@
-// A plug-in as libraries have them that use verbs: its host loads and unloads it, and libibverbs
-// with it.
+// A plug-in of a library that uses verbs: its host loads and unloads it, and libibverbs with it.
 #include <infiniband/verbs.h>
 
-// 0, or which step failed.
+// 0, or the step that failed.
 extern "C" __attribute__((visibility("default"))) int use_a_device() {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);

@@ -1,4 +1,4 @@
-// What each service carries between two plain verbs programs, through a real switch process.
+// Each service between two plain verbs programs, through a real switch process.
 #include <endian.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Services : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-// A peer that lets the other side work on its memory.
+// A peer that lets the other side access its memory.
 void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
                   const std::function<void(Endpoint&)>& after) {
   Endpoint e;
@@ -52,7 +52,7 @@ std::uint64_t& word(Endpoint& e, std::size_t offset) {
   return *reinterpret_cast<std::uint64_t*>(e.memory.data() + offset);
 }
 
-TEST_F(Services, ReadFetchesWhatThePeerHas) {
+TEST_F(Services, ReadFetchesThePeersData) {
   constexpr std::size_t kSize = 300'000;
   Peer peer([](Peer& me) {
     serve_memory(
@@ -78,7 +78,7 @@ TEST_F(Services, ReadFetchesWhatThePeerHas) {
   peer.signal();
 }
 
-TEST_F(Services, AtomicsReturnWhatWasThereAndChangeIt) {
+TEST_F(Services, AtomicsReturnTheOldValueAndChangeIt) {
   Peer peer([](Peer& me) {
     serve_memory(
         me, [](Endpoint& e) { word(e, 0) = 40; },
@@ -94,7 +94,7 @@ TEST_F(Services, AtomicsReturnWhatWasThereAndChangeIt) {
   EXPECT_EQ(word(e, 0), 42u);
   ASSERT_EQ(e.post_send(3, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 7)), 0);
   expect_success(e.wait(), IBV_WC_COMP_SWAP);
-  EXPECT_EQ(word(e, 0), 1000u) << "what it compared with had gone";
+  EXPECT_EQ(word(e, 0), 1000u) << "the compared value had changed";
   peer.signal();
 }
 
@@ -164,7 +164,7 @@ TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
     ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
   };
   ibv_wr_start(qp);
-  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;  // each after what it depends on
+  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;  // each after the request that it depends on
   ibv_wr_rdma_read(qp, target.rkey, target.address);
   into(0);
   ibv_wr_atomic_fetch_add(qp, target.rkey, target.address, 2);
@@ -209,7 +209,7 @@ TEST_F(Services, ALimitEventReachesASharedReceiveQueueWithANumberThatWasUsedBefo
   EXPECT_EQ(events, kQueues);
 }
 
-TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
+TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndReportsItsLimit) {
   constexpr std::uint64_t kMessages = 6;
   Peer peer([](Peer& me) {
     Endpoint e({.shared_receives = true});
@@ -226,14 +226,14 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
     me.meet(e);
     Endpoint::Name name = e.name();
     name.qpn = second->qp_num;
-    me.tell(name);
-    e.connect(second, me.hear(), 7, 7);
+    me.send_name(name);
+    e.connect(second, me.receive_name(), 7, 7);
     me.signal();
     std::array<unsigned, 2> from{};
     for (std::uint64_t id = 0; id < kMessages; ++id) {
       const auto wc = e.wait();
       expect_success(wc, IBV_WC_RECV);
-      EXPECT_EQ(wc->wr_id, id);  // first posted, first taken, whoever takes it
+      EXPECT_EQ(wc->wr_id, id);  // first posted, first taken, by either queue pair
       ++from[wc->qp_num == second->qp_num];
     }
     EXPECT_EQ(from, (std::array<unsigned, 2>{3, 3}));
@@ -253,8 +253,8 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
   ASSERT_NE(second, nullptr);
   Endpoint::Name name = e.name();
   name.qpn = second->qp_num;
-  peer.tell(name);
-  e.connect(second, peer.hear(), 7, 7);
+  peer.send_name(name);
+  e.connect(second, peer.receive_name(), 7, 7);
   peer.wait();
   for (std::uint64_t id = 0; id < kMessages; ++id) {
     ASSERT_EQ(e.post_send(id, 0, 16, {}, id % 2 == 0 ? e.qp : second), 0);

@@ -1,5 +1,4 @@
-// Plain verbs programs that ask for much or fail in the middle: what the specification says, and
-// never a hang.
+// Plain verbs programs with large or failing requests: the specified results, and never a hang.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -41,8 +40,8 @@ class ManyQps {
     Endpoint::Name name = endpoint_.name();
     for (ibv_qp* qp : qps_) {
       name.qpn = qp->qp_num;
-      peer.tell(name);
-      endpoint_.connect(qp, peer.hear(), 7, 7);
+      peer.send_name(name);
+      endpoint_.connect(qp, peer.receive_name(), 7, 7);
     }
     peer.signal();
     peer.wait();
@@ -53,7 +52,7 @@ class ManyQps {
   std::vector<ibv_qp*> qps_;
 };
 
-TEST_F(TwoHosts, AThousandQueuePairsCarryTheirOwnMessages) {
+TEST_F(TwoHosts, AThousandQueuePairsTransmitTheirOwnMessages) {
   constexpr std::size_t kQps = 1000;
   constexpr std::size_t kSize = 1500;
   const Endpoint::Options options{.cqe = kQps, .send_wr = 1, .recv_wr = 1, .buffer = kQps * kSize};
@@ -114,9 +113,9 @@ TEST(ManyHosts, ShareASwitchInPairs) {
   for (std::size_t i = 0; i < kHosts; i += 2) {
     Peer& a = *peers[i];
     Peer& b = *peers[i + 1];
-    const Endpoint::Name name = a.hear();
-    a.tell(b.hear());
-    b.tell(name);
+    const Endpoint::Name name = a.receive_name();
+    a.send_name(b.receive_name());
+    b.send_name(name);
   }
   for (auto& peer : peers) peer->wait();
   for (auto& peer : peers) peer->signal();
@@ -124,7 +123,7 @@ TEST(ManyHosts, ShareASwitchInPairs) {
   for (auto& peer : peers) peer->signal();
 }
 
-TEST_F(TwoHosts, ProgramsThatWatchTheirMemoryServeEachOther) {
+TEST_F(TwoHosts, ProgramsThatReadTheirMemoryAnswerEachOther) {
   constexpr std::uint8_t kRounds = 200;
   const auto play = [](Endpoint& e, const Endpoint::Name& other, bool begins) {
     const std::atomic_ref<std::uint8_t> mine(e.memory[0]);
@@ -141,7 +140,7 @@ TEST_F(TwoHosts, ProgramsThatWatchTheirMemoryServeEachOther) {
         expect_success(e.wait());
       };
       if (begins) answer();
-      const auto until = std::chrono::steady_clock::now() + kPatience;
+      const auto until = std::chrono::steady_clock::now() + kTimeLimit;
       while (mine.load() != round) {
         ASSERT_LT(std::chrono::steady_clock::now(), until) << "starved in round " << int{round};
       }
@@ -184,7 +183,7 @@ TEST_F(TwoHosts, ForkingInTheMiddleOfTrafficLosesNothing) {
       const pid_t child = ::fork();
       if (child == 0) {
         ibv_wc wc{};
-        int polled = 1;  // what had completed before
+        int polled = 1;  // completions of before
         while (polled > 0) polled = ibv_poll_cq(e.cq, 1, &wc);
         ::_exit(polled < 0 ? 0 : 1);
       }
@@ -201,7 +200,7 @@ TEST_F(TwoHosts, APortIsFreeAgainWhenItsHolderExecutesAnotherProgram) {
   const pid_t child = ::fork();
   if (child == 0) {
     be_host("h1");
-    const Endpoint mine;  // the new program has no use for it, and can't close it
+    const Endpoint mine;  // the new program does not use it, and can't close it
     ::execlp("ibv_devinfo", "ibv_devinfo", nullptr);
     ::_exit(127);
   }
@@ -240,8 +239,8 @@ TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
   ASSERT_NE(fresh, nullptr);
   Endpoint::Name name = e.name();
   name.qpn = fresh->qp_num;
-  again.tell(name);
-  e.connect(fresh, again.hear(), 7, 7);
+  again.send_name(name);
+  e.connect(fresh, again.receive_name(), 7, 7);
   again.signal();
   again.wait();
   ASSERT_EQ(e.post_send(9, 0, kSize, {}, fresh), 0);
@@ -302,7 +301,7 @@ TEST_F(TwoHosts, AnOverrunQueueFailsTheQueuePairsThatUseIt) {
   peer.meet(e, 1);
   for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_send(id, 0, 64), 0);
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(e.wait()) << "message " << i << " hangs";
-  peer.wait();  // in ERR: whatever it took in before, it takes no more
+  peer.wait();  // in ERR: it takes no more packets
   ASSERT_EQ(e.post_send(8, 0, 64), 0);
   const auto wc = e.wait();
   ASSERT_TRUE(wc);

@@ -1,4 +1,4 @@
-// What travels without acknowledgements between two plain verbs programs, through a real switch
+// Messages without acknowledgements between two plain verbs programs, through a real switch
 // process.
 #include <gtest/gtest.h>
 
@@ -76,14 +76,14 @@ auto datagram(ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey = kQkey) {
   };
 }
 
-TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
+TEST_F(Unreliable, ADatagramNamesItsSenderAndIsAnswered) {
   constexpr std::uint32_t kSize = 3000;
   Peer peer([](Peer& me) {
     Endpoint e({.type = IBV_QPT_UD});
     e.start_datagrams();
     ASSERT_EQ(e.post_recv(1, 0, 4096 + sizeof(ibv_grh)), 0);
-    me.tell(e.name());
-    const Endpoint::Name sender = me.hear();
+    me.send_name(e.name());
+    const Endpoint::Name sender = me.receive_name();
     me.signal();
     auto wc = e.wait();
     expect_success(wc, IBV_WC_RECV);
@@ -104,8 +104,8 @@ TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
   });
   Endpoint e({.extended = true, .type = IBV_QPT_UD});
   e.start_datagrams();
-  peer.tell(e.name());
-  const Endpoint::Name target = peer.hear();
+  peer.send_name(e.name());
+  const Endpoint::Name target = peer.receive_name();
   const AddressTo to(e, target);
   ASSERT_NE(to.get(), nullptr);
   peer.wait();
@@ -129,7 +129,7 @@ TEST_F(Unreliable, ADatagramSaysWhereItCameFromAndIsAnswered) {
   peer.signal();
 }
 
-TEST_F(Unreliable, ADatagramThatNobodyWaitsForIsGone) {
+TEST_F(Unreliable, ADatagramWithoutAReceiverIsDropped) {
   Endpoint e({.type = IBV_QPT_UD});
   e.start_datagrams();
   const Endpoint::Name self = e.name();

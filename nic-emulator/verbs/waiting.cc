@@ -1,4 +1,4 @@
-// A program's own polls, and how it waits between them (wait_policy.h).
+// A program's own polls, and its waits between them (wait_policy.h).
 #include <algorithm>
 #include <utility>
 
@@ -8,13 +8,13 @@
 namespace cepheus::verbs {
 namespace {
 
-// To see whether the fabric is still there costs a system call.
+// A check of the fabric costs a system call.
 constexpr Duration kFabricCheck = std::chrono::milliseconds(5);
 
-// A program has other things to look at: it never sleeps only because nothing comes.
+// A program polls other things, too: it never sleeps only because no packet comes.
 thread_local fabric::WaitPolicy policy(Duration::max());
 
-// What a thread saw of a NIC at its last poll.
+// A thread's view of a NIC at its last poll.
 struct View {
   const LiveNic* nic;
   std::uint64_t delivered;  // completions
@@ -34,7 +34,7 @@ void LiveNic::poll() {
     moved = progress(now) > 0;
     if (moved) drive_.program_took();
     if (!moved) check_fabric_sometimes(now);
-    // Not over a completion that the caller has not seen, nor while another NIC has news for it.
+    // Not over a completion that the caller has not seen, nor over another NIC's news.
     const View view{this, delivered_};
     const bool is_news = std::exchange(last_view, view) != view;
     amid_message = !is_news && engine_.bulk() != rnic::Bulk::kNone;
@@ -47,8 +47,8 @@ void LiveNic::poll() {
   }
 }
 
-// A program that posts for ever and never polls need not have its thread wake up for each
-// acknowledgement: its next post takes them. But nobody else may wait for that.
+// A program that posts without polling need not wake its thread for each acknowledgement: its next
+// post takes them. But no peer may wait for that.
 void LiveNic::on_sent(Instant now) {
   const std::size_t taken = progress(now);
   if (taken > 0) {
@@ -70,35 +70,35 @@ void LiveNic::rest(Instant now, bool amid_message) {
   using WaitFor = fabric::HostPort::WaitFor;
   const Step step = policy.found_nothing(now, amid_message);
   if (step == Step::kLook) return;
-  if (step == Step::kSleep && nap(WaitFor::kFrame)) return;
-  if (step == Step::kSleepForBatch && nap(WaitFor::kBatch)) return;
+  if (step == Step::kSleep && sleep_on_port(WaitFor::kFrame)) return;
+  if (step == Step::kSleepForBatch && sleep_on_port(WaitFor::kBatch)) return;
   fabric::offer_core(policy);
 }
 
-bool LiveNic::nap(fabric::HostPort::WaitFor what) {
+bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
   using fabric::WaitPolicy;
   Duration most = WaitPolicy::kForFrame;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !is_up() || napping_) return false;
+    if (!lock.owns_lock() || !is_up() || program_sleeps_) return false;
     if (thread_on_port_) {
-      // One sleeper a port: the thread sees that the program polls, and leaves it.
+      // One sleeper a port: the thread sees that the program polls, and defers to it.
       if (!drive_.watches_memory()) kick();
       return false;
     }
-    // Work in hand is done first, and something that has just arrived is not slept over.
+    // Pending work is done first, and a packet that has just arrived prevents the sleep.
     if (engine_.wants_to_transmit()) return false;
     if (what == fabric::HostPort::WaitFor::kBatch && engine_.bulk() == rnic::Bulk::kAmid) {
       most = WaitPolicy::kForBatch;
     }
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
-    napping_ = true;
+    program_sleeps_ = true;
   }
   port_->sleep(most);
   const std::scoped_lock lock(mutex_);
-  drive_.polled(wire::monotonic_now());  // as it will: the thread is not to come between
-  napping_ = false;
+  drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
+  program_sleeps_ = false;
   if (!is_abandoned()) port_->withdraw();
   return true;
 }

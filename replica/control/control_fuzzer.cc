@@ -1,5 +1,5 @@
-// Any bytes on a volume's control connection. A message that is understood means the same when it
-// is said again, and whatever a replica is asked, its record stays that of its volume.
+// Any bytes on a volume's control connection. A decoded message equals itself after encoding, and
+// no request makes a replica's record that of another volume.
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -37,12 +37,12 @@ class Replica {
     check(frame.body, decode_digests);
     check(frame.body, decode_request);
     static_cast<void>(decode_text(frame.body));
-    if (const auto message = decode_request(frame.body)) ask(message->request);
+    if (const auto message = decode_request(frame.body)) handle(message->request);
   }
 
  private:
-  // By one connection, or by another.
-  void ask(const Request& request) {
+  // On one connection, or on another.
+  void handle(const Request& request) {
     ReplicaActions actions;
     engine_.on_request(1 + request.serial % 2, request, actions);
     if (engine_.record().marks.chunks() != kGeometry.chunks()) std::abort();

@@ -24,7 +24,7 @@ class Put {
   void one_of(E v, E, E) {
     value(static_cast<std::uint8_t>(v));
   }
-  // Its length goes before it.
+  // Preceded by its length.
   template <typename T>
   void list(const std::vector<T>& v, std::size_t = 0) {
     value(static_cast<std::uint32_t>(v.size()));
@@ -81,7 +81,7 @@ class Get {
   void value(std::uint64_t& v) { v = r_.u64(); }
   void value(Members& v) { v = Members::of_bits(r_.u32() & Members::all(kMostReplicas).bits()); }
   void value(std::string& v) { v = r_.text(); }
-  // The bytes that have to stand there.
+  // Bytes with a fixed value.
   template <std::size_t N>
   void value(const std::array<std::uint8_t, N>& v) {
     std::array<std::uint8_t, N> found{};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 64 << 10;
 
-void ask_for_promptness(int fd) {
+void disable_delay(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -42,7 +42,7 @@ short FrameSocket::events() const {
 bool FrameSocket::receive() {
   in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(taken_));
   taken_ = 0;
-  // One whole frame and the beginning of the next: the rest waits in the kernel.
+  // One whole frame and the beginning of the next one: the rest waits in the kernel.
   while (in_.size() < kFrameHeader + most_) {
     const std::size_t before = in_.size();
     in_.resize(before + kReadAtOnce);
@@ -108,7 +108,7 @@ wire::Result<wire::UniqueFd> dial(const Endpoint& to) {
   wire::UniqueFd fd(
       socket(address_of(to)->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) return tl::unexpected(failed(to.name, errno));
-  ask_for_promptness(fd.get());
+  disable_delay(fd.get());
   const auto size = static_cast<socklen_t>(to.address.size());
   if (connect(fd.get(), address_of(to), size) != 0 && errno != EINPROGRESS) {
     return tl::unexpected(failed(to.name, errno));
@@ -126,7 +126,7 @@ wire::Result<wire::UniqueFd> listen_at(const Endpoint& at) {
   wire::UniqueFd fd(
       socket(address_of(at)->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) return tl::unexpected(failed(at.name, errno));
-  // A replica that starts again comes back at once.
+  // A restarted replica listens again at once.
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto size = static_cast<socklen_t>(at.address.size());
@@ -138,7 +138,7 @@ wire::Result<wire::UniqueFd> listen_at(const Endpoint& at) {
 
 wire::UniqueFd accept_from(int listener) {
   wire::UniqueFd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd.is_open()) ask_for_promptness(fd.get());
+  if (fd.is_open()) disable_delay(fd.get());
   return fd;
 }
 

@@ -14,7 +14,7 @@ namespace cepheus::replica {
 
 class FrameSocket {
  public:
-  // What is not read by the other end; who has more than that waiting is hung up on.
+  // Limit of unsent bytes. A peer that leaves more than that unread is disconnected.
   static constexpr std::size_t kMostUnsent = 4 * kMostFrame;
 
   // Takes frames of up to `most` bytes.
@@ -30,14 +30,14 @@ class FrameSocket {
   short events() const;
   void expect(std::size_t most) { most_ = most; }
 
-  // Takes in what has come. False: the other end has gone, or sends what is no frame.
+  // Takes in what has come. False: the other end has closed, or sends invalid frames.
   bool receive();
-  // The next frame, whole; valid until the next call of receive(). False in `ok`: too large a one.
+  // The next whole frame; valid until the next call of receive(). `ok` is false: it is too large.
   std::optional<Frame> next(bool& ok);
 
-  // Where to encode to; then flush().
+  // Buffer for encoded frames; then flush().
   std::vector<std::uint8_t>& out() { return out_; }
-  // Sends what the other end has room for. False: it is gone, or does not read.
+  // Sends as much as the other end takes. False: it has closed, or does not read.
   bool flush();
 
  private:
@@ -47,19 +47,19 @@ class FrameSocket {
   std::size_t taken_ = 0;  // bytes of in_ that are done with
 };
 
-// "host:port", "[address]:port". kInvalid: it is none, or has no address.
+// "host:port", "[address]:port". kInvalid: another form, or a host without an address.
 struct Endpoint {
   std::string name;
   std::vector<std::uint8_t> address;  // a sockaddr
   static wire::Result<Endpoint> parse(const std::string& text);
 };
 
-// A connection that is being made: writable once it is, or has failed.
+// A connection in progress: writable once it is established or has failed.
 wire::Result<wire::UniqueFd> dial(const Endpoint& to);
-// The errno of a dialled connection, 0: it stands.
+// The errno of a dialled connection; 0: it is established.
 int outcome(int fd);
 wire::Result<wire::UniqueFd> listen_at(const Endpoint& at);
-// Without blocking; closed if there is none.
+// Without blocking; closed if no connection waits.
 wire::UniqueFd accept_from(int listener);
 
 }  // namespace cepheus::replica

@@ -46,7 +46,7 @@ TEST(FrameSocket, TakesFramesThatComeInPieces) {
   EXPECT_EQ(got, (std::vector<std::string>{"one", "two"}));
 }
 
-TEST(FrameSocket, RefusesLengthsThatNobodyMaySend) {
+TEST(FrameSocket, RefusesInvalidLengths) {
   for (const std::vector<std::uint8_t>& length : {std::vector<std::uint8_t>{0, 0, 0, 0},
                                                   {0, 0, 4, 1},  // kMostGreeting and one
                                                   {0xFF, 0xFF, 0xFF, 0xFF}}) {
@@ -59,9 +59,9 @@ TEST(FrameSocket, RefusesLengthsThatNobodyMaySend) {
   }
 }
 
-TEST(FrameSocket, KeepsNoMoreThanAFrameOfWhoSendsWithoutEnd) {
+TEST(FrameSocket, KeepsAtMostOneFrameOfAnEndlessSender) {
   Pair pair;
-  // A length that is fine, and far more bytes than that.
+  // A valid length, and far more bytes than that.
   std::vector<std::uint8_t> flood(100 << 10, 1);
   flood[0] = flood[1] = 0;
   flood[2] = 4, flood[3] = 0;
@@ -73,13 +73,13 @@ TEST(FrameSocket, KeepsNoMoreThanAFrameOfWhoSendsWithoutEnd) {
   EXPECT_FALSE(ok);  // the next length is 0x01010101
 }
 
-TEST(FrameSocket, SaysWhenTheOtherEndIsGone) {
+TEST(FrameSocket, ReportsTheEndOfTheOtherSide) {
   Pair pair;
   pair.raw.reset();
   EXPECT_FALSE(pair.socket->receive());
 }
 
-TEST(FrameSocket, HangsUpOnWhoDoesNotRead) {
+TEST(FrameSocket, DisconnectsAPeerThatDoesNotRead) {
   Pair pair;
   bool lives = true;
   for (unsigned i = 0; lives && i < 100; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', '-', 'v', 'o', 'l'};
 
-// Begins a frame, and fills its length in when it ends.
+// Begins a frame; its destructor fills the length in.
 class Frame {
  public:
   Frame(MessageType type, std::vector<std::uint8_t>& out) : out_(out), begin_(out.size()) {
@@ -44,7 +44,7 @@ void fields(auto& io, Is<Welcome> auto& v) {
 }
 void fields(auto& io, Is<RequestMessage> auto& v) {
   auto& q = v.request;
-  io.one_of(q.ask, Ask::kPromise, Ask::kPing);
+  io.one_of(q.type, RequestType::kPromise, RequestType::kPing);
   io(q.serial);
   fields(io, q.epoch);
   fields(io, q.config);
@@ -57,7 +57,7 @@ void fields(auto& io, Is<RequestMessage> auto& v) {
 }
 void fields(auto& io, Is<AnswerMessage> auto& v) {
   auto& a = v.answer;
-  io.one_of(a.ask, Ask::kPromise, Ask::kPing);
+  io.one_of(a.type, RequestType::kPromise, RequestType::kPing);
   io(a.serial);
   io.one_of(a.verdict, Verdict::kDone, Verdict::kFailed);
   fields(io, a.promised);

@@ -1,12 +1,12 @@
-// What goes over a control connection, between a volume's writer, or somebody who asks, and a replica.
+// Messages on a control connection, between a volume's writer or an observer, and a replica.
 //
 //     +----------------+--------+-----------------+
 //     | length, 4 B    | type   | body            |     length: of type and body
 //     +----------------+--------+-----------------+
 //
-// The replica begins with a challenge; the other end names itself; the replica welcomes or
-// refuses it. Then come questions and answers. Everything is of a fixed layout, whose version is in
-// challenge and hello.
+// The replica begins with a challenge; the other end answers with a hello; the replica welcomes or
+// refuses it. Requests and answers follow. Everything has a fixed layout; challenge and hello have
+// its version.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::uint16_t kControlVersion = 2;
 // A bitmap of 1 MiB has a bit for each of 8 M chunks.
 inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
 inline constexpr std::size_t kMostFrame = kMostBitmap + 4096;
-// Of somebody who was not welcomed yet.
+// From a peer that is not welcomed yet.
 inline constexpr std::size_t kMostGreeting = 1024;
 inline constexpr std::size_t kFrameHeader = 4;
 
@@ -59,22 +59,22 @@ struct Hello {
   std::string volume;
   std::uint8_t place = 0, count = 0;  // of this replica in the writer's list; observers: 0
   Nonce nonce{};
-  Tag tag{};  // over the challenge's nonce and what stands above; zeros without a key
+  Tag tag{};  // over the challenge's nonce and all fields above; zeros without a key
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
 struct Welcome {
   Geometry geometry;
-  Tag tag{};  // over the hello's nonce and what stands above
+  Tag tag{};  // over the hello's nonce and all fields above
 };
 
-// How a queue pair is reached.
+// The address of a queue pair.
 struct RcName {
   std::uint32_t ipv4 = 0, qpn = 0, psn = 0;
   friend bool operator==(const RcName&, const RcName&) = default;
 };
 
-// What the writer knows of the replica it speaks to; for whoever asks the replica for its status.
+// The writer's knowledge about this replica, for observers of the replica.
 struct Progress {
   bool is_in_sync = false;
   std::uint32_t lacking = 0;       // chunks
@@ -83,14 +83,13 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-// How the group multicasts that writes go by: as Cepheus, or as MC-RDMA with the writer as its one
-// sender.
+// The group for writes: Cepheus, or MC-RDMA with the writer as its one sender.
 enum class Multicast : std::uint8_t { kCepheus, kMcRdma };
 const char* to_string(Multicast multicast);  // "cepheus", "mcrdma"
 std::optional<Multicast> multicast_of(std::string_view name);
 
-// A request, with kJoin the writer's end of the connection for reads and copies and what the group
-// is to be, with kPing how far copies are.
+// A request. With kJoin: the writer's end of the connection for reads and copies, and the kind of
+// group. With kPing: the progress of copies.
 struct RequestMessage {
   Request request;
   RcName rc{};
@@ -116,7 +115,7 @@ struct AnswerMessage {
   std::string text;  // kFailed: why
 };
 
-// Digests of `unit` bytes each, from `offset` on; the last may be of less.
+// Digests of `unit` bytes each, from `offset` on; the last one may cover fewer.
 struct DigestRequest {
   std::uint64_t offset = 0, length = 0;
   std::uint32_t unit = 0;
@@ -139,7 +138,7 @@ void encode_refusal(std::string_view why, std::vector<std::uint8_t>& out);
 void encode_status_request(std::vector<std::uint8_t>& out);
 void encode_status(std::string_view json, std::vector<std::uint8_t>& out);
 
-// Of a frame's body; nothing, if it is not exactly one.
+// From a frame's body; empty unless the body is exactly one message.
 std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body);
 std::optional<Hello> decode_hello(std::span<const std::uint8_t> body);
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body);
@@ -149,7 +148,7 @@ std::optional<DigestRequest> decode_digest_request(std::span<const std::uint8_t>
 std::optional<Digests> decode_digests(std::span<const std::uint8_t> body);
 std::optional<std::string> decode_text(std::span<const std::uint8_t> body);
 
-// What the tags of a hello and of a welcome are over.
+// The bytes that the tags of a hello and of a welcome sign.
 std::vector<std::uint8_t> covered(const Nonce& challenge, const Hello& hello);
 std::vector<std::uint8_t> covered(const Nonce& hello, const Welcome& welcome);
 

@@ -16,7 +16,7 @@ constexpr Epoch kEpoch{7, 0x1122334455667788};
 
 RequestMessage some_request() {
   RequestMessage m;
-  m.request.ask = Ask::kBitmap;
+  m.request.type = RequestType::kBitmap;
   m.request.serial = 9;
   m.request.epoch = kEpoch;
   m.request.config = {kEpoch, 3, Members::of_bits(0b101)};
@@ -31,7 +31,7 @@ RequestMessage some_request() {
 
 AnswerMessage some_answer() {
   AnswerMessage m;
-  m.answer.ask = Ask::kPromise;
+  m.answer.type = RequestType::kPromise;
   m.answer.serial = 11;
   m.answer.verdict = Verdict::kRefused;
   m.answer.promised = kEpoch;
@@ -66,7 +66,7 @@ Challenge some_challenge() {
 
 Digests some_digests() { return {{4096, 8192, 4096}, {Digest{1}, Digest{2}}}; }
 
-// A frame's body, and that its length is right.
+// A frame's body; checks its length.
 Bytes body_of(const Bytes& frame, MessageType type) {
   EXPECT_EQ(wire::load_be32(frame.data()), frame.size() - kFrameHeader);
   EXPECT_EQ(frame[kFrameHeader], static_cast<std::uint8_t>(type));
@@ -84,7 +84,7 @@ TEST(Messages, RequestsArriveAsTheyWereSent) {
   const RequestMessage sent = some_request();
   const auto got = decode_request(body(sent, MessageType::kRequest));
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->request.ask, sent.request.ask);
+  EXPECT_EQ(got->request.type, sent.request.type);
   EXPECT_EQ(got->request.serial, sent.request.serial);
   EXPECT_EQ(got->request.epoch, sent.request.epoch);
   EXPECT_EQ(got->request.config, sent.request.config);
@@ -100,7 +100,7 @@ TEST(Messages, AnswersArriveAsTheyWereSent) {
   const AnswerMessage sent = some_answer();
   const auto got = decode_answer(body(sent, MessageType::kAnswer));
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->answer.ask, sent.answer.ask);
+  EXPECT_EQ(got->answer.type, sent.answer.type);
   EXPECT_EQ(got->answer.serial, sent.answer.serial);
   EXPECT_EQ(got->answer.verdict, sent.answer.verdict);
   EXPECT_EQ(got->answer.promised, sent.answer.promised);
@@ -133,7 +133,7 @@ TEST(Messages, DigestsArriveAsTheyWereSent) {
   EXPECT_EQ(got->digests, some_digests().digests);
 }
 
-// Each kind's body, and whether one is taken.
+// Each type's body, and whether a body decodes.
 struct Kind {
   const char* name;
   Bytes body;
@@ -157,7 +157,7 @@ std::vector<Kind> kinds() {
            [](auto b) { return decode_digests(b).has_value(); }}};
 }
 
-TEST(Messages, WhatIsTooShortOrTooLongIsRefused) {
+TEST(Messages, MessagesOfTheWrongLengthAreRefused) {
   for (const Kind& kind : kinds()) {
     ASSERT_TRUE(kind.is_taken(kind.body)) << kind.name;
     for (std::size_t n = 0; n < kind.body.size(); ++n) {
@@ -169,7 +169,7 @@ TEST(Messages, WhatIsTooShortOrTooLongIsRefused) {
   }
 }
 
-// Nothing that a hostile peer sends is read beyond its end: the sanitizers see to that.
+// The sanitizers check that no hostile message is read beyond its end.
 TEST(Messages, AnyBytesAreTakenOrRefused) {
   for (const Kind& kind : kinds()) {
     for (std::uint64_t seed = 0; seed < 2000; ++seed) {
@@ -185,7 +185,7 @@ TEST(Messages, AnyBytesAreTakenOrRefused) {
 
 TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
   Bytes request = body(some_request(), MessageType::kRequest);
-  // Behind ask, serial, epoch, config, range and generation.
+  // Behind type, serial, epoch, config, range and generation.
   constexpr std::size_t kCount = 1 + 8 + 16 + 28 + 8 + 8;
   ASSERT_EQ(wire::load_be32(request.data() + kCount), 2u);
   for (const std::uint32_t count : {3u, 0x20000000u, 0xFFFFFFFFu}) {
@@ -194,9 +194,9 @@ TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
   }
 }
 
-TEST(Messages, WordsThatMeanNothingAreRefused) {
+TEST(Messages, UnknownValuesAreRefused) {
   Bytes request = body(some_request(), MessageType::kRequest);
-  request[0] = static_cast<std::uint8_t>(Ask::kPing) + 1;
+  request[0] = static_cast<std::uint8_t>(RequestType::kPing) + 1;
   EXPECT_FALSE(decode_request(request));
   Bytes hello = body(some_hello(), MessageType::kHello);
   hello[8 + 2] = 3;  // behind the magic number and the version: the role

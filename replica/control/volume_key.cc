@@ -27,7 +27,7 @@ Tag VolumeKey::tag(std::vector<std::uint8_t> covered) const {
   static_assert(sizeof(Tag) == wire::MrpKey::kTagSize);
   const std::size_t size = covered.size();
   covered.resize(size + tag.size());
-  if (key_->sign(wire::Ipv4{}, covered, size) == 0) return tag;  // more than can be signed
+  if (key_->sign(wire::Ipv4{}, covered, size) == 0) return tag;  // too long for a signature
   std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
   return tag;
 }

@@ -1,4 +1,4 @@
-// Who may speak to a replica: whoever has the fabric's key, where it has one (wire/mrp_key.h).
+// Proves that a peer has the fabric's key, if the fabric has one (wire/mrp_key.h).
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace cepheus::replica {
 
 class VolumeKey {
  public:
-  VolumeKey() = default;  // none: tags are zeros
+  VolumeKey() = default;  // no key: tags are zeros
   explicit VolumeKey(wire::MrpKey key) : key_(std::move(key)) {}
-  // From the file that $CEPHEUS_KEY_FILE names. kInvalid says what is wrong with it.
+  // From the file in $CEPHEUS_KEY_FILE. kInvalid: the error names the problem.
   static wire::Result<VolumeKey> from_environment();
 
-  // Zeros for more than can be signed, which fit nothing.
+  // Zeros for bytes beyond the limit of signatures; they fit no message.
   Tag tag(std::vector<std::uint8_t> covered) const;
   // Takes the same time for any wrong tag.
   bool fits(const Tag& tag, std::vector<std::uint8_t> covered) const;

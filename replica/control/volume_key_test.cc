@@ -19,15 +19,15 @@ TEST(VolumeKey, FitsItsOwnTagsOnly) {
   EXPECT_FALSE(key_of(kOther).fits(tag, covered(nonce, hello)));
   EXPECT_FALSE(VolumeKey().fits(tag, covered(nonce, hello)));
   EXPECT_FALSE(key_of(kOne).fits(VolumeKey().tag(covered(nonce, hello)), covered(nonce, hello)));
-  // A greeting that was heard is of no use for another connection, nor for another place.
+  // A recorded greeting fits no other connection and no other place.
   EXPECT_FALSE(key_of(kOne).fits(tag, covered(random_nonce(), hello)));
   hello.place = 1;
   EXPECT_FALSE(key_of(kOne).fits(tag, covered(nonce, hello)));
 }
 
-TEST(VolumeKey, ALongNameIsNoWayAround) {
+TEST(VolumeKey, ALongNameDoesNotBypassTheKey) {
   Hello hello;
-  hello.volume.assign(60'000, 'v');  // longer than what is signed
+  hello.volume.assign(60'000, 'v');  // longer than the limit of signatures
   const Tag zeros{};
   EXPECT_FALSE(key_of(kOne).fits(zeros, covered(random_nonce(), hello)));
 }

@@ -1,5 +1,6 @@
-// What a user of a volume knows of it, in a file that outlives the user: which write each block was acknowledged with,
-// and which was begun. Whatever happens, a block holds one of these two, and what was seen once stays.
+// A volume's user keeps this file, which outlives it: each block's last acknowledged write, and the
+// write begun after it. A block always holds one of the two, and a value that was read never
+// changes back.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace cepheus::replica::e2e {
 
 class Ledger {
  public:
-  // Made of zeros if it is not there. Throws std::system_error.
+  // Zeros if the file does not exist. Throws std::system_error.
   Ledger(const std::string& path, std::uint64_t blocks);
   ~Ledger();
   Ledger(const Ledger&) = delete;
@@ -21,10 +22,11 @@ class Ledger {
   void begin(std::uint64_t block, std::uint64_t write) { begun(block) = write; }
   void acknowledge(std::uint64_t block) { known(block) = begun(block); }
 
-  // Takes what was read as what is there from now on. What is wrong, if it can't be there.
+  // Takes the read value as the block's content from now on. Returns the error if it can't be
+  // there.
   std::optional<std::string> see(std::uint64_t block, std::span<const std::uint8_t> content);
 
-  // A block's content: its number and the write's, all over it.
+  // A block's content: repeats its number and the write's.
   static void fill(std::uint64_t block, std::uint64_t write, std::span<std::uint8_t> out);
 
  private:

@@ -1,8 +1,9 @@
-// volume_user: a program that uses a volume and believes nothing. It first reads every block and holds it against the
-// ledger, then writes, reads and flushes here and there until a file says that it is enough, then reads all again. If it
-// is to flush once more before that, it waits for another file, and flushes none of its own writes until then.
+// volume_user: a program that uses a volume and verifies it. It first compares every block with the
+// ledger. Then it writes, reads and flushes at random until a file exists, and reads all again. If
+// it shall flush once more before that, it waits for another file, and does not flush its own
+// writes until then.
 //
-// It prints a line for each step, {"event": ...}; what is wrong ends it with 1.
+// It prints a line for each step, {"event": ...}; an error ends it with 1.
 #include <cepheus/volume.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,7 @@ struct Settings {
 
 constexpr double kLongGapMs = 20;
 
-// As Python's time.monotonic() has them.
+// Comparable with Python's time.monotonic().
 double seconds_of(Clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
 }
@@ -69,16 +70,16 @@ class User {
     }
   }
 
-  // 0, or what went wrong.
+  // 0, or 1 after an error.
   int run() {
     if (const int error = read_all()) return error;
-    say({{"event", "verified"}, {"blocks", blocks_}});
+    print({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
-    if (!may_flush_ && !flush()) return 1;  // what others have written is on disks
+    if (!may_flush_ && !flush()) return 1;  // other users' writes are on disks
     if (settings_.idle_ms != 0) {
-      say({{"event", "idle"}});
+      print({{"event", "idle"}});
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
-      say({{"event", "idled"}});
+      print({{"event", "idled"}});
     }
     last_ack_ = Clock::now();
     while (!is_enough()) {
@@ -87,9 +88,9 @@ class User {
       choose(*task);
       if (!start(*task)) return 1;
     }
-    if (!settle()) return 1;
-    if (!settings_.flush_when.empty() && !flush_when_told()) return 1;
-    say({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
+    if (!drain()) return 1;
+    if (!settings_.flush_when.empty() && !flush_on_file()) return 1;
+    print({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
     return read_all();
   }
 
@@ -100,52 +101,52 @@ class User {
   }
 
  private:
-  static void say(const json& line) { std::cout << line << std::endl; }
+  static void print(const json& line) { std::cout << line << std::endl; }
 
-  // Asked by the loop and by those that wait within it: whoever sees the file says so to all.
+  // The loop and its waits check it. The first check that sees the file sets the flag for all.
   bool is_enough() {
     if (is_enough_) return true;
     if (settings_.most_writes != 0 && writes_ >= settings_.most_writes) return is_enough_ = true;
     const auto now = Clock::now();
     if (now < look_at_) return false;
     look_at_ = now + std::chrono::milliseconds(50);
-    tell(now);
+    print_status(now);
     return is_enough_ = !settings_.until.empty() && std::filesystem::exists(settings_.until);
   }
 
-  void tell(Clock::time_point now) {
-    if (settings_.status.empty() || now < tell_at_) return;
-    tell_at_ = now + std::chrono::milliseconds(200);
-    say({{"event", "running"},
-         {"writes", writes_},
-         {"longest_gap_ms", gap_ms_},
-         {"volume", status()}});
+  void print_status(Clock::time_point now) {
+    if (settings_.status.empty() || now < status_at_) return;
+    status_at_ = now + std::chrono::milliseconds(200);
+    print({{"event", "running"},
+           {"writes", writes_},
+           {"longest_gap_ms", gap_ms_},
+           {"volume", status()}});
   }
 
-  bool flush_when_told() {
-    say({{"event", "written"}});
+  bool flush_on_file() {
+    print({{"event", "written"}});
     while (!std::filesystem::exists(settings_.flush_when)) {
-      tell(Clock::now());
+      print_status(Clock::now());
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return flush();
   }
 
-  // False: it failed, or something before it.
+  // False: this flush failed, or an earlier request.
   bool flush() {
     Task* task = next_free();
     if (task == nullptr) return false;
     task->what = What::kFlush;
     task->count = 0;
-    return start(*task) && settle();
+    return start(*task) && drain();
   }
 
-  // What has ended is looked at, and given back; null: something was wrong.
+  // Checks and frees ended tasks; null: a check failed.
   Task* next_free() {
     for (;;) {
       std::unique_lock lock(mutex_);
       while (ended_.empty() && free_.empty()) {
-        // Status lines go on while nothing else does.
+        // Status lines continue without other events.
         changed_.wait_for(lock, std::chrono::milliseconds(200));
         lock.unlock();
         is_enough();
@@ -165,8 +166,8 @@ class User {
     }
   }
 
-  // Until nothing is under way.
-  bool settle() {
+  // Waits for all requests in flight.
+  bool drain() {
     std::unique_lock lock(mutex_);
     while (free_.size() < tasks_.size()) {
       changed_.wait(lock, [this] { return !ended_.empty(); });
@@ -222,7 +223,7 @@ class User {
         taken = cepheus_volume_flush(volume_, 0, &on_done, &task);
         break;
     }
-    if (taken != 0) say({{"event", "refused"}, {"error", taken}});
+    if (taken != 0) print({{"event", "refused"}, {"error", taken}});
     return taken == 0;
   }
 
@@ -240,7 +241,7 @@ class User {
   bool finish(Task& task) {
     for (std::uint64_t b = 0; b < task.count; ++b) is_busy_[task.first + b] = false;
     if (task.error != 0) {
-      say({{"event", "failed"}, {"error", task.error}});
+      print({{"event", "failed"}, {"error", task.error}});
       return false;
     }
     if (task.what == What::kRead) return look(task);
@@ -250,7 +251,7 @@ class User {
     const auto now = Clock::now();
     const double gap = std::chrono::duration<double, std::milli>(now - last_ack_).count();
     gap_ms_ = std::max(gap_ms_, gap);
-    if (gap > kLongGapMs) say({{"event", "gap"}, {"ms", gap}, {"ended", seconds_of(now)}});
+    if (gap > kLongGapMs) print({{"event", "gap"}, {"ms", gap}, {"ended", seconds_of(now)}});
     last_ack_ = now;
     return true;
   }
@@ -261,7 +262,7 @@ class User {
       const auto wrong = ledger_.see(
           task.first + b, std::span<const std::uint8_t>(task.buffer).subspan(b * block_, block_));
       if (!wrong) continue;
-      say({{"event", "wrong"}, {"what", *wrong}});
+      print({{"event", "wrong"}, {"what", *wrong}});
       return false;
     }
     return true;
@@ -277,7 +278,7 @@ class User {
       task->count = std::min(kAtOnce, blocks_ - first);
       if (!start(*task)) return 1;
     }
-    return settle() ? 0 : 1;
+    return drain() ? 0 : 1;
   }
 
   const Settings& settings_;
@@ -294,7 +295,7 @@ class User {
   std::deque<Task*> free_, ended_;
   std::uint64_t writes_ = 0, reads_ = 0;
   double gap_ms_ = 0;
-  Clock::time_point last_ack_, look_at_{}, tell_at_{};
+  Clock::time_point last_ack_, look_at_{}, status_at_{};
   bool is_enough_ = false;
 };
 
@@ -302,26 +303,26 @@ class User {
 
 int main(int argc, char** argv) {
   Settings settings;
-  std::uint32_t patience_ms = 60000;
-  CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
+  std::uint32_t time_limit_ms = 60000;
+  CLI::App app{"Uses a volume, and compares its reads with its ledger."};
   app.option_defaults()->take_last();
   app.add_option("--volume", settings.volume)->required();
   app.add_option("--replicas", settings.replicas)->required();
   app.add_option("--ledger", settings.ledger)->required();
-  app.add_option("--until", settings.until, "ends when there is such a file");
-  app.add_option("--writes", settings.most_writes, "ends after so many");
+  app.add_option("--until", settings.until, "ends when this file exists");
+  app.add_option("--writes", settings.most_writes, "ends after this many writes");
   app.add_option("--flush-when", settings.flush_when,
-                 "flushes once, after the writes, when there is such a file");
-  app.add_option("--idle-ms", settings.idle_ms, "does nothing for so long first");
-  app.add_option("--linger-ms", settings.linger_ms, "does nothing for so long in the end");
+                 "flushes once, after the writes, when this file exists");
+  app.add_option("--idle-ms", settings.idle_ms, "waits this long first");
+  app.add_option("--linger-ms", settings.linger_ms, "waits this long at the end");
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
-  app.add_option("--patience-ms", patience_ms);
+  app.add_option("--time-limit-ms", time_limit_ms);
   app.add_option("--multicast", settings.multicast);
   app.add_flag("--verify", settings.verify_only, "reads all and ends");
   app.add_flag_callback(
-      "--tell", [&] { settings.status = "yes"; }, "prints the volume's status");
+      "--status", [&] { settings.status = "yes"; }, "prints the volume's status");
   CLI11_PARSE(app, argc, argv);
 
   cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;
@@ -329,7 +330,7 @@ int main(int argc, char** argv) {
   params.replicas = settings.replicas.c_str();
   params.depth = settings.depth;
   params.copy_rate = settings.copy_rate;
-  params.open_timeout_ms = patience_ms;
+  params.open_timeout_ms = time_limit_ms;
   params.multicast = settings.multicast.c_str();
   cepheus_volume_h volume = nullptr;
   char error[512];

@@ -1,4 +1,4 @@
-// A bit for each chunk of a volume: of those whose content may differ between replicas.
+// A bit for each chunk of a volume: set if its content may differ between replicas.
 #pragma once
 
 #include <bit>
@@ -49,7 +49,7 @@ class ChunkBitmap {
     }
     return true;
   }
-  // The first set bit; none if there is none.
+  // The first set bit, if any.
   std::optional<std::uint32_t> first() const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (words_[i] != 0) {

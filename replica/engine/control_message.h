@@ -1,4 +1,4 @@
-// What a writer asks of a replica, and what it is answered, on their ordered control connection.
+// A writer's requests to a replica, and the answers, on their ordered control connection.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace cepheus::replica {
 
-enum class Ask : std::uint8_t {
-  kPromise,  // take nobody older any more; the answer tells all that the replica knows
-  kConfig,   // who is in sync from now on
-  kSettle,   // the same of a configuration that was found: what was lost stays noted
+enum class RequestType : std::uint8_t {
+  kPromise,  // refuse older epochs from now on; the answer has all that the replica knows
+  kConfig,   // replicas in sync from now on
+  kAdopt,    // the same for a configuration that was found: losses stay noted
   kBitmap,   // the whole bitmap, in place of the replica's
   kMark,     // set bits: data will follow
-  kClear,    // clear bits: the chunks are alike and flushed everywhere
+  kClear,    // clear bits: the chunks are equal and flushed everywhere
   kFlush,    // all data to the disk
   kJoin,     // leave the last multicast group, and be a member of the next one
   kPing,
 };
 
 struct Request {
-  Ask ask = Ask::kPing;
-  std::uint64_t serial = 0;            // what the answer repeats
+  RequestType type = RequestType::kPing;
+  std::uint64_t serial = 0;            // repeated in the answer
   Epoch epoch;                         // the writer's
-  Config config{};                     // kConfig, kSettle
+  Config config{};                     // kConfig, kAdopt
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap
@@ -32,12 +32,12 @@ struct Request {
 
 enum class Verdict : std::uint8_t {
   kDone,
-  kRefused,  // `promised` is somebody else's: the asker is fenced
-  kFailed,   // the replica's disk
+  kRefused,  // `promised` is another writer's epoch: the requester is fenced
+  kFailed,   // the replica's disk failed
 };
 
 struct Answer {
-  Ask ask = Ask::kPing;
+  RequestType type = RequestType::kPing;
   std::uint64_t serial = 0;
   Verdict verdict = Verdict::kDone;
   Epoch promised;

@@ -1,4 +1,4 @@
-// Disks that hang without an error: pings are answered, questions are not.
+// Disks that hang without an error: replicas answer pings, but no other requests.
 #include "replica/engine/volume_by_hand.h"
 
 namespace cepheus::replica {
@@ -18,28 +18,28 @@ class HungDisk : public Volume {
       run();
     }
   }
-  unsigned asked(unsigned replica, Ask what) const {
+  unsigned requests(unsigned replica, RequestType type) const {
     const auto sends = all(Kind::kSend);
     return static_cast<unsigned>(std::ranges::count_if(sends, [&](const WriterAction& send) {
-      return send.replica == replica && send.request.ask == what;
+      return send.replica == replica && send.request.type == type;
     }));
   }
-  // ... and nothing else.
+  // ... and no other requests.
   void return_with_a_promise(unsigned replica) {
     writer->on_connected(now, replica, todo);
-    const WriterActions asked = std::exchange(todo, {});
-    ASSERT_EQ(asked.size(), 1u);
+    const WriterActions requests = std::exchange(todo, {});
+    ASSERT_EQ(requests.size(), 1u);
     ReplicaActions done;
-    replicas[replica].on_request(links[replica], asked[0].request, done);
+    replicas[replica].on_request(links[replica], requests[0].request, done);
     ASSERT_EQ(done.back().kind, ReplicaAction::Kind::kAnswer);
     writer->on_answer(now, replica, done.back().answer, todo);
     run();
   }
-  // What it was asked last is answered after all.
-  void answer_last(unsigned replica, Ask what) {
+  // Answers the last request of this type late.
+  void answer_last(unsigned replica, RequestType type) {
     const auto sends = all(Kind::kSend);
     const auto last = std::find_if(sends.rbegin(), sends.rend(), [&](const WriterAction& send) {
-      return send.replica == replica && send.request.ask == what;
+      return send.replica == replica && send.request.type == type;
     });
     ASSERT_NE(last, sends.rend());
     todo.push_back(*last);
@@ -47,7 +47,7 @@ class HungDisk : public Volume {
   }
 };
 
-TEST_F(HungDisk, CostsTheReplicaItsPlaceOnceOthersHaveAnswered) {
+TEST_F(HungDisk, EvictsTheReplicaOnceOthersHaveAnswered) {
   silent = Members::only(2);
   submit(IoKind::kWrite, 1);
   pass(9s);
@@ -59,19 +59,19 @@ TEST_F(HungDisk, CostsTheReplicaItsPlaceOnceOthersHaveAnswered) {
   EXPECT_EQ(writer->config().members, Members::of_bits(0b011));
 }
 
-TEST_F(HungDisk, HoldsNoFlushUp) {
+TEST_F(HungDisk, DelaysNoFlush) {
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
   pass(11s);
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
+TEST_F(HungDisk, DoesNotCountIfTheOthersTakeAsLong) {
   silent = Members::all(3);
   submit(IoKind::kFlush, 1);
   pass(60s);
   silent = {};
-  answer_last(0, Ask::kFlush);
+  answer_last(0, RequestType::kFlush);
   silent = Members::of_bits(0b110);
   pass(55s);
   EXPECT_EQ(writer->config().members, Members::all(3)) << "the first one took a minute";
@@ -80,7 +80,7 @@ TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(HungDisk, OfTheOnlyOneInSyncIsWaitedForThoughAnotherIsBeingAdded) {
+TEST_F(HungDisk, OfTheOnlyReplicaInSyncIsWaitedForWhileAnotherIsBeingAdded) {
   writer->on_disconnected(now, 1, todo);
   writer->on_disconnected(now, 2, todo);
   run();
@@ -103,11 +103,11 @@ TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
   EXPECT_EQ(writer->config().members, Members::only(2));
   silent = {};
-  answer_last(2, Ask::kFlush);
+  answer_last(2, RequestType::kFlush);
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-// Else each return would hold requests up again.
+// Otherwise each return would delay requests again.
 TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   silent = Members::only(2);
   submit(IoKind::kFlush, 1);
@@ -116,16 +116,16 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   log.clear();
   return_with_a_promise(2);
   pass(20s);
-  EXPECT_EQ(asked(2, Ask::kFlush), 1u);
+  EXPECT_EQ(requests(2, RequestType::kFlush), 1u);
   submit(IoKind::kFlush, 2);
-  EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "nobody waits for it";
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "no request waits for it";
   silent = {};
-  answer_last(2, Ask::kFlush);
+  answer_last(2, RequestType::kFlush);
   EXPECT_TRUE(writer->is_in_sync(2));
 }
 
-// A replica that is copied has all copies to flush.
-TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
+// A replica that is being copied has all copies to flush.
+TEST_F(HungDisk, DoesNotCountIfAReplicaThatIsCopiedFlushesLate) {
   writer->on_disconnected(now, 2, todo);
   run();
   submit(IoKind::kWrite, 1);
@@ -143,8 +143,8 @@ TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
   EXPECT_FALSE(writer->is_in_sync(2));
 }
 
-// Its timer has nothing to do meanwhile.
-TEST_F(HungDisk, HoldsASuccessorsFirstConfigurationUpWithoutABusyWriter) {
+// The writer's timer has no work meanwhile.
+TEST_F(HungDisk, DelaysASuccessorsFirstConfigurationWithoutABusyWriter) {
   silent = Members::only(2);
   writer->on_disconnected(now, 0, todo);
   run();

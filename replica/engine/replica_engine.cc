@@ -25,7 +25,7 @@ ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, con
   if (!rules_.new_disk_lacks_all && may_hold_unmarked_) record_.loss = Loss::kNone;
 }
 
-// Writes come where it is marked. A mark goes when this replica, too, was flushed since.
+// Only marked chunks are written. A mark is cleared when this replica, too, has flushed since.
 ChunkBitmap ReplicaEngine::unflushed() const {
   ChunkBitmap chunks = record_.marks;
   if (may_hold_unmarked_) chunks.set_all();
@@ -35,7 +35,7 @@ ChunkBitmap ReplicaEngine::unflushed() const {
 void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict verdict,
                            ReplicaActions& out) {
   ReplicaAction action{Kind::kAnswer, link};
-  action.answer.ask = request.ask;
+  action.answer.type = request.type;
   action.answer.serial = request.serial;
   action.answer.verdict = verdict;
   action.answer.promised = record_.promised;
@@ -47,23 +47,23 @@ void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaA
     answer(link, request, Verdict::kRefused, out);
     return;
   }
-  // The same writer by a new connection, too: what it posted before must not land any more.
+  // A new connection of the same writer fences, too: its earlier writes must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
-  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kHangUp, link_});
+  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kDisconnect, link_});
   link_ = link;
   if (request.epoch != record_.promised) {
     record_.promised = request.epoch;
     out.push_back({Kind::kSaveRecord});
   }
   answer(link, request, Verdict::kDone, out);
-  Answer& told = out.back().answer;
-  told.config = record_.config;
-  told.loss = record_.loss;
-  told.words = record_.marks.words();
+  Answer& answer = out.back().answer;
+  answer.config = record_.config;
+  answer.loss = record_.loss;
+  answer.words = record_.marks.words();
 }
 
 void ReplicaEngine::on_request(std::uint64_t link, const Request& request, ReplicaActions& out) {
-  if (request.ask == Ask::kPromise) {
+  if (request.type == RequestType::kPromise) {
     promise(link, request, out);
     return;
   }
@@ -71,42 +71,42 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     answer(link, request, Verdict::kRefused, out);
     return;
   }
-  // An old connection of the writer that is served: nobody waits for its answers.
+  // An old connection of the same writer: it needs no answers.
   if (link != link_ && rules_.fencing) return;
-  switch (request.ask) {
-    case Ask::kPromise:
-    case Ask::kPing:
+  switch (request.type) {
+    case RequestType::kPromise:
+    case RequestType::kPing:
       break;
-    case Ask::kConfig:
-    case Ask::kSettle:
+    case RequestType::kConfig:
+    case RequestType::kAdopt:
       if (is_later(request.config, record_.config)) record_.config = request.config;
-      if (request.ask == Ask::kConfig) record_.loss = Loss::kNone;
+      if (request.type == RequestType::kConfig) record_.loss = Loss::kNone;
       out.push_back({Kind::kSaveRecord});
       break;
-    case Ask::kBitmap:
+    case RequestType::kBitmap:
       record_.marks = ChunkBitmap(geometry_.chunks(), request.words);
       out.push_back({Kind::kSaveMarks});
       break;
-    case Ask::kMark:
-    case Ask::kClear:
+    case RequestType::kMark:
+    case RequestType::kClear:
       if (request.range.first > geometry_.chunks() ||
           request.range.count > geometry_.chunks() - request.range.first) {
         answer(link, request, Verdict::kFailed, out);
         return;
       }
-      if (request.ask == Ask::kMark) {
+      if (request.type == RequestType::kMark) {
         record_.marks.set(request.range);
       } else {
         record_.marks.clear(request.range);
       }
       out.push_back({Kind::kSaveMarks});
       break;
-    case Ask::kFlush:
+    case RequestType::kFlush:
       out.push_back({Kind::kFlush});
       out.back().chunks = unflushed();
       may_hold_unmarked_ = record_.loss == Loss::kAll;
       break;
-    case Ask::kJoin:
+    case RequestType::kJoin:
       out.push_back({Kind::kJoin, link, request.generation});
       break;
   }
@@ -116,7 +116,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
 void ReplicaEngine::on_hang_up(std::uint64_t link, ReplicaActions& out) {
   if (link != link_) return;
   link_ = 0;
-  // A writer that can't be asked any more evicts this replica: its data must not come any longer.
+  // A writer that can't reach this replica evicts it: its data must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
 }
 

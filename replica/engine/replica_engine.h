@@ -1,7 +1,7 @@
-// One replica of a volume: which writer it serves, and what of that must outlive it.
+// One replica of a volume: the writer that it serves, and the state that must survive it.
 //
-// Its data is not its matter: writers reach it past this engine, by the NIC. So a promise to a new
-// writer is worth something only if the ways of the old one are closed first: kFence.
+// Writers reach its data through the NIC, without this engine. So before a promise to a new writer,
+// the old writer's queue pairs must be closed: kFence.
 #pragma once
 
 #include <vector>
@@ -12,24 +12,24 @@
 
 namespace cepheus::replica {
 
-// What lies on the replica's disk beside the data.
+// The replica's record on disk, beside the data.
 struct ReplicaRecord {
   Epoch promised;
   Config config;
   Loss loss = Loss::kNone;
   ChunkBitmap marks;
 
-  // Of a replica that nobody has written to.
+  // Of a replica that was never written to.
   static ReplicaRecord fresh(const Geometry& geometry, unsigned replicas);
-  // What it says after a restart, `host`: of the host as well.
+  // After a restart of the program; `host`: of the host.
   void note_restart(bool host);
 };
 
-// What the driver is to do: one after the other, each done before the next is begun.
+// Actions for the driver: in order, each completed before the next one begins.
 struct ReplicaAction {
   enum class Kind {
-    kFence,   // end the group's and the writer's queue pairs: nothing of theirs lands afterwards
-    kHangUp,  // end the other connection, `link`
+    kFence,  // close the group's and the writer's queue pairs: none of their data lands afterwards
+    kDisconnect,  // end the other connection, `link`
     kSaveRecord,  // promised, config, loss; durable when it returns
     kSaveMarks,   // the bitmap
     kFlush,       // the data; outside `chunks` memory and disk are alike
@@ -48,7 +48,7 @@ class ReplicaEngine {
  public:
   ReplicaEngine(const Geometry& geometry, ReplicaRecord record, const Rules& rules = {});
 
-  // `link` numbers the driver's connections, never one twice.
+  // `link` numbers the driver's connections, never twice the same.
   void on_request(std::uint64_t link, const Request& request, ReplicaActions& out);
   void on_hang_up(std::uint64_t link, ReplicaActions& out);
 
@@ -64,9 +64,9 @@ class ReplicaEngine {
   Geometry geometry_;
   Rules rules_;
   ReplicaRecord record_;
-  // With a new disk it is copied what is not marked, too: until the flush after it was named.
+  // With a new disk, unmarked chunks are copied, too, until the flush after it was named.
   bool may_hold_unmarked_;
-  std::uint64_t link_ = 0;  // whose promise was the last one, 0: nobody's
+  std::uint64_t link_ = 0;  // connection of the last promise, 0: none
 };
 
 }  // namespace cepheus::replica

@@ -1,4 +1,4 @@
-// Replicas that come back, and groups that fail with them.
+// Replicas that return, and groups that fail with them.
 #include "replica/engine/volume_by_hand.h"
 
 namespace cepheus::replica {
@@ -14,7 +14,7 @@ class Return : public Volume {
     writer->on_disconnected(now, 2, todo);
     run();
   }
-  // Control connections live, or are there again at once. Returns how many groups had the third
+  // Control connections live, or are restored at once. Returns the number of groups with the third
   // replica.
   unsigned pass(Duration time) {
     const std::size_t before = log.size();
@@ -49,7 +49,7 @@ class Return : public Volume {
   }
 };
 
-// All members answer, so nobody is suspected.
+// All members answer, so none is suspected.
 TEST_F(Return, OfAReplicaThatTheFabricRefusesLeavesTheOthersTheirGroup) {
   refused = Members::only(2);
   EXPECT_EQ(pass(600ms), 1u);
@@ -70,8 +70,8 @@ TEST_F(Return, IsTriedLessOftenEachTimeItFails) {
   EXPECT_TRUE(writer->is_in_sync(2)) << "it was in sync: that attempt counts as the first";
 }
 
-// A switch that starts again must not make a long copy begin again.
-TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
+// A restarted switch must not restart a long copy.
+TEST_F(Return, OfAReplicaThatIsCopiedContinuesUnlessGroupsFailAgain) {
   write_everywhere(1);
   pass(600ms);
   ASSERT_EQ(writer->lacking(2), 1u);
@@ -81,7 +81,7 @@ TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
   write_everywhere(2, 8);
   fail_group();
   pass(100ms);
-  EXPECT_EQ(writer->group(), Members::all(3)) << "a write was everywhere since";
+  EXPECT_EQ(writer->group(), Members::all(3)) << "a write has completed since";
   pass(61s);
   fail_group();
   pass(100ms);
@@ -92,7 +92,7 @@ TEST_F(Return, OfAReplicaThatIsCopiedGoesOnUnlessGroupsFailAgain) {
 }
 
 // The writer's own port was down, or the whole fabric.
-TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWhereNobodyAnswers) {
+TEST_F(Return, OfAReplicaThatIsCopiedOutlastsGroupsThatFailWithoutAnyAnswer) {
   write_everywhere(1);
   pass(600ms);
   ASSERT_EQ(writer->lacking(2), 1u);
@@ -127,7 +127,7 @@ TEST_F(Return, OfTwoReplicasKeepsNoWriterBusyWhileTheFirstOnesGroupForms) {
   EXPECT_GT(writer->deadline(), now);
 }
 
-TEST_F(Return, WaitsNoLongerForConnectionsThatBreakMeanwhile) {
+TEST_F(Return, WaitsNoLongerForConnectionsThatFailMeanwhile) {
   refused = Members::only(2);
   EXPECT_EQ(pass(8s), 4u);
   refused = {};

@@ -1,23 +1,22 @@
-// The rules that keep a volume's promises, each to be switched off by whoever wants to see what it
-// is for.
+// The rules behind a volume's promises. Tests switch them off one by one to show what each is for.
 #pragma once
 
 namespace cepheus::replica {
 
 struct Rules {
   bool mark_before_data = true;      // a write's chunks are in all bitmaps before its data is sent
-  bool fencing = true;               // a promise ends what earlier writers can do
+  bool fencing = true;               // a promise ends all effects of earlier writers
   bool all_before_ack = true;        // a write is acknowledged when every replica in sync has it
   bool copy_before_serving = true;   // a successor makes marked chunks alike before it serves
-  bool copy_before_in_sync = true;   // a replica that returns is read from once it lacks nothing
-  bool least_loss_is_source = true;  // copies come from whoever may have lost least
-  bool flush_before_clear = true;    // a mark goes when what it stood for is on all disks
-  bool new_disk_lacks_all = true;    // a replica with a new disk says so until it was copied
-  bool repeat_after_loss = true;     // unacknowledged writes are repeated once all were away
-  bool admit_loss = true;            // a writer ends if acknowledged data is gone
-  bool evict_hung_disk = true;       // a replica goes if its disk hangs while others' do not
-  bool evict_refused = true;         // a returning replica goes if the group fails with it
-  bool forgive_silence = true;       // no silence counts while the writer itself was stopped
+  bool copy_before_in_sync = true;   // a returning replica is read from once it lacks nothing
+  bool least_loss_is_source = true;  // copies come from the replica that may have lost least
+  bool flush_before_clear = true;    // a mark is cleared when its chunk's data is on all disks
+  bool new_disk_lacks_all = true;    // a replica with a new disk reports it until it was copied
+  bool repeat_after_loss = true;  // unacknowledged writes are repeated after all replicas were away
+  bool admit_loss = true;         // a writer ends if acknowledged data is gone
+  bool evict_hung_disk = true;    // a replica is evicted if its disk hangs while others' do not
+  bool evict_refused = true;      // a returning replica is evicted if the group fails with it
+  bool forgive_silence = true;    // no silence counts while the writer itself was stopped
 };
 
 struct Rule {

@@ -1,4 +1,4 @@
-// A writer and three replicas in a test's hands, message by message.
+// A writer and three replicas; the test passes each message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using Kind = WriterAction::Kind;
 
 inline constexpr Geometry kGeometry{16 * 4096, 4096, 4 * 4096};
 
-// A writer and three replicas whose connections are hands: nothing moves by itself.
+// A writer and three replicas. The test passes their messages; nothing moves by itself.
 class Volume : public testing::Test {
  protected:
   Volume() {
@@ -36,7 +36,7 @@ class Volume : public testing::Test {
     writer = std::make_unique<Writer>(settings, id);
   }
 
-  // Handles what the writer wants done, but writes, reads and copies, which are noted.
+  // Executes the writer's actions, except writes, reads and copies, which are noted.
   void run() {
     while (!todo.empty()) {
       WriterActions actions;

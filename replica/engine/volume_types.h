@@ -1,4 +1,4 @@
-// What a replicated volume is made of: epochs, members, configurations, chunks (docs/replica.md).
+// Values of a replicated volume: epochs, members, configurations, chunks (docs/replica.md).
 #pragma once
 
 #include <bit>
@@ -14,8 +14,8 @@ using wire::Instant;
 
 inline constexpr unsigned kMostReplicas = 16;
 
-// A writer's claim to the volume: a later one fences all earlier. `writer` is random, and makes the
-// claims of two writers differ that chose the same number.
+// A writer's claim to the volume: a later one fences all earlier ones. `writer` is random, so that
+// two writers with the same number differ.
 struct Epoch {
   std::uint64_t number = 0;
   std::uint64_t writer = 0;
@@ -49,7 +49,8 @@ class Members {
   std::uint32_t bits_ = 0;
 };
 
-// Who has every acknowledged write: the replicas that are in sync. A later one replaces an earlier one.
+// The replicas in sync: they have every acknowledged write. A later configuration replaces an
+// earlier one.
 struct Config {
   Epoch epoch;
   std::uint64_t version = 0;
@@ -60,15 +61,15 @@ constexpr bool is_later(const Config& a, const Config& b) {
   return a.epoch != b.epoch ? a.epoch > b.epoch : a.version > b.version;
 }
 
-// How much a replica may have lost since it was last named in a configuration.
+// Possible loss of a replica since it was last named in a configuration.
 enum class Loss : std::uint8_t {
   kNone,
   kProcess,  // the program started again: a write may be half there
-  kMemory,   // the host did: what was not flushed may be gone
-  kAll,      // its disk is a new one; until it was copied everything
+  kMemory,   // the host did: data that was not flushed may be gone
+  kAll,      // its disk is new: everything, until it was copied
 };
 
-// Sizes in bytes. A block is what is read and written as one, a chunk what the bitmap has a bit for.
+// Sizes in bytes. A block is the unit of reads and writes; a chunk has one bit in the bitmap.
 struct Geometry {
   std::uint64_t size = 0;
   std::uint32_t block = 4096;

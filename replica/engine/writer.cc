@@ -40,11 +40,11 @@ bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
   return true;
 }
 
-// Reads go together, and so do writes, whose order is that of their posting on all replicas. A
-// read that overlaps a write waits for it: what was read once never changes back.
+// Reads overlap reads, and writes overlap writes, which all replicas see in the order of posting. A
+// read that overlaps a write waits for it: a value that was read never changes back.
 bool Writer::may_go(const Op& op) const {
   if (op.io.kind == IoKind::kFlush && !op.is_copy) return true;
-  // What a successor makes alike, it does before any request.
+  // A successor copies before any request.
   if (phase_ == Phase::kRecovering) return op.is_copy;
   for (const Op& other : ops_) {
     if (&other == &op || other.state == OpState::kFree || other.order > op.order) continue;
@@ -89,7 +89,7 @@ void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
   ops_[op].covers = acks_;
   Round round;
   round.purpose = Round::Purpose::kFlush;
-  round.request.ask = Ask::kFlush;
+  round.request.type = RequestType::kFlush;
   round.waiting = wanted();
   round.op = op;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
@@ -129,7 +129,7 @@ void Writer::post(Instant, Op& op, WriterActions& out) {
   }
 }
 
-// What was posted before is repeated in the same order, then comes what is new.
+// Writes that were posted before are repeated in the same order, then new ones follow.
 void Writer::post_ready(Instant now, WriterActions& out) {
   sorted_.clear();
   for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -166,8 +166,8 @@ void Writer::finish(Instant now, Op& op, IoStatus status, WriterActions& out) {
   out.push_back(std::move(action));
 }
 
-// Acknowledged is what all have that are in sync, once it is on record who that is: a successor
-// that finds a replica which was evicted meanwhile must know better than to trust it.
+// A write is acknowledged when all replicas in sync have it and their configuration is on record.
+// So a successor that finds a replica that was evicted meanwhile knows better than to trust it.
 void Writer::finish_done(Instant now, WriterActions& out) {
   if (!is_confirmed_) return;
   for (Op& op : ops_) {
@@ -180,7 +180,7 @@ void Writer::finish_done(Instant now, WriterActions& out) {
   }
 }
 
-// Whatever can go on, goes on. Several rounds: what is finished lets others go.
+// Continues all requests that can. In several rounds: a finished request frees others.
 void Writer::advance(Instant now, WriterActions& out) {
   if (phase_ == Phase::kAcquiring) try_to_begin(now, out);
   if (phase_ == Phase::kAcquiring || has_ended()) return;
@@ -232,11 +232,11 @@ void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
   if (has_ended()) return;
   Peer& peer = peers_[replica];
   peer.is_connected = true;
-  peer.heard = now;
+  peer.last_message = now;
   peer.next_ping = now + settings_.ping;
   Request request;
-  request.ask = Ask::kPromise;
-  ask(replica, request, out);
+  request.type = RequestType::kPromise;
+  send_request(replica, request, out);
 }
 
 void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) {
@@ -269,11 +269,11 @@ void Writer::on_timer(Instant now, WriterActions& out) {
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
-    if (now >= peer.heard + settings_.silence) {
+    if (now >= peer.last_message + settings_.silence) {
       evict(now, r, out);
     } else if (now >= peer.next_ping) {
       peer.next_ping = now + settings_.ping;
-      if (peer.has_promised) ask(r, Request{}, out);
+      if (peer.has_promised) send_request(r, Request{}, out);
     }
   }
   evict_hung(now, out);
@@ -288,13 +288,13 @@ Instant Writer::deadline() const {
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     const Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
-    at = std::min({at, peer.next_ping, peer.heard + settings_.silence});
+    at = std::min({at, peer.next_ping, peer.last_message + settings_.silence});
     // It waits for one that returns before it, unless its disk is to be tried.
     const bool is_next = peer.is_hung ? !is_asked(r, Round::Purpose::kTrial) : !is_one_returning();
     if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) && is_next) {
       at = std::min(at, peer.rejoin_at);
     }
-    // Otherwise it is copying, or waits for what is no matter of time.
+    // Otherwise it is copying, or waits for an event.
     if (is_serving && is_formed_ && ops_.back().state == OpState::kFree && peer.has_todo &&
         !peer.todo.empty()) {
       at = std::min(at, copy_at_);
@@ -304,7 +304,7 @@ Instant Writer::deadline() const {
   for (const Round& round : rounds_) {
     if (may_be_late(round)) at = std::min(at, round.until);
   }
-  if (!has_group_ && unsettled_.empty() && promised().includes(wanted())) {
+  if (!has_group_ && unrecorded_.empty() && promised().includes(wanted())) {
     at = std::min(at, form_at_);
   }
   if (is_serving) at = std::min(at, clean_at_);

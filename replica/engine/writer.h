@@ -1,10 +1,10 @@
-// The writer of a replicated volume, without I/O: what is sent to whom, in which order, and when a
-// request may be acknowledged. docs/replica.md has the rules and why they are enough.
+// The writer of a replicated volume, without I/O: all messages to replicas, their order, and the
+// time of each acknowledgement. docs/replica.md has the rules and their reasons.
 //
-// Its life: promises from replicas until all of the last configuration have given theirs
-// (kAcquiring); what may differ made alike (kRecovering); requests (kServing). It ends for ever when
-// another writer takes the volume (kFenced), or when the replicas have lost data that it
-// acknowledged (kFailed).
+// Its life: collect promises from all replicas of the last configuration (kAcquiring); make chunks
+// equal that may differ (kRecovering); serve requests (kServing). It ends for ever when another
+// writer takes the volume (kFenced), or when the replicas have lost data that it acknowledged
+// (kFailed).
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Writer {
  public:
   enum class Phase { kAcquiring, kRecovering, kServing, kFenced, kFailed };
 
-  // `id` is random: it makes this writer's epochs its own.
+  // `id` is random: it makes this writer's epochs unique.
   Writer(const WriterSettings& settings, std::uint64_t id);
 
   // False: `depth` requests are under way, or it has ended.
@@ -31,21 +31,21 @@ class Writer {
   void on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out);
   // All members have joined and been registered.
   void on_formed(Instant now, std::uint64_t generation, WriterActions& out);
-  // `suspects` are known to be the reason. Without any, `all_answer` says that every member could be
-  // read from; else this host, or the whole fabric, may be cut off.
+  // `suspects` are the known cause. Without any, `all_answer`: every member could be read from. If
+  // not, this host or the whole fabric may be cut off.
   void on_group_failed(Instant now, std::uint64_t generation, Members suspects, bool all_answer,
                        WriterActions& out);
-  // Every member of the group that the write was posted to has it; in the order of posting.
+  // Every member of the write's group has it; in the order of posting.
   void on_written(Instant now, std::uint64_t attempt, WriterActions& out);
   void on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions& out);
-  // `failed`: those of the source and the targets that could not be reached.
+  // `failed`: unreachable replicas among the source and the targets.
   void on_copied(Instant now, std::uint64_t attempt, Members failed, WriterActions& out);
   void on_timer(Instant now, WriterActions& out);  // spurious calls are harmless
   Instant deadline() const;                        // Instant::max(), if none
 
   Phase phase() const { return phase_; }
   bool has_ended() const { return phase_ == Phase::kFenced || phase_ == Phase::kFailed; }
-  // kFailed: the chunks whose acknowledged data is gone, as far as that is known.
+  // kFailed: the chunks with lost acknowledged data, if known.
   const ChunkBitmap& lost() const { return lost_; }
   Epoch epoch() const { return epoch_; }
   const Config& config() const { return config_; }
@@ -53,10 +53,10 @@ class Writer {
   Members group() const { return is_formed_ ? group_ : Members{}; }
   bool is_connected(unsigned replica) const { return peers_[replica].is_connected; }
   bool is_in_sync(unsigned replica) const { return readable().has(replica); }
-  // Chunks that the replica still lacks; of one that is away, those that are marked.
+  // Chunks that the replica still lacks; for an absent one, the marked chunks.
   std::uint32_t lacking(unsigned replica) const;
   std::uint32_t marked() const;
-  // Requests that were taken and not yet completed.
+  // Requests that were accepted and not yet completed.
   unsigned under_way() const { return under_way_; }
   void check_consistent() const;
 
@@ -67,43 +67,43 @@ class Writer {
     bool is_connected = false;
     bool has_promised = false;
     bool is_fresh = false;      // was never in sync: lacks everything
-    bool is_syncing = false;    // gets all writes, and copies of what it missed
-    bool has_todo = false;      // `todo` was made out when the group was formed
+    bool is_syncing = false;    // gets all writes, and copies of the chunks that it missed
+    bool has_todo = false;      // `todo` was set when the group was formed
     bool is_flushed = false;    // ... and copied, and flushed
     bool is_hung = false;       // its disk hung: it returns once a flush has ended there
     bool flushes_late = false;  // while it is copied: requests don't wait for its flushes
-    Config config{};            // as it was promised
+    Config config{};            // from its promise
     Loss loss = Loss::kNone;
     ChunkBitmap marks;
     ChunkBitmap todo;
-    Instant heard{}, next_ping{}, rejoin_at{};
+    Instant last_message{}, next_ping{}, rejoin_at{};
     Duration rejoin{};        // from its next eviction until it may return
-    Instant refused_since{};  // by one that is not in sync; 0: it was not
+    Instant refused_since{};  // by a replica out of sync; 0: it was not
   };
 
   enum class OpState : std::uint8_t {
     kFree,
     kWaiting,  // for an earlier one that overlaps
-    kMarking,  // for the bitmaps
+    kMarking,  // for the bitmaps' marks
     kReady,    // for a group
     kPosted,
     kFlushing,  // for the disks
-    kDone,      // for the configuration to be on record
+    kDone,      // waits for the configuration to be on record
   };
   struct Op {
     OpState state = OpState::kFree;
     bool is_copy = false;
     IoRequest io{};
-    std::uint64_t order = 0;  // of coming
-    std::uint64_t post = 0;   // of being sent first, 0: not yet
+    std::uint64_t order = 0;  // of arrival
+    std::uint64_t post = 0;   // of the first sending; 0: not sent yet
     std::uint64_t attempt = 0;
     std::uint64_t covers = 0;  // flushes: `acks_` when it began
     bool is_flushed = false;
-    unsigned replica = 0;  // reads: from whom; copies: the source
+    unsigned replica = 0;  // reads, copies: the source
     Members targets{};     // copies
   };
 
-  // Something that several replicas are asked, until all have answered.
+  // A request to several replicas, until all have answered.
   struct Round {
     enum class Purpose : std::uint8_t { kMark, kConfig, kFlush, kSyncFlush, kClean, kTrial };
     Purpose purpose{};
@@ -111,8 +111,8 @@ class Writer {
     Members waiting{};
     std::size_t op = 0;  // kFlush
     unsigned peer = 0;   // kSyncFlush, kTrial
-    Instant asked{};
-    Instant until = Instant::max();  // who waits then hangs
+    Instant started{};
+    Instant until = Instant::max();  // replicas that still wait then hang
   };
 
   enum class ChunkState : std::uint8_t { kClear, kMarking, kMarked };
@@ -120,7 +120,7 @@ class Writer {
     ChunkState state = ChunkState::kClear;
     std::uint32_t writes = 0;  // under way
     Instant last_write{};
-    std::uint64_t ack = 0;  // number of the last acknowledgement of what is perhaps in memory only
+    std::uint64_t ack = 0;  // number of the last acknowledgement of data that may be in memory only
   };
 
   // writer.cc: requests
@@ -139,13 +139,13 @@ class Writer {
   bool are_marked(ChunkRange range) const;
   ChunkBitmap unflushed() const;
 
-  // writer_rounds.cc: questions to replicas
-  void ask(unsigned replica, Request request, WriterActions& out);
+  // writer_rounds.cc: requests to replicas
+  void send_request(unsigned replica, Request request, WriterActions& out);
   void start_round(Instant now, Round round, WriterActions& out);
   void start_flush_of(Instant now, unsigned replica, Round::Purpose purpose, WriterActions& out);
   bool is_asked(unsigned replica, Round::Purpose purpose) const;
-  // The replica is copied, and has to flush once more before it is in sync: a flush was acknowledged
-  // without it.
+  // The replica is being copied, and must flush once more before it is in sync: a flush was
+  // acknowledged without it.
   void flush_again(unsigned replica);
   bool may_be_late(const Round& round) const;
   void evict_hung(Instant now, WriterActions& out);
@@ -154,7 +154,7 @@ class Writer {
   void end_round(Instant now, const Round& round, WriterActions& out);
   void mark(Instant now, ChunkRange range, WriterActions& out);
   ChunkBitmap marks() const;
-  void tell_marks(unsigned replica, WriterActions& out);
+  void send_marks(unsigned replica, WriterActions& out);
   void start_cleaning(Instant now, WriterActions& out);
   void clean(WriterActions& out);
 
@@ -181,12 +181,12 @@ class Writer {
   // A replica returns, and the group with it is not formed yet.
   bool is_one_returning() const;
   Members wanted() const;
-  // Members of the configuration, without the one that is being added.
+  // Members of the configuration, without a replica that is being added.
   Members in_sync() const;
   Members promised() const;
   Members readable() const;  // in sync, and on record as such
 
-  // writer_copy.cc: making replicas alike
+  // writer_copy.cc: making replicas equal
   void make_todo();
   void begin_serving(Instant now, WriterActions& out);
   void keep_copying(Instant now, WriterActions& out);
@@ -199,11 +199,10 @@ class Writer {
   Config config_;
   bool is_confirmed_ = false;
   Config on_record_;  // the last one that was
-  // Of the configuration that was found, if not all whom it names had it on record: it goes on
-  // record with all of them before this writer's own first one, `first_`, and until then none may
-  // be given up.
-  Members unsettled_, first_;
-  std::optional<unsigned> growing_;  // who is new in config_ while it is not confirmed
+  // Members of a found configuration that may not have been on record. It goes on record with all
+  // of them before this writer's own first one, `first_`; until then no member may be evicted.
+  Members unrecorded_, first_;
+  std::optional<unsigned> growing_;  // new replica in config_ until that is confirmed
   std::vector<Peer> peers_;
   std::vector<Op> ops_;  // the last one is for copies
   std::vector<Round> rounds_;
@@ -211,17 +210,17 @@ class Writer {
   std::vector<std::size_t> sorted_;  // scratch
   unsigned under_way_ = 0;
   std::uint64_t order_ = 0, posts_ = 0, attempts_ = 0, serials_ = 0;
-  std::uint64_t acks_ = 0, flushed_ = 0;  // what was acknowledged until flushed_ is on disks
+  std::uint64_t acks_ = 0, flushed_ = 0;  // acknowledgements up to flushed_ are on disks
   ChunkBitmap lost_;
   std::uint64_t generation_ = 0;
   bool has_group_ = false, is_formed_ = false;
-  // Until then another group that fails is one in a row with the last one, which failed for no known
-  // reason. No write has completed since.
+  // A group that fails before this time counts as the second failure in a row, after one without a
+  // known cause. No write has completed since.
   Instant in_a_row_until_{};
   Members group_;
   Instant looked_at_{};  // by on_timer(), which comes at least once a ping
   Instant form_at_{}, copy_at_{}, clean_at_{}, promise_at_ = Instant::max();
-  Instant clean_before_{};  // what was last written until then is flushed by the round under way
+  Instant clean_before_{};  // chunks last written before this are flushed by the current round
   unsigned next_reader_ = 0;
 };
 

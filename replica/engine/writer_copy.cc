@@ -1,11 +1,11 @@
-// Making replicas alike: after a writer's death before anything is served, and when one returns.
+// Making replicas equal: after a writer's death before any request, and when a replica returns.
 #include <algorithm>
 
 #include "replica/engine/writer.h"
 
 namespace cepheus::replica {
 
-// A successor takes one replica's word for every chunk that is marked.
+// A successor copies every marked chunk from one replica.
 void Writer::make_todo() {
   const unsigned source = config_.members.lowest();
   for (unsigned r = 0; r < settings_.replicas; ++r) {
@@ -20,7 +20,7 @@ void Writer::begin_serving(Instant now, WriterActions& out) {
   phase_ = Phase::kServing;
   has_served_ = true;
   clean_at_ = now + settings_.clean;
-  // Writes that are repeated.
+  // Writes that will be repeated.
   for (const Op& op : ops_) {
     if (op.state == OpState::kMarking) mark(now, chunks_of(op.io), out);
   }
@@ -29,7 +29,8 @@ void Writer::begin_serving(Instant now, WriterActions& out) {
 void Writer::keep_copying(Instant now, WriterActions& out) {
   if (!is_formed_) return;
   if (phase_ == Phase::kRecovering) {
-    // Until it is on record who is in sync, nobody must be overwritten who might be asked instead.
+    // Until a configuration is on record, no replica may be overwritten that could still be a
+    // source.
     if (!is_confirmed_) return;
     const bool is_done = !settings_.rules.copy_before_serving ||
                          std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
@@ -85,8 +86,8 @@ void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, Write
   advance(now, out);
 }
 
-// A replica that lacks nothing any more is flushed, since others promised that of what it was
-// copied, and then counts: from when that is on record with all.
+// A replica that lacks nothing is flushed, since others have promised that for the copied data. It
+// is in sync once a configuration with it is on record at all members.
 void Writer::keep_growing(Instant now, WriterActions& out) {
   if (phase_ != Phase::kServing || !is_formed_) return;
   for (unsigned r = 0; r < settings_.replicas; ++r) {

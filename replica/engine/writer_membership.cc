@@ -1,10 +1,10 @@
-// Who belongs to the volume: promises, configurations, groups.
+// The members of a volume: promises, configurations, groups.
 //
 // Configurations only shrink from the last one on record, and grow by one replica at a time once
-// that is on record; a growth that is not, is taken back by the next shrinking. So whoever has all
-// replicas of the latest configuration that it can find, has one that knows all later ones
-// (docs/replica.md, "Why a successor finds everything"). One that a successor finds may itself be a
-// growth that never was on record: then it is put on record with all whom it names, before anything.
+// that is on record. The next shrinking takes back a growth that is not on record. So if all
+// replicas of the latest configuration that a writer finds are present, one of them knows any later
+// one (docs/replica.md, "Why a successor finds everything"). The found configuration may itself be
+// a growth that never was on record: then it is first put on record with all its members.
 #include <algorithm>
 #include <cassert>
 
@@ -55,7 +55,7 @@ void Writer::on_promise(unsigned replica, const Answer& answer) {
   peer.refused_since = {};
   peer.config = answer.config;
   peer.loss = answer.loss;
-  // Where there is a configuration, one that knows of none has a new disk.
+  // Others have a configuration, so a replica without one has a new disk.
   if (answer.config.epoch.number == 0) peer.loss = Loss::kAll;
   peer.is_fresh = peer.loss == Loss::kAll;
   peer.marks = ChunkBitmap(settings_.geometry.chunks(), answer.words);
@@ -69,11 +69,11 @@ Loss Writer::least_loss(Members members) const {
   return least;
 }
 
-// All whom the latest configuration names have promised, so that nobody can acknowledge anything by
-// an older one any more, nor is there a later one. Nothing, while some of them are missing.
+// The latest configuration, if all its members have promised. Then no writer can acknowledge by an
+// older one any more, and there is no later one. Empty while members are missing.
 //
-// Nothing was acknowledged by a configuration that not all whom it names have on record: all of the
-// one before it have everything, too, and it counts if the others have lost something.
+// Nothing was acknowledged by a configuration that one of its members has not recorded. All members
+// of the one before it have everything, too, so that one counts if the others have lost data.
 std::optional<Config> Writer::find_last() const {
   const Members here = promised();
   Config last;
@@ -96,7 +96,7 @@ std::optional<Config> Writer::find_last() const {
   }
 }
 
-// A replica with a new disk may have known of a later configuration than all who are here.
+// A replica with a new disk may have known a later configuration than all present ones.
 bool Writer::may_be_a_later_one(const Config& last) const {
   if (last.epoch.number == 0 || !settings_.rules.new_disk_lacks_all) return false;
   if (promised() == Members::all(settings_.replicas)) return false;
@@ -109,15 +109,15 @@ bool Writer::may_be_a_later_one(const Config& last) const {
 void Writer::try_to_begin(Instant now, WriterActions& out) {
   const auto last = find_last();
   if (!last || may_be_a_later_one(*last)) return;
-  // Replicas that were named in a later one have new disks, or are still to come.
+  // The members of a later one have new disks, or are still to come.
   const bool is_forgotten = has_served_ && is_later(on_record_, *last);
   if (is_forgotten && !promised().includes(on_record_.members)) return;
-  // Somebody else had the volume meanwhile, perhaps only for a moment: what this one's user
-  // believes to be on it may not be true any more.
+  // Another writer had the volume meanwhile, perhaps only for a moment: the data that this one's
+  // user expects may have changed.
   if (has_served_ && !is_forgotten && last->epoch.writer != epoch_.writer) {
     return end(now, Phase::kFenced, out);
   }
-  // A volume that nobody has written to: all are as they were made.
+  // A volume that was never written to: all replicas are equal.
   if (last->epoch.number == 0) {
     for (Peer& peer : peers_) peer.is_fresh = false;
   }
@@ -129,33 +129,33 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   const Loss least = least_loss(last.members);
   ChunkBitmap marks(settings_.geometry.chunks());
   Members members;
-  unsettled_ = {};
+  unrecorded_ = {};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!last.members.has(r)) continue;
     const Peer& peer = peers_[r];
     marks.add(peer.marks);
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
-    if (peer.config != last) unsettled_ = last.members;
+    if (peer.config != last) unrecorded_ = last.members;
   }
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
     chunks_[c].last_write = now;
-    // What its user will read of an earlier writer's may not be on disks either.
+    // Data of an earlier writer that the user will read may not be on disks either.
     if (!has_served_) chunks_[c].ack = marks.has(c) ? 1 : 0;
   }
   acks_ = std::max<std::uint64_t>(acks_, 1);
   phase_ = Phase::kRecovering;
   config_ = {epoch_, 0, {}};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (members.has(r)) tell_marks(r, out);
+    if (members.has(r)) send_marks(r, out);
   }
   first_ = members;
-  propose(now, unsettled_.empty() ? members : unsettled_, out);
+  propose(now, unrecorded_.empty() ? members : unrecorded_, out);
   form_at_ = now;
 }
 
-// The user of a writer that goes on relies on what was acknowledged; of data that is only in the
-// replicas' memory nothing may be gone. A later writer's user expects no more than what was flushed.
+// The user of a continuing writer relies on all acknowledged data, also if only the replicas'
+// memory had it. A later writer's user relies on flushed data only.
 bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out) {
   if (!settings_.rules.admit_loss) return false;
   const bool is_all_gone = least == Loss::kAll && last.epoch.number != 0;
@@ -170,14 +170,15 @@ bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterAc
   return true;
 }
 
-// What all of `members` are asked to keep for a successor. Until all have it nothing is acknowledged.
+// All `members` record the configuration for a successor. Until all have it, nothing is
+// acknowledged.
 void Writer::propose(Instant now, Members members, WriterActions& out) {
   config_ = {epoch_, config_.version + 1, members};
   is_confirmed_ = false;
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
   Round round;
   round.purpose = Round::Purpose::kConfig;
-  round.request.ask = unsettled_.empty() ? Ask::kConfig : Ask::kSettle;
+  round.request.type = unrecorded_.empty() ? RequestType::kConfig : RequestType::kAdopt;
   round.request.config = config_;
   round.waiting = members;
   start_round(now, std::move(round), out);
@@ -186,13 +187,14 @@ void Writer::propose(Instant now, Members members, WriterActions& out) {
 void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
   if (answer.promised < epoch_) return;  // an answer to an earlier claim
   if (phase_ == Phase::kAcquiring) {
-    // Another writer was here before, or claims the volume now.
+    // Another writer had the volume before, or claims it now.
     claim_again(now, answer.promised);
   } else if (config_.members.has(replica)) {
     end(now, Phase::kFenced, out);
   } else {
-    // Somebody claimed the volume of whom those in sync know nothing: he is on his way to them, or
-    // gave up, or died. If they still know nothing after a while, the claim is an old one.
+    // A writer that is unknown to the replicas in sync has claimed the volume. Its claim may still
+    // reach them, or it has ended. If they do not know it after a while, the claim is an
+    // old one.
     Peer& peer = peers_[replica];
     if (peer.refused_since == Instant{}) peer.refused_since = now;
     const bool is_old = now >= peer.refused_since + 2 * settings_.silence;
@@ -201,8 +203,8 @@ void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, Wri
   }
 }
 
-// Of two that claim at once, each tries a higher number; not at the same time, or they would go on
-// for ever.
+// Two writers that claim at once each try a higher number, at different times, so that one of them
+// succeeds.
 void Writer::claim_again(Instant now, const Epoch& after) {
   epoch_.number = after.number + 1;
   for (Peer& peer : peers_) {
@@ -213,8 +215,8 @@ void Writer::claim_again(Instant now, const Epoch& after) {
   promise_at_ = now + std::chrono::milliseconds(wait);
 }
 
-// What was written to replicas in sync may be gone from those that it goes on with: they were
-// killed, or had not heard yet that others were given up.
+// The replicas that the writer continues with may lack writes that others in sync had: they were
+// restarted, or had not learned yet of evictions.
 void Writer::repeat_writes() {
   for (Op& op : ops_) {
     if (op.is_copy || op.state == OpState::kFree || op.state == OpState::kWaiting) continue;
@@ -229,12 +231,12 @@ void Writer::repeat_writes() {
   }
 }
 
-// As a successor of itself: what was sent and is not acknowledged is sent again.
+// As its own successor: repeats everything that was sent and is not acknowledged.
 void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   drop_group(out);
   rounds_.clear();
   growing_.reset();
-  unsettled_ = {};
+  unrecorded_ = {};
   for (Peer& peer : peers_) {
     peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   }
@@ -245,7 +247,6 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   if (is_alone) promise_at_ = now;
 }
 
-// For ever.
 void Writer::end(Instant now, Phase phase, WriterActions& out) {
   drop_group(out);
   phase_ = phase;
@@ -254,16 +255,17 @@ void Writer::end(Instant now, Phase phase, WriterActions& out) {
     if (!op.is_copy && op.state != OpState::kFree) finish(now, op, status, out);
   }
   for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (peers_[r].is_connected) out.push_back({Kind::kHangUp, r});
+    if (peers_[r].is_connected) out.push_back({Kind::kDisconnect, r});
     peers_[r].is_connected = peers_[r].has_promised = false;
   }
 }
 
-// The replica is given up: what it lacks from now on is in the bitmap, and copied when it is back.
+// Evicts the replica: the bitmap marks the chunks that it misses from now on, for a copy when it
+// returns.
 void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   Peer& peer = peers_[replica];
   if (!peer.is_connected) return;
-  // Each return that fails has held requests up: the next one comes later.
+  // Each return that fails has delayed requests, so the next one comes later.
   const bool was_wanted = wanted().has(replica);
   if (peer.is_syncing) {
     peer.rejoin = std::min(2 * peer.rejoin, settings_.rejoin_most);
@@ -274,7 +276,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   peer.rejoin_at =
       was_wanted ? now + peer.rejoin : std::max(peer.rejoin_at, now + settings_.rejoin);
-  out.push_back({Kind::kHangUp, replica});
+  out.push_back({Kind::kDisconnect, replica});
   if (phase_ == Phase::kAcquiring || has_ended()) return;
   if (has_group_ && group_.has(replica)) drop_group(out);
   form_at_ = std::max(form_at_, now);
@@ -283,13 +285,13 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
-  if (unsettled_.has(replica)) return start_again(now, epoch_, out);
+  if (unrecorded_.has(replica)) return start_again(now, epoch_, out);
   Members members = config_.members.without(replica);
   if (growing_) members = members.without(*growing_);
   if (config_.members.has(replica)) {
-    // Without the last one nothing goes on; and when it is back it may have lost something.
+    // Without the last replica in sync the writer must wait; when it returns it may have lost data.
     if (members.empty()) return start_again(now, epoch_, out);
-    growing_.reset();  // who was to be new is still being made alike, if it is there
+    growing_.reset();  // the replica that was being added is copied on, if it is present
     propose(now, members, out);
   }
   leave_rounds(now, replica, out);
@@ -312,9 +314,9 @@ void Writer::drop_group(WriterActions& out) {
   out.push_back({Kind::kDrop});
 }
 
-// The group is that of all who are wanted, made anew whenever that changes.
+// The group has all wanted replicas, and is formed anew whenever they change.
 void Writer::keep_group(Instant now, WriterActions& out) {
-  if (!unsettled_.empty()) return;
+  if (!unrecorded_.empty()) return;
   if (phase_ == Phase::kServing) {
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       Peer& peer = peers_[r];
@@ -330,7 +332,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
       // One after the other: if the fabric refuses one of them, the group's failure names it.
       if (is_one_returning()) break;
       peer.is_syncing = true;
-      tell_marks(r, out);
+      send_marks(r, out);
     }
   }
   const Members members = wanted();
@@ -357,8 +359,8 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
   advance(now, out);
 }
 
-// Where all members answer, the fabric may refuse one of those that return: the others had a group
-// without it. A replica that a group was formed with is copied on, unless the next group fails, too.
+// If all members answer, the fabric may refuse a returning one: the others had a group without it.
+// A replica that has already been in a formed group is copied on, unless the next group fails, too.
 Members Writer::doubtful(Instant now) const {
   Members members;
   for (unsigned r = 0; r < settings_.replicas; ++r) {

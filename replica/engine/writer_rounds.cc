@@ -1,11 +1,11 @@
-// Questions to several replicas at once: marks, flushes, configurations.
+// Requests to several replicas at once: marks, flushes, configurations.
 #include <algorithm>
 
 #include "replica/engine/writer.h"
 
 namespace cepheus::replica {
 
-void Writer::ask(unsigned replica, Request request, WriterActions& out) {
+void Writer::send_request(unsigned replica, Request request, WriterActions& out) {
   if (request.serial == 0) request.serial = ++serials_;
   request.epoch = epoch_;
   WriterAction action{Kind::kSend, replica};
@@ -15,19 +15,19 @@ void Writer::ask(unsigned replica, Request request, WriterActions& out) {
 
 void Writer::start_round(Instant now, Round round, WriterActions& out) {
   round.request.serial = ++serials_;
-  round.asked = now;
+  round.started = now;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (round.waiting.has(r)) ask(r, round.request, out);
+    if (round.waiting.has(r)) send_request(r, round.request, out);
   }
   rounds_.push_back(std::move(round));
 }
 
-// No request waits for it.
+// No request of the user waits for it.
 void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpose,
                             WriterActions& out) {
   Round round;
   round.purpose = purpose;
-  round.request.ask = Ask::kFlush;
+  round.request.type = RequestType::kFlush;
   round.waiting = Members::only(replica);
   round.peer = replica;
   start_round(now, std::move(round), out);
@@ -39,10 +39,10 @@ bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
   });
 }
 
-// The volume goes on without the replicas that have not answered: one in sync has. Before the first
-// configuration is settled it does not, since all of its members have to promise.
+// The volume continues without the late replicas: one in sync has answered. Not before the first
+// configuration is on record, since all of its members have to promise.
 bool Writer::may_be_late(const Round& round) const {
-  return settings_.rules.evict_hung_disk && round.until != Instant::max() && unsettled_.empty() &&
+  return settings_.rules.evict_hung_disk && round.until != Instant::max() && unrecorded_.empty() &&
          !(in_sync() - round.waiting).empty();
 }
 
@@ -53,8 +53,8 @@ void Writer::flush_again(unsigned replica) {
   });
 }
 
-// One after the other: without one of them, another may be the last in sync. A replica that is being
-// copied has all copies to flush, so requests go on without its flushes.
+// One after the other: without one of them, another may be the last in sync. A replica that is
+// being copied has all copies to flush, so requests continue without its flushes.
 void Writer::evict_hung(Instant now, WriterActions& out) {
   const auto find = [&] {
     return std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& round) {
@@ -94,7 +94,7 @@ void Writer::leave_rounds(Instant now, unsigned replica, WriterActions& out) {
 void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
   Peer& peer = peers_[replica];
   if (!peer.is_connected || has_ended()) return;
-  peer.heard = now;
+  peer.last_message = now;
   switch (answer.verdict) {
     case Verdict::kRefused:
       on_refusal(now, replica, answer, out);
@@ -107,16 +107,16 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
     case Verdict::kDone:
       break;
   }
-  if (answer.ask == Ask::kPromise) {
+  if (answer.type == RequestType::kPromise) {
     on_promise(replica, answer);
   } else {
     const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& r) {
       return r.request.serial == answer.serial && r.waiting.has(replica);
     });
-    if (round == rounds_.end()) return;  // a ping's, or of a round that needs it no more
+    if (round == rounds_.end()) return;  // a ping's, or of a round that no longer needs it
     round->waiting = round->waiting.without(replica);
     if (round->until == Instant::max() && in_sync().has(replica)) {
-      round->until = now + std::max(settings_.disk, now - round->asked);
+      round->until = now + std::max(settings_.disk, now - round->started);
     }
     if (round->waiting.empty()) {
       const Round ended = std::move(*round);
@@ -136,8 +136,8 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       break;
     case Round::Purpose::kConfig:
       if (round.request.config.version != config_.version) break;
-      if (!unsettled_.empty()) {
-        unsettled_ = {};
+      if (!unrecorded_.empty()) {
+        unrecorded_ = {};
         propose(now, first_, out);
         break;
       }
@@ -168,14 +168,15 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
   }
 }
 
-// Every member's bitmap has the chunks before any data is sent. In several rounds where some are
+// Every member's bitmap has the chunks before any data is sent. In several rounds if some are
+// marked already.
 // marked already.
 void Writer::mark(Instant now, ChunkRange range, WriterActions& out) {
   for (std::uint32_t c = range.first; c < range.end(); ++c) {
     if (chunks_[c].state != ChunkState::kClear) continue;
     Round round;
     round.purpose = Round::Purpose::kMark;
-    round.request.ask = Ask::kMark;
+    round.request.type = RequestType::kMark;
     round.request.range.first = c;
     for (; c < range.end() && chunks_[c].state == ChunkState::kClear; ++c) {
       chunks_[c].state = ChunkState::kMarking;
@@ -194,15 +195,15 @@ ChunkBitmap Writer::marks() const {
   return bitmap;
 }
 
-void Writer::tell_marks(unsigned replica, WriterActions& out) {
+void Writer::send_marks(unsigned replica, WriterActions& out) {
   Request request;
-  request.ask = Ask::kBitmap;
+  request.type = RequestType::kBitmap;
   request.words = marks().words();
-  ask(replica, std::move(request), out);
+  send_request(replica, std::move(request), out);
 }
 
-// Marks are wanted as long as replicas may differ in memory or on disk: they go when all replicas
-// are in sync and flushed, and nothing was written there for a while.
+// Marks stay while replicas may differ in memory or on disk. They are cleared when all replicas are
+// in sync and flushed, and the chunk was idle for a while.
 void Writer::start_cleaning(Instant now, WriterActions& out) {
   clean_at_ = now + settings_.clean;
   const bool all = is_confirmed_ && config_.members == Members::all(settings_.replicas);
@@ -217,7 +218,7 @@ void Writer::start_cleaning(Instant now, WriterActions& out) {
   if (!settings_.rules.flush_before_clear) return clean(out);
   Round round;
   round.purpose = Round::Purpose::kClean;
-  round.request.ask = Ask::kFlush;
+  round.request.type = RequestType::kFlush;
   round.waiting = config_.members;
   start_round(now, std::move(round), out);
 }
@@ -238,11 +239,11 @@ void Writer::clean(WriterActions& out) {
       continue;
     }
     Request request;
-    request.ask = Ask::kClear;
+    request.type = RequestType::kClear;
     request.range = range;
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       request.serial = 0;
-      ask(r, request, out);
+      send_request(r, request, out);
     }
   }
 }

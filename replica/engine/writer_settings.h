@@ -1,4 +1,4 @@
-// How a writer behaves; times that depend on each other.
+// Settings of a writer, with times that depend on each other.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,17 @@ struct WriterSettings {
   unsigned replicas = 3;
   Geometry geometry;
   unsigned depth = 64;          // requests at once
-  std::uint64_t copy_rate = 0;  // bytes a second for replicas that return, 0: as fast as it goes
+  std::uint64_t copy_rate = 0;  // bytes a second for replicas that return, 0: unlimited
   Duration ping = std::chrono::milliseconds(250);
-  // A replica that says nothing for so long is taken for dead; a connection that breaks is enough.
+  // A replica without a message for this long counts as dead, as does one with a broken connection.
   Duration silence = std::chrono::milliseconds(1000);
-  // What the first replica in sync has done, the others have done after so long again, or after as
-  // long again as it took: else their disks hang.
+  // Time limit of the others after the first replica in sync has finished: this long, or as long as
+  // that one took, if longer. The disk of a later one counts as hung.
   Duration disk = std::chrono::seconds(10);
-  // An evicted replica may return after `rejoin`. Each return that fails doubles that, up to the most.
+  // An evicted replica may return after `rejoin`. Each failed return doubles that, up to the limit.
   Duration rejoin = std::chrono::milliseconds(500), rejoin_most = std::chrono::minutes(1);
-  Duration reform = std::chrono::milliseconds(50);  // a group that failed is tried again after
-  Duration clean = std::chrono::seconds(5);         // marks of chunks idle for so long go
+  Duration reform = std::chrono::milliseconds(50);  // a failed group is formed again after this
+  Duration clean = std::chrono::seconds(5);  // marks of chunks idle for this long are cleared
   Rules rules{};
 };
 

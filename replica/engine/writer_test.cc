@@ -58,10 +58,10 @@ TEST_F(Volume, MarksBeforeItWrites) {
   submit(IoKind::kWrite, 1);
   EXPECT_TRUE(all(Kind::kWrite).empty());
   EXPECT_TRUE(replicas[0].record().marks.has(0));
-  // The third answers after all: all its questions are asked again here.
+  // The third replica answers after all: its requests are repeated here.
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
-    if (send.replica == 2 && send.request.ask == Ask::kMark) todo.push_back(send);
+    if (send.replica == 2 && send.request.type == RequestType::kMark) todo.push_back(send);
   }
   run();
   ASSERT_EQ(all(Kind::kWrite).size(), 1u);
@@ -70,10 +70,10 @@ TEST_F(Volume, MarksBeforeItWrites) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
-TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
+TEST_F(Volume, WritesContinueWithoutADeadReplicaOnceThatIsOnRecord) {
   connect_all();
   submit(IoKind::kWrite, 1);
-  silent = Members::only(1);  // its answer to who is in sync is late
+  silent = Members::only(1);  // its answer to the configuration is late
   writer->on_disconnected(now, 0, todo);
   run();
   EXPECT_FALSE(writer->config_is_confirmed());
@@ -83,7 +83,7 @@ TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
   EXPECT_TRUE(all(Kind::kComplete).empty());
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
-    if (send.replica == 1 && send.request.ask == Ask::kConfig) todo.push_back(send);
+    if (send.replica == 1 && send.request.type == RequestType::kConfig) todo.push_back(send);
   }
   run();
   EXPECT_TRUE(writer->config_is_confirmed());
@@ -91,7 +91,7 @@ TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
   EXPECT_EQ(writer->config().members, Members::of_bits(0b110));
 }
 
-TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
+TEST_F(Volume, AReplicaThatReturnsIsCopiedItsMissingChunksAndIsThenInSync) {
   connect_all();
   writer->on_disconnected(now, 0, todo);
   run();
@@ -113,7 +113,7 @@ TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
 }
 
 // Requests that came before it serves wait for copies, not copies for them.
-TEST_F(Volume, ASuccessorMakesMarkedChunksAlikeBeforeItTakesRequests) {
+TEST_F(Volume, ASuccessorMakesMarkedChunksEqualBeforeItTakesRequests) {
   connect_all();
   submit(IoKind::kWrite, 1);
   log.clear();
@@ -144,7 +144,7 @@ TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
   EXPECT_EQ(all(Kind::kRead).size(), 2u);
 }
 
-TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
+TEST_F(Volume, RepeatedWritesKeepTheirOrder) {
   connect_all();
   submit(IoKind::kWrite, 1, 2);
   submit(IoKind::kWrite, 2, 2);
@@ -155,8 +155,8 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   EXPECT_TRUE(all(Kind::kWrite).empty());
   now += 1s;
   for (unsigned r = 0; r < 3; ++r) {
-    Answer heard;
-    writer->on_answer(now, r, heard, todo);
+    Answer answer;
+    writer->on_answer(now, r, answer, todo);
   }
   writer->on_timer(now, todo);
   run();
@@ -165,7 +165,7 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(writes[i].io.id, i + 1);
 }
 
-// All that the last one in sync had in memory goes with it.
+// All data in the memory of the last replica in sync is lost with it.
 class LastReplica : public Volume {
  protected:
   LastReplica() {
@@ -200,7 +200,7 @@ class LastReplica : public Volume {
   }
 };
 
-TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
+TEST_F(LastReplica, IsSentUnacknowledgedWritesAgain) {
   // A write with FUA: in its memory, not on its disk yet.
   ASSERT_TRUE(writer->submit(now, {1, IoKind::kWrite, 0, 4096, true}, todo));
   run();
@@ -216,11 +216,12 @@ TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
   write_is_everywhere(writes[0]);
   ASSERT_EQ(all(Kind::kComplete).size(), 1u);
   const auto flushes = all(Kind::kSend);
-  EXPECT_TRUE(std::any_of(flushes.begin(), flushes.end(),
-                          [](const auto& send) { return send.request.ask == Ask::kFlush; }));
+  EXPECT_TRUE(std::any_of(flushes.begin(), flushes.end(), [](const auto& send) {
+    return send.request.type == RequestType::kFlush;
+  }));
 }
 
-TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
+TEST_F(LastReplica, EndsItsWriterIfAcknowledgedDataIsGone) {
   acknowledge_write(1, 5);
   restart_last(Loss::kMemory);
   EXPECT_EQ(writer->phase(), Writer::Phase::kFailed);
@@ -229,7 +230,7 @@ TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kFlush, 0, 0, false}, todo));
 }
 
-TEST_F(LastReplica, EndsAFlushThatCantBeHonestWithAnError) {
+TEST_F(LastReplica, EndsAFlushOfLostDataWithAnError) {
   acknowledge_write(1, 5);
   silent = Members::only(0);
   submit(IoKind::kFlush, 2);
@@ -239,7 +240,7 @@ TEST_F(LastReplica, EndsAFlushThatCantBeHonestWithAnError) {
   EXPECT_EQ(all(Kind::kComplete)[0].status, IoStatus::kLost);
 }
 
-TEST_F(LastReplica, GoesOnIfAllWasFlushedOrItsMemoryStayed) {
+TEST_F(LastReplica, ContinuesIfAllWasFlushedOrItsMemoryStayed) {
   acknowledge_write(1, 5);
   restart_last(Loss::kProcess);
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
@@ -248,7 +249,7 @@ TEST_F(LastReplica, GoesOnIfAllWasFlushedOrItsMemoryStayed) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
 }
 
-// Others, with configurations of before, are no replacement.
+// Others with earlier configurations are no replacement.
 TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   acknowledge_write(1, 5);
   submit(IoKind::kFlush, 2);
@@ -262,8 +263,8 @@ TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   EXPECT_EQ(writer->lost().count(), kGeometry.chunks());
 }
 
-// A successor settles a configuration with one that has a new disk, and dies; the next one must
-// not take that for a replica that has everything.
+// A successor adopts a configuration with a replica that has a new disk, and dies. The next one
+// must not treat that replica as complete.
 TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   connect_all();
   replicas[0] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
@@ -273,12 +274,12 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   writer->on_connected(now, 0, todo);
   writer->on_connected(now, 1, todo);
   writer->on_connected(now, 2, todo);
-  // Until the first configuration of its own, which nobody hears.
-  for (bool has_settled = false; !has_settled && !todo.empty();) {
+  // Until its own first configuration, which no replica receives.
+  for (bool has_adopted = false; !has_adopted && !todo.empty();) {
     WriterActions actions;
     actions.swap(todo);
     for (const WriterAction& action : actions) {
-      if (action.kind != Kind::kSend || action.request.ask == Ask::kConfig) continue;
+      if (action.kind != Kind::kSend || action.request.type == RequestType::kConfig) continue;
       ReplicaActions done;
       replicas[action.replica].on_request(2, action.request, done);
       for (const ReplicaAction& a : done) {
@@ -299,8 +300,8 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   EXPECT_EQ(writer->lacking(0), kGeometry.chunks());
 }
 
-// {0, 1} go on without 2, then 0 without both; 0 has a new disk then. Only 1 knows of {0, 1}.
-TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
+// {0, 1} continue without 2, then 0 alone; then 0 gets a new disk. Only 1 knows of {0, 1}.
+TEST_F(Volume, ASuccessorNeedsAllReplicasIfOneHasANewDisk) {
   connect_all();
   writer->on_disconnected(now, 2, todo);
   run();
@@ -314,9 +315,9 @@ TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
   EXPECT_EQ(writer->config().members, Members::only(1));
 }
 
-// Nothing was acknowledged without a replica that was given up, as long as one of the others had
-// not heard that; they have lost their memory.
-TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideWhoLostNothing) {
+// Nothing was acknowledged without an evicted replica while one of the others did not know of the
+// eviction; the others have lost their memory.
+TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideAReplicaThatLostNothing) {
   connect_all();
   silent = Members::only(2);
   writer->on_disconnected(now, 0, todo);
@@ -342,12 +343,12 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   connect_all();
   submit(IoKind::kWrite, 1);
   Request promise;
-  promise.ask = Ask::kPromise;
+  promise.type = RequestType::kPromise;
   promise.epoch = {7, 7};
   ReplicaActions done;
   replicas[1].on_request(9, promise, done);
   ASSERT_FALSE(done.empty());
-  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before it says anything
+  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before any answer
   now += 300ms;
   writer->on_timer(now, todo);  // a ping
   run();
@@ -357,7 +358,7 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kRead, 0, 4096, false}, todo));
 }
 
-TEST_F(Volume, MarksGoWhenAllIsFlushedAndIdle) {
+TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
   connect_all();
   submit(IoKind::kWrite, 1);
   write_is_everywhere(all(Kind::kWrite)[0]);
@@ -381,10 +382,10 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;
   Request request;
-  request.ask = Ask::kPromise;
+  request.type = RequestType::kPromise;
   request.epoch = {1, 1};
   replica.on_request(1, request, out);
-  request.ask = Ask::kMark;
+  request.type = RequestType::kMark;
   request.range = {3, 2};
   out.clear();
   replica.on_request(1, request, out);
@@ -392,41 +393,42 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   EXPECT_EQ(out[0].answer.verdict, Verdict::kFailed);
 }
 
-// One with a new disk is copied everything, whatever is marked.
-TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
+// A replica with a new disk is copied everything, whatever is marked.
+TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
-  const auto flushed = [&replica](Ask ask, std::uint64_t version = 0) {
+  const auto flushed = [&replica](RequestType type, std::uint64_t version = 0) {
     ReplicaActions out;
     Request request;
     request.epoch = {1, 1};
     request.range = {2, 1};
     request.config = {{1, 1}, version, Members::all(3)};
-    request.ask = ask;
+    request.type = type;
     replica.on_request(1, request, out);
     return out.empty() ? 0 : out.front().chunks.count();
   };
-  flushed(Ask::kPromise);
-  flushed(Ask::kMark);
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks());
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks())
+  flushed(RequestType::kPromise);
+  flushed(RequestType::kMark);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks());
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
       << "its writer may have died, and the next one copies";
-  flushed(Ask::kConfig, 1);
-  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks()) << "what was copied since the last flush";
-  EXPECT_EQ(flushed(Ask::kFlush), 1u);
-  flushed(Ask::kClear);
-  EXPECT_EQ(flushed(Ask::kFlush), 0u);
+  flushed(RequestType::kConfig, 1);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
+      << "the chunks copied since the last flush";
+  EXPECT_EQ(flushed(RequestType::kFlush), 1u);
+  flushed(RequestType::kClear);
+  EXPECT_EQ(flushed(RequestType::kFlush), 0u);
 }
 
-TEST(ReplicaEngine, AnswersNobodyOnAnOldConnection) {
+TEST(ReplicaEngine, AnswersNothingOnAnOldConnection) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;
   Request request;
-  request.ask = Ask::kPromise;
+  request.type = RequestType::kPromise;
   request.epoch = {1, 1};
   replica.on_request(1, request, out);
   replica.on_request(2, request, out);
   out.clear();
-  request.ask = Ask::kMark;
+  request.type = RequestType::kMark;
   request.range = {0, 1};
   replica.on_request(1, request, out);
   EXPECT_TRUE(out.empty());

@@ -1,8 +1,9 @@
-/* nbdkit's plug-in for replicated volumes (docs/replica.md): a block device for whatever speaks NBD.
+/* nbdkit's plug-in for replicated volumes (docs/replica.md): a block device for any NBD client.
  *
  *     nbdkit cepheus volume=NAME replicas=HOST:PORT,HOST:PORT,HOST:PORT
  *
- * One process has the volume, from its start to its end; its clients share it, with as many connections as they like.
+ * One process has the volume from its start to its end. Any number of clients and connections share
+ * it.
  */
 #define NBDKIT_API_VERSION 2
 #include <cepheus/volume.h>
@@ -19,14 +20,14 @@ static cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;
 static cepheus_volume_h volume;
 
 static const char kHelp[] =
-    "volume=NAME                 (required) the name that the replicas serve it by\n"
+    "volume=NAME                 (required) the volume's name\n"
     "replicas=HOST:PORT,...      (required) all of them, always in the same order\n"
     "device=NAME                 RDMA device; default: the nearest that can serve\n"
     "depth=N                     requests at once, 1 to 1024; default: 64\n"
-    "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: as "
-    "fast as it goes\n"
-    "open-timeout=MILLISECONDS   how long replicas are waited for at the start; default: 10000\n"
-    "multicast=cepheus|mcrdma    how writes reach the replicas; default: cepheus";
+    "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: "
+    "unlimited\n"
+    "open-timeout=MILLISECONDS   time limit for replicas at the start; default: 10000\n"
+    "multicast=cepheus|mcrdma    transport of writes; default: cepheus";
 
 static int config(const char* key, const char* value) {
   if (strcmp(key, "volume") == 0) {
@@ -50,7 +51,7 @@ static int config(const char* key, const char* value) {
   } else if (strcmp(key, "multicast") == 0) {
     params.multicast = value;
   } else {
-    nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help names those that there are", key);
+    nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help lists the parameters", key);
     return -1;
   }
   return 0;
@@ -62,7 +63,8 @@ static int config_complete(void) {
   return -1;
 }
 
-/* Behind the fork into the background: the library has a thread, and its NIC's memory does not outlive a fork. */
+/* After the fork into the background: the library has a thread, and its NIC's memory does not
+ * survive a fork. */
 static int after_fork(void) {
   char error[512] = "";
   const int status = cepheus_volume_open(&params, &volume, error, sizeof error);
@@ -91,7 +93,7 @@ static int block_size(void* handle, uint32_t* minimum, uint32_t* preferred, uint
   const uint32_t block = cepheus_volume_block_size(volume);
   *minimum = block;
   *preferred = block < 4096 ? 4096 : block;
-  *maximum = 0xFFFFFFFFu; /* longer ones are cut here */
+  *maximum = 0xFFFFFFFFu; /* longer ones are split here */
   return 0;
 }
 
@@ -110,7 +112,7 @@ static int can_fua(void* handle) {
   return NBDKIT_FUA_NATIVE;
 }
 
-/* What a request of a client waits for: all parts that it was cut into. */
+/* One client request, until all its parts have ended. */
 typedef struct {
   sem_t done;
   int error; /* of the last part that failed; written by the library's one thread */
@@ -122,7 +124,7 @@ static void on_done(void* arg, int error) {
   sem_post(&waiter->done);
 }
 
-/* With the bytes that are lost; once, since every request ends so from then on. */
+/* Names the lost bytes; once, since every request ends so from then on. */
 static void report_loss(const char* what) {
   static atomic_flag is_reported = ATOMIC_FLAG_INIT;
   char status[4096];
@@ -134,7 +136,7 @@ static void report_loss(const char* what) {
   }
 }
 
-/* -1, and an error that NBD can carry to the client. */
+/* Returns -1 and sets an error that NBD has a code for. */
 static int failure(int error, const char* what) {
   switch (error) {
     case -ESTALE:
@@ -151,9 +153,8 @@ static int failure(int error, const char* what) {
       break;
     case -EINVAL:
       nbdkit_error(
-          "%s: not a multiple of the volume's block of %u bytes; clients that need less are served "
-          "with "
-          "--filter=blocksize",
+          "%s: not a multiple of the volume's block of %u bytes; serve smaller "
+          "requests with --filter=blocksize",
           what, cepheus_volume_block_size(volume));
       nbdkit_set_error(EINVAL);
       break;
@@ -164,7 +165,7 @@ static int failure(int error, const char* what) {
   return -1;
 }
 
-/* Waits for `parts`. `error`: of what was not taken. 0, or -1 with an error for the client. */
+/* Waits for `parts`. `error`: of the part that was refused. 0, or -1 with an error. */
 static int conclude(waiter_t* waiter, unsigned parts, int error, const char* what) {
   while (parts > 0) {
     if (sem_wait(&waiter->done) == 0) --parts;
@@ -218,7 +219,7 @@ static struct nbdkit_plugin plugin = {
     .name = "cepheus",
     .longname = "Cepheus",
     .version = CEPHEUS_VERSION,
-    .description = "volumes that are replicated by multicast RDMA WRITE",
+    .description = "volumes replicated by multicast RDMA WRITE",
     .config = config,
     .config_complete = config_complete,
     .config_help = kHelp,
@@ -231,8 +232,7 @@ static struct nbdkit_plugin plugin = {
     .can_flush = yes,
     .is_rotational = no,
     .can_fua = can_fua,
-    .can_multi_conn =
-        yes, /* all connections see one volume, and a flush is of all that was written */
+    .can_multi_conn = yes, /* all connections see one volume, and a flush covers all writes */
     .pread = pread_volume,
     .pwrite = pwrite_volume,
     .flush = flush_volume,

@@ -11,7 +11,7 @@
 namespace cepheus::replica {
 namespace {
 
-constexpr std::uint8_t kReadsAtOnce = 16;  // what nearly all devices can
+constexpr std::uint8_t kReadsAtOnce = 16;  // limit of nearly all devices
 constexpr std::uint8_t kAckTimeout = 14;   // 67 ms
 constexpr std::uint8_t kRetries = 7;
 constexpr std::uint8_t kRnrTimer = 1;  // 10 us

@@ -1,4 +1,5 @@
-// An ordinary reliable connection, between the writer and one replica: RDMA READs, and WRITEs of copies.
+// An ordinary reliable connection, between the writer and one replica: RDMA READs, and WRITEs of
+// copies.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@ namespace cepheus::replica {
 
 class RcConnection {
  public:
-  // For `depth` work requests at once; 0: the other end's only.
+  // For `depth` work requests at once; 0: only the other end posts.
   static wire::Result<std::unique_ptr<RcConnection>> create(RdmaPort& port, unsigned depth);
 
   RcName name() const { return name_; }
@@ -24,7 +25,7 @@ class RcConnection {
     std::uint64_t remote;  // the other end's address, under `rkey`
     std::uint32_t rkey;
   };
-  // False: the connection is broken. No more than `depth` at once.
+  // False: the connection has failed. At most `depth` at once.
   bool post(std::uint64_t id, ibv_wr_opcode opcode, const Piece& piece);
 
  private:

@@ -1,4 +1,4 @@
-// One device port of a volume's program: its context for groups, whose verbs serve reads and copies, too.
+// One device port of a volume's program: its context for groups, also used for reads and copies.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,7 +16,7 @@ namespace cepheus::replica {
 
 class RdmaPort {
  public:
-  // `device` empty: as libmcast chooses.
+  // `device` empty: libmcast's choice.
   static wire::Result<std::unique_ptr<RdmaPort>> open(const std::string& device);
   ~RdmaPort();
   RdmaPort(const RdmaPort&) = delete;
@@ -24,15 +24,14 @@ class RdmaPort {
 
   mcast_context_h groups() const { return groups_; }
   const mcast_verbs_t& verbs() const { return verbs_; }
-  // As it was opened.
   const mcast_context_attr_t& attributes() const { return attributes_; }
   ibv_cq* queue() const { return queue_.get(); }
-  // False: it never serves again, nor does what was made of it. Another one may be opened.
+  // False: the port and all objects made from it have failed for ever. Another one may be opened.
   bool is_up() const;
 
   std::size_t poll(std::span<ibv_wc> out);
 
-  // Readable when something completed on queue() since arm(); poll() once more after that.
+  // Readable when work completed on queue() since arm(); then call poll() once more.
   int event_fd() const { return channel_->fd; }
   void arm();
 

@@ -20,7 +20,7 @@ wire::Result<void> DataPath::open() {
         wire::ErrorCode::kInvalid,
         std::string((*port)->attributes().device) +
             " stores data by DMA, which makes no page of a mapped file dirty: a flush "
-            "would leave data out. Serve the replica with --cache direct");
+            "would miss data. Serve the replica with --cache direct");
   }
   mcast_mem_h memory = nullptr;
   if (mcast_mem_register_shared((*port)->groups(), data_.data(), data_.size(), &memory) !=
@@ -56,8 +56,8 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast
     return wire::fail(wire::ErrorCode::kUnavailable, why);
   }
   connection_ = std::move(*connection);
-  // Nothing completes here, and so it stays armed: a NIC in user space must not leave packets to a
-  // program that looks for them now and then only.
+  // No completions come here, so the queue stays armed: a NIC in user space must not leave packets
+  // to a program that polls rarely.
   port_->arm();
   JoinReply reply;
   static_assert(sizeof reply.member == sizeof member);

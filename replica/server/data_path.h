@@ -1,5 +1,5 @@
-// The ways by which writers reach a replica's data past its program: the group's WRITEs, and one connection for reads
-// and copies. Both are made anew at each join, and end together.
+// Writers' direct access to a replica's data: the group's WRITEs, and one connection for reads and
+// copies. Each join makes both anew, and they end together.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace cepheus::replica {
 
 class DataPath {
  public:
-  // `maps_file`: the data are pages of a file, which the kernel writes back where they are dirty.
+  // `maps_file`: the data are pages of a file; the kernel writes dirty ones back.
   DataPath(std::string device, std::span<std::uint8_t> data, bool maps_file)
       : device_(std::move(device)), data_(data), maps_file_(maps_file) {}
   ~DataPath() { fence(); }
   DataPath(const DataPath&) = delete;
   DataPath& operator=(const DataPath&) = delete;
 
-  // Opens the device, if it is not open, or gone. Says why it can't. kInvalid: the device changes a
-  // mapped file's pages without making them dirty, so that a flush would leave them out.
+  // Opens the device, unless it is open and up. kInvalid: the device changes a mapped file's pages
+  // without making them dirty, so that a flush would miss them.
   wire::Result<void> open();
-  // What the writer is to know; the group is registered by it.
+  // Returns the reply for the writer, which registers the group.
   wire::Result<JoinReply> join(const RcName& writer, Multicast multicast);
-  // Nothing lands any more when it returns.
+  // No data lands after it returns.
   void fence();
 
-  // Calls of progress() are due while there is a group, at short intervals while it is being registered.
+  // progress() must be called while there is a group, at short intervals during registration.
   bool has_group() const { return group_ != nullptr; }
   bool is_registering() const;
   void progress();

@@ -1,4 +1,4 @@
-// A replica's memory over a device that the test plays: how often it is registered.
+// A replica's memory over a fake device: how often it is registered.
 #include "replica/server/data_path.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST_F(DataPathOverFake, IsRegisteredOnceForAllJoinsOfAKillAndReturn) {
   for (const std::uint32_t key : keys_) EXPECT_EQ(key, keys_.front());
 }
 
-TEST_F(DataPathOverFake, EndsWaysOfTheLastJoinWithTheNextOne) {
+TEST_F(DataPathOverFake, EndsConnectionsOfTheLastJoinWithTheNextOne) {
   join();
   ASSERT_EQ(device_.pairs.size(), 2u);
   join();
@@ -49,7 +49,7 @@ TEST_F(DataPathOverFake, EndsWaysOfTheLastJoinWithTheNextOne) {
   EXPECT_EQ(device_.pairs[3], nullptr);
 }
 
-TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
+TEST_F(DataPathOverFake, RegistersAgainOnAnotherPortOnceItsOwnIsGone) {
   join();
   device_.is_up = false;
   EXPECT_FALSE(path_.join({0x0A000002, 0x500, 1}, Multicast::kCepheus));
@@ -60,8 +60,8 @@ TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
   EXPECT_EQ(device_.regions, 1u);
 }
 
-// What a flush of a mapped file writes back is dirty: a device's DMA makes no page so.
-TEST_F(DataPathOverFake, RefusesAMappedFileWhereTheDeviceStoresByDma) {
+// A flush of a mapped file writes back dirty pages only, and a device's DMA makes none dirty.
+TEST_F(DataPathOverFake, RefusesAMappedFileIfTheDeviceStoresByDma) {
   device_.is_emulated = false;
   device_.address = wire::Ipv4(127, 0, 0, 1);
   const auto opened = path_.open();

@@ -1,4 +1,4 @@
-// Whether bytes are the same: the first half of their SHA-256.
+// Compares bytes: the first half of their SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace cepheus::replica {
 
 Digest digest_of(std::span<const std::uint8_t> bytes);
-// Those of its request, which lies in `data`.
+// Computes the digests of the request in `digests`; its range lies in `data`.
 void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 }  // namespace cepheus::replica

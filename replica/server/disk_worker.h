@@ -1,4 +1,5 @@
-// A thread that waits for the disk, so that the server need not: answers leave when what they tell is durable.
+// A thread that waits for the disk instead of the server: an answer is sent when its content is
+// durable.
 #pragma once
 
 #include <condition_variable>
@@ -18,11 +19,11 @@ class DiskWorker {
   struct Job {
     std::optional<StoredReplica> save;
     ChunkBitmap flush{};     // where the data may differ from the disk
-    std::uint64_t link = 0;  // that waits for the answer
+    std::uint64_t link = 0;  // connection of the answer
     AnswerMessage answer{};
-    Digests digests{};  // the request's, and what comes of it
+    Digests digests{};  // the request's, and its results
   };
-  // What gathered while the disk was busy, done at once.
+  // Jobs that gathered while the disk was busy, done at once.
   struct Batch {
     std::optional<StoredReplica> save;  // the last one is enough
     ChunkBitmap flush;                  // of all jobs
@@ -30,21 +31,21 @@ class DiskWorker {
 
     bool empty() const { return jobs.empty() && !save && flush.chunks() == 0; }
   };
-  // Does what the batch needs; an errno.
+  // Does the batch's disk work; an errno.
   using Work = std::function<int(Batch&)>;
 
-  // `wake` tells the server that there is something to take; on the worker's thread.
+  // `wake` tells the server that jobs are done; on the worker's thread.
   DiskWorker(Work work, std::function<void()> wake);
   ~DiskWorker();  // finishes
 
   void submit(Job job);
-  // The link has gone: its answers that wait need not be made. Saves and flushes are done all the same.
+  // The connection has closed: its waiting answers are dropped. Saves and flushes are still done.
   void forget(std::uint64_t link);
-  // Whether all that was submitted is done, and taken.
+  // Whether all submitted jobs are done and taken.
   bool is_idle();
-  // Does what was submitted, and takes nothing more. The disk's first error, or 0.
+  // Does all submitted jobs, and accepts no more. The disk's first error, or 0.
   int finish();
-  // Done ones, in the order of coming. `error`: of the disk, the first one.
+  // Done jobs, in the order of submission. `error`: the disk's first one.
   std::vector<Job> take(int& error);
 
  private:

@@ -25,7 +25,7 @@ struct SlowDisk {
   }
 };
 
-TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
+TEST(DiskWorker, DoesGatheredJobsAtOnce) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<std::size_t> sizes;
@@ -54,8 +54,8 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   EXPECT_TRUE(worker.is_idle());
 }
 
-// A disk that hangs holds up one batch; links come and go meanwhile.
-TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
+// A disk that hangs holds up one batch; connections come and go meanwhile.
+TEST(DiskWorker, KeepsNoAnswersForClosedConnectionsAndStillSaves) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   std::vector<DiskWorker::Batch> batches;
@@ -88,8 +88,8 @@ TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
   EXPECT_EQ(batches[1].flush.count(), 998u);
 }
 
-// Answers of other links wait for it, too.
-TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
+// Answers on other connections wait for it, too.
+TEST(DiskWorker, IsNotIdleDuringASaveOfAClosedConnection) {
   SlowDisk disk;
   std::counting_semaphore<8> woken(0);
   DiskWorker worker(
@@ -112,8 +112,8 @@ TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
   EXPECT_TRUE(worker.is_idle());
 }
 
-// Nobody is told that something is durable which is not.
-TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
+// No job counts as done that is not durable.
+TEST(DiskWorker, ReturnsNoJobsOnceTheDiskFailed) {
   std::counting_semaphore<8> woken(0);
   DiskWorker worker([](DiskWorker::Batch&) { return ENOSPC; }, [&] { woken.release(); });
   worker.submit(job(1));
@@ -124,7 +124,7 @@ TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   EXPECT_FALSE(worker.is_idle()) << "an answer sent now would precede a record that is not saved";
 }
 
-TEST(DiskWorker, FinishesWithTheErrorOfWhatWasWaiting) {
+TEST(DiskWorker, FinishesWithTheErrorOfWaitingJobs) {
   SlowDisk disk;
   DiskWorker worker(
       [&](DiskWorker::Batch&) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kWithoutBitmap = kPage;  // more than all but the bitmap takes
+constexpr std::size_t kWithoutBitmap = kPage;  // more than all fields but the bitmap take
 constexpr std::size_t kLongestName = 255;
 
 std::size_t slot_size(const Geometry& geometry) {
@@ -26,8 +26,8 @@ std::size_t slot_size(const Geometry& geometry) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// One process at a time reads and writes the record: a second one would save what it read before the
-// first one's last mark or promise.
+// One process at a time uses the record: a second one would save a state older than the first one's
+// last mark or promise.
 wire::Result<void> lock_record(const wire::UniqueFd& file, const std::string& path) {
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return tl::unexpected(failed(path, errno));
@@ -35,7 +35,7 @@ wire::Result<void> lock_record(const wire::UniqueFd& file, const std::string& pa
                     path + " is in use by another process: end that process first");
 }
 
-// All but the marks.
+// All fields but the marks.
 void fields(auto& io, Is<StoredReplica> auto& v) {
   io(v.volume);
   fields(io, v.geometry);
@@ -56,7 +56,7 @@ std::string boot_id() {
 std::vector<std::uint8_t> encode_record(const StoredReplica& stored, std::uint64_t sequence) {
   std::vector<std::uint8_t> out;
   Put put(out);
-  put(kMagic, std::uint32_t{0}, sequence);  // 0: the length of all before the checksum
+  put(kMagic, std::uint32_t{0}, sequence);  // 0: place of the length before the checksum
   fields(put, stored);
   for (const std::uint64_t word : stored.record.marks.words()) put(word);
   wire::store_be32(out.data() + kMagic.size(), static_cast<std::uint32_t>(out.size()));
@@ -125,7 +125,7 @@ wire::Result<RecordFile> RecordFile::open(const std::string& path) {
     return wire::fail(wire::ErrorCode::kInvalid,
                       path +
                           " is damaged: remove it and the data, and serve with --create; the "
-                          "volume's other replicas have all that counts");
+                          "volume's other replicas have all data");
   }
   return opened;
 }

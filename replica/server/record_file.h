@@ -1,8 +1,9 @@
-// A replica's record on disk, beside its data: who it is, and what its engine must not forget.
+// A replica's record on disk, beside its data: its identity, and its engine's durable state.
 //
-// Two slots of one file, of which the older is overwritten and synchronised: one fdatasync a save, and no new file, since
-// marks are on the way of writes. Whatever is interrupted, the other slot is whole; a checksum says which is. The mark of
-// a chunk has to survive the host: after a loss of power everywhere nothing else says where replicas may differ.
+// One file has two slots; a save overwrites and synchronises the older one. So a save costs one
+// fdatasync and no new file, because marks delay writes. If a save is interrupted, the other slot
+// is whole; a checksum tells them apart. A chunk's mark has to survive the host: after a power
+// failure everywhere only marks tell where replicas may differ.
 #pragma once
 
 #include <optional>
@@ -19,16 +20,16 @@ namespace cepheus::replica {
 struct StoredReplica {
   std::string volume;
   Geometry geometry;
-  std::uint8_t place = 0, count = 0;  // in the volume's list; count 0: no writer has said yet
-  std::string boot;  // of the host, when it was saved; "" if its memory went with the program
+  std::uint8_t place = 0, count = 0;  // in the volume's list; count 0: not yet assigned by a writer
+  std::string boot;  // of the host at the last save; "" if memory is lost with the program
   ReplicaRecord record;
 };
 
-// This host's, which changes with each start.
+// This host's boot id, which changes with each start.
 std::string boot_id();
 
 std::vector<std::uint8_t> encode_record(const StoredReplica& stored, std::uint64_t sequence);
-// Nothing, if it is damaged, or none.
+// Empty if the bytes are damaged or no record.
 struct DecodedRecord {
   std::uint64_t sequence = 0;
   StoredReplica stored;
@@ -37,12 +38,12 @@ std::optional<DecodedRecord> decode_record(std::span<const std::uint8_t> slot);
 
 class RecordFile {
  public:
-  // With its first content, durable when it returns. Refused if there is such a file.
+  // With its first content, durable when it returns. Refused if the file exists.
   static wire::Result<RecordFile> create(const std::string& path, const StoredReplica& stored);
   // Refused while another RecordFile has it open, in any process.
   static wire::Result<RecordFile> open(const std::string& path);
 
-  // As it was opened.
+  // The content when it was opened.
   const StoredReplica& stored() const { return stored_; }
   // Durable when it returns; an errno.
   int save(const StoredReplica& stored);
@@ -57,7 +58,7 @@ class RecordFile {
 };
 
 wire::Error failed(const std::string& path, int error);  // errno
-// What a new file's name needs to survive the host.
+// Makes a new file's name survive the host.
 int synchronise_directory_of(const std::string& path);
 
 }  // namespace cepheus::replica

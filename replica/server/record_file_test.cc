@@ -68,7 +68,7 @@ TEST(RecordFile, IsReadByOneAtATime) {
     auto first = RecordFile::create(path, some_replica());
     ASSERT_TRUE(first);
     const auto second = RecordFile::open(path);
-    ASSERT_FALSE(second) << "it would miss what the first one still saves";
+    ASSERT_FALSE(second) << "it would miss later saves of the first one";
     EXPECT_EQ(second.error().code, wire::ErrorCode::kRefused);
     last.record.promised = {9, 9};
     ASSERT_EQ(first->save(last), 0);
@@ -78,7 +78,7 @@ TEST(RecordFile, IsReadByOneAtATime) {
   expect_equal(next->stored(), last);
 }
 
-TEST(RecordFile, HoldsWhatWasSavedLast) {
+TEST(RecordFile, HoldsTheLastSave) {
   const Directory directory;
   StoredReplica stored = some_replica();
   const auto made = RecordFile::create(directory.file("r"), stored).map([](const auto&) {});
@@ -92,7 +92,7 @@ TEST(RecordFile, HoldsWhatWasSavedLast) {
   }
 }
 
-// Power that fails in the middle of a save leaves what was there before it.
+// A power failure in the middle of a save leaves the content before it.
 TEST(RecordFile, HoldsTheLastButOneIfTheLastIsDamaged) {
   const Directory directory;
   const std::string path = directory.file("r");
@@ -148,7 +148,7 @@ TEST(VolumeFile, IsServedByOneAtATime) {
   EXPECT_TRUE(VolumeFile::open(path, 1 << 20));
 }
 
-TEST(VolumeFile, HoldsWhatWasFlushed) {
+TEST(VolumeFile, HoldsFlushedData) {
   const Directory directory;
   const std::string path = directory.file("d");
   ASSERT_TRUE(VolumeFile::create(path, 1 << 20));

@@ -18,10 +18,10 @@ using Kind = ReplicaAction::Kind;
 
 constexpr wire::Duration kGreeting = 5s;
 constexpr int kIdleMs = 1000;
-// A member answers its leader's questions within a fraction of what it is evicted after.
+// A member answers its leader's probes within a fraction of the eviction time.
 constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
-constexpr std::uint64_t kMostDigested = 16 << 20;  // by one request
+constexpr std::uint64_t kMostDigested = 16 << 20;  // in one request
 
 }  // namespace
 
@@ -39,7 +39,7 @@ wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return wire::fail(wire::ErrorCode::kUnavailable, std::strerror(errno));
   std::unique_ptr<ReplicaServer> server(new ReplicaServer(std::move(parts), std::move(wake)));
-  // What it says from now on is that it started again.
+  // From now on it reports that it has restarted.
   if (const int error = server->record_file_.save(server->stored_)) {
     return wire::fail(wire::ErrorCode::kFailed,
                       std::string("the record can't be saved: ") + std::strerror(error));
@@ -58,10 +58,10 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
       idle_(parts.idle),
       data_path_(parts.device, file_.data(), file_.outlives_program()) {
   const std::string boot = boot_id();
-  // A volume that nobody has written to has nothing to lose.
+  // A volume that was never written to has nothing to lose.
   if (stored_.record.promised.number != 0) stored_.record.note_restart(boot != stored_.boot);
   stored_.boot =
-      file_.outlives_program() ? boot : "";  // none: memory is gone whenever it starts again
+      file_.outlives_program() ? boot : "";  // none: every start of the program loses the memory
   make_engine();
   const auto ring = [this] {
     const std::uint64_t one = 1;
@@ -76,7 +76,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
   digest_worker_ = std::make_unique<DiskWorker>(
       [this, digest = std::move(parts.digest)](DiskWorker::Batch& batch) {
         for (DiskWorker::Job& job : batch.jobs) {
-          if (stop_asked_) break;  // finish_digests() sends none of them
+          if (stop_requested_) break;  // finish_digests() sends none of them
           digest(job.digests, file_.data());
         }
         return 0;
@@ -85,7 +85,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
 }
 
 ReplicaServer::~ReplicaServer() {
-  stop_asked_ = true;
+  stop_requested_ = true;
   data_path_.fence();
   record_worker_.reset();
   flush_worker_.reset();
@@ -95,14 +95,14 @@ ReplicaServer::~ReplicaServer() {
 void ReplicaServer::make_engine() { engine_.emplace(stored_.geometry, stored_.record); }
 
 void ReplicaServer::stop() {
-  stop_asked_ = true;
+  stop_requested_ = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
 }
 
 wire::Result<void> ReplicaServer::run() {
   int record_error = 0;
-  while (!stop_asked_ && disk_error_ == 0) wait();
+  while (!stop_requested_ && disk_error_ == 0) wait();
   data_path_.fence();  // the disk may hang
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (const int error = flush_worker_->finish()) {
@@ -113,7 +113,7 @@ wire::Result<void> ReplicaServer::run() {
   }
   if (disk_error_ == 0) return {};
   std::string text = std::string("the disk failed: ") + std::strerror(disk_error_) +
-                     "; the volume goes on without this replica";
+                     "; the volume continues without this replica";
   if (record_error != 0) {
     // Otherwise it would serve again as if all of its memory would reach the disk.
     text += std::string("; its record can't be saved either: ") + std::strerror(record_error) +
@@ -122,7 +122,7 @@ wire::Result<void> ReplicaServer::run() {
   return wire::fail(wire::ErrorCode::kFailed, text);
 }
 
-// Then it starts again as one whose memory is as it was.
+// Then a new program starts with this memory.
 int ReplicaServer::save_memory() {
   data_path_.fence();
   if (const int error = record_worker_->finish()) return error;
@@ -133,12 +133,12 @@ int ReplicaServer::save_memory() {
   return record_file_.save(stored_);
 }
 
-// After a flush that failed. The kernel marks the pages clean though they are in memory only, and
+// After a failed flush. The kernel marks the pages clean although they are in memory only, and
 // later flushes succeed. So the next program must report that this memory is lost.
 int ReplicaServer::forget_memory() {
   record_worker_->finish();
   stored_.boot.clear();
-  // If it can't be synchronised, the page cache has it as long as the boot id stays the same.
+  // If it can't be synchronised, the page cache has it while the boot id stays the same.
   return record_file_.save(stored_);
 }
 
@@ -169,12 +169,12 @@ void ReplicaServer::wait() {
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto at = peers_.find(links[i]);
     if (at == peers_.end()) continue;
-    if (!take_turn(links[i], at->second, fds[i + 2].revents, now)) hang_up(links[i]);
+    if (!take_turn(links[i], at->second, fds[i + 2].revents, now)) disconnect(links[i]);
   }
   if (fds[1].revents != 0) accept_all();
 }
 
-// False: hang up.
+// False: disconnect.
 bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now) {
   if (peer.is_digesting) return (revents & (POLLERR | POLLHUP)) == 0;
   if (peer.hello && revents != 0) peer.until = now + idle_;
@@ -182,13 +182,13 @@ bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wir
   return (revents == 0 && !can_go_on(peer)) || serve(link, peer);
 }
 
-// The oldest connection without a greeting gives way, else the oldest observer. False: all are
+// Disconnects the oldest connection without a greeting, else the oldest observer. False: all are
 // writers.
-bool ReplicaServer::make_room() {
+bool ReplicaServer::free_place() {
   const auto oldest = [&](const auto& gives_way) {
     const auto at = std::find_if(peers_.begin(), peers_.end(),
                                  [&](const auto& each) { return gives_way(each.second.hello); });
-    if (at != peers_.end()) hang_up(at->first);
+    if (at != peers_.end()) disconnect(at->first);
     return at != peers_.end();
   };
   return oldest([](const std::optional<Hello>& hello) { return !hello; }) ||
@@ -199,7 +199,7 @@ void ReplicaServer::accept_all() {
   for (std::size_t n = 0; n < kMostPeers; ++n) {
     wire::UniqueFd fd = accept_from(listener_.get());
     if (!fd.is_open()) return;
-    if (peers_.size() >= kMostPeers && !make_room()) continue;
+    if (peers_.size() >= kMostPeers && !free_place()) continue;
     Peer peer{FrameSocket(std::move(fd), kMostGreeting), random_nonce(),
               wire::monotonic_now() + kGreeting};
     encode(Challenge{kControlVersion, peer.nonce}, peer.socket.out());
@@ -207,8 +207,8 @@ void ReplicaServer::accept_all() {
   }
 }
 
-// A peer has one answer at a time that it does not pay for: the next one is made when the peer has
-// read this one, and others have had their turn.
+// A peer has one unread answer at a time. The next one is made when the peer has read this one, and
+// others have had their turn.
 bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   const bool lives = peer.socket.receive();
   if (peer.has_more && !peer.socket.flush()) return false;
@@ -219,10 +219,10 @@ bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
     const bool is_free =
         frame->type == MessageType::kDigestRequest || frame->type == MessageType::kStatusRequest;
     if (!take(link, peer, *frame)) {
-      peer.socket.flush();  // why it was refused
+      peer.socket.flush();  // sends the reason of the refusal
       return false;
     }
-    if (!peers_.contains(link)) return true;  // it was hung up on meanwhile
+    if (!peers_.contains(link)) return true;  // it was disconnected meanwhile
     if (is_free) {
       peer.has_more = true;
       break;
@@ -247,13 +247,13 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
     case MessageType::kRequest: {
       const auto message = decode_request(frame.body);
       if (!message || peer.hello->role != Role::kWriter) return false;
-      if (message->request.ask == Ask::kPing) {
+      if (message->request.type == RequestType::kPing) {
         progress_ = message->progress;
         writer_link_ = link;
       }
       ReplicaActions actions;
       engine_->on_request(link, message->request, actions);
-      carry_out(actions, *message);
+      execute(actions, *message);
       return true;
     }
     case MessageType::kStatusRequest:
@@ -270,11 +270,11 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
 
 std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello& hello) const {
   if (hello.version != kControlVersion) {
-    return "it speaks version " + std::to_string(kControlVersion) +
-           " of the control protocol, not " + std::to_string(hello.version);
+    return "it uses version " + std::to_string(kControlVersion) + " of the control protocol, not " +
+           std::to_string(hello.version);
   }
   if (!key_.fits(hello.tag, covered(peer.nonce, hello))) {
-    return "the key is another one than the replica's: both take the fabric's from "
+    return "the key differs from the replica's: give both the fabric's by "
            "$CEPHEUS_KEY_FILE";
   }
   if (hello.role == Role::kObserver) return std::nullopt;
@@ -295,7 +295,7 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello&
 
 void ReplicaServer::greet(Peer& peer, Hello hello) {
   if (hello.role == Role::kWriter && stored_.count == 0) {
-    // Its first writer says of how many it is.
+    // The first writer assigns place and number of replicas.
     stored_.place = hello.place;
     stored_.count = hello.count;
     stored_.record = ReplicaRecord::fresh(stored_.geometry, hello.count);
@@ -309,7 +309,7 @@ void ReplicaServer::greet(Peer& peer, Hello hello) {
   peer.socket.expect(kMostFrame);
 }
 
-// A disk that hangs must not gather the requests of each connection that comes and goes meanwhile.
+// While a disk hangs, requests of closed connections must not gather.
 void ReplicaServer::forget(std::uint64_t link) {
   peers_.erase(link);
   for (const auto& worker : {&record_worker_, &flush_worker_, &digest_worker_}) {
@@ -317,15 +317,15 @@ void ReplicaServer::forget(std::uint64_t link) {
   }
 }
 
-void ReplicaServer::hang_up(std::uint64_t link) {
+void ReplicaServer::disconnect(std::uint64_t link) {
   forget(link);
   if (link == writer_link_) progress_ = {};
   ReplicaActions actions;
   engine_->on_hang_up(link, actions);
-  carry_out(actions, {});
+  execute(actions, {});
 }
 
-void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& asked) {
+void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& request) {
   DiskWorker::Job job;
   bool to_flush = false;
   AnswerMessage message;
@@ -334,7 +334,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
       case Kind::kFence:
         data_path_.fence();
         break;
-      case Kind::kHangUp:
+      case Kind::kDisconnect:
         forget(action.link);
         break;
       case Kind::kSaveRecord:
@@ -347,7 +347,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
         job.flush = std::move(action.chunks);
         break;
       case Kind::kJoin:
-        if (auto joined = data_path_.join(asked.rc, asked.multicast)) {
+        if (auto joined = data_path_.join(request.rc, request.multicast)) {
           message.join = *joined;
         } else {
           message.text = joined.error().text;
@@ -362,11 +362,12 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
     }
   }
   if (job.link == 0) return;
-  const Ask ask = job.answer.answer.ask;
+  const RequestType type = job.answer.answer.type;
   if (to_flush) {
     flush_worker_->submit(std::move(job));
-  } else if (job.save || (ask != Ask::kPing && ask != Ask::kJoin && !record_worker_->is_idle())) {
-    // Nobody is told of what is not durable yet: answers keep their order behind it.
+  } else if (job.save || (type != RequestType::kPing && type != RequestType::kJoin &&
+                          !record_worker_->is_idle())) {
+    // No answer before its content is durable: later answers keep their order behind it.
     record_worker_->submit(std::move(job));
   } else {
     send(job.link, job.answer);
@@ -377,7 +378,7 @@ void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
   const auto at = peers_.find(link);
   if (at == peers_.end()) return;
   encode(answer, at->second.socket.out());
-  at->second.socket.flush();  // who is gone is found by reading
+  at->second.socket.flush();  // the next read detects a closed connection
 }
 
 void ReplicaServer::finish_jobs(DiskWorker& worker) {
@@ -386,7 +387,7 @@ void ReplicaServer::finish_jobs(DiskWorker& worker) {
   if (error != 0) disk_error_ = error;
 }
 
-// Elsewhere: neither their making nor the disk's giving the data may hold pings up.
+// On another thread: neither the digests nor the disk's reads may delay pings.
 bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request) {
   const Geometry& geometry = stored_.geometry;
   if (request.offset > geometry.size || request.length > geometry.size - request.offset ||
@@ -402,7 +403,7 @@ bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRe
 }
 
 void ReplicaServer::finish_digests() {
-  if (stop_asked_) return;
+  if (stop_requested_) return;
   int error = 0;
   for (const DiskWorker::Job& job : digest_worker_->take(error)) {
     const auto at = peers_.find(job.link);
@@ -411,7 +412,7 @@ void ReplicaServer::finish_digests() {
     peer.is_digesting = false;
     peer.until = wire::monotonic_now() + idle_;
     encode(job.digests, peer.socket.out());
-    peer.socket.flush();  // who is gone is found by reading
+    peer.socket.flush();  // the next read detects a closed connection
   }
 }
 

@@ -27,15 +27,16 @@ class ReplicaServer {
     VolumeFile file;
     std::string device;
     VolumeKey key;
-    // A writer pings, an observer asks: who says nothing for so long has gone.
+    // Writers ping and observers send requests: a peer without a message for this long is
+    // disconnected.
     wire::Duration idle = std::chrono::seconds(30);
-    // Makes what a peer asked for, on a thread of its own.
+    // Computes a peer's digests, on a thread of its own.
     std::function<void(Digests&, std::span<const std::uint8_t>)> digest = make_digests;
   };
   static wire::Result<std::unique_ptr<ReplicaServer>> start(Parts parts);
   ~ReplicaServer();
 
-  // Until stop(), or until the disk fails: then why.
+  // Until stop(), or until the disk fails: then returns why.
   wire::Result<void> run();
   void stop();  // from a signal handler, too
 
@@ -45,10 +46,10 @@ class ReplicaServer {
   struct Peer {
     FrameSocket socket;
     Nonce nonce;
-    wire::Instant until;  // to have said hello, or anything
+    wire::Instant until;  // time limit of the hello, or of the next message
     std::optional<Hello> hello{};
-    bool has_more = false;      // requests that have come, for the next turn
-    bool is_digesting = false;  // its answer is being made: nothing more is taken until it leaves
+    bool has_more = false;      // further requests have arrived, for the next turn
+    bool is_digesting = false;  // its answer is being made: no request is taken until that is sent
   };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
@@ -57,17 +58,17 @@ class ReplicaServer {
   int forget_memory();
   void wait();
   void accept_all();
-  bool make_room();
+  bool free_place();
   static bool can_go_on(const Peer& peer);
   static short events_of(const Peer& peer);
   bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
-  bool serve(std::uint64_t link, Peer& peer);  // false: hang up
+  bool serve(std::uint64_t link, Peer& peer);  // false: disconnect
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
   void greet(Peer& peer, Hello hello);
-  void hang_up(std::uint64_t link);
+  void disconnect(std::uint64_t link);
   void forget(std::uint64_t link);
-  void carry_out(ReplicaActions& actions, const RequestMessage& asked);
+  void execute(ReplicaActions& actions, const RequestMessage& request);
   void send(std::uint64_t link, const AnswerMessage& answer);
   void finish_jobs(DiskWorker& worker);
   bool begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request);
@@ -76,7 +77,7 @@ class ReplicaServer {
 
   wire::UniqueFd listener_, wake_;
   RecordFile record_file_;
-  StoredReplica stored_;  // what was given to the disk last
+  StoredReplica stored_;  // last state given to the disk
   VolumeFile file_;
   VolumeKey key_;
   const wire::Duration idle_;
@@ -84,10 +85,10 @@ class ReplicaServer {
   std::optional<ReplicaEngine> engine_;
   std::map<std::uint64_t, Peer> peers_;
   std::uint64_t links_ = 0;
-  std::uint64_t writer_link_ = 0;  // that pinged last
+  std::uint64_t writer_link_ = 0;  // of the last ping
   Progress progress_;
   int disk_error_ = 0;
-  std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> stop_requested_{false};
   std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };
 

@@ -1,4 +1,4 @@
-// A replica between its peers, over a device that the test plays.
+// A replica between its peers, over a fake device.
 #include "replica/server/replica_server.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::atomic<int> msync_error{0}, fdatasync_error{0};
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's.
 extern "C" int msync(void* address, std::size_t length, int flags) {
   const std::lock_guard lock(msync_may_go);
   if (msync_error == 0) return static_cast<int>(syscall(SYS_msync, address, length, flags));
@@ -46,7 +46,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSize = 16 << 20;
-constexpr int kPatienceMs = 20000;
+constexpr int kTimeLimitMs = 20000;
 
 Hello writers_hello() {
   Hello hello;
@@ -56,7 +56,7 @@ Hello writers_hello() {
   return hello;
 }
 
-// Somebody who asks, or a writer.
+// An observer or a writer.
 class Client {
  public:
   explicit Client(const Endpoint& at, const Hello& hello = {}) : socket_(dialled(at), kMostFrame) {
@@ -64,29 +64,29 @@ class Client {
     encode(hello, socket_.out());
     EXPECT_EQ(next(), MessageType::kWelcome);
   }
-  void ask(Ask what) {
+  void request(RequestType type) {
     RequestMessage message;
-    message.request.ask = what;
+    message.request.type = type;
     message.request.epoch = {1, 1};
     message.request.config = {{1, 1}, 1, Members::all(3)};
     encode(message, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
-  void ask_for_digests(int times) {
+  void request_digests(int times) {
     for (int i = 0; i < times; ++i) encode(DigestRequest{0, kSize, 1 << 20}, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
-  // That the next answer tells.
+  // From the next answer.
   std::optional<Loss> next_loss() {
     const auto frame = next_frame();
     const auto message = frame ? decode_answer(frame->body) : std::nullopt;
     return message ? std::optional(message->answer.loss) : std::nullopt;
   }
-  std::optional<MessageType> ask_for_status() {
+  std::optional<MessageType> request_status() {
     encode_status_request(socket_.out());
     return next();
   }
-  // The type of the next message; none: the server has hung up.
+  // The type of the next message; none: the server has disconnected.
   std::optional<MessageType> next() {
     const auto frame = next_frame();
     return frame ? std::optional(frame->type) : std::nullopt;
@@ -96,7 +96,7 @@ class Client {
   std::optional<FrameSocket::Frame> next_frame() {
     socket_.flush();
     bool ok = true;
-    for (bool lives = true; lives; lives = wait(kPatienceMs) && socket_.receive()) {
+    for (bool lives = true; lives; lives = wait(kTimeLimitMs) && socket_.receive()) {
       if (const auto frame = socket_.next(ok)) return frame;
       EXPECT_TRUE(ok);
     }
@@ -105,7 +105,7 @@ class Client {
   static wire::UniqueFd dialled(const Endpoint& at) {
     auto fd = dial(at);
     pollfd want{fd->get(), POLLOUT, 0};
-    EXPECT_EQ(poll(&want, 1, kPatienceMs), 1);
+    EXPECT_EQ(poll(&want, 1, kTimeLimitMs), 1);
     return std::move(*fd);
   }
   bool wait(int ms) {
@@ -152,22 +152,22 @@ class ServerOverFake : public testing::Test {
     thread_ = std::thread([this] { ended_ = server_->run(); });
   }
 
-  // The replica is in sync then.
+  // Returns when the replica is in sync.
   Client writer_that_serves() {
     Client writer(at_, writers_hello());
-    for (const Ask what : {Ask::kPromise, Ask::kConfig}) {
-      writer.ask(what);
+    for (const RequestType type : {RequestType::kPromise, RequestType::kConfig}) {
+      writer.request(type);
       EXPECT_EQ(writer.next(), MessageType::kAnswer);
     }
     return writer;
   }
-  // The program starts again, the host does not.
+  // The program restarts, the host does not.
   Loss loss_after_restart() {
     server_.reset();
     msync_error = 0;
     start(1min);
     Client writer(at_, writers_hello());
-    writer.ask(Ask::kPromise);
+    writer.request(RequestType::kPromise);
     return writer.next_loss().value();
   }
 
@@ -178,15 +178,15 @@ class ServerOverFake : public testing::Test {
   std::thread thread_;
 };
 
-// A writer gives up a replica that answers no ping for a second.
+// A writer evicts a replica that answers no ping for a second.
 TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
   std::latch may_go(1);
   start(1min, [&](Digests&, auto) { may_go.wait(); });
   std::vector<std::unique_ptr<Client>> checkers;
   for (int i = 0; i < 40; ++i) checkers.push_back(std::make_unique<Client>(at_));
   Client other(at_);
-  for (const auto& checker : checkers) checker->ask_for_digests(2);
-  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus) << "all digests come first";
+  for (const auto& checker : checkers) checker->request_digests(2);
+  EXPECT_EQ(other.request_status(), MessageType::kStatus) << "all digests come first";
   may_go.count_down();
   for (const auto& checker : checkers) {
     EXPECT_EQ(checker->next(), MessageType::kDigests);
@@ -194,7 +194,7 @@ TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
   }
 }
 
-TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
+TEST_F(ServerOverFake, StopsWithoutMakingWaitingDigests) {
   std::latch may_go(1);
   std::atomic<int> made{0};
   start(1min, [&](Digests&, auto) {
@@ -204,8 +204,8 @@ TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
   std::vector<std::unique_ptr<Client>> checkers;
   for (int i = 0; i < 5; ++i) checkers.push_back(std::make_unique<Client>(at_));
   Client other(at_);
-  for (const auto& checker : checkers) checker->ask_for_digests(1);
-  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus);  // all requests before it are taken
+  for (const auto& checker : checkers) checker->request_digests(1);
+  EXPECT_EQ(other.request_status(), MessageType::kStatus);  // all requests before it are taken
   server_->stop();
   thread_.join();
   may_go.count_down();
@@ -218,7 +218,7 @@ TEST_F(ServerOverFake, HasLostItsMemoryOnceAFlushFailed) {
   start(1min);
   Client writer = writer_that_serves();
   msync_error = EIO;
-  writer.ask(Ask::kFlush);
+  writer.request(RequestType::kFlush);
   thread_.join();
   EXPECT_EQ(loss_after_restart(), Loss::kMemory);
 }
@@ -241,8 +241,8 @@ TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
   Client writer = writer_that_serves();
   std::unique_lock held(msync_may_go);
   msync_error = EIO;
-  writer.ask(Ask::kFlush);
-  EXPECT_EQ(writer.ask_for_status(), MessageType::kStatus);  // the flush is under way
+  writer.request(RequestType::kFlush);
+  EXPECT_EQ(writer.request_status(), MessageType::kStatus);  // the flush is under way
   server_->stop();
   held.unlock();
   thread_.join();
@@ -252,14 +252,14 @@ TEST_F(ServerOverFake, HasLostItsMemoryIfAFlushFailsWhileItStops) {
 TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
   start(1min);
   Client writer = writer_that_serves();
-  writer.ask(Ask::kFlush);
+  writer.request(RequestType::kFlush);
   EXPECT_EQ(writer.next(), MessageType::kAnswer);
   server_->stop();
   thread_.join();
   EXPECT_EQ(loss_after_restart(), Loss::kProcess);
 }
 
-TEST_F(ServerOverFake, HangsUpOnWhoSaysNothing) {
+TEST_F(ServerOverFake, DisconnectsSilentPeers) {
   start(10ms);
   Client silent(at_);
   EXPECT_EQ(silent.next(), std::nullopt);

@@ -1,4 +1,4 @@
-// What a replica says of itself.
+// A replica's status text.
 #include <nlohmann/json.hpp>
 
 #include "replica/server/replica_server.h"

@@ -2,8 +2,8 @@
 //
 // By default the memory is the file's pages: the kernel writes them back, flush() waits for that,
 // and they outlive the program. Or it is memory of the program's own, read once, which only flush()
-// writes back, past the page cache: what a NIC that refuses a mapped file needs. All of the file's
-// blocks are allocated when it is opened: a disk that is full later has no way to say so to a NIC.
+// writes back, past the page cache, for NICs that refuse a mapped file. All of the file's blocks
+// are allocated when it is opened: a full disk later could not report its error to a NIC.
 #pragma once
 
 #include <span>
@@ -18,12 +18,12 @@ namespace cepheus::replica {
 class VolumeFile {
  public:
   enum class Cache { kPage, kDirect };
-  // What size and memory of a direct one are multiples of.
+  // Alignment of size and memory of a direct file.
   static constexpr std::uint64_t kDirectBlock = 4096;
 
-  // Of zeros, durable when it returns. Refused if there is such a file.
+  // Filled with zeros, durable when it returns. Refused if the file exists.
   static wire::Result<void> create(const std::string& path, std::uint64_t size);
-  // Refused while another process serves it, and if the file system can't do what `cache` asks for.
+  // Refused while another process serves it, and if the file system does not support `cache`.
   static wire::Result<VolumeFile> open(const std::string& path, std::uint64_t size,
                                        Cache cache = Cache::kPage);
   VolumeFile(VolumeFile&& other) noexcept
@@ -34,10 +34,10 @@ class VolumeFile {
   ~VolumeFile();
 
   std::span<std::uint8_t> data() const { return data_; }
-  // What is in memory outlives the program.
+  // Whether the memory outlives the program.
   bool outlives_program() const { return cache_ == Cache::kPage; }
-  // What is in memory when it begins is on disk when it returns; an errno. On any thread. `chunks`,
-  // of `bytes` each: outside them memory and disk are alike.
+  // Writes the memory's content of this moment to disk; an errno. On any thread. `chunks`, of
+  // `bytes` each: outside them memory and disk are equal.
   int flush(const ChunkBitmap& chunks, std::uint32_t bytes) const;
 
  private:

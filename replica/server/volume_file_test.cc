@@ -17,14 +17,14 @@ constexpr std::uint64_t kSize =
 class OfFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/var/tmp/cepheus-volume-XXXXXX";  // a disk, where /tmp may be memory
+    char pattern[] = "/var/tmp/cepheus-volume-XXXXXX";  // on a disk; /tmp may be memory
     directory_ = mkdtemp(pattern);
     path_ = directory_ + "/data";
     ASSERT_TRUE(VolumeFile::create(path_, kSize));
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  // As the disk has it: the page cache is asked, which O_DIRECT goes past and invalidates.
+  // The disk's content: reads through the page cache, which O_DIRECT bypasses and invalidates.
   char at(std::uint64_t offset) const {
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(offset));
@@ -34,7 +34,7 @@ class OfFile : public ::testing::Test {
   std::string directory_, path_;
 };
 
-TEST_F(OfFile, PastThePageCacheHasOnlyWhatWasFlushed) {
+TEST_F(OfFile, WithDirectIoHasFlushedDataOnly) {
   auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
   if (!file) GTEST_SKIP() << file.error().text;
   EXPECT_FALSE(file->outlives_program());
@@ -51,21 +51,21 @@ TEST_F(OfFile, PastThePageCacheHasOnlyWhatWasFlushed) {
   EXPECT_EQ(at(kSize - 1), 'w');
 }
 
-TEST_F(OfFile, PastThePageCacheIsReadWhole) {
+TEST_F(OfFile, WithDirectIoIsReadWhole) {
   std::ofstream(path_, std::ios::binary | std::ios::in).seekp(kSize - 1).put('r');
   auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
   if (!file) GTEST_SKIP() << file.error().text;
   EXPECT_EQ(file->data()[kSize - 1], 'r');
 }
 
-TEST_F(OfFile, PastThePageCacheIsOfWholeDiskBlocks) {
+TEST_F(OfFile, WithDirectIoIsOfWholeDiskBlocks) {
   ASSERT_TRUE(VolumeFile::create(path_ + "2", kSize + 512));
   const auto file = VolumeFile::open(path_ + "2", kSize + 512, Cache::kDirect);
   ASSERT_FALSE(file);
   EXPECT_NE(file.error().text.find("multiple of 4096"), std::string::npos) << file.error().text;
 }
 
-TEST_F(OfFile, InThePageCacheIsFlushedWhereverItChanged) {
+TEST_F(OfFile, InThePageCacheIsFlushedWhereItChanged) {
   auto file = VolumeFile::open(path_, kSize);
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->outlives_program());

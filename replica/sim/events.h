@@ -1,4 +1,4 @@
-// Virtual time: what happens when, in the order of time, then of coming.
+// Virtual time: events in the order of time, then of scheduling.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace cepheus::replica::sim {
 class Events {
  public:
   Instant now() const { return now_; }
-  void at(Instant when, std::function<void()> what) {
-    queue_.push({when < now_ ? now_ : when, ++count_, std::move(what)});
+  void at(Instant when, std::function<void()> work) {
+    queue_.push({when < now_ ? now_ : when, ++count_, std::move(work)});
   }
-  void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  // False if nothing is left, or nothing until `end`.
+  void in(Duration delay, std::function<void()> work) { at(now_ + delay, std::move(work)); }
+  // False if no event is left, or none before `end`.
   bool step(Instant end) {
     if (queue_.empty() || queue_.top().when > end) {
       now_ = end;
@@ -26,7 +26,7 @@ class Events {
     queue_.pop();
     now_ = event.when;
     ++steps_;
-    event.what();
+    event.work();
     return true;
   }
   std::uint64_t steps() const { return steps_; }
@@ -35,7 +35,7 @@ class Events {
   struct Event {
     Instant when;
     std::uint64_t order;
-    std::function<void()> what;
+    std::function<void()> work;
     bool operator<(const Event& other) const {
       return when != other.when ? when > other.when : order > other.order;
     }

@@ -87,12 +87,12 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
     const Write& write = writes_[other.write];
     const Instant known = write.promise.since();
     if (write.begin > source.end && std::min(known, other.found.since()) < begin) {
-      return what + name(value) + ", though " + name(other.write) + " came after it and was " +
+      return what + name(value) + ", although " + name(other.write) + " came after it and was " +
              (known < begin ? "acknowledged" : "read already");
     }
   }
   if (is_torn) return std::nullopt;
-  // What is found again after a loss was not lost.
+  // Data that is found again after a loss was not lost.
   Promise& promise = found->found;
   promise.made = promise.since() == kNever ? times.end : std::min(promise.made, times.end);
   if (!promise.is_flushed) promise.lost = last_loss_ > times.taken ? last_loss_ : kNever;

@@ -1,12 +1,13 @@
-// What users wrote and read, block by block, and what a read may therefore find.
+// Users' writes and reads by block, and the permitted results of a read.
 //
-// A read may find what was written by a write W, unless another write W' of that block began after
-// W had ended, and was acknowledged, or found by a read, before this read began. A write that is
-// never acknowledged ends when a writer of a later epoch begins to serve: nothing of it may land after
-// that. A writer that was stopped meanwhile may still believe that it serves.
+// A read may find the value of a write W, unless another write W' of that block began after W had
+// ended, and was acknowledged, or found by a read, before this read began. A write without an
+// acknowledgement ends when a writer of a later epoch begins to serve: it may not land after that.
+// A writer that was stopped meanwhile may still assume that it serves.
 //
-// A loss of memory on all replicas in sync excuses what was not flushed, and towards later writers
-// only. A writer that served before the loss and serves again after it says that nothing is lost.
+// A loss of memory on all replicas in sync excuses lost unflushed data, and towards later writers
+// only. A writer that served before the loss and serves again after it asserts that nothing is
+// lost.
 #pragma once
 
 #include <algorithm>
@@ -25,22 +26,22 @@ class History {
     writes_.push_back({0, Instant{}, Instant{}, {Instant{}, kNever, true}});
   }
 
-  // The value to write: no two writes have the same.
+  // The value to write, unique among all writes.
   std::uint64_t begin_write(Instant now, unsigned writer, std::size_t block, std::size_t count);
   // `is_durable`: it was written with FUA.
   void acknowledge(Instant now, std::uint64_t value, bool is_durable = false);
-  // `writer` was told that all that was acknowledged before `since` is on disks.
+  // `writer` learned that all acknowledgements before `since` are on disks.
   void flushed(Instant since, unsigned writer);
-  // All replicas that had everything have lost what was not flushed.
+  // All complete replicas have lost their unflushed data.
   void lose_unflushed(Instant now);
   // `writer` serves from now on, or again, by a claim of that epoch.
   void serve(Instant now, unsigned writer, const Epoch& epoch);
-  // ... again, after it could not for a while: it promises once more what it promised before.
+  // ... again, after an interruption: it renews its promises.
   void resume(unsigned writer);
   Instant last_loss() const { return last_loss_; }
 
-  // What is in a block whose writing was cut off in the middle. Only while no replica in sync went
-  // on, and the writer did not either, may it ever be read.
+  // The content of a block after an interrupted write. A read may find it only while no replica in
+  // sync continued, nor the writer.
   std::uint64_t tear(std::uint64_t value);
   void excuse_torn() { excused_torn_ = torn_.size(); }
 
@@ -48,14 +49,14 @@ class History {
   struct Times {
     Instant begin, taken, end;
   };
-  // What is wrong with a read of `reader` that found `value` in `block`; nothing, if all is well.
+  // The error in a read of `reader` that found `value` in `block`, if any.
   std::optional<std::string> read(const Times& times, unsigned reader, std::size_t block,
                                   std::uint64_t value);
 
  private:
   static constexpr Instant kNever = Instant::max();
   static constexpr std::uint64_t kTorn = std::uint64_t{1} << 62;
-  // That something is found, or what came after it.
+  // A promise that a value or a later one is found.
   struct Promise {
     Instant made = kNever;
     Instant lost = kNever;
@@ -80,7 +81,7 @@ class History {
     Instant end{};      // it has no effect after this
     Promise promise{};  // made when it is acknowledged
   };
-  // A write is whole in each block, and may be in some only.
+  // A write is whole in each block, and may be in some blocks only.
   struct Written {
     std::size_t write = 0;
     Promise found{};  // made by a read
@@ -89,12 +90,12 @@ class History {
     return writer < served_.size() ? served_[writer] : kNever;
   }
 
-  std::vector<Write> writes_;  // by value; 0 is what is there at first
+  std::vector<Write> writes_;  // by value; 0 is the initial content
   std::vector<std::vector<Written>> blocks_;
   bool is_superseded(unsigned writer) const;
 
-  std::vector<Instant> served_;  // by writer, since when
-  std::vector<Epoch> epochs_;    // by writer, the last one that it served by
+  std::vector<Instant> served_;  // by writer, start of serving
+  std::vector<Epoch> epochs_;    // by writer, of its last serving
   std::vector<std::uint64_t> torn_;
   std::size_t excused_torn_ = 0;
   Instant last_loss_{};

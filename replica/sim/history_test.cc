@@ -20,15 +20,15 @@ TEST(History, LosesNoAcknowledgedWrite) {
       history.read({at(3), at(6), at(6)}, 9, 1, first));  // began before it was acknowledged
 }
 
-TEST(History, FindsWhatWasNeverWritten) {
+TEST(History, FindsAValueThatWasNeverWritten) {
   History history(4);
   const auto value = history.begin_write(at(1), 0, 0, 1);
   EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 1, value));
   EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, value + 1));
 }
 
-// What was read once never changes back, though nobody acknowledged it.
-TEST(History, RemembersWhatWasRead) {
+// A value that was read never changes back, even without an acknowledgement.
+TEST(History, RemembersReadValues) {
   History history(4);
   const auto first = history.begin_write(at(1), 0, 0, 2);
   history.acknowledge(at(2), first);
@@ -63,7 +63,7 @@ TEST(History, EndsNothingForAWriterThatWasStoppedAndServesByAnOldClaim) {
   EXPECT_TRUE(history.read({at(10), at(11), at(11)}, 9, 1, stale)) << "it is fenced";
 }
 
-TEST(History, FlushedIsKeptThoughMemoryIsLost) {
+TEST(History, FlushedDataSurvivesALossOfMemory) {
   History history(2);
   const auto flushed = history.begin_write(at(1), 0, 0, 1);
   history.acknowledge(at(2), flushed);
@@ -83,7 +83,7 @@ TEST(History, AWriteWithFuaIsOnDisksWhenItIsAcknowledged) {
   EXPECT_TRUE(history.read({at(4), at(5), at(5)}, 9, 0, 0));
 }
 
-// The loss excuses what a later writer finds; not one that goes on as if nothing had happened.
+// The loss excuses a later writer's reads, but not those of one that continues as before.
 TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
   History history(1);
   history.serve(at(1), 0, {1, 0});
@@ -95,7 +95,7 @@ TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
   EXPECT_TRUE(history.read({at(7), at(8), at(8)}, 0, 0, 0));
 }
 
-TEST(History, AFlushAfterALossPromisesWhatWasAcknowledgedBefore) {
+TEST(History, AFlushAfterALossPromisesEarlierAcknowledgedData) {
   History history(1);
   history.serve(at(1), 0, {1, 0});
   const auto write = history.begin_write(at(2), 0, 0, 1);

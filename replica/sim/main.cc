@@ -1,6 +1,6 @@
-// cepheus-volume-sim: a replicated volume under deaths, cuts and rival writers, by seeds. A seed
-// holds if no acknowledged write was lost, nothing was read that was not written, and replicas came
-// to be alike.
+// cepheus-volume-sim: a replicated volume under crashes, cut links and rival writers, by seeds. A
+// seed holds if no acknowledged write was lost, no read found a value that was never written, and
+// replicas became equal.
 #include <algorithm>
 
 #include "fabric-sim/checked/seed_program.h"
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   using namespace cepheus::replica::sim;
   return cepheus::sim::SeedProgram<World::Outcome>{
       "cepheus-volume-sim",
-      "A replicated volume under deaths, cuts and rival writers, by seeds",
+      "Run a replicated volume under crashes, cut links and rival writers, by seeds",
       names_of_rules(),
       1024,
       run_one,

@@ -12,17 +12,17 @@ void DiskQueue::hang(Instant until) {
 void DiskQueue::go_on() {
   until_ = {};
   while (!waiting_.empty()) {
-    const auto what = std::move(waiting_.front());
+    const auto work = std::move(waiting_.front());
     waiting_.pop_front();
-    what();
+    work();
   }
 }
 
-void DiskQueue::run(std::function<void()> what) {
+void DiskQueue::run(std::function<void()> work) {
   if (until_ > events_.now() || !waiting_.empty()) {
-    waiting_.push_back(std::move(what));
+    waiting_.push_back(std::move(work));
   } else {
-    what();
+    work();
   }
 }
 
@@ -39,20 +39,20 @@ ReplicaHost::ReplicaHost(World& world, unsigned index)
 
 void ReplicaHost::start() {
   if (is_up()) return;
-  // It begins with saving its record.
+  // A start saves the record first.
   const Instant hangs_until = record_disk_.hangs_until();
   if (hangs_until > world_.events.now()) {
     world_.events.at(hangs_until, [this] { start(); });
     return;
   }
-  // A volume that nobody has written to has nothing to lose.
+  // A volume that was never written to has nothing to lose.
   if (record_.promised.number != 0) record_.note_restart(lost_memory_);
   lost_memory_ = false;
   engine_ =
       std::make_unique<ReplicaEngine>(world_.plan.settings({}).geometry, record_, world_.rules);
 }
 
-// What was not flushed is on disk or not, block by block, as the kernel came to it.
+// Each unflushed block may be on disk or not, as the kernel's write-back chose.
 void ReplicaHost::crash(bool with_host) {
   has_crashed_ = true;
   if (landing_ && world_.random.chance(0.5) && memory_[landing_->first] != landing_->second) {
@@ -66,7 +66,7 @@ void ReplicaHost::crash(bool with_host) {
     memory_ = disk_;
   }
   world_.note_crash();
-  world_.say("replica " + std::to_string(index_) + " is down");
+  world_.log("replica " + std::to_string(index_) + " is down");
   engine_.reset();
   ++starts_;
   joined_.clear();
@@ -119,15 +119,15 @@ std::vector<bool> ReplicaHost::blocks_of(const ChunkBitmap& chunks) const {
   return blocks;
 }
 
-// It takes its time, in which data comes, requests are answered, and all may end. Each block goes
-// to the disk once, at some moment of it: what lands there later is not flushed.
+// A flush takes time, in which data arrives, requests are answered, and the program may end. Each
+// block goes to the disk once, at some moment of the flush; data that lands later is not flushed.
 void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& answer) {
   const double dice = world_.random.fraction();
   const Duration half = world_.soon(dice < 0.02 ? 15000 : dice < 0.1 ? 3000 : 60);
   const auto left = std::make_shared<std::vector<bool>>(blocks_of(chunks));
-  const auto in = [this, start = starts_](Duration delay, std::function<void()> what) {
-    world_.events.in(delay, [this, start, what = std::move(what)] {
-      if (starts_ == start) what();
+  const auto in = [this, start = starts_](Duration delay, std::function<void()> work) {
+    world_.events.in(delay, [this, start, work = std::move(work)] {
+      if (starts_ == start) work();
     });
   };
   write_back(*left, 0.3);
@@ -138,7 +138,7 @@ void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& ans
   });
 }
 
-// `is_named`: as one that has everything.
+// `is_named`: as a replica that has everything.
 void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
   record_.promised = now.promised;
   record_.config = now.config;
@@ -147,18 +147,18 @@ void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
   if (is_named) has_crashed_ = has_forgotten_ = false;
 }
 
-// Nobody is told of what is not durable yet.
+// No answer before its content is durable.
 void ReplicaHost::answer(Link& link, const Answer& answer,
                          const std::optional<ChunkBitmap>& to_flush) {
-  const auto say = [this, &link, answer] {
+  const auto send = [this, &link, answer] {
     if (link.replica_holds) world_.send(link, std::optional<Answer>(answer));
   };
   if (to_flush) {
     data_disk_.run([this, &link, chunks = *to_flush, answer] { flush(link, chunks, answer); });
-  } else if (answer.ask == Ask::kPing || answer.ask == Ask::kJoin) {
-    say();
+  } else if (answer.type == RequestType::kPing || answer.type == RequestType::kJoin) {
+    send();
   } else {
-    record_disk_.run(say);
+    record_disk_.run(send);
   }
 }
 
@@ -175,11 +175,11 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         joined_.clear();
         landing_.reset();
         break;
-      case ReplicaAction::Kind::kHangUp:
-        break;  // the writer behind it finds out by itself
+      case ReplicaAction::Kind::kDisconnect:
+        break;  // the writer behind it detects this by itself
       case ReplicaAction::Kind::kSaveRecord: {
         const bool is_named =
-            request.ask == Ask::kConfig && request.config == engine_->record().config;
+            request.type == RequestType::kConfig && request.config == engine_->record().config;
         record_disk_.run([this, now = engine_->record(), is_named] { save_record(now, is_named); });
         break;
       }

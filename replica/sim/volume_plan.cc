@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Power that is lost everywhere, and disks that are replaced: at about the time of something else.
+// Power failures everywhere, and replaced disks, near the time of another fault.
 void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
   const auto add = [&](Fault::Kind kind) {
     const std::size_t other = plan.faults.empty() ? 0 : random.below(plan.faults.size());
@@ -37,8 +37,8 @@ Fault hang(cepheus::sim::Random& random, unsigned replicas) {
   return fault;
 }
 
-// A disk that never goes on is nobody else's matter; what befalls that replica later is not, either.
-// The writer has begun by then: it can't without a promise of all.
+// A disk that hangs for ever must affect no other replica, nor do later faults of its own replica
+// count. The writer has begun by then: it needs promises of all.
 void let_one_disk_hang(VolumePlan& plan, cepheus::sim::Random& random) {
   plan.hangs_alone = true;
   plan.replicas = std::max(plan.replicas, 2u);
@@ -54,7 +54,7 @@ void let_one_disk_hang(VolumePlan& plan, cepheus::sim::Random& random) {
   plan.faults.push_back(fault);
 }
 
-// Disks that hang: with a generator of their own, beside what else befalls the seed.
+// Hanging disks have a generator of their own, so the seed's other faults stay the same.
 void add_hangs(VolumePlan& plan, std::uint64_t seed) {
   cepheus::sim::Random random(~seed);
   if (random.chance(0.05)) return let_one_disk_hang(plan, random);
@@ -68,7 +68,7 @@ void add_hangs(VolumePlan& plan, std::uint64_t seed) {
   }
 }
 
-// The others are in sync all the while: their requests end without that replica.
+// The others are in sync all the time: their requests end without that replica.
 void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
   cepheus::sim::Random random(~seed * 2);
   if (plan.hangs_alone || !random.chance(0.05)) return;
@@ -105,6 +105,33 @@ void pause_writer(VolumePlan& plan, std::uint64_t seed) {
   plan.faults.push_back(fault);
 }
 
+void add_writer_crashes(VolumePlan& plan, cepheus::sim::Random& random) {
+  // A writer and a replica crash at about the same time: the likeliest place of errors.
+  if (random.chance(0.4)) {
+    plan.faults.push_back(
+        {random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall,
+         (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
+             random.between(Duration{0}, Duration{15ms}),
+         0, random.between(0, 25), random.between(Duration{5ms}, Duration{60ms})});
+  }
+  // A writer crashes among its first writes, which no bitmap has before.
+  if (random.chance(0.3)) {
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
+                           random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
+  }
+  // A writer crashes just after it evicted a silent replica.
+  if (random.chance(0.2)) {
+    const Fault pause{Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
+                      random.between(0, plan.replicas - 1), 0,
+                      random.between(Duration{11ms}, Duration{20ms})};
+    plan.faults.push_back(pause);
+    plan.faults.push_back({Fault::Kind::kWriterCrash,
+                           pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,
+                           random.between(0, 40), random.between(Duration{4ms}, Duration{20ms})});
+  }
+}
+
 }  // namespace
 
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
@@ -115,7 +142,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   plan.copy_rate = random.chance(0.3) ? 1'000'000 : 0;
   plan.operations = random.between(40, 200);
   if (random.chance(0.4)) plan.fua_share = random.chance(0.5) ? 1 : 0.5;
-  // Half of the volumes lose memory on one host at most, others anywhere, again and again.
+  // In half of the volumes at most one host loses memory; in the others any host may, repeatedly.
   const unsigned forgetful = random.between(0, plan.replicas - 1);
   const bool loses_memory = random.chance(0.3);
   const bool is_one = random.chance(0.5);
@@ -131,30 +158,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     }
     plan.faults.push_back(fault);
   }
-  // Deaths of a writer and of a replica at about the same time are where mistakes hide.
-  if (random.chance(0.4)) {
-    plan.faults.push_back(
-        {random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall,
-         (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
-             random.between(Duration{0}, Duration{15ms}),
-         0, random.between(0, 25), random.between(Duration{5ms}, Duration{60ms})});
-  }
-  // A writer that dies among its first writes, of which no bitmap knows before.
-  if (random.chance(0.3)) {
-    plan.faults.push_back({Fault::Kind::kWriterCrash,
-                           Instant{random.between(Duration{500us}, Duration{3ms})}, 0,
-                           random.between(0, 60), random.between(Duration{4ms}, Duration{20ms})});
-  }
-  // A writer that dies just after it gave a replica up for its silence.
-  if (random.chance(0.2)) {
-    const Fault pause{Fault::Kind::kPause, Instant{random.between(Duration{5ms}, Duration{100ms})},
-                      random.between(0, plan.replicas - 1), 0,
-                      random.between(Duration{11ms}, Duration{20ms})};
-    plan.faults.push_back(pause);
-    plan.faults.push_back({Fault::Kind::kWriterCrash,
-                           pause.at + random.between(Duration{7ms}, Duration{10ms}), 0,
-                           random.between(0, 40), random.between(Duration{4ms}, Duration{20ms})});
-  }
+  add_writer_crashes(plan, random);
   plan.is_direct = cepheus::sim::Random(seed * 2).chance(0.3);
   for (Fault& fault : plan.faults) {
     if (plan.is_direct && is_one && fault.kind == Fault::Kind::kReplicaCrash) {
@@ -176,7 +180,7 @@ WriterSettings VolumePlan::settings(const Rules& rules) const {
   settings.depth = depth;
   settings.geometry = {std::uint64_t{blocks} * kBlock, kBlock, chunk_blocks * kBlock};
   settings.copy_rate = copy_rate;
-  // A hundredth of what is waited for live: so are delays.
+  // A hundredth of the live time limits, because delays are that short, too.
   settings.ping = 2500us;
   settings.silence = 10ms;
   settings.disk = 100ms;
@@ -189,15 +193,15 @@ WriterSettings VolumePlan::settings(const Rules& rules) const {
 }
 
 const char* to_string(Fault::Kind kind) {
-  constexpr const char* kNames[] = {"replica's program dies",
-                                    "replica's host dies",
+  constexpr const char* kNames[] = {"replica's program crashes",
+                                    "replica's host crashes",
                                     "writer dies",
                                     "writer stalls",
                                     "second writer",
                                     "cut",
                                     "group fails",
                                     "replica stalls",
-                                    "no power anywhere",
+                                    "power failure everywhere",
                                     "new disk",
                                     "disk hangs",
                                     "replica dies, and the fabric refuses it",

@@ -1,4 +1,4 @@
-// What befalls a volume in one seed.
+// The faults of a volume in one seed.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace cepheus::replica::sim {
 
 struct Fault {
   enum class Kind {
-    kReplicaCrash,  // the program; `step`: after so many of its actions
-    kHostCrash,     // with what it had not flushed
-    kWriterCrash,   // after so many of its actions; a new one comes
-    kWriterStall,   // it stops for a while, a new one comes, and it goes on
-    kRival,         // a new one comes though nothing is wrong
+    kReplicaCrash,  // the program, after `step` of its actions
+    kHostCrash,     // with its unflushed data
+    kWriterCrash,   // after `step` of its actions; a new one starts
+    kWriterStall,   // it stops for a while, a new one starts, and it continues
+    kRival,         // a new one starts without a fault
     kCut,           // between the writer and a replica, for a while
-    kGroupFails,    // for no reason that is known
+    kGroupFails,    // without a known cause
     kPause,         // a replica stops for a while
     kPowerLoss,     // on all replicas' hosts, and on the writer's where `step` is even
-    kNewDisk,       // a replica's disk fails, another one takes its place
-    kHungDisk,      // it ends nothing for a while; `step`: 1 of data, 2 of the record, else of both
-    kRefused,       // a replica's program dies, and the fabric takes no group with it any more
-    kWriterPause,   // it stops for a while, and goes on
+    kNewDisk,       // a replica's disk fails, and another one replaces it
+    kHungDisk,      // completes nothing for a while; `step`: 1 data, 2 the record, else both
+    kRefused,       // a replica's program crashes, and the fabric forms no group with it any more
+    kWriterPause,   // the writer stops for a while, and continues
   };
   Kind kind{};
   Instant at{};
@@ -39,8 +39,8 @@ struct VolumePlan {
   unsigned operations = 120;
   std::uint64_t copy_rate = 0;
   double fua_share = 0.1;    // of writes
-  bool is_direct = false;    // a replica's memory goes with its program; only flushes write it back
-  bool hangs_alone = false;  // one disk hangs until the end, and the other replicas are well
+  bool is_direct = false;    // a replica's memory ends with its program; only flushes write it back
+  bool hangs_alone = false;  // one disk hangs until the end, and the other replicas have no fault
   std::vector<Fault> faults;  // in the order of time
 
   static VolumePlan of_seed(std::uint64_t seed);

@@ -1,5 +1,5 @@
-// Volumes under deaths, cuts and rival writers: other seeds every day, and every rule is needed.
-// CEPHEUS_FIRST_SEED names another day's first.
+// Volumes under crashes, cut links and rival writers: other seeds every day, and a check that every
+// rule is needed. CEPHEUS_FIRST_SEED names another day's first seed.
 
 #include <gtest/gtest.h>
 
@@ -21,14 +21,14 @@ TEST(VolumeSeeds, HoldEveryInvariant) {
         ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text
                       << "\n  replay: cepheus-volume-sim --trace --seed " << failure.seed;
       });
-  // Something has happened to them.
+  // Requests were acknowledged.
   EXPECT_GT(result.sum.acknowledged, 150u * result.seeds / 2);
   EXPECT_GT(result.sum.takeovers, 2 * result.seeds);
   EXPECT_GT(result.sum.evicted, 4 * result.seeds);
 }
 
-// Seeds that once failed, for something that has been mended since.
-TEST(VolumeSeeds, HoldWhereTheyOnceDidNot) {
+// Seeds that once failed, for errors that are fixed.
+TEST(VolumeSeeds, HoldForSeedsThatOnceFailed) {
   for (const std::uint64_t seed : {109u, 1404u, 3672u, 5658u, 13940u, 15336u, 16440u, 18587u,
                                    62712u, 76401u, 166583u, 190160u, 525105u}) {
     const auto outcome = run_seed(seed);

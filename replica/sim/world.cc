@@ -23,16 +23,16 @@ void World::Outcome::operator+=(const Outcome& other) {
   takeovers += other.takeovers;
 }
 
-void World::fail(const std::string& what) {
-  say("FAILED: " + what);
-  if (!outcome.failure) outcome.failure = what;
+void World::fail(const std::string& text) {
+  log("FAILED: " + text);
+  if (!outcome.failure) outcome.failure = text;
 }
 
-void World::say(const std::string& what) const {
+void World::log(const std::string& text) const {
   if (!trace_) return;
   const auto us =
       std::chrono::duration_cast<std::chrono::microseconds>(events.now().time_since_epoch());
-  std::printf("%9lld us  %s\n", static_cast<long long>(us.count()), what.c_str());
+  std::printf("%9lld us  %s\n", static_cast<long long>(us.count()), text.c_str());
 }
 
 Instant World::blocked(unsigned writer, unsigned replica) const {
@@ -50,7 +50,7 @@ Link* World::connect(unsigned writer, unsigned replica) {
 }
 
 void World::send(Link& link, std::optional<Request> request) {
-  // Now and then a host is slow.
+  // A host is slow at times.
   const Duration delay = soon(random.chance(0.05) ? 3000 : 150);
   link.down.emplace_back(events.now() + delay, std::move(request));
   if (link.down.size() == 1) {
@@ -117,7 +117,7 @@ void World::drop_links_of_writer(unsigned writer) {
   for (auto& link : links_) {
     if (link->writer != writer || !link->writer_holds) continue;
     link->writer_holds = false;
-    // What it had sent arrives, or a part of it.
+    // Some or all of the sent messages arrive.
     if (random.chance(0.5)) {
       while (link->down.size() > 1 && random.chance(0.7)) link->down.pop_back();
     }
@@ -127,10 +127,10 @@ void World::drop_links_of_writer(unsigned writer) {
 
 void World::add_writer() {
   const auto index = static_cast<unsigned>(writers.size());
-  say("writer " + std::to_string(index) + " comes");
+  log("writer " + std::to_string(index) + " starts");
   cuts_.emplace_back(plan.replicas);
   writers.push_back(std::make_unique<WriterHost>(*this, index));
-  if (!is_calm) writers.back()->start_client();
+  if (!faults_ended) writers.back()->start_client();
 }
 
 bool World::has_other_claim(const Epoch& own) const {
@@ -172,7 +172,7 @@ void World::lose_power(bool with_writer) {
   for (auto& replica : replicas) replica->crash(true);
 }
 
-// Flushed data must be left somewhere: on another one in sync, whose disk is not a new one, too.
+// Flushed data must survive: on another replica in sync, and without a new disk.
 bool World::has_another_in_sync(unsigned replica) const {
   for (unsigned r = 0; r < plan.replicas; ++r) {
     if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {
@@ -182,10 +182,10 @@ bool World::has_another_in_sync(unsigned replica) const {
   return false;
 }
 
-void World::befall(const Fault& fault) {
+void World::inject(const Fault& fault) {
   WriterHost& writer = *writers.back();
   ReplicaHost& replica = *replicas[fault.replica];
-  say(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
+  log(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
   const Instant until = events.now() + fault.length;
   switch (fault.kind) {
     case Fault::Kind::kReplicaCrash:
@@ -198,13 +198,13 @@ void World::befall(const Fault& fault) {
       writer.crash_after(fault.step);
       events.in(fault.length, [this, &writer] {
         if (writer.is_up()) writer.crash();
-        if (!is_calm) add_writer();
+        if (!faults_ended) add_writer();
       });
       break;
     case Fault::Kind::kWriterStall:
       writer.pause(until);
       events.in(fault.length / 4, [this] {
-        if (!is_calm) add_writer();
+        if (!faults_ended) add_writer();
       });
       break;
     case Fault::Kind::kWriterPause:
@@ -226,7 +226,7 @@ void World::befall(const Fault& fault) {
       lose_power(fault.step % 2 == 0);
       if (!writers.back()->is_up()) {
         events.in(fault.length, [this] {
-          if (!is_calm && !writers.back()->is_up()) add_writer();
+          if (!faults_ended && !writers.back()->is_up()) add_writer();
         });
       }
       break;
@@ -237,7 +237,7 @@ void World::befall(const Fault& fault) {
       replica.hang_disk(until, fault.step != 1, fault.step != 2);
       break;
     case Fault::Kind::kRefused:
-      // The volume waits for the last one in sync, whatever the fabric does.
+      // The volume waits for the last one in sync, whatever the fabric refuses.
       if (!has_another_in_sync(fault.replica)) break;
       refused = Members::only(fault.replica);
       if (replica.is_up()) replica.crash(false);
@@ -254,7 +254,7 @@ bool World::run_until(Instant end, const std::function<bool()>& is_done) {
   return !outcome.failure;
 }
 
-bool World::is_settled() const {
+bool World::is_finished() const {
   WriterHost& last = *writers.back();
   if (!last.is_up() || last.engine().phase() != Writer::Phase::kServing || !last.is_idle()) {
     return false;
@@ -269,18 +269,18 @@ void World::mend_disks() {
   for (auto& replica : replicas) replica->mend_disk();
 }
 
-// Whoever still lives: what it was asked for ends, well or not.
+// The requests of every living writer end, with success or not.
 bool World::end_requests() {
   const auto all_ended = [this] {
     return std::all_of(writers.begin(), writers.end(),
                        [](const auto& writer) { return !writer->is_up() || writer->is_idle(); });
   };
   if (run_until(events.now() + 5s, all_ended)) return true;
-  if (!outcome.failure) fail("requests of a writer that lives do not end");
+  if (!outcome.failure) fail("requests of a living writer do not end");
   return false;
 }
 
-// One writer is left: the last one, if it still serves, or another.
+// One writer remains: the last one, if it still serves, or another.
 bool World::come_to_serve() {
   const bool goes_on = random.chance(0.5);
   const bool is_dark = random.chance(0.3);
@@ -288,27 +288,27 @@ bool World::come_to_serve() {
     if (writer->is_up() && (writer != writers.back() || !goes_on || is_dark)) writer->crash();
   }
   if (is_dark) {
-    say("no power anywhere");
+    log("power failure everywhere");
     lose_power(false);
   }
-  // What the dead had sent arrives, claims too.
+  // Messages of dead writers arrive, claims included.
   if (!run_until(events.now() + 100ms, [] { return false; }) && outcome.failure) return false;
   if (!writers.back()->is_up() || writers.back()->has_ended()) add_writer();
   const auto serves = [this] {
     return writers.back()->engine().phase() == Writer::Phase::kServing;
   };
   if (run_until(events.now() + 5s, serves)) return true;
-  if (!outcome.failure) fail("a writer does not come to serve");
+  if (!outcome.failure) fail("no writer serves");
   return false;
 }
 
-// Nothing befalls anybody any more: one writer makes all alike, and everything can be read.
-void World::settle() {
-  is_calm = true;
-  say("calm");
+// The phase without faults: one writer makes all replicas equal, and every block can be read.
+void World::finish() {
+  faults_ended = true;
+  log("faults end");
   for (auto& replica : replicas) replica->live_on();
   for (auto& writer : writers) writer->live_on();
-  // Where nothing else befell the others, nobody needs the disk that hangs.
+  // If the other replicas had no fault, the volume does not need the disk that hangs.
   if (!plan.hangs_alone) mend_disks();
   if (!end_requests()) return;
   refused = {};
@@ -318,17 +318,17 @@ void World::settle() {
   events.in(100ms, [this] { writers.back()->flush(); });
   run_until(events.now() + 150ms, [] { return false; });
   if (outcome.failure) return;
-  if (run_until(events.now() + 5s, [this] { return is_settled(); })) return compare();
-  if (!outcome.failure) fail("replicas do not come to be alike");
+  if (run_until(events.now() + 5s, [this] { return is_finished(); })) return compare();
+  if (!outcome.failure) fail("replicas do not become equal");
 }
 
-// Replicas that return after the last reads are copied to and from: alike is not enough.
+// Replicas that return after the last reads copy, too: equal is not enough.
 void World::compare() {
   const auto reader = static_cast<unsigned>(writers.size() - 1);
   const Instant now = events.now();
   for (std::size_t b = 0; b < plan.blocks; ++b) {
     if (const auto wrong = history.read({now, now, now}, reader, b, replicas[0]->get(b))) {
-      fail("in the end " + *wrong);
+      fail("at the end " + *wrong);
     }
   }
   for (unsigned r = 0; r < plan.replicas; ++r) {
@@ -345,10 +345,10 @@ void World::compare() {
 World::Outcome World::run() {
   add_writer();
   for (const Fault& fault : plan.faults) {
-    events.at(fault.at, [this, &fault] { befall(fault); });
+    events.at(fault.at, [this, &fault] { inject(fault); });
   }
   run_until(kFaultsEnd, [] { return false; });
-  if (!outcome.failure) settle();
+  if (!outcome.failure) finish();
   outcome.steps = events.steps();
   return outcome;
 }

@@ -1,5 +1,5 @@
-// Replicas, writers and what lies between them, on virtual time: what their hosts, disks, NICs and
-// connections can do to them, and no more than that.
+// Replicas and writers on virtual time, with the faults of real hosts, disks, NICs and connections,
+// and no others.
 #pragma once
 
 #include <deque>
@@ -25,20 +25,20 @@ struct Link {
   std::uint64_t id = 0;
   unsigned writer = 0, replica = 0;
   bool writer_holds = true, replica_holds = true;
-  // Nothing in place of a message: the other end has gone.
+  // Empty instead of a message: the other end has closed.
   std::deque<std::pair<Instant, std::optional<Request>>> down;
   std::deque<std::pair<Instant, std::optional<Answer>>> up;
 };
 
-// What a disk has been given: done at once, or in that order when it goes on.
+// Work of a disk: done at once, or in order after a hang.
 class DiskQueue {
  public:
   explicit DiskQueue(Events& events) : events_(events) {}
   void hang(Instant until);
   void go_on();
-  void forget() { waiting_.clear(); }  // the host has gone
+  void forget() { waiting_.clear(); }  // the host is gone
   Instant hangs_until() const { return until_; }
-  void run(std::function<void()> what);
+  void run(std::function<void()> work);
 
  private:
   Events& events_;
@@ -51,9 +51,9 @@ class ReplicaHost {
   ReplicaHost(World& world, unsigned index);
   void start();
   void crash(bool with_host);
-  // Its disk fails, and it comes back with a new one.
+  // Its disk fails, and a new one replaces it.
   void replace_disk();
-  // Its disk ends nothing until then, and gives no error: for its record, its data, or both.
+  // Its disk completes nothing until then, without an error: for its record, its data, or both.
   void hang_disk(Instant until, bool record, bool data);
   void mend_disk();
   void crash_after(unsigned actions) { crash_in_ = actions + 1; }
@@ -61,13 +61,13 @@ class ReplicaHost {
   bool is_up() const { return engine_ != nullptr; }
   void on_request(Link& link, const Request& request);
   void on_hang_up(Link& link);
-  // Of the NIC: whether the group and the connections of that generation reach the memory.
+  // The NIC's view: whether the group and the connections of that generation reach the memory.
   bool is_member(std::uint64_t link, std::uint64_t generation) const {
     const auto at = joined_.find(link);
     return is_up() && at != joined_.end() && at->second == generation;
   }
   std::uint64_t get(std::size_t block) const { return memory_[block]; }
-  // A NIC stores block by block: one is under way until it is set, and halved by a death.
+  // A NIC stores block by block: one is in progress until it is set; a crash leaves half of it.
   void begin_landing(std::size_t block, std::uint64_t value) { landing_.emplace(block, value); }
   void set(std::size_t block, std::uint64_t value) {
     landing_.reset();
@@ -75,7 +75,7 @@ class ReplicaHost {
   }
   const std::vector<std::uint64_t>& disk() const { return disk_; }
   const ReplicaRecord& record() const { return record_; }
-  // Since it was named as one that has everything: its program ended; its memory was lost.
+  // Since it was last named as complete: whether its program ended; whether its memory was lost.
   bool has_crashed() const { return has_crashed_; }
   bool has_forgotten() const { return has_forgotten_; }
   Instant paused_until{};
@@ -83,7 +83,7 @@ class ReplicaHost {
  private:
   void answer(Link& link, const Answer& answer, const std::optional<ChunkBitmap>& to_flush);
   void flush(Link& link, const ChunkBitmap& chunks, const Answer& answer);
-  // Each block that is still set in `left` with a probability of `share`; it is cleared there.
+  // Writes back each block of `left` with a probability of `share`, and clears it there.
   void write_back(std::vector<bool>& left, double share);
   std::vector<bool> blocks_of(const ChunkBitmap& chunks) const;
   void save_record(const ReplicaRecord& now, bool is_named);
@@ -99,7 +99,7 @@ class ReplicaHost {
   std::optional<std::pair<std::size_t, std::uint64_t>> landing_;
   std::unique_ptr<ReplicaEngine> engine_;
   std::map<std::uint64_t, std::uint64_t>
-      joined_;  // link -> generation: several, if nobody is fenced
+      joined_;  // connection -> generation: several, if none is fenced
   unsigned crash_in_ = 0;
 };
 
@@ -128,7 +128,7 @@ class WriterHost {
     Members members, joining;
     std::vector<Link*> links;
     bool is_formed = false, is_dropped = false;
-    Instant dead_at = Instant::max();  // when the last packet of a dropped one is gone
+    Instant dead_at = Instant::max();  // arrival of a dropped group's last packet
     struct Landing {
       std::uint64_t attempt;
       std::size_t block;
@@ -136,7 +136,7 @@ class WriterHost {
       bool is_last;
     };
     std::vector<std::deque<Landing>> pipes;    // by replica
-    std::map<std::uint64_t, Members> lacking;  // of an attempt
+    std::map<std::uint64_t, Members> lacking;  // by attempt
   };
   struct Io {
     IoRequest request;
@@ -144,8 +144,8 @@ class WriterHost {
     std::uint64_t value = 0;
   };
 
-  void after(Duration delay, std::function<void()> what);
-  // Tells the engine of it, and carries out what comes of that.
+  void after(Duration delay, std::function<void()> work);
+  // Passes the event to the engine, and executes its actions.
   template <typename Event, typename... Arguments>
   void handle(Event event, const Arguments&... arguments);
   void run(WriterActions& actions);
@@ -162,7 +162,7 @@ class WriterHost {
   void submit(IoRequest request);
   void arm();
   void on_timer();
-  void say_config();
+  void log_config();
 
   World& world_;
   unsigned index_;
@@ -170,17 +170,17 @@ class WriterHost {
   std::vector<Link*> links_;
   std::shared_ptr<Group> group_;
   std::map<std::uint64_t, Io> open_;
-  // Of a read, when it was taken.
+  // By read: the time, and the values.
   std::map<std::uint64_t, std::pair<Instant, std::vector<std::uint64_t>>> found_;
   std::uint64_t ids_ = 0;
   unsigned crash_in_ = 0;
   bool has_client_ = false, has_served_ = false, is_serving_ = false, has_ended_ = false;
   Instant armed_ = Instant::max();
   Instant paused_from_{};
-  Instant sure_since_;  // all that was acknowledged before is there: it came, or serves again
-  Epoch held_;          // the last claim that it served by
-  Config said_;         // in the trace
-  bool is_said_on_record_ = false;
+  Instant sure_since_;  // all earlier acknowledgements hold since then: it started, or serves again
+  Epoch held_;          // the claim of its last serving
+  Config logged_;       // last one in the trace
+  bool is_logged_on_record_ = false;
 };
 
 class World {
@@ -203,54 +203,54 @@ class World {
   std::vector<std::unique_ptr<WriterHost>> writers;
   Outcome outcome;
   unsigned operations_left = 0;
-  bool is_calm = false;
-  Members refused;  // by the fabric: no group is formed with them
+  bool faults_ended = false;
+  Members refused;  // by the fabric: it forms no group with them
 
-  void fail(const std::string& what);
-  void say(const std::string& what) const;
+  void fail(const std::string& text);
+  void log(const std::string& text) const;
   Duration soon(unsigned most_us) {
     return random.between(Duration{std::chrono::microseconds(1)},
                           Duration{std::chrono::microseconds(most_us)});
   }
-  // When what is between the two gets through again.
+  // End of the block between both.
   Instant blocked(unsigned writer, unsigned replica) const;
   Link* connect(unsigned writer, unsigned replica);
   void send(Link& link, std::optional<Request> request);
   void send(Link& link, std::optional<Answer> answer);
-  // Everybody's connections of that end are gone.
+  // Closes the replica's or writer's connections.
   void drop_links_of_replica(unsigned replica);
   void drop_links_of_writer(unsigned writer);
   void add_writer();
-  // What a replica's death, or the loss of its memory, excuses.
+  // Notes the excuses from a replica's crash, or from the loss of its memory.
   void note_crash();
   void note_record();
-  // A replica refuses others by it, though its disk may not have it yet.
+  // A replica refuses others by it, even before its disk has it.
   void note_claim(const Epoch& promised);
-  // Has a replica ever promised a writer other than that of `own` a claim later than `own`?
+  // Whether a replica has ever promised another writer than that of `own` a claim later than `own`.
   bool has_other_claim(const Epoch& own) const;
 
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
-  void befall(const Fault& fault);
+  void inject(const Fault& fault);
   void lose_power(bool with_writer);
   bool has_another_in_sync(unsigned replica) const;
-  void settle();
+  void finish();
   void mend_disks();
   bool end_requests();
   bool come_to_serve();
   void compare();
-  bool is_settled() const;
+  bool is_finished() const;
   bool run_until(Instant end, const std::function<bool()>& is_done);
 
   bool trace_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::vector<Instant>> cuts_;  // writer, replica
-  Config on_record_;                        // with all whom it names, the latest there was
-  std::map<std::uint64_t, Epoch> claims_;   // the latest of each writer that a replica promised
+  Config on_record_;                        // the latest that all its members recorded
+  std::map<std::uint64_t, Epoch> claims_;   // by writer, its latest promised claim
 };
 
-// One seed, from its plan to the end of it.
+// Runs one seed from its plan to its end.
 World::Outcome run_seed(std::uint64_t seed, const Rules& rules = {}, bool trace = false);
 
 }  // namespace cepheus::replica::sim

@@ -1,4 +1,4 @@
-// What is watched in a simulated world must be seen if it is wrong: each fault is planted by hand here.
+// The checks of a simulated world must find errors: each test plants one by hand.
 #include "replica/sim/world.h"
 
 #include <gtest/gtest.h>
@@ -18,19 +18,19 @@ class WorldTest : public testing::Test {
   }
   std::string failure(World& world) { return world.run().failure.value_or("none"); }
 
-  // Every replica tells the engine that its disk is a new one.
+  // Every replica reports a new disk to the engine.
   static void forge_loss(World& world, Writer& engine) {
     WriterActions unread;
     for (unsigned r = 0; r < world.plan.replicas; ++r) {
       Answer answer;
-      answer.ask = Ask::kPromise;
+      answer.type = RequestType::kPromise;
       answer.promised = engine.epoch();
       answer.config = world.replicas[r]->record().config;
       answer.loss = Loss::kAll;
       engine.on_answer(world.events.now(), r, answer, unread);
     }
   }
-  // ... as soon as the writer asks all of them.
+  // ... as soon as the writer has sent requests to all of them.
   static void forge_loss_soon(World& world) {
     Writer& engine = world.writers.back()->engine();
     forge_loss(world, engine);
@@ -39,19 +39,19 @@ class WorldTest : public testing::Test {
   }
 };
 
-TEST_F(WorldTest, HoldsWhereNothingBefallsIt) {
+TEST_F(WorldTest, HoldsWithoutFaults) {
   World world(plan(200), {}, 1, false);
   EXPECT_EQ(failure(world), "none");
 }
 
 // After the last reads, and before the last flush.
-TEST_F(WorldTest, FindsReplicasThatAreAlikeAndWrong) {
+TEST_F(WorldTest, FindsReplicasThatAreEqualAndWrong) {
   World world(plan(200), {}, 1, false);
   world.events.at(Instant{360ms}, [&] {
     for (const auto& replica : world.replicas) replica->set(3, 0);
   });
   const std::string found = failure(world);
-  EXPECT_EQ(found.rfind("in the end block 3 holds write 0 of writer 0, though write ", 0), 0u)
+  EXPECT_EQ(found.rfind("at the end block 3 holds write 0 of writer 0, although write ", 0), 0u)
       << found;
 }
 
@@ -63,9 +63,9 @@ TEST_F(WorldTest, FindsAWriterThatEndsThoughThereIsNoOther) {
     refusal.promised = {1000, 1};
     WriterActions unread;
     world.writers[0]->engine().on_answer(world.events.now(), 0, refusal, unread);
-    world.writers[0]->fail_group();  // its host looks at what has become of it
+    world.writers[0]->fail_group();  // its host then learns the result
   });
-  EXPECT_EQ(failure(world), "a writer ended, though there is no other");
+  EXPECT_EQ(failure(world), "a writer ended without another one");
 }
 
 TEST_F(WorldTest, FindsANewWriterThatEndsThoughNothingIsLost) {
@@ -74,10 +74,10 @@ TEST_F(WorldTest, FindsANewWriterThatEndsThoughNothingIsLost) {
     world.add_writer();
     forge_loss_soon(world);
   });
-  EXPECT_EQ(failure(world), "a writer ended, though nothing was lost");
+  EXPECT_EQ(failure(world), "a writer ended without a loss");
 }
 
-// It served again after a loss, and said so that nothing was lost.
+// It served again after a loss, and so asserted that nothing was lost.
 TEST_F(WorldTest, FindsAWriterThatEndsLongAfterALossThatTookNothing) {
   World world(plan(0), {}, 1, false);
   world.events.at(Instant{30ms}, [&] {
@@ -97,7 +97,7 @@ TEST_F(WorldTest, FindsAWriterThatEndsLongAfterALossThatTookNothing) {
     forge_loss(world, engine);
     ASSERT_EQ(engine.phase(), Writer::Phase::kFailed);
   });
-  EXPECT_EQ(failure(world), "a writer ended, though nothing was lost");
+  EXPECT_EQ(failure(world), "a writer ended without a loss");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The user of a simulated writer: reads, writes and flushes here and there.
+// The user of a simulated writer: random reads, writes and flushes.
 #include "replica/sim/world.h"
 
 namespace cepheus::replica::sim {
@@ -13,7 +13,7 @@ void WriterHost::start_client() {
 }
 
 void WriterHost::submit_next() {
-  if (world_.operations_left == 0 || world_.is_calm) return;
+  if (world_.operations_left == 0 || world_.faults_ended) return;
   --world_.operations_left;
   IoRequest request;
   const double dice = world_.random.fraction();

@@ -16,13 +16,13 @@ WriterHost::WriterHost(World& world, unsigned index)
   for (unsigned r = 0; r < links_.size(); ++r) dial(r, world_.soon(500));
 }
 
-// Later, if the program still lives; while it is stopped, when it goes on.
-void WriterHost::after(Duration delay, std::function<void()> what) {
-  world_.events.in(delay, [this, what = std::move(what)]() mutable {
+// Later, if the program still lives; if it is stopped, when it continues.
+void WriterHost::after(Duration delay, std::function<void()> work) {
+  world_.events.in(delay, [this, work = std::move(work)]() mutable {
     if (!is_up()) return;
     const Duration wait = paused_until - world_.events.now();
-    if (wait > Duration{0}) return after(wait, std::move(what));
-    what();
+    if (wait > Duration{0}) return after(wait, std::move(work));
+    work();
   });
 }
 
@@ -35,36 +35,36 @@ void WriterHost::handle(Event event, const Arguments&... arguments) {
   run(actions);
   if (!is_up()) return;
   note_phase();
-  say_config();
+  log_config();
   arm();
 }
 
 void WriterHost::note_phase() {
   const Writer::Phase phase = engine_->phase();
   if (phase == Writer::Phase::kFailed && !has_ended_) {
-    world_.say("writer " + std::to_string(index_) + " says that data is lost");
+    world_.log("writer " + std::to_string(index_) + " reports lost data");
     if (world_.history.last_loss() < sure_since_) {
-      world_.fail("a writer ended, though nothing was lost");
+      world_.fail("a writer ended without a loss");
     }
     world_.events.in(world_.soon(5000), [this] {
-      if (!world_.is_calm && world_.writers.back().get() == this) world_.add_writer();
+      if (!world_.faults_ended && world_.writers.back().get() == this) world_.add_writer();
     });
   }
   if (phase == Writer::Phase::kFenced && !has_ended_) {
     const Epoch own = has_served_ ? held_ : engine_->epoch();
-    if (!world_.has_other_claim(own)) world_.fail("a writer ended, though there is no other");
+    if (!world_.has_other_claim(own)) world_.fail("a writer ended without another one");
   }
   has_ended_ = engine_->has_ended();
   const bool was_serving = is_serving_;
   is_serving_ = phase == Writer::Phase::kServing;
   if (was_serving || !is_serving_) return;
-  // Those in sync may have died since: it will hear of it.
+  // Replicas in sync may have crashed since: the writer will learn of it.
   bool has_all = true;
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!engine_->config().members.has(r)) continue;
     has_all &= links_[r] != nullptr && links_[r]->replica_holds;
   }
-  world_.say("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
+  world_.log("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
   world_.history.serve(world_.events.now(), index_, engine_->epoch());
   held_ = engine_->epoch();
   if (has_served_ && has_all) {
@@ -76,17 +76,17 @@ void WriterHost::note_phase() {
   ++world_.outcome.takeovers;
 }
 
-void WriterHost::say_config() {
+void WriterHost::log_config() {
   const Config& config = engine_->config();
   const bool is_on_record = engine_->config_is_confirmed();
-  if (config == said_ && is_on_record == is_said_on_record_) return;
-  said_ = config;
-  is_said_on_record_ = is_on_record;
+  if (config == logged_ && is_on_record == is_logged_on_record_) return;
+  logged_ = config;
+  is_logged_on_record_ = is_on_record;
   std::string members;
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (config.members.has(r)) members += " " + std::to_string(r);
   }
-  world_.say("writer " + std::to_string(index_) + ", epoch " + std::to_string(config.epoch.number) +
+  world_.log("writer " + std::to_string(index_) + ", epoch " + std::to_string(config.epoch.number) +
              ": in sync" + members + (is_on_record ? ", on record" : ", proposed"));
 }
 
@@ -133,11 +133,11 @@ void WriterHost::run(WriterActions& actions) {
           world_.send(*link, std::optional<Request>(std::move(action.request)));
         }
         break;
-      case Kind::kHangUp:
+      case Kind::kDisconnect:
         if (Link* const link = links_[action.replica]) {
           ++world_.outcome.evicted;
-          world_.say("writer " + std::to_string(index_) + " gives replica " +
-                     std::to_string(action.replica) + " up");
+          world_.log("writer " + std::to_string(index_) + " evicts replica " +
+                     std::to_string(action.replica));
           link->writer_holds = false;
           world_.send(*link, std::optional<Request>());
           links_[action.replica] = nullptr;
@@ -167,7 +167,7 @@ void WriterHost::run(WriterActions& actions) {
 }
 
 void WriterHost::crash() {
-  world_.say("writer " + std::to_string(index_) + " is down");
+  world_.log("writer " + std::to_string(index_) + " is down");
   drop();
   engine_.reset();
   world_.drop_links_of_writer(index_);
@@ -186,9 +186,9 @@ void WriterHost::dial(unsigned replica, Duration delay) {
 
 void WriterHost::on_answer(Link& link, const Answer& answer) {
   if (links_[link.replica] != &link) return;
-  if (answer.ask == Ask::kJoin) {
+  if (answer.type == RequestType::kJoin) {
     if (!group_ || group_->generation != answer.serial) return;
-    if (answer.verdict != Verdict::kDone) return;  // another writer has come: pings will say so
+    if (answer.verdict != Verdict::kDone) return;  // another writer has come: pings will reveal it
     group_->joining = group_->joining.without(link.replica);
     if (!group_->joining.empty() || group_->is_formed) return;
     after(world_.soon(200), [this, group = group_] {
@@ -217,7 +217,7 @@ void WriterHost::form(const WriterAction& action) {
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!action.members.has(r) || links_[r] == nullptr) continue;
     Request request;
-    request.ask = Ask::kJoin;
+    request.type = RequestType::kJoin;
     request.serial = request.generation = action.generation;
     request.epoch = engine_->epoch();
     world_.send(*links_[r], std::optional<Request>(std::move(request)));
@@ -228,7 +228,7 @@ void WriterHost::form(const WriterAction& action) {
   });
 }
 
-// What is on its way arrives all the same, for a little while.
+// Packets in flight still arrive for a short time.
 void WriterHost::drop() {
   if (!group_) return;
   group_->is_dropped = true;
@@ -258,20 +258,20 @@ void WriterHost::write(const WriterAction& action) {
   }
 }
 
-// One block after the other lands, or waits, or has nowhere to land any more.
+// One block after the other lands, waits, or has no memory to land in.
 void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
   const Instant now = world_.events.now();
   auto& pipe = group->pipes[replica];
   if (pipe.empty() || now > group->dead_at) return;
   Instant until = world_.blocked(index_, replica);
-  // A NIC goes as its program does.
+  // A NIC stops with its program.
   if (is_up()) until = std::max(until, paused_until);
   if (until > now) {
     world_.events.at(until + world_.soon(100), [this, group, replica] { pump(group, replica); });
     return;
   }
   if (!world_.replicas[replica]->is_member(group->links[replica]->id, group->generation)) {
-    // Retries are used up some time later.
+    // Retries end some time later.
     after(world_.soon(5000), [this, group, replica] {
       if (group_ != group || group->is_dropped) return;
       const Members suspects = world_.random.chance(0.5) ? Members::only(replica) : Members{};

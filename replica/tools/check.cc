@@ -11,9 +11,9 @@ namespace {
 
 enum CheckExit { kAlike = 0, kDiffers = 1, kUnknown = 2 };
 
-constexpr std::uint64_t kAtOnce = 16 << 20;  // what a replica makes digests of in one answer
-// A write is on its way to all for microseconds, and for a second if one of them dies: what differs
-// for longer than that, while nobody changes it, is different.
+constexpr std::uint64_t kAtOnce = 16 << 20;  // limit of digests in one answer
+// A write reaches all replicas within microseconds, or within a second if one of them dies. So a
+// longer difference, without a change, is an error.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 constexpr unsigned kLooksAlike = 4;
 constexpr unsigned kMostLooks = 20;
@@ -56,7 +56,7 @@ class Check {
       return kDiffers;
     }
     if (!busy_.empty()) {
-      std::cout << busy_.size() << " blocks were written all the time: check again\n";
+      std::cout << busy_.size() << " blocks were being written: check again\n";
       return kUnknown;
     }
     std::cout << "alike: " << geometry_.size << " bytes on " << replicas_.size() << " replicas\n";
@@ -64,7 +64,7 @@ class Check {
   }
 
  private:
-  // Units that differ, with what each replica has.
+  // Units that differ, with each replica's digest.
   wire::Result<void> find(std::uint64_t begin, std::uint64_t length, std::uint32_t unit,
                           std::uint64_t step, std::map<std::uint64_t, AllDigests>& out) {
     for (std::uint64_t at = begin; at < begin + length; at += step) {
@@ -88,7 +88,7 @@ class Check {
                        [&](const Digest& d) { return d == found.front(); });
   }
 
-  // A block counts as different when all replicas held the same as before in several looks.
+  // A block counts as different if all replicas held the same as before in several comparisons.
   wire::Result<void> look_again() {
     std::map<std::uint64_t, unsigned> unchanged;
     for (const auto& [offset, unused] : blocks_) unchanged[offset] = 1;
@@ -123,7 +123,7 @@ class Check {
   std::vector<std::uint64_t> differing_, busy_;
 };
 
-// Those that the latest configuration does not name: they may lack anything.
+// Replicas outside the latest configuration: they may lack anything.
 std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
                                      const std::vector<nlohmann::json>& all) {
   const auto order = [](const nlohmann::json& s) {
@@ -176,7 +176,7 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
   }
   const auto behind = out_of_sync(replicas, all);
   for (const std::string& address : behind) {
-    std::cout << address << " is not in sync: it is made alike while a writer has the volume\n";
+    std::cout << address << " is not in sync: a writer copies it when it has the volume\n";
   }
   if (!behind.empty()) return kDiffers;
   Check check(std::move(replicas), geometry);

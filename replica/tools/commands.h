@@ -19,12 +19,11 @@ struct ServeArguments {
 // Serves one replica of one volume, from a file, until SIGTERM or SIGINT.
 int serve(const ServeArguments& arguments);
 
-// Prints what each replica says of itself, as JSON lines or for people. 0; 1: one did not answer;
-// 2: usage.
+// Prints the status of each replica, as JSON lines or as text. 0; 1: one did not answer; 2: usage.
 int show_status(const std::vector<std::string>& addresses, bool as_json);
 
-// Whether replicas hold the same, while a writer may be writing. 0: alike; 1: not alike; 2: it can't
-// be told (a replica is missing, or not of that volume; usage).
+// Compares the replicas, while a writer may be writing. 0: equal; 1: different; 2: unknown (a
+// replica is missing, or not of that volume; usage).
 int check_volume(const std::string& volume, const std::vector<std::string>& addresses);
 
 }  // namespace cepheus::replica

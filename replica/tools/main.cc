@@ -1,4 +1,4 @@
-// cepheus-replica: serves a replica of a volume, and asks replicas.
+// cepheus-replica: serves a replica of a volume, and queries replicas.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
@@ -7,19 +7,20 @@
 
 int main(int argc, char** argv) {
   namespace replica = cepheus::replica;
-  CLI::App app{"A replica of a volume on multicast WRITE, from a file; and what replicas say."};
+  CLI::App app{"Serve a replica of a volume on multicast WRITE from a file, and query replicas."};
   app.set_version_flag("--version", CEPHEUS_VERSION);
   app.require_subcommand(1);
 
   replica::ServeArguments serving;
-  auto* serve = app.add_subcommand("serve", "Serves a replica until it is ended by a signal");
+  auto* serve = app.add_subcommand("serve", "Serve a replica until a signal ends it");
   serve->add_option("--volume", serving.volume, "The volume's name")->required();
-  serve->add_option("--file", serving.file, "The data; beside it lies FILE.cepheus")->required();
+  serve->add_option("--file", serving.file, "File of the data; FILE.cepheus is beside it")
+      ->required();
   serve->add_option("--size", serving.size, "Bytes of a new replica, with K, M, G or T")
       ->transform(CLI::AsSizeValue(false));
   serve->add_option("--block", serving.block,
                     "Bytes of a block: a power of two from 512 to 65536 (default: 4096)");
-  serve->add_flag("--create", serving.create, "Makes the files if they are not there")
+  serve->add_flag("--create", serving.create, "Make the files if they do not exist")
       ->needs("--size");
   serve
       ->add_option_function<std::string>(
@@ -30,17 +31,18 @@ int main(int argc, char** argv) {
   serve->add_option("--listen", serving.listen, "host:port for writers")->required();
   serve->add_option("--device", serving.device,
                     "RDMA device (default: the nearest that can serve)");
-  serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");
+  serve->add_option("--ready-fd", serving.ready_fd,
+                    "Write a line to this descriptor when it serves");
 
-  std::vector<std::string> asked;
+  std::vector<std::string> addresses;
   bool as_json = false;
-  auto* status = app.add_subcommand("status", "What replicas say of themselves");
-  status->add_option("address", asked, "host:port of replicas")->required();
-  status->add_flag("--json", as_json, "One JSON object a line");
+  auto* status = app.add_subcommand("status", "Print the status of replicas");
+  status->add_option("address", addresses, "host:port of replicas")->required();
+  status->add_flag("--json", as_json, "Print one JSON object a line");
 
   std::string checked;
   std::vector<std::string> replicas;
-  auto* check = app.add_subcommand("check", "Whether a volume's replicas hold the same");
+  auto* check = app.add_subcommand("check", "Compare a volume's replicas");
   check->add_option("--volume", checked, "The volume's name")->required();
   check->add_option("--replicas", replicas, "host:port,host:port,...")->required()->delimiter(',');
 
@@ -52,7 +54,7 @@ int main(int argc, char** argv) {
     app.exit(e);
     return 2;
   }
-  if (*status) return replica::show_status(asked, as_json);
+  if (*status) return replica::show_status(addresses, as_json);
   if (*check) return replica::check_volume(checked, replicas);
   return replica::serve(serving);
 }

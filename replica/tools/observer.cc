@@ -9,7 +9,7 @@
 namespace cepheus::replica {
 namespace {
 
-constexpr wire::Duration kPatience = std::chrono::seconds(5);
+constexpr wire::Duration kTimeLimit = std::chrono::seconds(5);
 
 int wait_on(int fd, short events, wire::Instant until) {
   const auto left =
@@ -31,8 +31,8 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!fd) return tl::unexpected(fd.error());
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
-  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kPatience) != 1) {
-    return observer.failed(wire::ErrorCode::kTimedOut, "nobody answers");
+  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
+    return observer.failed(wire::ErrorCode::kTimedOut, "it does not answer");
   }
   if (const int error = outcome(raw)) {
     return observer.failed(wire::ErrorCode::kUnavailable, std::strerror(error));
@@ -40,7 +40,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   const auto body = observer.exchange(MessageType::kChallenge);
   if (!body) return tl::unexpected(body.error());
   const auto challenge = decode_challenge(*body);
-  if (!challenge) return observer.failed(wire::ErrorCode::kRefused, "it is no replica");
+  if (!challenge) return observer.failed(wire::ErrorCode::kRefused, "it is not a replica");
   Hello hello;
   hello.nonce = random_nonce();
   hello.tag = key.tag(covered(challenge->nonce, hello));
@@ -49,15 +49,15 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!answer) return tl::unexpected(answer.error());
   const auto welcome = decode_welcome(*answer);
   if (!welcome || !key.fits(welcome->tag, covered(hello.nonce, *welcome))) {
-    return observer.failed(wire::ErrorCode::kRefused, "its key is another one");
+    return observer.failed(wire::ErrorCode::kRefused, "its key differs");
   }
   return observer;
 }
 
 wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
-  const wire::Instant until = wire::monotonic_now() + kPatience;
+  const wire::Instant until = wire::monotonic_now() + kTimeLimit;
   for (;;) {
-    if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it hung up");
+    if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it disconnected");
     if (wait_on(socket_.fd(), socket_.events(), until) != 1) {
       return failed(wire::ErrorCode::kTimedOut, "it does not answer");
     }
@@ -72,8 +72,8 @@ wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
       }
       ok = false;
     }
-    if (!ok) return failed(wire::ErrorCode::kRefused, "it is no replica");
-    if (!lives) return failed(wire::ErrorCode::kUnavailable, "it hung up");
+    if (!ok) return failed(wire::ErrorCode::kRefused, "it is not a replica");
+    if (!lives) return failed(wire::ErrorCode::kUnavailable, "it disconnected");
   }
 }
 
@@ -82,7 +82,7 @@ wire::Result<nlohmann::json> Observer::status() {
   const auto body = exchange(MessageType::kStatus);
   if (!body) return tl::unexpected(body.error());
   auto json = nlohmann::json::parse(decode_text(*body).value_or(""), nullptr, false);
-  if (json.is_discarded()) return failed(wire::ErrorCode::kRefused, "its status is none");
+  if (json.is_discarded()) return failed(wire::ErrorCode::kRefused, "its status is not JSON");
   return json;
 }
 
@@ -93,7 +93,7 @@ wire::Result<std::vector<Digest>> Observer::digests(const DigestRequest& request
   auto digests = decode_digests(*body);
   const std::uint64_t count = (request.length + request.unit - 1) / request.unit;
   if (!digests || digests->request != request || digests->digests.size() != count) {
-    return failed(wire::ErrorCode::kRefused, "its digests are none");
+    return failed(wire::ErrorCode::kRefused, "its digests are malformed");
   }
   return std::move(digests->digests);
 }

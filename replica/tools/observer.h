@@ -1,4 +1,4 @@
-// Somebody who asks a replica, and waits for the answer.
+// A client that sends a replica one request at a time and waits for the answer.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,8 @@ namespace cepheus::replica {
 
 class Observer {
  public:
-  // Connects to "host:port" and is welcomed. kInvalid: it is no address; kTimedOut, kUnavailable, kRefused.
+  // Connects to "host:port" and is welcomed. kInvalid: not an address; kTimedOut, kUnavailable,
+  // kRefused.
   static wire::Result<Observer> connect(const std::string& address, const VolumeKey& key);
 
   const std::string& address() const { return address_; }
@@ -21,7 +22,7 @@ class Observer {
  private:
   Observer(std::string address, wire::UniqueFd fd)
       : address_(std::move(address)), socket_(std::move(fd), kMostFrame) {}
-  // Sends what was encoded, and waits for a frame of that type.
+  // Sends the encoded request, and waits for a frame of that type.
   wire::Result<std::vector<std::uint8_t>> exchange(MessageType wanted);
   tl::unexpected<wire::Error> failed(wire::ErrorCode code, const std::string& why) const;
 

@@ -16,7 +16,7 @@ namespace {
 enum ServeExit { kDone = 0, kFailure = 1, kUsage = 2 };
 
 constexpr std::uint32_t kSmallestBlock = 512;
-constexpr std::uint32_t kLargestBlock = 65536;  // what nbdkit takes as a smallest request
+constexpr std::uint32_t kLargestBlock = 65536;  // nbdkit's limit of a smallest request
 
 ReplicaServer* serving = nullptr;
 
@@ -29,7 +29,7 @@ void on_signal(int) {
 // The disk could not give or take a page of the file.
 void on_bus_error(int) {
   constexpr char kText[] =
-      "the disk failed under the volume's file; the volume goes on without this replica\n";
+      "the disk failed under the volume's file; the volume continues without this replica\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kFailure);
 }
@@ -47,7 +47,7 @@ wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
                    ": it must be a power of two from 512 to 65536");
   }
   if (geometry.size == 0 || geometry.size % geometry.block != 0) {
-    return invalid("--size " + std::to_string(geometry.size) + " is no multiple of the block");
+    return invalid("--size " + std::to_string(geometry.size) + " is not a multiple of the block");
   }
   if (geometry.size / 8 / geometry.chunk > kMostBitmap) return invalid("--size is too large");
   return geometry;
@@ -59,7 +59,7 @@ wire::Result<RecordFile> create(const ServeArguments& arguments, const std::stri
   if (std::filesystem::exists(arguments.file)) {
     return wire::fail(wire::ErrorCode::kRefused,
                       arguments.file + " is there, and no " + record_path +
-                          ": it is no replica; remove it, or name another file");
+                          ": it is not a replica; remove it, or name another file");
   }
   if (auto made = VolumeFile::create(arguments.file, geometry->size); !made) {
     return tl::unexpected(made.error());
@@ -75,7 +75,7 @@ wire::Result<RecordFile> create(const ServeArguments& arguments, const std::stri
 wire::Result<void> check_same(const ServeArguments& arguments, const StoredReplica& stored) {
   const auto differs = [&](const std::string& what, const std::string& is) {
     return wire::fail(wire::ErrorCode::kInvalid, arguments.file + " has " + what + " " + is +
-                                                     ": other than what is asked for");
+                                                     "; the options give another one");
   };
   if (stored.volume != arguments.volume) return differs("volume", stored.volume);
   if (arguments.size != 0 && stored.geometry.size != arguments.size) {
@@ -110,7 +110,7 @@ wire::Result<std::unique_ptr<ReplicaServer>> start(const ServeArguments& argumen
                                arguments.device, std::move(*key)});
 }
 
-void tell_ready(int fd) {
+void report_ready(int fd) {
   if (fd < 0) return;
   constexpr char kText[] = "ready\n";
   [[maybe_unused]] const ssize_t n = write(fd, kText, sizeof kText - 1);
@@ -132,9 +132,9 @@ int serve(const ServeArguments& arguments) {
   action.sa_handler = on_bus_error;
   sigaction(SIGBUS, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // write() says so as well
+  std::signal(SIGXFSZ, SIG_IGN);  // write() reports it as well
   spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
-  tell_ready(arguments.ready_fd);
+  report_ready(arguments.ready_fd);
   const auto ended = (*server)->run();
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   if (!ended) {

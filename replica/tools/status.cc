@@ -20,7 +20,7 @@ void print(const std::string& address, const nlohmann::json& s) {
   std::cout << address << "  volume " << s.at("volume").get<std::string>() << ", "
             << s.at("size").get<std::uint64_t>() << " bytes in blocks of " << s.at("block") << "\n";
   if (count == 0) {
-    std::cout << "  nobody has written to it yet\n";
+    std::cout << "  never written\n";
     return;
   }
   std::cout << "  replica " << s.at("place").get<unsigned>() + 1 << " of " << count << ", epoch "

@@ -16,13 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr wire::Duration kJoinPatience = 1s;
-// Whoever is there answers a read within a few retries.
-constexpr wire::Duration kProbePatience = 400ms;
+constexpr wire::Duration kJoinTimeLimit = 1s;
+// A living replica answers a read within a few retries.
+constexpr wire::Duration kProbeTimeLimit = 400ms;
 constexpr wire::Duration kRegisteringStep = 100us;
-// The device can't wake the thread: it looks again so soon.
-constexpr wire::Duration kNap = 50us;
-// It can, but not for what libmcast finds out by itself, about members that it gives up.
+// Interval if the device can't wake the thread.
+constexpr wire::Duration kPollInterval = 50us;
+// Interval if it can: libmcast itself detects the members that it evicts.
 constexpr wire::Duration kGroupStep = 10ms;
 constexpr wire::Duration kIdleStep = 100ms;
 constexpr unsigned kSlotBits = 16;
@@ -66,20 +66,20 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   generation_ = generation;
   members_ = joining_ = members;
   state_ = State::kJoining;
-  until_ = now + kJoinPatience;
-  const auto broken = [&](const std::string& why) {
+  until_ = now + kJoinTimeLimit;
+  const auto failed = [&](const std::string& why) {
     last_failure_ = why;
     fail({});
   };
-  if (auto opened = open_port(); !opened) return broken(opened.error().text);
-  // drop() of the old port has forgotten it.
+  if (auto opened = open_port(); !opened) return failed(opened.error().text);
+  // drop() of the old port has cleared it.
   generation_ = generation;
   members_ = joining_ = members;
   state_ = State::kJoining;
   for (unsigned r = 0; r < replicas_; ++r) {
     if (!members.has(r)) continue;
     auto connection = RcConnection::create(*port_, depth_ + 2);
-    if (!connection) return broken(connection.error().text);
+    if (!connection) return failed(connection.error().text);
     connections_[r] = std::move(*connection);
   }
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
@@ -93,12 +93,12 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   }
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK) {
     group_ = nullptr;
-    broken(mcast_last_error());
+    failed(mcast_last_error());
   }
 }
 
-// Another one for each group: the last group's may still be known in the fabric, or be another
-// program's.
+// A new one for each group: the fabric may still know the last group's, or another program may have
+// it.
 void GroupPath::take_virtual_qpn(wire::Instant now) {
   if (virtual_qpn_ != wire::Qpn()) virtual_qpns_.give_back(virtual_qpn_, now);
   virtual_qpn_ = virtual_qpns_.take(now).value();
@@ -107,10 +107,10 @@ void GroupPath::take_virtual_qpn(wire::Instant now) {
 void GroupPath::on_joined(wire::Instant now, unsigned replica, const AnswerMessage& message) {
   const Answer& answer = message.answer;
   if (state_ != State::kJoining || answer.serial != generation_ || !joining_.has(replica)) return;
-  if (answer.verdict == Verdict::kRefused) return;  // another writer has come: pings will say so
+  if (answer.verdict == Verdict::kRefused) return;  // another writer has come: pings will reveal it
   if (answer.verdict == Verdict::kFailed) {
     last_failure_ = message.text;
-    // Where nobody has a port any more, nobody is to blame.
+    // Without a port of this host, no replica is the cause.
     return fail(port_->is_up() ? Members::only(replica) : Members{});
   }
   if (auto connected = connections_[replica]->connect(message.join.rc); !connected) {
@@ -131,7 +131,7 @@ void GroupPath::register_group(wire::Instant now) {
     mcast_member_t name;
     std::memcpy(&name, replies_[r].member.data(), sizeof name);
     names.push_back(name);
-    if (multicast_ == Multicast::kCepheus) continue;  // its switch knows
+    if (multicast_ == Multicast::kCepheus) continue;  // its switch knows it
     std::memcpy(&regions.emplace_back(), replies_[r].region.data(), sizeof(mcast_region_t));
   }
   state_ = State::kRegistering;
@@ -179,7 +179,8 @@ void GroupPath::on_written(mcast_op_t* op, mcast_status_t status, std::size_t, s
   write.is_free = true;
   --path.posted_writes_;
   if (path.state_ != State::kActive) return;
-  // The group's leader may have given a member up by itself: then a write is acknowledged without it.
+  // The group's leader may have evicted a member by itself: then a write is acknowledged without
+  // it.
   if (status != MCAST_OK || !path.all_are_members()) {
     path.write_failed_ = true;
   } else if (!path.write_failed_) {
@@ -267,7 +268,7 @@ void GroupPath::on_completion(const ibv_wc& wc) {
   op.kind = OpKind::kFree;
   --posted_ops_;
   const bool ok = wc.status == IBV_WC_SUCCESS;
-  // This host's own port is gone: that is nobody else's fault.
+  // This host's own port is gone: no replica is the cause.
   if (!ok && !port_->is_up() && state_ == State::kActive) return fail({});
   switch (done.kind) {
     case OpKind::kFree:
@@ -300,13 +301,13 @@ void GroupPath::on_completion(const ibv_wc& wc) {
 
 // --- Failures.
 
-// The group does not work, and does not say because of whom: who can't be read from is to blame.
+// The group fails without a known cause: replicas that can't be read from are the cause.
 void GroupPath::suspect(wire::Instant now, const std::string& why) {
   last_failure_ = why;
   if (!port_->is_up()) return fail({});
   state_ = State::kProbing;
   probing_ = members_;
-  until_ = now + kProbePatience;
+  until_ = now + kProbeTimeLimit;
   for (unsigned r = 0; r < replicas_; ++r) {
     if (members_.has(r)) post(OpKind::kProbe, 0, r, probe_place(r), kProbe, 0);
   }
@@ -332,7 +333,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
   if (state_ == State::kActive && write_failed_) {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     const bool is_known = mcast_group_query(group_, &attr) == MCAST_OK && attr.reason[0] != '\0';
-    suspect(now, is_known ? attr.reason : "the group gave a member up");
+    suspect(now, is_known ? attr.reason : "the group evicted a member");
   }
   std::array<ibv_wc, 32> completions;
   const std::size_t found = posted_ops_ > 0 ? port_->poll(completions) : 0;
@@ -343,7 +344,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
     fail(joining_);
   }
   if (state_ == State::kProbing && (probing_.empty() || now >= until_)) {
-    // If nobody can be reached, it is this host that is cut off.
+    // If no replica can be reached, this host is cut off.
     fail(probing_ == members_ ? Members{} : probing_, probing_.empty());
   }
   const bool worked = found > 0 || !events_.empty();
@@ -365,7 +366,7 @@ wire::Instant GroupPath::deadline(wire::Instant now) const {
       return std::min(until_, now + 10 * kRegisteringStep);
     case State::kActive:
       if (posted_writes_ == 0 && waiting_.empty()) return now + kIdleStep;
-      return now + (group_wakes_ ? kGroupStep : kNap);
+      return now + (group_wakes_ ? kGroupStep : kPollInterval);
   }
   return wire::kNever;
 }

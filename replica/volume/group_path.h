@@ -1,5 +1,5 @@
-// The writer's ways to its replicas' data: one group for writes, a connection to each for reads and copies. All are made
-// anew for each generation of the group, and end with it.
+// The writer's paths to its replicas' data: one group for writes, and a connection to each replica
+// for reads and copies. Each generation of the group makes all of them anew, and they end with it.
 #pragma once
 
 #include <deque>
@@ -18,13 +18,13 @@ class GroupPath {
   struct Event {
     enum class Kind { kFormed, kFailed, kWritten, kRead, kCopied };
     Kind kind;
-    std::uint64_t what = 0;  // kFormed, kFailed: the generation; others: the attempt
-    bool ok = true;          // kRead; kFailed: all members answer
-    Members members{};       // kFailed: suspects; kCopied: those that failed
+    std::uint64_t number = 0;  // kFormed, kFailed: the generation; others: the attempt
+    bool ok = true;            // kRead; kFailed: all members answer
+    Members members{};         // kFailed: suspects; kCopied: unreachable ones
   };
 
-  // `memory` is what writes and reads are from and to. `copy` of its bytes, at the end, are for copies of one chunk, and
-  // kProbe before them for each replica.
+  // `memory`: the data of writes and reads. Its last `copy` bytes are for copies of one chunk, and
+  // kProbe bytes before them for each replica.
   GroupPath(std::string device, Multicast multicast, unsigned replicas, unsigned depth,
             std::span<std::uint8_t> memory, std::size_t copy);
   ~GroupPath();
@@ -35,12 +35,12 @@ class GroupPath {
 
   wire::Result<void> open_port();
 
-  // Begins a generation; connection_to() is what a member is to be asked to join with.
+  // Begins a generation; a member joins with connection_to().
   void form(wire::Instant now, std::uint64_t generation, Members members);
   RcName connection_to(unsigned replica) const { return connections_[replica]->name(); }
   bool is_forming() const { return state_ == State::kJoining; }
   void on_joined(wire::Instant now, unsigned replica, const AnswerMessage& answer);
-  // Nothing is under way any more when it returns, nor will there be events of it.
+  // No work is in flight and no event follows after it returns.
   void drop();
 
   void write(std::uint64_t attempt, const void* data, std::size_t length, std::uint64_t offset);
@@ -49,12 +49,12 @@ class GroupPath {
   void copy(std::uint64_t attempt, unsigned source, Members targets, std::size_t length,
             std::uint64_t offset);
 
-  // Whether anything was done; what became of it in `out`.
+  // Whether there was progress; its events in `out`.
   bool progress(wire::Instant now, std::vector<Event>& out);
-  // When to look again if nothing wakes the thread before.
+  // The next call if no descriptor wakes the thread before.
   wire::Instant deadline(wire::Instant now) const;
-  // Call progress() once more before sleeping. What then ends on connections and in the group makes these readable; -1:
-  // nothing is under way there.
+  // Call progress() once more before sleeping. Later completions on connections and in the group
+  // make these readable; -1: no work is in flight there.
   struct Descriptors {
     int connections = -1, group = -1;
   };
@@ -69,7 +69,7 @@ class GroupPath {
   enum class OpKind : std::uint8_t { kFree, kRead, kCopyRead, kCopyWrite, kProbe };
   struct Op {  // on a connection
     OpKind kind = OpKind::kFree;
-    std::uint32_t turn = 0;  // of this slot: completions of dropped connections come late
+    std::uint32_t turn = 0;  // of this slot: completions of dropped connections arrive late
     std::uint64_t attempt = 0;
     unsigned replica = 0;
   };
@@ -119,7 +119,7 @@ class GroupPath {
   State state_ = State::kNone;
   std::uint64_t generation_ = 0;
   Members members_, joining_, probing_;
-  wire::Instant until_{};  // kJoining, kProbing: to give up
+  wire::Instant until_{};  // kJoining, kProbing: time limit
   mcast_group_h group_ = nullptr;
   mrp::VirtualQpns virtual_qpns_;  // kMcRdma
   wire::Qpn virtual_qpn_;          // group_'s, or the last one's; 0: none yet

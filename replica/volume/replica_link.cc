@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr wire::Duration kAgain = 50ms;
 constexpr wire::Duration kRefusedAgain = 1s;
-constexpr wire::Duration kPatience = 2s;  // to connect, and to be welcomed
+constexpr wire::Duration kTimeLimit = 2s;  // to connect, and to be welcomed
 
 bool is_sound(const Geometry& g) {
   return std::has_single_bit(g.block) && g.block >= 512 && g.chunk >= g.block &&
@@ -23,8 +23,8 @@ bool is_sound(const Geometry& g) {
 
 }  // namespace
 
-ReplicaLink::ReplicaLink(Endpoint endpoint, Who who, const VolumeKey& key)
-    : endpoint_(std::move(endpoint)), who_(std::move(who)), key_(key) {}
+ReplicaLink::ReplicaLink(Endpoint endpoint, Identity identity, const VolumeKey& key)
+    : endpoint_(std::move(endpoint)), identity_(std::move(identity)), key_(key) {}
 
 short ReplicaLink::events() const {
   return state_ == State::kDialling ? POLLOUT : socket_->events();
@@ -42,7 +42,7 @@ void ReplicaLink::dial_now(wire::Instant now) {
   }
   socket_ = std::make_unique<FrameSocket>(std::move(*fd), kMostFrame);
   state_ = State::kDialling;
-  until_ = now + kPatience;
+  until_ = now + kTimeLimit;
 }
 
 ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why) {
@@ -50,12 +50,12 @@ ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why)
   socket_.reset();
   state_ = State::kAway;
   until_ = now + (is_refused_ ? kRefusedAgain : kAgain);
-  complaint_ = why;
+  reason_ = why;
   return was_welcomed ? Change::kLost : Change::kNone;
 }
 
-void ReplicaLink::hang_up(wire::Instant now) {
-  if (state_ != State::kAway) lose(now, "given up");
+void ReplicaLink::disconnect(wire::Instant now) {
+  if (state_ != State::kAway) lose(now, "closed by this writer");
 }
 
 ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
@@ -75,20 +75,20 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
   const bool lives = socket_->receive();
   bool ok = true;
   while (const auto frame = socket_->next(ok)) {
-    if (!take(*frame, answers)) return lose(now, complaint_);
+    if (!take(*frame, answers)) return lose(now, reason_);
   }
-  if (!ok) return lose(now, "it is no replica");
-  if (!lives || !socket_->flush()) return lose(now, "it hung up");
+  if (!ok) return lose(now, "it is not a replica");
+  if (!lives || !socket_->flush()) return lose(now, "it disconnected");
   return is_welcomed() && !was_welcomed ? Change::kWelcomed : Change::kNone;
 }
 
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
-  const std::string before = std::exchange(complaint_, "it is no replica");
+  const std::string before = std::exchange(reason_, "it is not a replica");
   if (state_ == State::kWelcomed) {
     auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
     if (!answer) return false;
     answers.push_back(std::move(*answer));
-    complaint_.clear();
+    reason_.clear();
     return true;
   }
   switch (frame.type) {
@@ -97,9 +97,9 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       if (!challenge) return false;
       Hello hello;
       hello.role = Role::kWriter;
-      hello.volume = who_.volume;
-      hello.place = who_.place;
-      hello.count = who_.count;
+      hello.volume = identity_.volume;
+      hello.place = identity_.place;
+      hello.count = identity_.count;
       hello.nonce = nonce_ = random_nonce();
       hello.tag = key_.tag(covered(challenge->nonce, hello));
       encode(hello, socket_->out());
@@ -110,18 +110,18 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       const auto welcome = decode_welcome(frame.body);
       if (!welcome || !is_sound(welcome->geometry)) return false;
       if (!key_.fits(welcome->tag, covered(nonce_, *welcome))) {
-        complaint_ = "its key is another one";
+        reason_ = "its key differs";
         return false;
       }
       geometry_ = welcome->geometry;
       state_ = State::kWelcomed;
       is_refused_ = false;
-      complaint_.clear();
+      reason_.clear();
       return true;
     }
     case MessageType::kRefusal:
       is_refused_ = true;
-      complaint_ = decode_text(frame.body).value_or("it refuses");
+      reason_ = decode_text(frame.body).value_or("it refuses");
       return false;
     default:
       return false;
@@ -131,7 +131,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
 void ReplicaLink::send(const RequestMessage& message) {
   if (state_ != State::kWelcomed) return;
   encode(message, socket_->out());
-  socket_->flush();  // who is gone is found by reading
+  socket_->flush();  // the next read detects a closed connection
 }
 
 }  // namespace cepheus::replica

@@ -1,4 +1,5 @@
-// The writer's control connection to one replica: dialled, greeted, and dialled again when it is lost.
+// The writer's control connection to one replica: dialled, greeted, and dialled again after a
+// failure.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@ namespace cepheus::replica {
 
 class ReplicaLink {
  public:
-  struct Who {
+  struct Identity {
     std::string volume;
     std::uint8_t place = 0, count = 0;
   };
-  ReplicaLink(Endpoint endpoint, Who who, const VolumeKey& key);
+  ReplicaLink(Endpoint endpoint, Identity identity, const VolumeKey& key);
 
   enum class Change { kNone, kWelcomed, kLost };
 
@@ -24,18 +25,18 @@ class ReplicaLink {
   int fd() const { return socket_ ? socket_->fd() : -1; }
   short events() const;
   wire::Instant deadline() const;
-  // After poll(), or at the deadline; the answers that came. One change at a time.
+  // After poll(), or at the deadline; appends the received answers. One change at a time.
   Change progress(wire::Instant now, short revents, std::vector<AnswerMessage>& answers);
 
   void send(const RequestMessage& message);
-  void hang_up(wire::Instant now);
+  void disconnect(wire::Instant now);
 
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   const std::string& name() const { return endpoint_.name; }
   const Geometry& geometry() const { return geometry_; }
-  // Why there is no connection; empty if there is one, or nothing is known yet.
-  const std::string& complaint() const { return complaint_; }
-  // It is the replica that does not want this writer.
+  // The reason why there is no connection; empty if there is one, or the reason is not known yet.
+  const std::string& reason() const { return reason_; }
+  // The replica refuses this writer.
   bool is_refused() const { return is_refused_; }
 
  private:
@@ -43,18 +44,18 @@ class ReplicaLink {
 
   void dial_now(wire::Instant now);
   Change lose(wire::Instant now, const std::string& why);
-  // False: it is no use to go on, `complaint_` says why.
+  // False: end the connection; `reason_` has the reason.
   bool take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers);
 
   const Endpoint endpoint_;
-  const Who who_;
+  const Identity identity_;
   const VolumeKey& key_;
   State state_ = State::kAway;
-  wire::Instant until_{};  // kAway: to dial again; others but kWelcomed: to give up
+  wire::Instant until_{};  // kAway: the next dialling; other states but kWelcomed: the time limit
   std::unique_ptr<FrameSocket> socket_;
   Nonce nonce_{};
   Geometry geometry_;
-  std::string complaint_;
+  std::string reason_;
   bool is_refused_ = false;
 };
 

@@ -49,13 +49,13 @@ void BounceArena::give_back(std::uint8_t* piece, std::size_t length) {
 RequestQueue::RequestQueue(unsigned depth, std::size_t arena, std::size_t reserved)
     : arena_(arena + reserved), slots_(depth) {
   submitted_.reserve(depth);
-  // The rear end stays taken: the first room is given out first.
+  // The rear end stays reserved: the arena hands out its front first.
   std::uint8_t* front = arena_.take(arena);
   arena_.take(reserved);
   arena_.give_back(front, arena);
 }
 
-RequestQueue::Slot* RequestQueue::find_room(std::size_t length, unsigned& number) {
+RequestQueue::Slot* RequestQueue::find_space(std::size_t length, unsigned& number) {
   const auto at =
       std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.is_busy; });
   if (at == slots_.end()) return nullptr;
@@ -73,9 +73,9 @@ int RequestQueue::submit(const IoRequest& io, void* user, bool may_wait, cepheus
   unsigned number = 0;
   Slot* slot = nullptr;
   std::unique_lock lock(mutex_);
-  while (closed_ == 0 && (slot = find_room(io.length, number)) == nullptr) {
+  while (closed_ == 0 && (slot = find_space(io.length, number)) == nullptr) {
     if (!may_wait || std::this_thread::get_id() == owner_) return -EAGAIN;
-    room_.wait(lock);
+    space_.wait(lock);
   }
   if (closed_ != 0) return closed_;
   slot->io = io;
@@ -84,7 +84,7 @@ int RequestQueue::submit(const IoRequest& io, void* user, bool may_wait, cepheus
   slot->done = done;
   slot->arg = arg;
   if (io.kind == IoKind::kWrite) {
-    lock.unlock();  // the slot is this thread's until it is submitted
+    lock.unlock();  // the slot belongs to this thread until it is submitted
     std::memcpy(slot->bounce, user, io.length);
     lock.lock();
   }
@@ -112,7 +112,7 @@ void RequestQueue::complete(unsigned number, int error) {
     slot.is_busy = false;
     --busy_;
   }
-  room_.notify_all();
+  space_.notify_all();
   done(arg, error);
 }
 
@@ -121,7 +121,7 @@ void RequestQueue::close(int error) {
     const std::lock_guard lock(mutex_);
     if (closed_ == 0) closed_ = error;
   }
-  room_.notify_all();
+  space_.notify_all();
 }
 
 unsigned RequestQueue::busy() const {

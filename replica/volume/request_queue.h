@@ -1,5 +1,5 @@
-// Between the callers' threads and the volume's own: requests with their bounce buffers, as many as
-// may be under way.
+// Between the callers' threads and the volume's thread: requests with their bounce buffers, up to
+// the volume's depth.
 #pragma once
 
 #include <cepheus/volume.h>
@@ -17,8 +17,7 @@
 
 namespace cepheus::replica {
 
-// Memory that is registered with the NIC once, and given out in pages to requests: their data on
-// its way.
+// Memory that is registered with the NIC once, and given out in pages to requests for their data.
 class BounceArena {
  public:
   static constexpr std::size_t kPage = 4096;
@@ -31,9 +30,8 @@ class BounceArena {
 
   std::span<std::uint8_t> all() const { return {base_, size_}; }
 
-  // The first room there is for it; null: none now.
+  // The first space that is large enough; null: none now.
   std::uint8_t* take(std::size_t length);
-  // As it was taken.
   void give_back(std::uint8_t* piece, std::size_t length);
 
  private:
@@ -41,12 +39,12 @@ class BounceArena {
 
   std::uint8_t* base_;
   std::size_t size_;
-  std::map<std::size_t, std::size_t> free_;  // offset -> bytes, none beside another
+  std::map<std::size_t, std::size_t> free_;  // offset -> bytes, no two adjacent
 };
 
 class RequestQueue {
  public:
-  // `arena` has bytes of `reserved` behind it that are not given out.
+  // `reserved` bytes behind `arena` are not given out.
   RequestQueue(unsigned depth, std::size_t arena, std::size_t reserved);
 
   struct Slot {
@@ -60,29 +58,29 @@ class RequestQueue {
 
   std::span<std::uint8_t> memory() const { return arena_.all(); }
 
-  // --- Callers. 0, -EAGAIN, -ESTALE, -ECANCELED; waits for room unless told not to. Its data is
-  // copied. True in `is_first`: the volume's thread has to be woken.
+  // --- Callers. 0, -EAGAIN, -ESTALE, -ECANCELED; waits for space if `may_wait`. Copies the data.
+  // True in `is_first`: the caller must wake the volume's thread.
   int submit(const IoRequest& io, void* user, bool may_wait, cepheus_volume_done_t done, void* arg,
              bool& is_first);
 
   // --- The volume's thread.
   void own(std::thread::id thread) { owner_ = thread; }
-  // Numbers of slots that were submitted since, in their order.
+  // Numbers of the slots submitted since the last call, in their order.
   void take(std::vector<unsigned>& out);
   Slot& slot(unsigned number) { return slots_[number]; }
-  // Calls back; the slot is free then.
+  // Calls done() and frees the slot.
   void complete(unsigned number, int error);
-  // From now on submit() answers that, and nobody waits for room.
+  // From now on submit() returns `error`, and no caller waits for space.
   void close(int error);
   unsigned busy() const;
 
  private:
-  Slot* find_room(std::size_t length, unsigned& number);
+  Slot* find_space(std::size_t length, unsigned& number);
 
   BounceArena arena_;
   std::thread::id owner_;
   mutable std::mutex mutex_;
-  std::condition_variable room_;
+  std::condition_variable space_;
   std::vector<Slot> slots_;
   std::vector<unsigned> submitted_;
   unsigned busy_ = 0;

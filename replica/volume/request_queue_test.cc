@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPage = BounceArena::kPage;
 
-TEST(BounceArena, GivesOutWhatIsFreeAndJoinsWhatComesBack) {
+TEST(BounceArena, GivesOutFreePiecesAndJoinsReturnedOnes) {
   BounceArena arena(4 * kPage);
   std::uint8_t* a = arena.take(kPage);
   std::uint8_t* b = arena.take(1);  // a whole page, too
@@ -35,7 +35,7 @@ struct Ended {
 
 IoRequest write_of(std::size_t length) { return {0, IoKind::kWrite, 0, length, false}; }
 
-TEST(RequestQueue, CopiesWhatIsWrittenBeforeItReturns) {
+TEST(RequestQueue, CopiesWrittenDataBeforeItReturns) {
   RequestQueue queue(2, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -70,7 +70,7 @@ TEST(RequestQueue, ReadsArriveInTheCallersBufferIfTheySucceed) {
   }
 }
 
-TEST(RequestQueue, SaysWhenThereIsNoRoomForRequestsOrForTheirData) {
+TEST(RequestQueue, ReportsMissingSpaceForRequestsOrTheirData) {
   RequestQueue queue(2, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -80,11 +80,11 @@ TEST(RequestQueue, SaysWhenThereIsNoRoomForRequestsOrForTheirData) {
   };
   EXPECT_EQ(submit(3 * kPage), 0);
   EXPECT_EQ(submit(2 * kPage), -EAGAIN);
-  EXPECT_EQ(submit(kPage), 0);  // what is reserved is not given out
+  EXPECT_EQ(submit(kPage), 0);  // reserved bytes are not given out
   EXPECT_EQ(submit(kPage), -EAGAIN);
 }
 
-TEST(RequestQueue, WhoWaitsGoesOnWhenThereIsRoom) {
+TEST(RequestQueue, WaitingCallersContinueWhenThereIsSpace) {
   RequestQueue queue(1, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -101,7 +101,7 @@ TEST(RequestQueue, WhoWaitsGoesOnWhenThereIsRoom) {
   EXPECT_EQ(queue.busy(), 1u);
 }
 
-TEST(RequestQueue, WhoWaitsIsToldWhenItIsClosed) {
+TEST(RequestQueue, WaitingCallersReturnWhenItIsClosed) {
   RequestQueue queue(1, 4 * kPage, kPage);
   Ended ended;
   bool is_first = false;
@@ -116,7 +116,7 @@ TEST(RequestQueue, WhoWaitsIsToldWhenItIsClosed) {
   waiting.join();
 }
 
-// done() may start requests; the thread that it runs on must not wait for itself.
+// done() may start requests; its thread must not wait for itself.
 TEST(RequestQueue, TheVolumesOwnThreadNeverWaits) {
   RequestQueue queue(1, 4 * kPage, kPage);
   queue.own(std::this_thread::get_id());

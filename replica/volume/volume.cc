@@ -16,12 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While requests are under way the thread looks for so long after something happened, before it sleeps.
+// With requests in flight, the thread polls for this long after an event, before it sleeps.
 constexpr wire::Duration kSpin = 40us;
 constexpr wire::Duration kMeasure = 1s;
 constexpr std::size_t kSmallRequest = 64 << 10;
 constexpr std::size_t kLargeRequests = 8;
-constexpr wire::Duration kStatusPatience = 1s;
+constexpr wire::Duration kStatusTimeLimit = 1s;
 
 int error_of(IoStatus status) {
   switch (status) {
@@ -40,16 +40,16 @@ int error_of(IoStatus status) {
 tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOptions options) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
-  const wire::Duration patience = options.open_timeout;
+  const wire::Duration limit = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
-  // Signals are the program's: the new thread inherits this mask.
+  // Only the program handles signals: the new thread inherits this mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(volume->mutex_);
-  volume->changed_.wait_for(lock, patience,
+  volume->changed_.wait_for(lock, limit,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });
   if (volume->failure_) return tl::unexpected(*volume->failure_);
   if (volume->serves_) {
@@ -60,15 +60,15 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   volume->ends_ = true;
   volume->wake();
   volume->thread_.join();
-  return tl::unexpected(Failure{-ETIMEDOUT, volume->who_is_missing()});
+  return tl::unexpected(Failure{-ETIMEDOUT, volume->missing_replicas()});
 }
 
 Volume::Volume(VolumeOptions options, wire::UniqueFd wake)
     : options_(std::move(options)), wake_(std::move(wake)), revents_(options_.replicas.size()) {
   const auto count = static_cast<std::uint8_t>(options_.replicas.size());
   for (std::uint8_t place = 0; place < count; ++place) {
-    links_.emplace_back(options_.replicas[place], ReplicaLink::Who{options_.volume, place, count},
-                        options_.key);
+    links_.emplace_back(options_.replicas[place],
+                        ReplicaLink::Identity{options_.volume, place, count}, options_.key);
   }
 }
 
@@ -108,22 +108,22 @@ int Volume::submit(IoRequest io, void* buffer, unsigned flags, cepheus_volume_do
 std::string Volume::status() {
   std::unique_lock lock(mutex_);
   status_.clear();
-  status_asked_ = true;
+  status_requested_ = true;
   wake();
-  changed_.wait_for(lock, kStatusPatience, [this] { return !status_.empty(); });
+  changed_.wait_for(lock, kStatusTimeLimit, [this] { return !status_.empty(); });
   return status_;
 }
 
-std::string Volume::who_is_missing() const {
+std::string Volume::missing_replicas() const {
   std::string text;
   for (const ReplicaLink& link : links_) {
     if (link.is_welcomed()) continue;
     text += (text.empty() ? "" : "; ") + link.name() +
-            (link.complaint().empty() ? "" : ": " + link.complaint());
+            (link.reason().empty() ? "" : ": " + link.reason());
   }
-  if (!text.empty()) return "the volume needs replicas that are not there: " + text;
+  if (!text.empty()) return "the volume needs absent replicas: " + text;
   if (path_ && !path_->last_failure().empty()) return path_->last_failure();
-  return "the replicas are not alike yet: give it more time";
+  return "the replicas are not equal yet: give open a longer time limit";
 }
 
 // --- The volume's thread.
@@ -143,14 +143,14 @@ void Volume::run() {
     worked |= look_at_group(now);
     if (engine_ && now >= engine_->deadline()) {
       engine_->on_timer(now, actions_);
-      carry_out(now);
+      execute(now);
     }
-    settle(now);
+    publish(now);
     if (worked) last_work_ = now;
     const bool is_busy = engine_ && engine_->under_way() > 0;
     wait(now, is_busy && now - last_work_ < kSpin);
   }
-  path_.reset();  // nothing is read or written any more
+  path_.reset();  // no reads or writes after this
   if (!requests_) return;
   requests_->close(-ECANCELED);
   std::vector<unsigned> unused;
@@ -160,15 +160,15 @@ void Volume::run() {
   }
 }
 
-// Looks at descriptors, and sleeps on them unless it may spin.
+// Polls the descriptors, and sleeps on them unless it may spin.
 void Volume::wait(wire::Instant now, bool may_spin) {
-  constexpr std::size_t kOwn = 3;  // what is not a link's
+  constexpr std::size_t kOwn = 3;  // other descriptors than the links'
   std::array<pollfd, kMostReplicas + kOwn> fds;
   fds[0] = {wake_.get(), POLLIN, 0};
   fds[1] = fds[2] = {-1, POLLIN, 0};
   std::size_t count = kOwn;
   wire::Instant until = wire::kNever;
-  // Nobody is dialled any more then.
+  // Then no replica is dialled any more.
   const bool has_ended = engine_ && engine_->has_ended();
   for (const ReplicaLink& link : links_) {
     const int fd = link.fd();
@@ -184,7 +184,7 @@ void Volume::wait(wire::Instant now, bool may_spin) {
       fds[1].fd = armed.connections;
       fds[2].fd = armed.group;
       until = std::min(until, path_->deadline(now));
-      // What came before it was armed wakes nobody.
+      // An event before it was armed wakes no thread.
       if (look_at_group(now)) until = now;
     }
     if (take_submitted(now)) until = now;
@@ -209,7 +209,7 @@ bool Volume::take_submitted(wire::Instant now) {
   requests_->take(taken_);
   for (const unsigned number : taken_) {
     if (engine_->submit(now, requests_->slot(number).io, actions_)) {
-      carry_out(now);
+      execute(now);
     } else {
       requests_->complete(number, engine_->phase() == Writer::Phase::kFailed ? -EIO : -ESTALE);
     }
@@ -227,20 +227,20 @@ bool Volume::look_at_links(wire::Instant now) {
     answers_.clear();
     const auto change = link.progress(now, revents_[r], answers_);
     revents_[r] = 0;
-    if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.complaint());
+    if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.reason());
     if (change == ReplicaLink::Change::kWelcomed) on_welcomed(now, r);
     for (const AnswerMessage& message : answers_) {
       if (!engine_) break;
-      if (message.answer.ask == Ask::kJoin) {
+      if (message.answer.type == RequestType::kJoin) {
         path_->on_joined(now, r, message);
       } else {
         engine_->on_answer(now, r, message.answer, actions_);
-        carry_out(now);
+        execute(now);
       }
     }
     if (change == ReplicaLink::Change::kLost && engine_) {
       engine_->on_disconnected(now, r, actions_);
-      carry_out(now);
+      execute(now);
     }
   }
   return worked;
@@ -253,13 +253,13 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
   if (found.size != geometry_.size || found.block != geometry_.block ||
       found.chunk != geometry_.chunk) {
     refuse(-EPROTO, links_[replica].name() + " has a volume of another size or block");
-    return links_[replica].hang_up(now);
+    return links_[replica].disconnect(now);
   }
   engine_->on_connected(now, replica, actions_);
-  carry_out(now);
+  execute(now);
 }
 
-// The first replica has said what the volume is.
+// The first replica has sent the volume's geometry.
 void Volume::begin(const Geometry& geometry) {
   const auto replicas = static_cast<unsigned>(links_.size());
   const std::size_t small = std::max<std::size_t>(kSmallRequest, geometry.block);
@@ -292,47 +292,49 @@ bool Volume::look_at_group(wire::Instant now) {
   for (const GroupPath::Event& event : events_) {
     switch (event.kind) {
       case GroupPath::Event::Kind::kFormed:
-        engine_->on_formed(now, event.what, actions_);
+        engine_->on_formed(now, event.number, actions_);
         break;
       case GroupPath::Event::Kind::kFailed:
-        engine_->on_group_failed(now, event.what, event.members, event.ok, actions_);
+        engine_->on_group_failed(now, event.number, event.members, event.ok, actions_);
         break;
       case GroupPath::Event::Kind::kWritten:
-        engine_->on_written(now, event.what, actions_);
+        engine_->on_written(now, event.number, actions_);
         break;
       case GroupPath::Event::Kind::kRead:
-        engine_->on_read(now, event.what, event.ok, actions_);
+        engine_->on_read(now, event.number, event.ok, actions_);
         break;
       case GroupPath::Event::Kind::kCopied:
-        engine_->on_copied(now, event.what, event.members, actions_);
+        engine_->on_copied(now, event.number, event.members, actions_);
         break;
     }
-    carry_out(now);
+    execute(now);
   }
   return worked;
 }
 
-void Volume::carry_out(wire::Instant now) {
+void Volume::execute(wire::Instant now) {
   engine_->check_consistent();
-  // Callbacks of completed requests submit to a queue, and nothing here asks the engine: no action makes another.
+  // Callbacks of completed requests submit to a queue, and nothing here calls the engine: no action
+  // makes another.
   doing_.swap(actions_);
-  for (WriterAction& action : doing_) carry_out(now, action);
+  for (WriterAction& action : doing_) execute(now, action);
   doing_.clear();
 }
 
-void Volume::carry_out(wire::Instant now, WriterAction& action) {
+void Volume::execute(wire::Instant now, WriterAction& action) {
   const auto place = [this](const IoRequest& io) {
     return requests_->slot(static_cast<unsigned>(io.id)).bounce;
   };
   switch (action.kind) {
     case WriterAction::Kind::kSend: {
       RequestMessage message{std::move(action.request)};
-      if (message.request.ask == Ask::kPing) message.progress = progress_of(action.replica);
+      if (message.request.type == RequestType::kPing)
+        message.progress = progress_of(action.replica);
       links_[action.replica].send(message);
       break;
     }
-    case WriterAction::Kind::kHangUp:
-      links_[action.replica].hang_up(now);
+    case WriterAction::Kind::kDisconnect:
+      links_[action.replica].disconnect(now);
       break;
     case WriterAction::Kind::kForm:
       form(now, action);
@@ -360,11 +362,11 @@ void Volume::carry_out(wire::Instant now, WriterAction& action) {
 
 void Volume::form(wire::Instant now, const WriterAction& action) {
   path_->form(now, action.generation, action.members);
-  if (!path_->is_forming()) return;  // it says so in its events
+  if (!path_->is_forming()) return;  // its events have the reason
   for (unsigned r = 0; r < links_.size(); ++r) {
     if (!action.members.has(r)) continue;
     RequestMessage message;
-    message.request.ask = Ask::kJoin;
+    message.request.type = RequestType::kJoin;
     message.request.serial = message.request.generation = action.generation;
     message.request.epoch = engine_->epoch();
     message.rc = path_->connection_to(r);
@@ -373,8 +375,8 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
   }
 }
 
-// What callers want to know.
-void Volume::settle(wire::Instant now) {
+// Publishes the state that callers read.
+void Volume::publish(wire::Instant now) {
   if (!engine_) return;
   const auto phase = engine_->phase();
   if (engine_->has_ended()) {
@@ -388,9 +390,9 @@ void Volume::settle(wire::Instant now) {
     serves_ = true;
     changed_.notify_all();
   }
-  if (!status_asked_.load()) return;
+  if (!status_requested_.load()) return;
   const std::lock_guard lock(mutex_);
-  status_asked_ = false;
+  status_requested_ = false;
   status_ = status_json();
   changed_.notify_all();
 }

@@ -1,4 +1,5 @@
-// The writer of a volume, live: its engine between callers, control connections and the NIC, on a thread of its own.
+// The writer of a volume, live: its engine between callers, control connections and the NIC, on a
+// thread of its own.
 #pragma once
 
 #include <atomic>
@@ -56,17 +57,17 @@ class Volume {
   bool look_at_group(wire::Instant now);
   void on_welcomed(wire::Instant now, unsigned replica);
   void begin(const Geometry& geometry);
-  void carry_out(wire::Instant now);
-  void carry_out(wire::Instant now, WriterAction& action);
+  void execute(wire::Instant now);
+  void execute(wire::Instant now, WriterAction& action);
   void form(wire::Instant now, const WriterAction& action);
-  void settle(wire::Instant now);
+  void publish(wire::Instant now);
   void measure_copies(wire::Instant now);
   Progress progress_of(unsigned replica) const;
   std::string status_json() const;
-  std::string failure() const;  // why the engine has ended; "": it has not
+  std::string failure() const;  // the reason of the engine's end; "": it has not ended
   void refuse(int error, std::string text);
   void wake();
-  std::string who_is_missing() const;
+  std::string missing_replicas() const;
 
   VolumeOptions options_;
   wire::UniqueFd wake_;
@@ -84,12 +85,12 @@ class Volume {
   std::uint64_t measured_bytes_ = 0, copy_rate_ = 0;
   std::uint64_t requests_done_ = 0;
 
-  std::mutex mutex_;  // what the callers' threads see of the volume's
+  std::mutex mutex_;  // guards the state that callers' threads read
   std::condition_variable changed_;
   bool serves_ = false;
   std::string status_;
   std::optional<Failure> failure_;
-  std::atomic<bool> status_asked_{false}, sleeps_{false}, ends_{false};
+  std::atomic<bool> status_requested_{false}, sleeps_{false}, ends_{false};
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// The C face of a volume's writer.
+// The C API of a volume's writer.
 #include <cepheus/volume.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a volume's writer says of itself.
+// Status text of a volume's writer.
 #include <nlohmann/json.hpp>
 
 #include "replica/volume/volume.h"
@@ -41,7 +41,7 @@ std::string Volume::failure() const {
             std::to_string(ranges[i].offset + ranges[i].length - 1);
   }
   if (ranges.size() > kMostNamed) text += ", and more";
-  return text + ": open the volume again, check what is there, and write it anew";
+  return text + ": open the volume again, check these bytes, and write them again";
 }
 
 std::string Volume::status_json() const {
@@ -55,7 +55,7 @@ std::string Volume::status_json() const {
                                     : link.is_welcomed() ? "copying"
                                                          : "away"},
                           {"lacking_chunks", engine_->lacking(r)}};
-    if (!link.complaint().empty()) one["why"] = link.complaint();
+    if (!link.reason().empty()) one["why"] = link.reason();
     replicas.push_back(std::move(one));
   }
   nlohmann::json lost = nlohmann::json::array();

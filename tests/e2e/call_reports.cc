@@ -1,4 +1,4 @@
-// What a rank does to count its calls, for reports_test.py: functions of a shared library.
+// Counts a rank's calls, for reports_test.py: functions of a shared library.
 #include "collectives/reports/report_file.h"
 
 using cepheus::coll::ReportFile;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and share it fairly.
+"""A multicast and a unicast over one slow trunk with a marking queue: NICs with DCQCN keep the queue short, and share it fairly.
 
-As a test: some seconds. As a command: congestion_test.py --times N [--mib M] [--control WORDS] prints what both got and Jain's index.
+As a test: some seconds. As a command: congestion_test.py --times N [--mib M] [--control WORDS] prints both rates and Jain's index.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from live import Lines, Switch, wait_until
 from tcp_ports import free_port, is_listening
 
 RATE = 100  # Mb/s: the machine is not the bottleneck, and a rate lasts longer than ranks wait for processors
-FAIR = 0.95  # Jain's index, 1 being equal shares, 0.5 all for one of two
+FAIR = 0.95  # Jain's index: 1 is equal rates, 0.5 is all for one of two
 TOPOLOGY = f"""
 [[switch]]
 name = "s0"
@@ -51,11 +51,11 @@ switch = "s1"
 # The published times are for links of 40 Gb/s and more: here a packet alone takes 330 us.
 CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=4000,alpha_timer_us=12000,rate_timer_us=12000,additive_mbps=1.25,hyper_mbps=5,"
            "min_mbps=1.25,byte_counter=0")
-# The same without control of NICs: switches pause who sends too much, and nothing is lost.
+# The same without congestion control: switches pause fast senders, and nothing is lost.
 LOSSLESS = TOPOLOGY.replace("ecn = { kmin = \"40KB\", kmax = \"400KB\", pmax = 0.1 }", "queue = \"32KiB\", pfc = true")
 LOSSLESS = LOSSLESS.replace("[[host]]\n", "[[host]]\nlink = { rate = \"1Gbps\", queue = \"32KiB\", pfc = true }\n")
 SETTLING = 16 << 20  # bytes of each: seconds
-MULTICAST, UNICAST = "h2", "h3"  # who receives what
+MULTICAST, UNICAST = "h2", "h3"  # receivers of each
 
 
 class Rivals:
@@ -113,17 +113,17 @@ class Rivals:
         return any(process.poll() is not None for process in self.processes)
 
     def receive(self, more):
-        """Until each has got so many bytes from now on."""
+        """Waits until each has received `size` more bytes."""
         goal = {name: got + more for name, got in self.received().items()}
-        wait_until(lambda: self.has_ended() or all(got >= goal[name] for name, got in self.received().items()), self.said)
+        wait_until(lambda: self.has_ended() or all(got >= goal[name] for name, got in self.received().items()), self.outputs)
         if self.has_ended():
-            raise RuntimeError("a program has ended\n" + self.said())
+            raise RuntimeError("a program has ended\n" + self.outputs())
 
-    def said(self):
+    def outputs(self):
         return "\n".join(lines.text() for lines in self.outputs)
 
     def rates(self, more):
-        """Mb/s of each from now on, until each has got so many bytes."""
+        """Mb/s of each, until each has received `size` more bytes."""
         before, since = self.received(), time.monotonic()
         self.receive(more)
         after, took = self.received(), time.monotonic() - since
@@ -138,7 +138,7 @@ def jain(shares):
 
 
 class Congestion(unittest.TestCase):
-    # The second half of a run: the first is for the rates to settle.
+    # Measures the second half of a run: the rates converge in the first.
     def test_multicast_and_unicast_over_one_trunk_share_it(self):
         with Rivals(CONTROL) as rivals:
             rivals.receive(SETTLING)
@@ -147,7 +147,7 @@ class Congestion(unittest.TestCase):
             marks, got = rivals.counted("ecn_marked") - marks, sum(rivals.received().values()) - got
         packets = got / 4096
         self.assertGreater(marks, 0, "nothing was marked: the test tested nothing")
-        self.assertLess(marks, packets / 2, "a queue that is always long: nobody heeds its marks")
+        self.assertLess(marks, packets / 2, "the queue is always long: no sender reacts to its marks")
         self.assertGreater(jain(list(rates.values())), FAIR, rates)
         self.assertGreater(sum(rates.values()), 0.5 * RATE, rates)
 
@@ -159,7 +159,7 @@ class Congestion(unittest.TestCase):
                 self.assertEqual(rivals.counted(name), 0, name)
             dropped = sum(port[way]["dropped_queue_full"] for switch in switches for port in switch["ports"] for way in ("in", "out"))
             self.assertEqual(dropped, 0)
-            self.assertGreater(rivals.counted("pauses_sent"), 0, "nobody was paused: the test tested nothing")
+            self.assertGreater(rivals.counted("pauses_sent"), 0, "no sender was paused: the test tested nothing")
         self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
 
 

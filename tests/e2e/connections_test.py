@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Daemons of three hosts and programs in C: connections are made as a whole, and each side hears when the other has gone."""
+"""Daemons of three hosts and programs in C: a connection has all members or fails, and each side learns of the other's end."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from volumes import on_host
 
 DAEMON = BUILD / "bin/cepheus-cmd"
 USER = BUILD / "tests/connections_user"
-SOON = 3  # seconds, in which a death is told
+SOON = 3  # time limit in seconds for the report of a death
 TYPE_HELLO, TYPE_READY, TYPE_REFUSAL, TYPE_PROGRAM, TYPE_LISTEN = 1, 2, 4, 12, 13  # controller/connections/engine/message.h
 NO_TAG = bytes(20)  # of a daemon without a key
 
@@ -104,9 +104,9 @@ class Connections(unittest.TestCase):
         return sender, receivers
 
     def status(self, host):
-        asked = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
+        result = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
                                timeout=30, check=True)
-        return json.loads(asked.stdout)
+        return json.loads(result.stdout)
 
     def await_death(self, user, start):
         began = time.monotonic()
@@ -114,7 +114,7 @@ class Connections(unittest.TestCase):
         self.assertLess(time.monotonic() - began, SOON)
         return line
 
-    def test_connects_and_carries_names_and_data(self):
+    def test_connects_and_transmits_names_and_data(self):
         key = self.directory / "key"
         key.write_text("1" * 64)
         sender, receivers = self.connect("--key", key)
@@ -135,13 +135,13 @@ class Connections(unittest.TestCase):
             self.assertIn("the sending program has closed it", receiver.await_line("CLOSED"))
         self.assertEqual(self.status(1)["connections"], [])
 
-    def test_a_receiver_that_is_killed_is_told_to_the_sender(self):
+    def test_the_sender_learns_of_a_killed_receiver(self):
         sender, receivers = self.connect()
         receivers[0].process.kill()
         self.assertIn(address(2), self.await_death(sender, "LEFT"))
         self.assertFalse([line for line in receivers[1].lines.lines if line.startswith("CLOSED")])
 
-    def test_a_daemon_that_is_killed_is_told_to_all(self):
+    def test_all_learn_of_a_killed_daemon(self):
         sender, receivers = self.connect()
         self.daemons[2].kill()
         self.assertIn(address(2), self.await_death(sender, "LEFT"))
@@ -149,7 +149,7 @@ class Connections(unittest.TestCase):
         self.daemons[1].kill()
         self.assertIn("has ended", self.await_death(receivers[1], "CLOSED"))
 
-    def test_a_daemon_that_falls_silent_is_told_too(self):
+    def test_all_learn_of_a_silent_daemon(self):
         sender, receivers = self.connect()
         self.daemons[3].send_signal(signal.SIGSTOP)
         self.assertIn("has said nothing for 2000 ms", self.await_death(sender, "LEFT"))
@@ -169,15 +169,15 @@ class Connections(unittest.TestCase):
         for receiver in receivers:
             self.assertEqual(receiver.stdout.readline(), "listening\n")
         sender = example(1, "send", "s", "to all of you", address(2), address(3))
-        said = sender.communicate(timeout=60)[0]
-        self.assertEqual(sender.returncode, 0, said)
-        number = re.fullmatch(r"2 hosts have it, by virtual QPN (0x\w+)\n", said)
-        self.assertTrue(0xE00000 <= int(number[1], 16) <= 0xFFFFFE, said)
+        output = sender.communicate(timeout=60)[0]
+        self.assertEqual(sender.returncode, 0, output)
+        number = re.fullmatch(r"2 hosts have it, by virtual QPN (0x\w+)\n", output)
+        self.assertTrue(0xE00000 <= int(number[1], 16) <= 0xFFFFFE, output)
         for receiver in receivers:
             self.assertEqual(receiver.communicate(timeout=60)[0], "to all of you\n")
             self.assertEqual(receiver.returncode, 0)
 
-    def test_refusals_and_absent_daemons_say_why(self):
+    def test_refusals_and_absent_daemons_give_the_reason(self):
         self.start(1)
         self.start(2)
         accepting = self.listener(2)
@@ -212,13 +212,13 @@ class Connections(unittest.TestCase):
 
         for path in program, peer:
             for garbage in b"\xff" * 4096, b"\0\0\0\0", frame(200), b"GET / HTTP/1.0\r\n\r\n":
-                with contextlib.suppress(OSError):  # it may hang up while we speak
+                with contextlib.suppress(OSError):  # it may disconnect during the call
                     dial(path).sendall(garbage)
             for _ in range(20):
-                dial(path).sendall(b"\0\0\0\x10half")  # and never the rest
+                dial(path).sendall(b"\0\0\0\x10half")  # the rest never follows
         many = dial(program)
         greeting = frame(TYPE_PROGRAM, struct.pack(">H", 1))
-        with contextlib.suppress(OSError):  # it never reads, and is given up
+        with contextlib.suppress(OSError):  # it never reads, and is disconnected
             many.sendall(greeting)
             for i in range(10000):
                 name = f"service{i}".encode()
@@ -247,7 +247,7 @@ class Connections(unittest.TestCase):
 
         def come(count):
             for _ in range(count):
-                stranger([struct.pack(">IB", 8000, 1)], [0])  # and never the rest
+                stranger([struct.pack(">IB", 8000, 1)], [0])  # the rest never follows
                 stranger([hello(9), frame(TYPE_READY, NO_TAG)], [2, 0])
                 stranger([frame(TYPE_REFUSAL, struct.pack(">H", 12) + b"\x1b[2Jgo\naway\r")], [1])
             wait_until(lambda: self.status(2)["peers"] == [] and len(os.listdir(f"/proc/{daemon.pid}/fd")) == descriptors, "they are forgotten")

@@ -39,7 +39,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(len(drawing.findall(f"{space}rect")), 4)
         self.assertEqual(len(drawing.findall(f"{space}circle")), 4)
 
-    def test_a_report_says_what_ran_and_shows_it(self):
+    def test_a_report_names_and_draws_the_run(self):
         with tempfile.TemporaryDirectory() as scratch:
             file, page = pathlib.Path(scratch) / "a <file> & more", pathlib.Path(scratch) / "report.html"
             file.write_bytes(bytes(range(256)) * 1000)
@@ -55,9 +55,9 @@ class Demo(unittest.TestCase):
         psns = [re.findall(rf">{kind} (\d+)<", ladder) for kind in ("data", "ACK")]
         self.assertGreaterEqual(len(set(psns[0])), 5, "20000 bytes in packets of 4096")
         self.assertEqual(psns[0].count(psns[0][0]), 3, "one from the root, one to each of the others")
-        self.assertTrue(psns[1], "nobody acknowledged")
+        self.assertTrue(psns[1], "no packet was acknowledged")
 
-    def test_a_picture_is_served_while_the_file_goes_round(self):
+    def test_a_picture_is_served_during_the_broadcast(self):
         process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--fabric", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],
                                    text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(process.stdout.close)
@@ -78,7 +78,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("leaf-spine:2x1x1 has 2 hosts: give --hosts 2 or fewer", refused.stderr)
 
-    def test_a_shape_that_is_none_is_refused_by_the_switch(self):
+    def test_the_switch_refuses_an_unknown_shape(self):
         refused = demo("--fabric", "ring:4")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("ring:4", refused.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the dissector says of a live fabric's packets, captured by its switches, against what their bytes are."""
+"""The dissector's fields of a live fabric's packets, captured by its switches, compared with the packets' bytes."""
 
 import collections
 import os
@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import BUILD, CHECK, REQUIRE, EndToEnd, over_fabric, star
-from live import PATIENCE, LiveRun
+from live import TIME_LIMIT, LiveRun
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/wireshark"))
 import tshark  # noqa: E402
@@ -39,7 +39,7 @@ def is_group(address):
 
 
 class OfAGroup(EndToEnd):
-    """What was dissected is found again by reading the bytes, in every packet of every port."""
+    """The dissected fields equal the bytes, in every packet of every port."""
 
     @classmethod
     def setUpClass(cls):
@@ -60,7 +60,7 @@ class OfAGroup(EndToEnd):
         self.assert_lost(self.run_)
 
     def port(self, name):
-        """(bytes, what is said) of each of a port's frames of groups."""
+        """(bytes, dissected fields) of each of a port's frames of groups."""
         path = self.directory / f"{name}.pcap"
         frames, packets = tshark.read_capture(path), tshark.dissect(path)
         self.assertEqual(len(frames), len(packets))
@@ -89,8 +89,8 @@ class OfAGroup(EndToEnd):
         self.assertEqual(packet.number("group.has"), sent.psn if kind == ACK else None)
         self.assertEqual(packet.number("group.asks_for"), sent.psn if kind in (NAK, RNR_NAK) else None)
         self.assertEqual(packet.number("group.nak_code"), 0 if kind == NAK else None)
-        who = {FROM_HOST: peer, BETWEEN: "all behind this trunk", TO_HOST: "the whole group"}[way]
-        self.assertEqual(packet.one("group.who"), None if kind == DATA else who)
+        source = {FROM_HOST: peer, BETWEEN: "all behind this trunk", TO_HOST: "the whole group"}[way]
+        self.assertEqual(packet.one("group.who"), None if kind == DATA else source)
 
     def test_ports_of_hosts(self):
         seen = sum((self.check_port(f"h{i}", False) for i in range(4)), collections.Counter())
@@ -114,7 +114,7 @@ class OfAGroup(EndToEnd):
 
     def test_names_the_members_of_each_registration(self):
         packets = tshark.dissect(self.directory / "h0.pcap", "-Y", f"cepheus.mrp.type == {REGISTER} && ip.src == 10.0.0.1")
-        first = {p.one("mrp.mcst_id"): p for p in reversed(packets)}  # repeats name those who have not answered
+        first = {p.one("mrp.mcst_id"): p for p in reversed(packets)}  # repeats name the members without an answer
         self.assertGreater(len(first), 0)
         for packet in first.values():
             self.assertEqual(sorted(packet.values["mrp.member.host"]), [f"10.0.0.{i}" for i in range(1, 5)])
@@ -139,7 +139,7 @@ class Signed(EndToEnd):
 
 
 class OfADeath(unittest.TestCase):
-    def test_shows_who_lags_and_how_its_group_ends(self):
+    def test_shows_the_lagging_member_and_the_end_of_its_group(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-dissector-") as scratch:
             # Slow links keep the capture short.
             topology = pathlib.Path(scratch) / "fabric.toml"
@@ -147,20 +147,20 @@ class OfADeath(unittest.TestCase):
             fabric = ("--topology", topology, "--pcap", scratch)
             with LiveRun("--count", 4, "--max", 1000, "--root", 0, hosts=3, mca=REQUIRE, fabric=fabric) as run:
                 run.switch.set_links(["h2"], loss=1)  # its port stays up: it is silent
-                give_up = time.monotonic() + PATIENCE
+                give_up = time.monotonic() + TIME_LIMIT
                 while run.switch.status()["switches"][0]["counters"].get("mrp_unregister", 0) == 0 and time.monotonic() < give_up:
                     pass
             packets = tshark.dissect(pathlib.Path(scratch) / "h0.pcap", "-Y", "cepheus_mrp")
         reports = [p for p in packets if p.number("mrp.type") == REPORT]
-        # The source is named beside it, as one whose turn not all have.
-        said = [one for p in reports for one in zip(p.values["mrp.member.host"], p.values["mrp.member.owes"])]
-        self.assertTrue({("10.0.0.3", "1"), ("10.0.0.3", "True")} & set(said), said)  # as Wireshark 4.0, and as 4.4 writes it
+        # The source is named, too: not all members have its turn.
+        shown = [one for p in reports for one in zip(p.values["mrp.member.host"], p.values["mrp.member.owes"])]
+        self.assertTrue({("10.0.0.3", "1"), ("10.0.0.3", "True")} & set(shown), shown)  # as Wireshark 4.0, and as 4.4 writes it
         self.assertTrue([p for p in packets if p.number("mrp.type") == UNREGISTER], "the group did not end")
-        self.assertFalse([p for p in packets if p.number("mrp.type") == EVICT], "groups of MPI evict nobody")
+        self.assertFalse([p for p in packets if p.number("mrp.type") == EVICT], "groups of MPI evict no member")
 
 
 if __name__ == "__main__":
     if not (BUILD / "bin/cepheus-run").exists():
-        sys.exit(f"{BUILD} is no build tree")
+        sys.exit(f"{BUILD} is not a build tree")
     tshark.need()
     unittest.main()

@@ -18,10 +18,10 @@ class Explain(EndToEnd):
         os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
 
     def explained(self, *arguments):
-        asked = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
+        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
                                text=True, capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
 
     def world(self):
         (job,) = json.loads(self.explained("--json"))["jobs"]
@@ -39,7 +39,7 @@ class Explain(EndToEnd):
             self.assertRegex(path["reason"], f"^{MULTICAST}$")
             self.assertEqual(path["ranks_reporting"], 4)
             self.assertEqual(path["fewest"], path["most"])
-        # Calls of no bytes at all need no path.
+        # Calls without bytes need no path.
         self.assertGreater(sum(path["calls"] for path in world["paths"]), 6)
         self.assertIn("MPI_COMM_WORLD", self.explained())
 
@@ -52,7 +52,7 @@ class Explain(EndToEnd):
             self.assertRegex(path["reason"], f"^{MULTICAST}$")
             self.assertEqual(path["ranks_reporting"], 4)
 
-    def test_says_that_a_communicator_has_not_broadcast_enough_for_a_group(self):
+    def test_reports_a_communicator_with_too_few_broadcasts_for_a_group(self):
         few = {"coll_cepheus_set_up_after": 8}
         run = over_fabric(CHECK, "--count", 20, "--size", 1000, hosts=2, mca=few)
         self.assert_ok(run)
@@ -71,13 +71,13 @@ class Explain(EndToEnd):
         self.assertEqual(path["path"], "open mpi")
         self.assertIn("no table space", path["reason"])
 
-    def test_a_ucx_that_can_not_serve_is_told_and_done_without(self):
+    def test_reports_an_unusable_ucx_and_works_without_it(self):
         self.assert_ok(over_fabric(CHECK, "--count", 10, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_uct_library": "/nowhere.so"}))
-        told = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
-        self.assertRegex(told, "bulk lane +multicast, without UCX: .*/nowhere.so")
+        output = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
+        self.assertRegex(output, "bulk lane +multicast, without UCX: .*/nowhere.so")
 
     @needs_rc_mcast
-    def test_ranks_with_and_without_ucx_understand_each_other(self):
+    def test_ranks_with_and_without_ucx_share_a_group(self):
         work = ("--count", 40, "--max", 200_000)
         direct = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=direct", *mca_arguments(REQUIRE), CHECK, *work)
         ucx = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=ucx")

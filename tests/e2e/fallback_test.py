@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Where the fabric can't serve, Open MPI's own algorithms do, and say why; where it must, one clear error ends the job."""
+"""If the fabric can't multicast, Open MPI's built-in broadcast runs, with a reason; in mode require one clear error ends the job."""
 
 import os
 import pathlib
@@ -33,11 +33,11 @@ class SlowRun(LiveRun):
 
 
 class Fallback(EndToEnd):
-    def assert_told_once(self, run, *words):
-        told = run.told()
-        self.assertEqual(len([line for line in told if "eager lane" in line]), 1, run.everything())
+    def assert_reported_once(self, run, *words):
+        output = run.cepheus_lines()
+        self.assertEqual(len([line for line in output if "eager lane" in line]), 1, run.everything())
         for word in words:
-            self.assertIn(word, told[0])
+            self.assertIn(word, output[0])
 
     def assert_one_error(self, run, *words):
         self.assertNotEqual(run.code, 0, run.everything())
@@ -50,7 +50,7 @@ class Fallback(EndToEnd):
     def test_switch_without_table_space(self):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 0"), mca=VERBOSE)
         self.assert_ok(run)
-        self.assert_told_once(run, "open mpi's own algorithms", "table space")
+        self.assert_reported_once(run, "open mpi's own algorithms", "table space")
 
     def test_switch_without_table_space_is_an_error_if_required(self):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 0"), mca=REQUIRE)
@@ -59,10 +59,10 @@ class Fallback(EndToEnd):
     def test_no_fabric(self):
         run = without_fabric(CHECK, *ARGUMENTS, mca={**VERBOSE, **PARTED})
         self.assert_ok(run)
-        self.assert_told_once(run, "open mpi's own algorithms", "no ")
+        self.assert_reported_once(run, "open mpi's own algorithms", "no ")
 
-    # It runs, accepts connections and says nothing. Without the parameter the ranks wait for 30 s.
-    def test_a_switch_that_answers_late_is_waited_for_as_long_as_the_user_says(self):
+    # It runs, accepts connections and sends nothing. Without the parameter the ranks wait for 30 s.
+    def test_ranks_wait_for_a_late_switch_as_long_as_the_parameter_says(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             path = f"{scratch}/fabric"
@@ -75,11 +75,11 @@ class Fallback(EndToEnd):
             waited = int(re.search(r"did not answer within (\d+) ms", run.err).group(1))
             self.assertTrue(2600 <= waited < 30000, run.everything())
 
-    def test_ranks_that_share_a_machine_have_something_faster(self):
+    def test_ranks_that_share_a_machine_use_shared_memory(self):
         run = without_fabric(CHECK, *ARGUMENTS, mca=VERBOSE)
         self.assert_ok(run)
-        self.assertEqual(len(run.told()), 1, run.everything())
-        self.assertIn("all ranks are on one machine, where shared memory is faster", run.told()[0])
+        self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
+        self.assertIn("all ranks are on one machine, where shared memory is faster", run.cepheus_lines()[0])
 
     def test_no_fabric_is_an_error_if_required(self):
         self.assert_one_error(without_fabric(CHECK, *ARGUMENTS, mca=REQUIRE), "rank 0")
@@ -87,16 +87,16 @@ class Fallback(EndToEnd):
     def test_quiet_unless_asked(self):
         run = without_fabric(CHECK, *ARGUMENTS)
         self.assert_ok(run)
-        self.assertEqual(run.told(), [])
+        self.assertEqual(run.cepheus_lines(), [])
 
     def test_only_the_eager_lane_finds_space(self):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
         self.assert_ok(run)
-        told = run.told()
-        self.assertEqual(len(told), 2, run.everything())
-        self.assertEqual(sorted("table space" in line for line in told), [False, True], run.everything())
+        output = run.cepheus_lines()
+        self.assertEqual(len(output), 2, run.everything())
+        self.assertEqual(sorted("table space" in line for line in output), [False, True], run.everything())
 
-    # The root leads its host, or it does not.
+    # The root is its host's leader in some calls.
     def test_several_ranks_a_host_use_open_mpis_own_algorithm(self):
         for root in (0, 1):
             for size in (100, 200_000):
@@ -106,7 +106,7 @@ class Fallback(EndToEnd):
                 counted = run.variables()
                 self.assertEqual((counted["bcasts_saved"], counted["bcasts_hosts"]), (5, 0), run.everything())
 
-    def test_several_ranks_a_host_go_on_when_the_fabric_breaks(self):
+    def test_several_ranks_a_host_continue_when_the_fabric_fails(self):
         with SharedHostsRun("--max", 100_000, hosts=2, mca=VERBOSE) as run:
             run.wait_for_payload(100_000)
             served = r"2 of 4 ranks.*multicast, eager lane"
@@ -121,10 +121,10 @@ class Fallback(EndToEnd):
         run = over_fabric(PROGRAMS / "order_check", "--retry", 4, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
         self.assert_ok(run)
         self.assertEqual(run.variables()["groups"], 2, run.everything())
-        self.assertIn("table space", "\n".join(run.told()))
+        self.assertIn("table space", "\n".join(run.cepheus_lines()))
 
-    # h0 hears nothing any more: the group of large messages waits for its confirmation, the one of small ones for an ACK.
-    def test_a_group_that_is_being_set_up_when_the_fabric_breaks(self):
+    # h0 receives nothing: the group of large messages waits for its confirmation, the group of small ones for an ACK.
+    def test_a_fabric_that_fails_during_a_groups_set_up(self):
         with SetUpRun(hosts=3, mca={**VERBOSE, "coll_cepheus_register_timeout_ms": 20000}) as run:
             run.switch.set_links(["h0"], direction="down", loss=1)
             self.assertEqual(run.finish(), 0, run.everything())
@@ -132,7 +132,7 @@ class Fallback(EndToEnd):
             self.assertTrue(run.err.count("the fabric failed during the group's set-up"), run.everything())
 
     # The first new attempt finds the port still down.
-    def test_multicast_comes_back_after_a_port_was_down_for_long(self):
+    def test_multicast_returns_after_a_port_was_down_for_long(self):
         with LiveRun("--max", 100_000, hosts=3, mca=VERBOSE) as run:
             run.wait_for_payload(100_000)
             before = run.err.count(MULTICAST)
@@ -142,8 +142,8 @@ class Fallback(EndToEnd):
             self.assertTrue(run.err.wait_for(MULTICAST, before + 1), run.everything())
             self.assertEqual(run.finish(), 0, run.everything())
 
-    # The root tests once a millisecond. Looking at one communicator after the other it would come to the right one after seconds.
-    def test_a_repair_does_not_wait_for_hundreds_of_communicators(self):
+    # The root tests once a millisecond. If it checked one communicator per test, it would reach the right one after seconds.
+    def test_a_retransmission_does_not_wait_for_hundreds_of_communicators(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-slow-") as scratch:
             broken = pathlib.Path(scratch) / "broken"
             with SlowRun("--alive", 200, "--broken", broken, hosts=2, mca=VERBOSE) as run:
@@ -157,7 +157,7 @@ class Fallback(EndToEnd):
             looks = int(re.search(r"looks (\d+)", run.out.text()).group(1))
             self.assertLess(looks, 400, run.everything())
 
-    # The switch is stopped for longer than a registration may take in mode "try".
+    # The switch is stopped for longer than a registration's limit in mode "try".
     def test_a_job_that_requires_multicast_waits_for_a_busy_switch(self):
         with SetUpRun("--straight", 1, hosts=3, mca={"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000}) as run:
             os.kill(run.switch.pid, signal.SIGSTOP)
@@ -167,7 +167,7 @@ class Fallback(EndToEnd):
             self.assertEqual(run.finish(), 0, run.everything())
             self.assertTrue(run.out.count("^ok:"), run.everything())
 
-    def test_a_fabric_that_is_there_only_after_the_first_broadcasts(self):
+    def test_a_fabric_that_starts_after_the_first_broadcasts(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch:
             end = pathlib.Path(scratch) / "end"
             with SetUpRun("--end", end, hosts=2, mca={**VERBOSE, "coll_cepheus_ranks_per_host": -1}) as run:
@@ -187,7 +187,7 @@ class Fallback(EndToEnd):
     def test_a_group_smaller_than_wanted(self):
         run = over_fabric(CHECK, *ARGUMENTS, hosts=3, mca={"coll_cepheus_min_members": 4, **VERBOSE})
         self.assert_ok(run)
-        self.assertIn("coll_cepheus_min_members = 4", "".join(run.told()))
+        self.assertIn("coll_cepheus_min_members = 4", "".join(run.cepheus_lines()))
 
 
 if __name__ == "__main__":

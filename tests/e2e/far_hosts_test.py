@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""MPI_Bcast over hosts whose delays differ by up to 2 ms and one link that loses: no group ends.
+"""MPI_Bcast over hosts with delays that differ by up to 2 ms and one lossy link: no group ends.
 
-What the farther hosts say of a lost packet comes long after the nearest one's word has had it repeated. With --count
-and --hosts the same at length, the losing link being each in turn:
+The farther hosts' NAKs of a lost packet arrive long after the nearest one's NAK has caused the repeat. With --count
+and --hosts a longer run, with each link as the losing one in turn:
 
   far_hosts_test.py --hosts 8,12,16 --count 2000
 """
@@ -46,7 +46,7 @@ class FarHosts(EndToEnd):
 
 
 def at_length(hosts, count):
-    """Each link of each fabric in turn; says what failed. Exit code."""
+    """Each link of each fabric in turn; prints failures. Exit code."""
     failed = 0
     for n in hosts:
         for losing in range(n):

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running MPI programs over a fabric, or without one."""
+"""Shared by the end-to-end tests: runs MPI programs over a fabric, or without one."""
 
 import contextlib
 import json
@@ -19,13 +19,13 @@ PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
 TRANSPORT = BUILD / "lib/ucx/libuct_rc_mcast.so"
 needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not know this UCX")
-# What `cepheusctl explain` says of broadcasts that were multicast.
+# Texts of `cepheusctl explain` for multicast broadcasts.
 MULTICAST = "multicast" if TRANSPORT.exists() else r"multicast, without UCX: rc_mcast was not built, because it does not know UCX \S+"
-ENDING_SECONDS = 30  # for a program that was told to end
+ENDING_SECONDS = 30  # time limit for a program's end
 
 
 class Run:
-    """One finished command: exit code, what it printed, and the fabric's status at its end if there was one."""
+    """One finished command: exit code, output, and the fabric's status at its end if there was a fabric."""
 
     def __init__(self, completed, status=None):
         self.code = completed.returncode
@@ -33,7 +33,7 @@ class Run:
         self.err = completed.stderr
         self.status = status
 
-    def told(self):
+    def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
@@ -54,7 +54,7 @@ class Run:
 
 
 def mca_arguments(mca):
-    """Words of mpirun. The safeguard would choose by this machine's load, so it is off but in its own tests."""
+    """Arguments of mpirun. The safeguard would choose by this machine's load, so it is off except in its own tests."""
     arguments = []
     for name, value in {"coll_cepheus_safeguard_samples": 0, **mca}.items():
         arguments += ["--mca", name, str(value)]
@@ -62,7 +62,7 @@ def mca_arguments(mca):
 
 
 def children_of(pid):
-    """All processes below that one."""
+    """All descendants of a process."""
     below = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -73,10 +73,10 @@ def children_of(pid):
     return found
 
 
-def where_they_are(pid):
-    """Stacks of the programs below that process, if there is a debugger to ask."""
+def stacks_below(pid):
+    """Stacks of the programs below that process, if a debugger is installed."""
     if shutil.which("gdb") is None:
-        return "install gdb to see where its processes are"
+        return "install gdb to see its processes' stacks"
     stacks = []
     for child in children_of(pid):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
@@ -89,12 +89,12 @@ def where_they_are(pid):
 
 
 def finish(command, timeout, env=None):
-    """Runs it; a program that does not end is an error that shows where its processes are."""
+    """Runs it; a program that does not end is an error with its processes' stacks."""
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            where = where_they_are(process.pid)
+            where = stacks_below(process.pid)
             process.terminate()
             try:
                 out, err = process.communicate(timeout=ENDING_SECONDS)
@@ -124,7 +124,7 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
 
 
 def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120, environment=None):
-    """Runs an MPI program with coll/cepheus loaded and nothing there that could serve it."""
+    """Runs an MPI program with coll/cepheus loaded, and without a fabric."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
     env["OMPI_MCA_coll_cepheus_set_up_after"] = "0"  # as cepheus-run
     env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
@@ -137,10 +137,10 @@ def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120, environm
     return Run(finish(command, timeout, env))
 
 
-# A busy machine must not look like a broken fabric where none is expected.
+# A busy machine must not look like a failed fabric.
 REQUIRE = {"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000, "coll_cepheus_register_timeout_ms": 20000}
 VERBOSE = {"coll_cepheus_verbose": 1}
-# Each rank a host of its own, as under cepheus-run.
+# Each rank is a host, as under cepheus-run.
 PARTED = {"coll_cepheus_ranks_per_host": 1}
 
 
@@ -150,12 +150,12 @@ class EndToEnd(unittest.TestCase):
         self.assertIn("ok:", run.out, run.everything())
 
     def assert_lost(self, run, least=0):
-        """That the links lost frames by chance, more than `least`."""
+        """The links must have lost more than `least` frames."""
         lost = sum(port[way]["dropped_loss"] for switch in run.status["switches"] for port in switch["ports"] for way in ("in", "out"))
         self.assertGreater(lost, least, "the links lost nothing: the test tested nothing")
 
     def assert_data_once(self, run):
-        """What broadcast_check's one root, host h0, sent crossed its link about once."""
+        """The data of broadcast_check's one root, host h0, must have crossed its link about once."""
         self.assert_ok(run)
         total = int(run.out.split()[3])
         carried = run.port("h0")["rx_payload_bytes"]

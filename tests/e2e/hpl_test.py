@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """HPL with broadcasts for panels and row swaps: residual checks, a switch killed in the middle, HPL.dat read and refused.
 
-Exit code 77: HPL's source can't be had here and now.
+Exit code 77: HPL's source is not available.
 """
 
 import pathlib
@@ -44,7 +44,7 @@ class Variants(unittest.TestCase):
 
 
 class LiveHpl(LiveRun):
-    """xhpl with the HPL.dat that is its argument."""
+    """xhpl with a given HPL.dat."""
 
     STARTED = "^The following parameter values"
 
@@ -55,10 +55,10 @@ class LiveHpl(LiveRun):
 
 class Faults(unittest.TestCase):
     def kill_the_switch(self, grid, bcast, n, repeat):
-        # So often that whoever breaks the fabric during the first has time.
+        # Repeated, so that there is time to kill the switch during the first.
         text = dat.Dat(n=n, nb=64, grid=grid, bcasts=[bcast], swap=3, repeat=repeat).text()
         with LiveHpl(text, mca=VERBOSE) as run:
-            run.wait_for_payload(2 * n * n)  # half of all that one broadcasts
+            run.wait_for_payload(2 * n * n)  # half of one broadcast's data
             run.switch.kill()
             code = run.finish()
             self.assertEqual(code, 0, run.everything())
@@ -68,11 +68,11 @@ class Faults(unittest.TestCase):
     def test_the_switch_dies_in_the_middle_of_panel_broadcasts(self):
         self.kill_the_switch((1, 4), 6, n=1200, repeat=20)
 
-    def test_the_switch_dies_in_the_middle_of_broadcasts_that_overlap_the_update(self):
+    def test_the_switch_dies_during_broadcasts_that_overlap_the_update(self):
         self.kill_the_switch((1, 4), 7, n=1200, repeat=20)
 
     def test_the_switch_dies_in_the_middle_of_row_swaps(self):
-        self.kill_the_switch((4, 1), 6, n=700, repeat=4)  # each column costs messages: not many
+        self.kill_the_switch((4, 1), 6, n=700, repeat=4)  # each column costs messages, so few
 
 
 class HplDat(unittest.TestCase):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""MPI_Ibcast: right data whatever is in flight together, data that moves while nobody calls MPI, faults in the middle."""
+"""MPI_Ibcast: several in flight together, data that moves without MPI calls, faults in the middle."""
 
 import tempfile
 import unittest
@@ -46,12 +46,12 @@ class Data(EndToEnd):
         self.assert_ok(run)
         self.assertGreater(run.variables()["ibcasts_tree"], 20)
 
-    def test_one_machine_is_left_to_open_mpi(self):
+    def test_one_machine_uses_open_mpis_built_in_broadcast(self):
         run = without_fabric(CHECK, "--count", 40)
         self.assert_ok(run)
         self.assertGreater(run.variables()["ibcasts_saved"], 20)
 
-    def test_a_table_that_has_no_room(self):
+    def test_a_table_without_space(self):
         run = over_fabric(CHECK, "--count", 40, "--mix", 1, topology=star(4, switch="max_groups = 0"))
         self.assert_ok(run)
         self.assertGreater(run.variables()["ibcasts_tree"], 20)
@@ -77,7 +77,7 @@ class Progress(EndToEnd):
         self.check_in_directory("--moved", "--count", 3, "--max", MEGA, hosts=4, mca=REQUIRE)
 
     def test_a_rank_that_starts_late_is_no_fault(self):
-        self.check_in_directory("--late", "--patience", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 200})
+        self.check_in_directory("--late", "--delay", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 200})
 
 
 class LiveIbcasts(LiveRun):

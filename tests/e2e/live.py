@@ -1,4 +1,4 @@
-"""A fabric and an MPI program on it that live while a test does things to them."""
+"""A fabric and an MPI program on it, which run while a test changes them."""
 
 import os
 import pathlib
@@ -10,11 +10,11 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD, CHECK, mca_arguments  # it makes the next module known
+from harness import BUILD, CHECK, mca_arguments  # it extends the path for the next import
 from switch_process import Switch as SwitchProcess
 
 READY_SECONDS = 30
-PATIENCE = 120  # for whatever a test waits for
+TIME_LIMIT = 120  # seconds, for any wait of a test
 
 
 class Switch(SwitchProcess):
@@ -26,18 +26,18 @@ class Switch(SwitchProcess):
         return sum(port["rx_payload_bytes"] for port in self.ports())
 
 
-def wait_until(holds, what, seconds=PATIENCE):
-    """Asks again and again, whatever asking takes: what `holds()` answers once it is true; RuntimeError if that takes too long."""
+def wait_until(holds, what, seconds=TIME_LIMIT):
+    """Calls `holds()` until it is true, and returns its value; RuntimeError after the time limit."""
     give_up = time.monotonic() + seconds
     while not (answer := holds()):
         if time.monotonic() > give_up:
-            raise RuntimeError(f"{what() if callable(what) else what} did not come within {seconds} s")
+            raise RuntimeError(f"{what() if callable(what) else what} did not happen within {seconds} s")
         os.sched_yield()
     return answer
 
 
 def private_kib(pid):
-    """Memory that a process shares with nobody."""
+    """A process's private memory."""
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1])
@@ -45,7 +45,7 @@ def private_kib(pid):
 
 
 class Lines:
-    """What a stream says, line by line; waits for a line."""
+    """A stream's lines; waits for a line."""
 
     def __init__(self, stream):
         self.lines = []
@@ -69,7 +69,7 @@ class Lines:
     def wait_for(self, pattern, times=1):
         """True once `pattern` was in `times` lines."""
         with self.changed:
-            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, PATIENCE)
+            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, TIME_LIMIT)
             return self.count(pattern) >= times
 
     def text(self):
@@ -77,9 +77,9 @@ class Lines:
 
 
 class LiveRun:
-    """A program that takes --until, on a fabric of its own, until told to stop. A context manager.
+    """A program with the option --until, on a fabric of its own, until finish(). A context manager.
 
-    `hosts` run it; `fabric` are cepheus-switch's arguments for more than those, `switch` is the path of another one than the tree's.
+    `hosts` run it; `fabric`: cepheus-switch's arguments for further hosts; `switch`: path of another cepheus-switch than the tree's.
     """
 
     STARTED = "^started"
@@ -129,12 +129,12 @@ class LiveRun:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def wait_for_payload(self, more):
-        """Until the hosts have sent `more` bytes from now on."""
+        """Waits until the hosts have sent `more` further bytes."""
         goal = self.switch.payload() + more
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIME_LIMIT
         while self.switch.payload() < goal:
             if self.process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError("the program does not go on\n" + self.everything())
+                raise RuntimeError("the program makes no progress\n" + self.everything())
 
     def pid(self, rank):
         self.out.wait_for(rf"^pid {rank} ")
@@ -144,7 +144,7 @@ class LiveRun:
         """Lets the program end; its exit code."""
         self.stop_file.touch()
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIME_LIMIT)
         except subprocess.TimeoutExpired:
             code = None
         self.out.thread.join(READY_SECONDS)
@@ -152,7 +152,7 @@ class LiveRun:
         return code
 
     def longest(self):
-        """Seconds that the longest broadcast took any rank."""
+        """Seconds of the longest broadcast of any rank."""
         return float(re.search(r"longest ([0-9.]+) s", self.out.text()).group(1))
 
     def everything(self):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The fabric breaks in the middle of broadcasts: data right on every rank, in time, and one line says why.
+"""The fabric fails in the middle of broadcasts: data is right on every rank, in time, and one line has the reason.
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
     live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
 
---within: the longest broadcast may take so long (5 s; the test allows more, since machines are busy).
+--within: time limit of the longest broadcast (5 s; the test allows more, since machines are busy).
 """
 
 import argparse
@@ -31,12 +31,12 @@ class Trouble(Exception):
 
 
 def check(run, expected=None, within=None):
-    """Ends the run, which must have been right; `expected`: a line that must have been said."""
+    """Ends the run, which must have been right; `expected`: a line that must have been printed."""
     code = run.finish()
     if code != 0 or not run.out.count("^ok: "):
         raise Trouble(f"exit {code}\n{run.everything()}")
     if expected and not run.err.count(expected):
-        raise Trouble(f"nobody said why\n{run.everything()}")
+        raise Trouble(f"no rank gave the reason\n{run.everything()}")
     if within and run.longest() > within:
         raise Trouble(f"a broadcast took {run.longest()} s\n{run.everything()}")
     longest = f"longest {run.longest():.2f} s; " if run.out.count("longest") else ""
@@ -46,7 +46,7 @@ def check(run, expected=None, within=None):
 
 def wait(run, pattern, times=1):
     if not run.err.wait_for(pattern, times):
-        raise Trouble(f"nobody said: {pattern}\n{run.everything()}")
+        raise Trouble(f"no rank printed: {pattern}\n{run.everything()}")
 
 
 def switch_killed(rng, within):
@@ -67,7 +67,7 @@ def switch_killed_among_small(rng, within):
 
 
 def switch_restarted(rng, within):
-    """The switch dies and comes back: so does multicast."""
+    """The switch dies and restarts, and multicast returns."""
     with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         before = run.err.count(MULTICAST)
@@ -80,7 +80,7 @@ def switch_restarted(rng, within):
 
 
 def one_rank_cut_off(rng, within):
-    """A link drops everything towards one rank."""
+    """A link drops all packets to one rank."""
     with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         run.switch.set_links([rng.choice(run.hosts)], direction="down", loss=1)
@@ -89,14 +89,14 @@ def one_rank_cut_off(rng, within):
 
 
 def loss_bursts(rng, within):
-    """Every link loses a fifth of its packets, now and then."""
+    """Every link loses a fifth of its packets, at intervals."""
     with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         for _ in range(3):
             run.wait_for_payload(rng.randrange(4 * MEGA))
             goal = run.switch.lost() + rng.randrange(20, 200)
             run.switch.set_links(run.hosts, loss=0.2)
-            told = run.err.count(OWN_ALGORITHMS)
-            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == told:
+            before = run.err.count(OWN_ALGORITHMS)
+            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == before:
                 if run.process.poll() is not None:
                     raise Trouble(run.everything())
             run.switch.set_links(run.hosts, loss=0)
@@ -111,19 +111,19 @@ def rank_stopped(rng, within):
         run.wait_for_payload(rng.randrange(4 * MEGA))
         pid = run.pid(rng.randrange(len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
-        threading.Event().wait(3)  # nothing to wait for: this is the fault
+        threading.Event().wait(3)  # the fault itself: there is no event to wait for
         os.kill(pid, signal.SIGCONT)
         return check(run, None, within and within + 3)
 
 
 def rank_stopped_for_long(rng, within):
-    """A rank that is not the root is stopped for so long that it is taken for dead, and comes back."""
+    """A rank other than the root is stopped until it counts as dead, and continues."""
     with LiveRun("--count", 20, "--max", MEGA, "--root", 0, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         multicast, broken = run.err.count(MULTICAST), run.err.count(OWN_ALGORITHMS)
         pid = run.pid(rng.randrange(1, len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
-        threading.Event().wait(8)  # nothing to wait for: this is the fault
+        threading.Event().wait(8)  # the fault itself: there is no event to wait for
         os.kill(pid, signal.SIGCONT)
         wait(run, OWN_ALGORITHMS, broken + 1)
         wait(run, MULTICAST, multicast + 1)
@@ -150,7 +150,7 @@ def run_case(case, moments, seed, within):
 
 class LiveFaults(unittest.TestCase):
     MOMENTS = {switch_killed: 2, rank_stopped: 1, rank_stopped_for_long: 1, one_rank_cut_off: 2}
-    WITHIN = 50  # ten times what is promised
+    WITHIN = 50  # ten times the promised limit
 
     def run_moments(self, case):
         seed = random.SystemRandom().randrange(1 << 30)
@@ -162,7 +162,7 @@ for each in CASES:
 
 
 def command_line(cases, within):
-    """Runs what the command line asks for; `within` unless it says another. Exit code."""
+    """Runs the command line's cases; `within` is the default of --within. Exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)

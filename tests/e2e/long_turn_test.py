@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One root broadcasts more packets than switches can compare PSNs, then the other ranks broadcast, on a leaf-spine fabric.
 
-As a test: a short turn; `LongTurns` in switch-emulator/engine/claim_test.cc has long ones, most of whose packets are left out.
+As a test: a short turn; `LongTurns` in switch-emulator/engine/claim_test.cc has long ones, with most packets left out.
 As a command: long_turn_test.py --packets 9000000, with each method of changing the source.
 """
 
@@ -19,7 +19,7 @@ LEAVES, SPINES = 2, 2
 
 
 def leaf_spine(method):
-    """A topology file whose switches use that method of changing the source."""
+    """A topology file; its switches use that method of changing the source."""
     text = f"[fabric]\nmtu = {MTU}\n"
     leaves = [f"leaf{i}" for i in range(LEAVES)]
     spines = [f"spine{i}" for i in range(SPINES)]
@@ -57,13 +57,13 @@ def main():
         begin = time.monotonic()
         try:
             run = long_turn(method, options.packets, 16 << 20, options.timeout)
-        except AssertionError as error:  # it did not end
+        except AssertionError as error:  # it did not end in time
             failed = True
             print(f"{method}: {error}", flush=True)
             continue
         failed = failed or run.code != 0
-        told = run.out.strip() if run.code == 0 else run.everything()
-        print(f"{method}: {options.packets} packets, then a turn of each rank, {time.monotonic() - begin:.0f} s: {told}", flush=True)
+        output = run.out.strip() if run.code == 0 else run.everything()
+        print(f"{method}: {options.packets} packets, then a turn of each rank, {time.monotonic() - begin:.0f} s: {output}", flush=True)
     return int(failed)
 
 

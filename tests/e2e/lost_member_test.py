@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A member is lost while a broadcast is on its way: no rank is told success without its data."""
+"""A member is lost during a broadcast: no rank gets success without its data."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ LOST = HOSTS - 1  # the rank that pauses
 
 
 class LostRun(LiveRun):
-    """On links so slow that a large broadcast takes a second."""
+    """On slow links: a large broadcast takes a second."""
 
     CHECK = BUILD / "tests/mpi/lost_check"
 
@@ -36,13 +36,13 @@ class LostMember(unittest.TestCase):
         self.assertEqual(run.err.count("is wrong"), 0, run.everything())
 
     def port_goes_down(self, *arguments):
-        """... while the rank computes; the others go on."""
+        """... while the rank computes; the others continue."""
         with LostRun("--pause", 2, *arguments, mca={"coll_cepheus_verbose": 1}) as run:
             self.assertTrue(run.out.wait_for("^pausing"), run.everything())
-            self.assertTrue(run.err.wait_for(MULTICAST), "there is no group to be lost from\n" + run.everything())
+            self.assertTrue(run.err.wait_for(MULTICAST), "there was no group before the fault\n" + run.everything())
             run.switch.set_links([f"h{LOST}"], up=False)
             self.check_right(run)
-            self.assertTrue(run.err.count(OWN_ALGORITHMS), "nobody was lost\n" + run.everything())
+            self.assertTrue(run.err.count(OWN_ALGORITHMS), "no member was lost\n" + run.everything())
 
     def test_large_blocking(self):
         self.port_goes_down("--size", 16 * MEGA)
@@ -57,14 +57,14 @@ class LostMember(unittest.TestCase):
         self.port_goes_down("--size", 1000, "--count", 300, "--ibcast", 1)
 
     def test_stopped_beyond_eviction_in_mode_require(self):
-        """The job ends with an error that names the member; nobody has wrong data."""
+        """The job ends with an error that names the member; no rank has wrong data."""
         mca = {"coll_cepheus_mode": "require"}
         with LostRun("--size", 64 * MEGA, "--count", 8, "--pause", 0, mca=mca) as run:
             self.assertTrue(run.out.wait_for("^pausing"), run.everything())
             run.wait_for_payload(MEGA)
             pid = run.pid(LOST)
             os.kill(pid, signal.SIGSTOP)
-            threading.Event().wait(6.5)  # this is the fault: longer than eviction takes, shorter than the watchdog
+            threading.Event().wait(6.5)  # the fault itself: longer than eviction takes, shorter than the watchdog's limit
             if pathlib.Path(f"/proc/{pid}").exists():
                 os.kill(pid, signal.SIGCONT)
             self.assertNotEqual(run.finish(), 0, run.everything())

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A fabric's metrics as Prometheus reads them; promtool's word on page, rules and dashboard."""
+"""A fabric's metrics as Prometheus reads them; promtool checks page, rules and dashboard."""
 
 import contextlib
 import http.client
@@ -23,11 +23,11 @@ from live import Switch
 
 MONITORING = pathlib.Path(__file__).resolve().parents[2] / "tools/monitoring"
 CTL = BUILD / "bin/cepheusctl"
-PATIENCE = 60
+TIME_LIMIT = 60
 
 
 def promtool(*words, **options):
-    done = subprocess.run(["promtool", *map(str, words)], text=True, capture_output=True, timeout=PATIENCE, **options)
+    done = subprocess.run(["promtool", *map(str, words)], text=True, capture_output=True, timeout=TIME_LIMIT, **options)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -48,15 +48,15 @@ class Endpoint:
         self.url = line.split()[-1]
         self.port = int(re.search(r":(\d+)/", line).group(1))
 
-    def page(self, patience=PATIENCE):
-        with urllib.request.urlopen(self.url, timeout=patience) as answer:
+    def page(self, time_limit=TIME_LIMIT):
+        with urllib.request.urlopen(self.url, timeout=time_limit) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), answer.headers
             return answer.read().decode()
 
     def close(self, signum=signal.SIGTERM):
         self.process.send_signal(signum)
         self.process.stdout.close()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIME_LIMIT)
 
 
 class Metrics(unittest.TestCase):
@@ -78,14 +78,14 @@ class Metrics(unittest.TestCase):
         self.assertLessEqual(value(once, 'cepheus_switch_hello_sent_total{switch="leaf0"}'), hellos)
         self.assertGreater(value(page, 'cepheus_switch_hello_sent_total{switch="leaf0"}'), 0)
 
-    def test_promtool_finds_nothing_wrong(self):
+    def test_promtool_finds_no_error(self):
         page = self.endpoint(self.switch.socket).page()
         self.assertEqual(promtool("check", "metrics", input=page), (0, ""))
-        # It does look.
-        code, said = promtool("check", "metrics", input=page.replace("_total", "_ms"))
-        self.assertNotEqual((code, said), (0, ""))
+        # promtool does find errors.
+        code, output = promtool("check", "metrics", input=page.replace("_total", "_ms"))
+        self.assertNotEqual((code, output), (0, ""))
 
-    def test_a_fabric_that_ends_is_0_and_comes_back(self):
+    def test_a_fabric_that_ends_is_0_and_returns(self):
         endpoint = self.endpoint(self.switch.socket)
         self.assertEqual(value(endpoint.page(), "cepheus_up"), 1)
         self.switch.kill()
@@ -97,18 +97,18 @@ class Metrics(unittest.TestCase):
         while value(endpoint.page(), "cepheus_up") == 0:
             pass
 
-    # More than there are workers and places to wait; each request goes on for ever, a byte at a time.
-    def test_who_connects_without_end_holds_up_neither_others_for_long_nor_memory(self):
+    # More than workers and waiting places; each request lasts for ever, a byte at a time.
+    def test_endless_connections_neither_delay_others_for_long_nor_take_memory(self):
         workers, waiting = 64, 32
         endpoint = self.endpoint(self.switch.socket)
         with contextlib.ExitStack() as held:
-            crowd = [held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE)) for _ in range(workers + waiting + 20)]
+            crowd = [held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), TIME_LIMIT)) for _ in range(workers + waiting + 20)]
             for one in crowd:
-                with contextlib.suppress(ConnectionError):  # refused already
+                with contextlib.suppress(ConnectionError):  # the server has refused it
                     one.sendall(b"G")
             give_up = time.monotonic() + 10
             while self.descriptors(endpoint) < workers + waiting:
-                self.assertLess(time.monotonic(), give_up, "the crowd is not there")
+                self.assertLess(time.monotonic(), give_up, "the connections are not established")
             status = pathlib.Path(f"/proc/{endpoint.process.pid}/status").read_text()
             self.assertLess(int(re.search(r"Threads:\s+(\d+)", status).group(1)), workers + 6)  # its workers, and a few
             self.assertLess(self.descriptors(endpoint), workers + waiting + 16)
@@ -125,7 +125,7 @@ class Metrics(unittest.TestCase):
     def send_bytes_to(crowd, ended):
         while not ended.wait(0.5):
             for one in crowd:
-                with contextlib.suppress(OSError):  # sent away
+                with contextlib.suppress(OSError):  # the server has closed it
                     one.sendall(b"E")
 
     @staticmethod
@@ -135,30 +135,30 @@ class Metrics(unittest.TestCase):
     @staticmethod
     def page_or_nothing(endpoint):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return endpoint.page(patience=10)
+            return endpoint.page(time_limit=10)
 
-    def test_answers_nothing_else(self):
+    def test_refuses_all_other_requests(self):
         endpoint = self.endpoint(self.switch.socket)
         for method, path, code in (("GET", "/etc/passwd", 404), ("POST", "/metrics", 404), ("GET", "/", 200)):
-            connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=PATIENCE)
+            connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=TIME_LIMIT)
             connection.request(method, path)
             self.assertEqual(connection.getresponse().status, code, path)
             connection.close()
 
-    def test_ends_at_signals_and_says_what_is_taken(self):
+    def test_ends_at_signals_and_reports_a_taken_address(self):
         for signum in (signal.SIGTERM, signal.SIGINT):
             self.assertEqual(self.endpoint(self.switch.socket).close(signum), 0)
         endpoint = self.endpoint(self.switch.socket)
         for where, code, text in ((f"127.0.0.1:{endpoint.port}", 1, "is another process there"), ("9464", 2, "not an address to listen at"),
                                   ("127.0.0.1:70000", 2, "no address"), ("::1:9464", 2, "no address")):
             done = subprocess.run([CTL, "--socket", self.switch.socket, "metrics", "--listen", where], text=True, capture_output=True,
-                                  timeout=PATIENCE)
+                                  timeout=TIME_LIMIT)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
 
 
 class Monitoring(unittest.TestCase):
-    """Rules and dashboard ask for nothing that there is not."""
+    """Rules and dashboard use existing metrics only."""
 
     @classmethod
     def setUpClass(cls):
@@ -166,17 +166,17 @@ class Monitoring(unittest.TestCase):
             cls.names = families(subprocess.run([CTL, "--socket", switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout)
 
     def check_names(self, text):
-        asked = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))
-        self.assertGreater(len(asked), 5)
-        self.assertEqual({name for name in asked if name not in self.names and not any(n.startswith(name + "_") for n in self.names)}, set())
+        used = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))
+        self.assertGreater(len(used), 5)
+        self.assertEqual({name for name in used if name not in self.names and not any(n.startswith(name + "_") for n in self.names)}, set())
 
     def test_alert_rules(self):
         rules = MONITORING / "cepheus-alerts.yaml"
         self.check_names(rules.read_text())
-        code, said = promtool("check", "rules", rules)
-        self.assertEqual(code, 0, said)
-        code, said = promtool("test", "rules", MONITORING / "cepheus-alerts-test.yaml")
-        self.assertEqual(code, 0, said)
+        code, output = promtool("check", "rules", rules)
+        self.assertEqual(code, 0, output)
+        code, output = promtool("test", "rules", MONITORING / "cepheus-alerts-test.yaml")
+        self.assertEqual(code, 0, output)
 
     def test_dashboard(self):
         board = json.loads((MONITORING / "cepheus-dashboard.json").read_text())
@@ -188,8 +188,8 @@ class Monitoring(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             json.dump({"groups": [{"name": "board", "rules": rules}]}, file)
             file.flush()
-            code, said = promtool("check", "rules", file.name)
-        self.assertEqual(code, 0, said)
+            code, output = promtool("check", "rules", file.name)
+        self.assertEqual(code, 0, output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A replicated volume over NBD: nbdkit's plug-in with fio, which verifies what it wrote."""
+"""A replicated volume over NBD: nbdkit's plug-in with fio, which verifies its writes."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import BUILD  # it makes the next modules known
+from harness import BUILD  # it extends the path for the next imports
 from switch_process import Switch
 from volume_process import Volume, on_host
 
@@ -30,13 +30,13 @@ def result(volume):
 
 class Parameters(unittest.TestCase):
     def refusal(self, *words):
-        """What nbdkit says when it is started so."""
+        """nbdkit's error message with these parameters."""
         done = subprocess.run(["nbdkit", "--foreground", "--exit-with-parent", "--unix", "-", BUILD / "lib/nbdkit-cepheus-plugin.so", *words],
                               text=True, capture_output=True, timeout=SECONDS, check=False)
         self.assertNotEqual(done.returncode, 0)
         return done.stderr
 
-    def test_what_is_missing_is_named(self):
+    def test_missing_parameters_are_named(self):
         self.assertIn("give volume=NAME and replicas=HOST:PORT", self.refusal("volume=v"))
 
     def test_unknown_parameters_are_refused(self):
@@ -45,7 +45,7 @@ class Parameters(unittest.TestCase):
     def test_a_depth_out_of_range_is_refused(self):
         self.assertIn("give 1 to 1024", self.refusal("depth=0", "volume=v", "replicas=localhost:1"))
 
-    def test_replicas_that_are_not_there_are_named(self):
+    def test_absent_replicas_are_named(self):
         with Switch(BUILD, "--hosts", "2") as switch:
             done = subprocess.run(["nbdkit", "--foreground", "--exit-with-parent", "--unix", "-", BUILD / "lib/nbdkit-cepheus-plugin.so",
                                    "volume=v", "replicas=127.0.0.1:1", "open-timeout=500"], text=True, capture_output=True,
@@ -59,7 +59,7 @@ class Device(unittest.TestCase):
         switch = self.enterContext(Switch(BUILD, "--hosts", "4"))
         self.volume = self.enterContext(Volume(BUILD, switch, size=SIZE))
 
-    def test_what_fio_wrote_it_reads_while_a_replica_dies_and_comes_back(self):
+    def test_fio_reads_its_writes_while_a_replica_dies_and_returns(self):
         job = fio(self.volume, "--rw=randwrite", "--bs=8k", "--iodepth=16", "--rate_iops=1000", "--verify=crc32c", "--verify_fatal=1")
         self.volume.replicas[2].kill()
         self.volume.wait_for_sync(2)

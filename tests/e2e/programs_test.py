@@ -5,29 +5,29 @@ import unittest
 
 from harness import CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
 
-MPI_ERR_TRUNCATE = 15  # what Open MPI's mpi.h says; MPI_ERRORS_ARE_FATAL aborts with it
+MPI_ERR_TRUNCATE = 15  # Open MPI's mpi.h; MPI_ERRORS_ARE_FATAL aborts with it
 
 
 class Types(EndToEnd):
     MIXED = ("--count", 4, "--size", 100_000, "--max", 100_000, "--type", "mixed", "--root", "0")
 
     def test_open_mpis_own_pipeline_delivers_wrong_data_with_legal_types_that_differ(self):
-        """Why ours works on packed bytes: theirs cuts segments at each rank's own element size."""
+        """The reason why ours works on packed bytes: theirs divides segments at each rank's own element size."""
         forced = {"coll_cepheus_mode": "off", "coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 3,
                   "coll_tuned_bcast_algorithm_segmentsize": 1000}
         run = over_fabric(CHECK, *self.MIXED, mca=forced)
-        # By the code, not the words: Open MPI often loses the message of an abort ("unpack would read past end of buffer").
+        # Checks the code, not the text: Open MPI often loses the message of an abort ("unpack would read past end of buffer").
         truncated = run.code == MPI_ERR_TRUNCATE
         self.assertTrue(truncated or "is wrong" in run.err, run.everything())
 
-    def test_ours_delivers_right_data_there(self):
+    def test_ours_delivers_right_data_with_them(self):
         self.assert_ok(over_fabric(CHECK, *self.MIXED, mca=REQUIRE))
 
     def test_memory_of_a_gpu_never_reaches_the_nic(self):
         run = over_fabric(PROGRAMS / "device_memory_check", mca=REQUIRE)
         self.assert_ok(run)
 
-    def test_nor_if_the_program_loads_the_driver_after_its_first_broadcasts(self):
+    def test_memory_of_a_gpu_with_a_driver_loaded_after_the_first_broadcasts(self):
         self.assert_ok(over_fabric(PROGRAMS / "device_memory_check", "--late", 1, mca=REQUIRE))
 
     def test_data_that_the_root_can_not_pack_is_not_sent(self):
@@ -44,9 +44,9 @@ class Types(EndToEnd):
         one_by_one = {**VERBOSE, "coll_cepheus_eager_message": 8192}
         for arguments, options in (
                 (("--size", 20_000, "--errors", 1, "--ibcast", 1), {"topology": no_group}),
-                # Several messages a broadcast: none of them is taken for one of the next broadcast.
+                # Several messages a broadcast: none counts as one of the next broadcast.
                 (("--size", 4 << 20, "--errors", 1, "--ibcast", 1, "--behind", 1), {"topology": no_group}),
-                # The group is given up in the middle of a broadcast, and the rest goes point to point. Open MPI 5 packs all at once.
+                # The group ends in the middle of a broadcast, and the rest goes point to point. Open MPI 5 packs all at once.
                 (("--size", 20_000, "--errors", 2), {"hosts": 3, "mca": one_by_one}),
                 (("--size", 20_000, "--errors", 2, "--ibcast", 1), {"hosts": 3, "mca": one_by_one}),
                 (("--size", 1000, "--errors", 1, "--ibcast", 1), {"hosts": 2, "options": ("--ranks-per-host", 3)}),
@@ -85,7 +85,7 @@ class Order(EndToEnd):
         self.assert_ok(run)
         self.assertIn("rank 2 passes 120000 bytes, but rank 0, the root, fewer", run.err)
 
-    def test_ranks_that_wait_for_each_other_by_mistake(self):
+    def test_ranks_with_different_roots_that_wait_for_each_other(self):
         run = over_fabric(PROGRAMS / "order_check", "--roots", 1, hosts=3, mca=VERBOSE, timeout=60)
         self.assert_ok(run)
         self.assertRegex(run.err, r"rank \d expects the data of rank \d, but rank \d calls with itself as the root")
@@ -96,12 +96,12 @@ class Order(EndToEnd):
         self.assert_ok(run)
         self.assertIn("rank 2 passes fewer bytes than rank 0", run.err)
 
-    def test_communicators_that_never_broadcast_look_for_nothing(self):
+    def test_communicators_that_never_broadcast_load_no_library(self):
         run = over_fabric(PROGRAMS / "order_check", "--dups", 50, mca=REQUIRE)
         self.assert_ok(run)
         self.assertEqual([line for line in run.out.splitlines() if line.startswith("looks")], ["looks 1"])
 
-    def test_fault_tolerant_programs_are_left_to_open_mpi(self):
+    def test_fault_tolerant_programs_use_open_mpis_built_in_broadcast(self):
         run = over_fabric(PROGRAMS / "fault_tolerant_check", hosts=2, mca={**REQUIRE, "mpi_ft_enable": 1})
         self.assert_ok(run)
         self.assertEqual((run.variables()["bcasts_eager"], run.variables()["groups"]), (0, 0))
@@ -123,7 +123,7 @@ class Order(EndToEnd):
 
 
 class Tags(EndToEnd):
-    def test_other_components_messages_reach_them(self):
+    def test_other_components_receive_their_own_messages(self):
         self.assert_ok(over_fabric(PROGRAMS / "tags_check", hosts=2, mca=REQUIRE, timeout=60))
 
     def test_a_stray_message_ends_nothing(self):
@@ -131,16 +131,16 @@ class Tags(EndToEnd):
 
 
 class Communicators(EndToEnd):
-    def test_more_than_the_buffers_last_for(self):
+    def test_more_than_there_are_buffers_for(self):
         little = {"coll_cepheus_max_eager_memory": 4 << 20}
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**VERBOSE, **little})
         self.assert_ok(run)
-        self.assertIn("coll_cepheus_max_eager_memory", "\n".join(run.told()))
+        self.assertIn("coll_cepheus_max_eager_memory", "\n".join(run.cepheus_lines()))
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**REQUIRE, **little}, timeout=30)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn("coll_cepheus_max_eager_memory", run.err)
 
-    def test_those_that_broadcast_little_get_no_group(self):
+    def test_with_few_broadcasts_get_no_group(self):
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 60, mca={**VERBOSE, "coll_cepheus_set_up_after": 8})
         self.assert_ok(run)
         self.assertNotIn(": multicast,", run.err)
@@ -169,23 +169,23 @@ class Communicators(EndToEnd):
 
 
 class Times(EndToEnd):
-    def test_ranks_that_come_seconds_late(self):
+    def test_ranks_that_are_seconds_late(self):
         self.assert_ok(over_fabric(PROGRAMS / "late_check", "--late", 1, mca=REQUIRE))
 
-    # Longer than the watchdog waits for a member that is silent. Rank 0, which leads, is late, too.
-    def test_ranks_that_come_late_with_all_their_buffers_full(self):
+    # Longer than the watchdog's limit for a silent member. Rank 0, the leader, is late, too.
+    def test_ranks_that_are_late_with_all_their_buffers_full(self):
         run = over_fabric(PROGRAMS / "late_check", "--behind", 4, hosts=3, mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = "\n".join(run.told())
-        self.assertIn("multicast, eager lane", told)
-        self.assertNotIn("own algorithms", told)
-        self.assertNotIn("broke", told)
+        output = "\n".join(run.cepheus_lines())
+        self.assertIn("multicast, eager lane", output)
+        self.assertNotIn("own algorithms", output)
+        self.assertNotIn("broke", output)
 
-    # Longer than the 10 s that ranks once had to come.
-    def test_a_rank_that_comes_late_to_the_end(self):
+    # Longer than 10 s, an earlier limit.
+    def test_a_rank_that_is_late_at_the_end(self):
         run = over_fabric(PROGRAMS / "late_check", "--end", 11, mca={**REQUIRE, **VERBOSE}, timeout=60)
         self.assert_ok(run)
-        self.assertEqual([line for line in run.told() if "multicast, " not in line], [])
+        self.assertEqual([line for line in run.cepheus_lines() if "multicast, " not in line], [])
         [free] = [float(line.split()[1]) for line in run.out.splitlines() if line.startswith("free")]
         self.assertLess(free, 5, "MPI_Comm_free does not wait for others")
 
@@ -208,23 +208,23 @@ class Hosts(EndToEnd):
         run = over_fabric(CHECK, "--count", 60, "--max", 1 << 18, "--root", "random", "--type", "mixed", hosts=3,
                           options=("--ranks-per-host", 2), mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = "\n".join(run.told())
-        self.assertIn("MPI_COMM_WORLD (6 ranks): 3 hosts; multicast among one rank of each", told)
-        self.assertIn("MPI_COMM_WORLD (3 of 6 ranks): multicast, ", told)
+        output = "\n".join(run.cepheus_lines())
+        self.assertIn("MPI_COMM_WORLD (6 ranks): 3 hosts; multicast among one rank of each", output)
+        self.assertIn("MPI_COMM_WORLD (3 of 6 ranks): multicast, ", output)
 
     def test_one_host_needs_no_multicast(self):
         run = over_fabric(CHECK, "--count", 20, "--max", 10000, hosts=1, options=("--ranks-per-host", 3), mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        self.assertIn("all ranks are on one host", "\n".join(run.told()))
+        self.assertIn("all ranks are on one host", "\n".join(run.cepheus_lines()))
 
 
 class Parameters(EndToEnd):
-    def test_a_misspelt_parameter_is_told_once(self):
+    def test_a_misspelt_parameter_is_reported_once(self):
         run = over_fabric(CHECK, "--count", 2, "--max", 100, mca={"coll_cepheus_mod": "require"})
         self.assert_ok(run)
-        told = [line for line in run.told() if "coll_cepheus_mod is set, but there is no such parameter" in line]
-        self.assertEqual(len(told), 1, run.everything())
-        self.assertIn("mode", told[0])
+        output = [line for line in run.cepheus_lines() if "coll_cepheus_mod is set, but there is no such parameter" in line]
+        self.assertEqual(len(output), 1, run.everything())
+        self.assertIn("mode", output[0])
 
     def test_performance_variables_count_calls_by_path(self):
         small = over_fabric(PROGRAMS / "counters_check", "--count", 7, "--bytes", 100, mca=REQUIRE)

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from harness import BUILD, CHECK, over_fabric
-from live import PATIENCE, LiveRun, Switch, wait_until
+from live import TIME_LIMIT, LiveRun, Switch, wait_until
 from trace_format import Trace
 
 CTL = BUILD / "bin/cepheusctl"
@@ -46,10 +46,10 @@ class Recording(unittest.TestCase):
         found = self.broadcasts(trace)
         world = {host: calls for (host, thread), calls in found.items() if thread.endswith("of MPI_COMM_WORLD")}
         self.assertEqual(sorted(world), [f"host h{i}" for i in range(4)], list(found))
-        said = [[(call["root"], call["bytes"]) for call in world[host]] for host in sorted(world)]
-        self.assertGreaterEqual(len(said[0]), 25)
-        for rank in said[1:]:
-            self.assertEqual(rank, said[0], "each rank has the same broadcasts in the same order")
+        calls = [[(call["root"], call["bytes"]) for call in world[host]] for host in sorted(world)]
+        self.assertGreaterEqual(len(calls[0]), 25)
+        for rank in calls[1:]:
+            self.assertEqual(rank, calls[0], "each rank has the same broadcasts in the same order")
         for host, calls in world.items():
             for call in calls:
                 self.assertEqual({"communicator", "rank", "root", "bytes", "path", "reason"} - call.keys(), set(), host)
@@ -60,58 +60,58 @@ class Recording(unittest.TestCase):
         turns = [event for event in trace.of("b") if event["name"].startswith("turn of ")]
         self.assertTrue(turns)
 
-    def test_of_a_running_fabric_takes_in_programs_that_run_already(self):
+    def test_of_a_running_fabric_includes_running_programs(self):
         environ = os.environ | {"CEPHEUS_REPORT_DIR": str(self.scratch / "reports")}
         os.environ["CEPHEUS_REPORT_DIR"] = environ["CEPHEUS_REPORT_DIR"]
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            told = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
-                                  stdout=subprocess.PIPE, timeout=PATIENCE).stdout
-            self.assertIn("ui.perfetto.dev", told)
+            output = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
+                                  stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
+            self.assertIn("ui.perfetto.dev", output)
             run.wait_for_payload(1 << 16)
             self.assertEqual(run.finish(), 0)
         trace = self.read()
         ranks = {thread.split()[1] for _, thread in self.broadcasts(trace)}
         self.assertEqual(ranks, {"0", "1", "2", "3"})
         left = [path.name for path in (self.scratch / "reports").iterdir() if path.suffix == ".ring"]
-        self.assertEqual(left, [], "nobody reads them any more")
+        self.assertEqual(left, [], "the recording has ended")
 
-    def test_of_whoever_dies_stays_on_for_nobody(self):
+    def test_ends_with_the_process_that_records(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         command = [CTL, "--socket", switch.socket, "record", self.file]
         with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as first:
             self.assertIn("recording into", first.stdout.readline())
-            second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+            second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(second.returncode, 1)
-            self.assertIn("another program records", second.stderr)
+            self.assertIn("another process records", second.stderr)
             first.send_signal(signal.SIGKILL)
         again = [*command[:-1], "--seconds", "0.1", self.file]
         wait_until(lambda: subprocess.run(again, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0,
                    "another recording")
         self.read()
 
-    def test_ends_whole_when_the_fabric_does(self):
+    def test_is_complete_when_the_fabric_ends(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         with subprocess.Popen([CTL, "--socket", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
             self.assertIn("recording into", recorder.stdout.readline())
             switch.close()
-            self.assertEqual(recorder.wait(PATIENCE), 0)
+            self.assertEqual(recorder.wait(TIME_LIMIT), 0)
         self.assertTrue(self.read().notes["fabric_ended"])
 
-    def test_says_what_hinders_it(self):
+    def test_reports_the_obstacle(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 
     def test_of_a_seed_shows_the_retransmission_that_a_lost_acknowledgement_costs(self):
         for seed in range(1, 20):
-            subprocess.run([SIM, "--seed", str(seed), "--record", self.file], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE)
+            subprocess.run([SIM, "--seed", str(seed), "--record", self.file], check=True, stdout=subprocess.DEVNULL, timeout=TIME_LIMIT)
             trace = self.read()
             lost = [event["ts"] for event in trace.of("i") if event["name"].startswith("loses: ACK ")]
             again = [event["ts"] for event in trace.of("X") if event["name"].endswith(" again")]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reports of calls (`cepheusctl explain`): small, bounded, and of no harm to anybody."""
+"""Reports of calls (`cepheusctl explain`): small, bounded, and harmless."""
 
 import ctypes
 import json
@@ -23,7 +23,7 @@ REPORTS.report_open.restype = ctypes.c_void_p
 
 
 def count_calls(job, communicators):
-    """What a rank does: counts calls of each (name, path, reason). In a process of its own."""
+    """Counts calls of each (name, path, reason), as a rank does. In a process of its own."""
     os.environ["PMIX_NAMESPACE"] = job
     scopes = []
     for name, path, reason in communicators:
@@ -36,27 +36,27 @@ def count_calls(job, communicators):
 
 
 class Process:
-    """A forked process that counts, says so, and then waits until it is told to end."""
+    """A forked process that counts, reports that, and then waits for end()."""
 
     def __init__(self, job, communicators=((b"world", b"eager lane", b"multicast"),)):
         sys.stdout.flush()
-        ready, tell_ready = os.pipe()
-        self.told, self.tell = os.pipe()
+        ready, ready_writer = os.pipe()
+        self.end_pipe, self.end_pipe_writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             code = 1
             try:
-                os.close(self.tell)
+                os.close(self.end_pipe_writer)
                 count_calls(job, communicators)
-                os.write(tell_ready, b"r")
-                os.read(self.told, 1)
+                os.write(ready_writer, b"r")
+                os.read(self.end_pipe, 1)
                 code = 0
             except Exception as error:  # to the parent, which fails
-                os.write(tell_ready, str(error).encode())
-            # exit(), as a program's end is: with what libraries do at exit, without Python's.
+                os.write(ready_writer, str(error).encode())
+            # exit(), as a program's end: runs the libraries' exit handlers, not Python's.
             ctypes.CDLL(None).exit(code)
-        os.close(tell_ready)
-        os.close(self.told)
+        os.close(ready_writer)
+        os.close(self.end_pipe)
         self.ready = ready
 
     def wait_ready(self):
@@ -66,7 +66,7 @@ class Process:
             raise AssertionError(f"no report: {word.decode()}")
 
     def end(self):
-        os.write(self.tell, b"e")  # later processes have copies of this end, so closing it says nothing
+        os.write(self.end_pipe_writer, b"e")  # later processes have copies of this end, so closing it has no effect
         return self.exit_code()
 
     def kill(self):
@@ -74,7 +74,7 @@ class Process:
         return self.exit_code()
 
     def exit_code(self):
-        os.close(self.tell)
+        os.close(self.end_pipe_writer)
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
 
@@ -95,16 +95,16 @@ class Reports(EndToEnd):
         os.environ["CEPHEUS_REPORT_DIR"] = str(self.directory)
 
     def bytes_left(self):
-        """Of the file system, by reports and whatever else is in their directory."""
+        """Bytes of the file system, by reports and all other files in their directory."""
         return sum(path.lstat().st_blocks * 512 for path in self.directory.iterdir())
 
     def reports_left(self):
         return len(list(self.directory.glob("*.calls")))
 
     def explained(self, *arguments):
-        asked = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments], capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout.decode()
+        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments], capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
 
     def jobs(self):
         return {job["job"]: job for job in json.loads(self.explained("--json"))["jobs"]}
@@ -145,7 +145,7 @@ class Reports(EndToEnd):
         self.assertEqual((living["processes"], living["running"]), (64, 0))
         self.assertEqual(self.reports_left(), 512)
 
-    def test_processes_that_are_killed_leave_no_more_than_others(self):
+    def test_killed_processes_leave_no_more_than_others(self):
         for number in range(9):
             for process in start([f"killed {number}"] * 64):
                 self.assertEqual(process.kill(), -signal.SIGKILL)
@@ -155,7 +155,7 @@ class Reports(EndToEnd):
         self.assertLessEqual(self.bytes_left(), 2 * MIB + PAGE)  # the lease of recordings
         self.assertEqual(self.reports_left(), 512)
 
-    def test_explain_clears_what_is_old(self):
+    def test_explain_clears_old_reports(self):
         (process,) = start(["old"])
         self.assertEqual(process.end(), 0)
         self.assertIn("old", self.jobs())
@@ -164,22 +164,22 @@ class Reports(EndToEnd):
         self.assertEqual(self.jobs(), {})
         self.assertEqual(self.reports_left(), 0)
 
-    def test_a_full_dev_shm_is_left_to_others(self):
+    def test_a_full_dev_shm_gets_no_reports(self):
         if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
             self.skipTest("SKIPPED: unshare -m is not permitted: no small file system to fill")
         where = self.directory / "small"
         where.mkdir()
-        # Each rank's own: 8 MiB, of which 1 is left.
+        # Each rank's own: 8 MiB, with 1 MiB free.
         script = (f"mount -t tmpfs -o size=8m none {where} && head -c 7M /dev/zero > {where}/others && "
                   f"CEPHEUS_REPORT_DIR={where}/reports \"$@\" && test -z \"$(ls {where}/reports/*.calls 2>/dev/null)\"")
         run = over_fabric("unshare", "-m", "sh", "-c", script, "sh", CHECK, "--count", 3, "--max", 100_000,
                           mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
-        told = [line for line in run.told() if "explain" in line]
-        self.assertIn("1.0 of 8.0 MiB are free", told[0])
-        self.assertIn("CEPHEUS_REPORT_DIR", told[0])
+        output = [line for line in run.cepheus_lines() if "explain" in line]
+        self.assertIn("1.0 of 8.0 MiB are free", output[0])
+        self.assertIn("CEPHEUS_REPORT_DIR", output[0])
 
-    def test_names_that_are_no_text_break_nothing(self):
+    def test_names_that_are_not_text_are_harmless(self):
         names = [b"\xff\xfe", b"\x1b[2J\x1b]0;title\x07", b"x" * 55 + "é".encode(), "right \u202eot left".encode(), b"two\nlines"]
         hostile = Process("h\x1b[31m", [(name, b"open mpi", b"why \x1b[1m\xe2\x82") for name in names])
         hostile.wait_ready()
@@ -195,7 +195,7 @@ class Reports(EndToEnd):
             if not ended:
                 self.assertEqual((hostile.end(), honest.end()), (0, 0))
 
-    def test_files_that_are_no_reports_break_nothing(self):
+    def test_other_files_are_harmless(self):
         (process,) = start(["honest"])
         (report,) = self.directory.glob("*.calls")
         good = report.read_bytes()

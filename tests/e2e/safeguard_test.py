@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Mode try gives each size of broadcasts to the faster way: multicast or Open MPI's own algorithms."""
+"""Mode try chooses the faster way for each size of broadcasts: multicast or Open MPI's built-in broadcast."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SLOW = star(4, 'rate = "200Mbps"')
 LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
 COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
 OFTEN = {**LOOPBACK, "coll_cepheus_safeguard_samples": 500}
-# However busy the machine is.
+# On a busy machine, too.
 PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
 
 
@@ -27,9 +27,9 @@ class Safeguard(EndToEnd):
         os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
 
     def explained(self, *arguments):
-        asked = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
-        self.assertEqual(asked.returncode, 0, asked.stderr)
-        return asked.stdout
+        result = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
 
     def world(self):
         (job,) = json.loads(self.explained("--json"))["jobs"]
@@ -42,7 +42,7 @@ class Safeguard(EndToEnd):
     def calls(self, path):
         return sum(each["most"] for each in self.world()["paths"] if each["path"] == path)
 
-    def test_a_fabric_that_loses_packets_from_the_start_is_left(self):
+    def test_a_fabric_that_loses_packets_from_the_start_is_not_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 300, "--size", 20_000, topology=LOSSY, mca=COMPARED))
         self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
         self.assertGreater(self.calls("open mpi"), 200)
@@ -50,12 +50,12 @@ class Safeguard(EndToEnd):
         self.assertGreater(compared["multicast_us"], 1.5 * compared["other_us"])
         self.assertRegex(self.explained(), r"up to 32 KiB +open mpi +[\d.]+ us +[\d.]+ us")
 
-    def test_slow_links_are_left(self):
+    def test_slow_links_are_not_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 1 << 20, topology=SLOW, mca=COMPARED))
         self.assertEqual(self.choices(), {"up to 1 MiB": "open mpi"}, self.explained())
         self.assertGreater(self.calls("open mpi"), 30)
 
-    def test_a_good_fabric_stays(self):
+    def test_a_good_fabric_is_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 1000, "--size", 1000, mca=PATIENT))
         self.assertEqual(self.choices(), {"up to 1 KiB": "multicast"}, self.explained())
         self.assertGreaterEqual(self.calls("eager lane"), 950)
@@ -67,7 +67,7 @@ class Safeguard(EndToEnd):
         self.assertEqual(self.choices()["up to 1 MiB"], "open mpi", self.explained())
         self.assertGreater(len(self.choices()), 3, self.explained())
 
-    def test_ranks_that_share_hosts_leave_together(self):
+    def test_ranks_that_share_hosts_choose_together(self):
         run = over_fabric(CHECK, "--count", 300, "--size", 20_000, options=("--ranks-per-host", 2), topology=LOSSY, mca=COMPARED)
         self.assert_ok(run)
         self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
@@ -82,7 +82,7 @@ class Safeguard(EndToEnd):
         self.assertEqual(self.choices(), {})
         self.assertEqual(self.calls("open mpi"), 0)
 
-    def test_no_samples_are_no_safeguard(self):
+    def test_without_samples_there_is_no_safeguard(self):
         self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 20_000, mca={"coll_cepheus_safeguard_samples": 0}))
         self.assertEqual(self.choices(), {})
         self.assertEqual(self.calls("open mpi"), 0)

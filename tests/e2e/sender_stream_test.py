@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""One sender, seven receivers on a leaf-spine fabric whose every link loses packets: messages and multicast WRITEs of a sender
-group (MC-RDMA's multicast), every byte compared, by each way to branch.
+"""One sender and seven receivers on a leaf-spine fabric that loses packets on every link: messages and multicast WRITEs of a
+sender group (MC-RDMA's multicast), every byte compared, with each method of branching.
 
 As a test: some MiB. As a command: sender_stream_test.py --mib 1024 [--loss 0.01] [--branch everywhere|racks].
 """
@@ -35,7 +35,7 @@ def leaf_spine(branch, loss):
 
 
 def await_end(processes, seconds):
-    """Until all have ended well, or one has failed: who waits for that one would wait for ever."""
+    """Waits until all have succeeded, or one has failed: others would wait for that one for ever."""
     give_up = time.monotonic() + seconds
     running = {os.pidfd_open(process.pid): process for process in processes}
     try:

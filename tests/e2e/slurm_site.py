@@ -1,6 +1,6 @@
 """A site of one machine with Slurm of its own: munged, slurmctld and slurmd, as plain processes.
 
-All they have lies in a fresh directory, and they listen on loopback; whatever Slurm the machine has besides is left alone.
+All their files are in a new directory, and they listen on loopback; another Slurm of the machine is unaffected.
 """
 
 import os
@@ -19,11 +19,11 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 SCRIPTS = BUILD / "share/cepheus/slurm"
 ENDING_SECONDS = 20
-CPUS = 4  # of the node, whatever the machine has
+CPUS = 4  # of the node, independent of the machine
 
 
 def missing():
-    """What has to be installed before there can be a site."""
+    """Packages that a site needs and this machine lacks."""
     lacking = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
     return f"{' and '.join(lacking)}: apt-get install slurm-wlm munge" if lacking else ""
 
@@ -36,7 +36,7 @@ class Site:
         self.directory = pathlib.Path(self._own.name)
         self.fabrics = self.directory / "fabrics"
         self.processes = []
-        # Below it others' files are looked for by jobs.
+        # Other users' jobs read files below it.
         self.directory.chmod(0o755)
         (self.directory / "cepheus.conf").write_text(f"directory={self.fabrics}\n{settings}")
         for name in ("prolog", "epilog", "task-prolog"):
@@ -54,7 +54,7 @@ class Site:
         self.close()
 
     def script(self, name):
-        """slurmd gives its scripts no environment: settings that are not in /etc need a script around."""
+        """slurmd gives its scripts no environment: settings outside /etc need a wrapper."""
         path = self.directory / name
         path.write_text(f"#!/bin/bash\nexport CEPHEUS_SLURM_CONFIG={self.directory}/cepheus.conf\nexec {SCRIPTS}/{name}\n")
         path.chmod(0o755)
@@ -68,8 +68,8 @@ class Site:
                  *(f"--{what}-file={self.directory}/munge.{what}" for what in ("pid", "log", "seed")))
         wait_until(munge.exists, "munged's socket", 30)
         (self.directory / "slurm.conf").write_text(self.configuration(munge))
-        # Nothing here limits jobs, and cgroups may not be mounted. Slurm 23.11 and later want them unless they are told so; earlier
-        # ones don't know the word, and look for them unless a plugin is named, which nobody uses then.
+        # This site does not limit jobs, and cgroups may not be mounted. Slurm 23.11 and later need cgroups unless this file disables
+        # them. Earlier versions lack that word, and need cgroups unless a plugin is named, which they do not use then.
         version = self.call(shutil.which("slurmd", path=PATH), "-V").stdout.split()[-1].split(".")
         plugin = "disabled" if (int(version[0]), int(version[1])) >= (23, 11) else "cgroup/v1"
         (self.directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\n")
@@ -113,13 +113,13 @@ class Site:
         return "\n".join(map(str.strip, lines.strip().splitlines())) + "\n"
 
     def run(self, program, *arguments):
-        log = open(self.directory / f"{program}{len(self.processes)}.out", "wb")  # the process has it
+        log = open(self.directory / f"{program}{len(self.processes)}.out", "wb")  # the process keeps it open
         with log:
             self.processes.append(subprocess.Popen(list(map(str, (shutil.which(program, path=PATH), *arguments))),
                                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     def call(self, program, *arguments, timeout=60, **environment):
-        """A client's command, ended after `timeout` seconds, which is an error."""
+        """Runs a client's command; an error after `timeout` seconds."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CEPHEUS_", "SLURM_", "OMPI_"))}
         return subprocess.run(list(map(str, (program, *arguments))), text=True, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL,
                               env={**env, "SLURM_CONF": str(self.directory / "slurm.conf"), **environment})
@@ -132,7 +132,7 @@ class Site:
                                           for log in sorted(self.directory.glob("*.out")))
 
     def close(self):
-        """Ends what start() has started, the last first, and waits for it; before that, for the epilogs, which end jobs' fabrics."""
+        """Waits for the epilogs, which end jobs' fabrics. Then ends all processes of start(), the last first, and waits for them."""
         try:
             wait_until(lambda: not self.fabrics.is_dir() or not any(self.fabrics.iterdir()), "the epilog's end", 30)
         finally:
@@ -148,7 +148,7 @@ class Site:
 
 
 def skip_or_go_on(name):
-    """Ends the program with what ctest takes for skipped if there can be no site."""
+    """Ends the program with ctest's exit code for skipped tests if there can be no site."""
     if lacking := missing():
         print(f"{name}: SKIPPED: {lacking}")
         sys.exit(77)

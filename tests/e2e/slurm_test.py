@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Jobs of Slurm whose prolog gives them a fabric: srun --mpi=pmix starts ranks whose MPI_Bcast is multicast."""
+"""Jobs of Slurm with a fabric from their prolog: srun --mpi=pmix starts ranks, and their MPI_Bcast is multicast."""
 
 import os
 import pathlib
@@ -61,10 +61,10 @@ class Jobs(unittest.TestCase):
             self.assert_all_have_the_file(site.srun(3, DEMO, FILE, **REQUIRE), 3)
             sent = switch.payload()
             self.assertGreaterEqual(sent, FILE.stat().st_size)
-            self.assertLess(sent, 2 * FILE.stat().st_size, "the root's link carries the file once")
+            self.assertLess(sent, 2 * FILE.stat().st_size, "the file crosses the root's link once")
             self.assertIsNone(switch.process.poll(), "it is the site's, not the job's")
 
-    def test_run_all_the_same_where_their_fabric_does_not_start_and_are_told_why(self):
+    def test_run_without_a_fabric_that_does_not_start_and_get_the_reason(self):
         site = self.site(settings="hosts=1000000\n")
         run = site.srun(2, DEMO, FILE, **TRY)
         self.assert_all_have_the_file(run, 2)
@@ -72,19 +72,19 @@ class Jobs(unittest.TestCase):
         self.assertNotIn("): multicast", run.stderr)
         self.assert_no_fabric_is_left(site)
 
-    def test_run_all_the_same_where_the_settings_are_broken(self):
+    def test_run_with_broken_settings(self):
         site = self.site(settings="hosts=(\n")
         for _ in range(2):  # the node is not drained
             self.assert_all_have_the_file(site.srun(2, DEMO, FILE, **TRY), 2)
 
-    def test_that_want_none_are_left_alone(self):
+    def test_without_a_request_get_no_fabric(self):
         site = self.site()
         run = site.srun(2, "printenv", CEPHEUS_SLURM="off")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertNotIn("CEPHEUS_FABRIC", run.stdout)
         self.assertNotIn("libcepheus-roce", run.stdout)
 
-    def test_that_choose_how_open_mpi_speaks_keep_their_choice(self):
+    def test_keep_their_own_choice_of_open_mpis_transports(self):
         site = self.site()
         run = site.srun(1, "printenv", OMPI_MCA_pml="ucx", OMPI_MCA_osc="rdma")
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -95,7 +95,7 @@ class Jobs(unittest.TestCase):
 
 
 class Scripts(unittest.TestCase):
-    """What no site of one machine can show."""
+    """Cases beyond a site of one machine."""
 
     def setUp(self):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-slurm-")))
@@ -108,7 +108,7 @@ class Scripts(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
         return run.stdout
 
-    def test_a_job_of_several_nodes_is_told_that_an_emulated_fabric_is_one_machines(self):
+    def test_a_job_of_several_nodes_gets_the_reason_why_it_has_no_emulated_fabric(self):
         self.run_script("prolog", SLURM_JOB_NUM_NODES="2")
         self.assertEqual(self.run_script("task-prolog", SLURM_PROCID="0"), "print cepheus: no multicast for this job: the job has 2 nodes, "
                                                                            "and an emulated fabric is one machine's\n")
@@ -117,10 +117,10 @@ class Scripts(unittest.TestCase):
         self.assertEqual(list((self.directory / "fabrics").iterdir()), [])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root starts processes of other users")
-    def test_a_fabric_is_the_jobs_users(self):
+    def test_a_fabric_belongs_to_the_jobs_user(self):
         nobody = pwd.getpwnam("nobody")
         if subprocess.run(["test", "-x", BUILD / "bin/cepheus-switch"], user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], check=False).returncode != 0:
-            self.skipTest(f"SKIPPED: {BUILD} lies where other users can't reach it: build where they can")
+            self.skipTest(f"SKIPPED: {BUILD} is not readable for other users: build in a readable directory")
         self.directory.chmod(0o755)
         self.run_script("prolog", SLURM_JOB_UID=str(nobody.pw_uid))
         own = self.directory / "fabrics/7-n0"
@@ -134,7 +134,7 @@ class Scripts(unittest.TestCase):
         return int((self.directory / "fabrics/7-n0/fabric.lock").read_text())
 
     def assert_ends(self, pid):
-        wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), lambda: f"process {pid} is there")
+        wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), lambda: f"process {pid} still runs")
 
     def test_a_fabric_that_its_user_stops_is_ended(self):
         self.run_script("prolog")
@@ -143,7 +143,7 @@ class Scripts(unittest.TestCase):
         self.run_script("epilog")
         self.assert_ends(pid)
 
-    def test_the_user_can_not_name_another_process_to_be_ended(self):
+    def test_the_user_can_not_make_the_epilog_end_another_process(self):
         self.run_script("prolog")
         pid = self.pid_of_the_fabric()
         with subprocess.Popen(["sleep", "600"]) as other:
@@ -151,7 +151,7 @@ class Scripts(unittest.TestCase):
             lock = self.directory / "fabrics/7-n0/fabric.lock"
             lock.unlink()
             lock.write_text(f"{other.pid}\n")
-            (self.directory / "fabrics/7-n0/fabric").unlink()  # nor can it be asked to end
+            (self.directory / "fabrics/7-n0/fabric").unlink()  # nor can the fabric get a request to end
             self.run_script("epilog")
             self.assertIsNone(other.poll())
             self.assert_ends(pid)

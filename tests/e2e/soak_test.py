@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Broadcasts for long, and what processes and switch hold meanwhile: it must not grow.
+"""Broadcasts for long: the resources of processes and switch must not grow.
 
 As a test: some seconds. As a command: soak_test.py --count 1000000 [--seconds S] [--interval S], a line per interval.
 """
@@ -13,9 +13,9 @@ from harness import BUILD, PROGRAMS, REQUIRE, mca_arguments
 from live import Lines, Switch, private_kib
 
 COLUMNS = ("seconds", "broadcasts", "private_kib", "shared_kib", "descriptors", "registered_bytes", "switch_kib", "switch_groups")
-# Not shared memory: the fabric's payload slots have a fixed size, and become resident as they are first needed.
+# Without shared memory: the fabric's payload slots have a fixed size, and become resident at their first use.
 WATCHED = tuple(name for name in COLUMNS[2:] if name != "shared_kib")
-# Pages that are touched for the first time late. Of 8000 broadcasts, the test's last third, 8 bytes each would be more.
+# Allowance for pages that are first used late. A leak of 8 bytes in each of the last third's 8000 broadcasts exceeds it.
 TOLERATED = {"private_kib": 62, "switch_kib": 16}
 
 
@@ -45,10 +45,9 @@ def soak(count, seconds, interval, hosts=4, show=lambda line: None):
 
 
 def growth(samples):
-    """What the last third of the samples held at least is more than what the middle third did, as lines; the first third warms up.
+    """Resources with a larger minimum in the last third of the samples than in the middle third, as lines; the first third warms up.
 
-    The least: a communicator that was freed a moment ago still has its groups, because MPI_Comm_free does not wait until all ranks
-    have come.
+    The minimum, because a communicator that was just freed still has its groups: MPI_Comm_free does not wait for all ranks.
     """
     third = len(samples) // 3
     lines = []

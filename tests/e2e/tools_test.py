@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The ecosystem's own tools see what they expect."""
+"""Tools of Open MPI, UCX and others show Cepheus's parts."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(sorted(set(re.findall(r'parameter "coll_cepheus_(\w+)"', listed.stdout))), sorted(documented))
 
     @needs_rc_mcast
-    def test_a_link_to_the_component_finds_what_lies_beside_it(self):
+    def test_a_link_to_the_component_finds_the_files_beside_it(self):
         """As packages put one into Open MPI's own directory: UCX's transport is found, or mode require fails."""
         with tempfile.TemporaryDirectory(prefix="cepheus-link-") as scratch:
             (pathlib.Path(scratch) / "mca_coll_cepheus.so").symlink_to(BUILD / "lib/openmpi/mca_coll_cepheus.so")
@@ -37,13 +37,13 @@ class Tools(unittest.TestCase):
         self.assertEqual(done.code, 0, done.everything())
 
     @needs_rc_mcast
-    def test_ucx_info_shows_the_transport_when_a_device_is_asked_for(self):
+    def test_ucx_info_shows_the_transport_for_a_requested_device(self):
         shown = run(["ucx_info", "-d"], LD_PRELOAD=str(TRANSPORT), UCX_MCAST_DEVICES="cepheus0")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("Transport: rc_mcast", shown.stdout)
 
     @needs_rc_mcast
-    def test_ucx_info_shows_no_device_unasked(self):
+    def test_ucx_info_shows_no_device_without_a_request(self):
         shown = run(["ucx_info", "-d"], LD_PRELOAD=str(TRANSPORT))
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertNotIn("Transport: rc_mcast", shown.stdout)

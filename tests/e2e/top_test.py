@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""cepheusctl top on terminals of two sizes, driven by keys; what it leaves behind."""
+"""cepheusctl top on terminals of two sizes, driven by keys; the screen after its end."""
 
 import json
 import os
@@ -11,13 +11,13 @@ import tempfile
 import unittest
 
 from harness import BUILD
-from live import PATIENCE, LiveRun, Switch, wait_until
+from live import TIME_LIMIT, LiveRun, Switch, wait_until
 
 CTL = BUILD / "bin/cepheusctl"
 
 
 class Terminal:
-    """tmux with one window in it, on a server of its own; what a command leaves there stays."""
+    """tmux with one window, on a server of its own; a command's last screen stays."""
 
     def __init__(self, columns, rows, *command):
         self.directory = tempfile.mkdtemp(prefix="cepheus-top-")
@@ -30,7 +30,7 @@ class Terminal:
 
     def tmux(self, *words):
         done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *map(str, words)], text=True, capture_output=True,
-                              env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}, timeout=PATIENCE)
+                              env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}, timeout=TIME_LIMIT)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         return done.stdout
@@ -101,7 +101,7 @@ class Top(unittest.TestCase):
             terminal.keys("q")
             self.assertEqual(terminal.exit_code(), 0)
 
-    def test_leaves_the_terminal_and_says_why_when_the_fabric_ends(self):
+    def test_restores_the_terminal_and_prints_the_reason_when_the_fabric_ends(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         terminal = self.top(switch, 80, 24)
@@ -109,21 +109,21 @@ class Top(unittest.TestCase):
         switch.close()
         screen = terminal.wait_for("cepheusctl: no fabric")
         self.assertEqual(terminal.exit_code(), 1)
-        self.assertFalse(any("q quit" in line for line in screen), "the screen of before is back")
+        self.assertFalse(any("q quit" in line for line in screen), "the earlier screen is restored")
         terminal.keys("echoed", "Enter")
         terminal.wait_for("echoed")
 
-    def test_without_a_terminal_prints_once_or_says_how(self):
+    def test_without_a_terminal_prints_once_or_explains_how(self):
         with Switch("--hosts", 2) as switch:
             command = [CTL, "--socket", switch.socket, "top"]
-            refused = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+            refused = subprocess.run(command, text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("top --once", refused.stderr)
-            once = subprocess.run([*command, "--once"], text=True, capture_output=True, timeout=PATIENCE)
+            once = subprocess.run([*command, "--once"], text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(once.returncode, 0, once.stderr)
             self.assertIn("LINK", once.stdout)
             self.assertNotIn("\033", once.stdout)
-            view = subprocess.run([*command, "--once", "--json"], text=True, capture_output=True, timeout=PATIENCE)
+            view = subprocess.run([*command, "--once", "--json"], text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(len(json.loads(view.stdout)["cables"]), 2)
 
 

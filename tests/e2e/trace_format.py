@@ -1,10 +1,10 @@
-"""What a recording has to be, by Chrome's Trace Event Format: Debian has no trace_processor to load it with."""
+"""Checks a recording against Chrome's Trace Event Format: Debian has no trace_processor to load it with."""
 
 import json
 import pathlib
 
 NUMBER = (int, float)
-# Phase -> keys that its events have besides, and their types.
+# Phase -> its events' additional keys, and their types.
 PHASES = {
     "M": {"args": dict},
     "X": {"tid": int, "ts": NUMBER, "dur": NUMBER, "args": dict},
@@ -34,7 +34,7 @@ class Trace:
         return {(event["pid"], event.get("tid")): event["args"]["name"] for event in self.named(what, "M")}
 
     def flaws(self):
-        """Whatever a reader of the format would stumble over."""
+        """Errors against the format."""
         return [*self._of_form(), *self._of_pairs(), *self._of_slices(), *self._of_arrows(), *self._of_names()]
 
     def _of_form(self):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Trunks of a fat-tree fail in the middle of broadcasts: data right, the job goes on, and multicast is back by another way.
+"""Trunks of a fat-tree fail in the middle of broadcasts: data is right, the job continues, and multicast returns by another path.
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
     trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
 
---within: multicast is back after so long at the latest (2 s; the test allows more, since machines are busy).
+--within: time limit for the return of multicast (2 s; the test allows more, since machines are busy).
 """
 
 import random
@@ -25,10 +25,10 @@ class FatTreeRun(LiveRun):
         super().__init__(*MIXED, hosts=RANKS, fabric=("--fabric", "fat-tree:4"), mca=VERBOSE, seed=seed)
 
     def trunks_in_use(self):
-        """Of the trees of the groups that rank 0 leads now: (switch below, switch above)."""
+        """Trunks in the trees of rank 0's groups: (switch below, switch above)."""
         used = set()
         switches = self.switch.status()["switches"]
-        groups = {group["id"] for group in switches[0]["groups"]}  # beyond a cut tables are left for a while
+        groups = {group["id"] for group in switches[0]["groups"]}  # behind a cut trunk tables stay for a while
         for switch in switches:
             for group in switch["groups"]:
                 if group["id"] not in groups:
@@ -38,18 +38,18 @@ class FatTreeRun(LiveRun):
         return sorted((a, b) for a, b in used if rank.index(a.rstrip("0123456789")) < rank.index(b.rstrip("0123456789")))
 
     def trunks_of(self, switch):
-        """Of one switch, by name."""
+        """Trunks of one switch, by name."""
         ports = next(s for s in self.switch.status()["switches"] if s["name"] == switch)["ports"]
         return [f"{switch}-{port['name']}" for port in ports if port["kind"] == "switch"]
 
 
 def is_back(run, before, since, within):
-    """Multicast serves again; how long it took."""
+    """Waits until multicast serves again; returns the seconds."""
     wait(run, OWN_ALGORITHMS)
     wait(run, MULTICAST, before + 1)
     took = time.monotonic() - since
     if within and took > within:
-        raise Trouble(f"multicast was away for {took:.2f} s\n{run.everything()}")
+        raise Trouble(f"multicast was interrupted for {took:.2f} s\n{run.everything()}")
     run.wait_for_payload(MEGA)
     return took
 
@@ -63,7 +63,7 @@ def fail_trunks(rng, within, choose, **change):
         run.switch.set_links(failing, **change)
         took = is_back(run, before, since, within)
         if any(f"{a}-{b}" in failing or f"{b}-{a}" in failing for a, b in run.trunks_in_use()):
-            raise Trouble(f"a group goes over {failing}\n{run.everything()}")
+            raise Trouble(f"a group still uses {failing}\n{run.everything()}")
         return f"{','.join(failing)}: back after {took:.2f} s; " + check(run, OWN_ALGORITHMS)
 
 
@@ -76,17 +76,17 @@ def all_of_one_above(run, rng):
 
 
 def trunk_cut(rng, within):
-    """A trunk that the group goes over is cut, and both switches see it."""
+    """A trunk in the group's tree is cut, and both switches detect it."""
     return fail_trunks(rng, within, one_in_use, up=False)
 
 
 def trunk_silent(rng, within):
-    """A trunk that the group goes over loses all that is sent over it."""
+    """A trunk in the group's tree loses all packets."""
     return fail_trunks(rng, within, one_in_use, loss=1)
 
 
 def switch_cut_off(rng, within):
-    """All trunks of an aggregation or core switch that the group goes over are cut."""
+    """All trunks of an aggregation or core switch in the group's tree are cut."""
     return fail_trunks(rng, within, all_of_one_above, up=False)
 
 
@@ -94,7 +94,7 @@ CASES = (trunk_cut, trunk_silent, switch_cut_off)
 
 
 class TrunkFaults(unittest.TestCase):
-    WITHIN = 20  # ten times what is promised
+    WITHIN = 20  # ten times the promised limit
 
     def run_moments(self, case):
         seed = random.SystemRandom().randrange(1 << 30)

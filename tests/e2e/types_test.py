@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Broadcasts of random datatypes in mode require: every byte and every gap right, whatever the ranks' types.
+"""Broadcasts of random datatypes in mode require: every byte and every gap is right, with any types of the ranks.
 
 usage: types_test.py [--cases N] [--seed S] [-v]     (a unittest program; ./run types N is a long one)
 """
@@ -15,7 +15,7 @@ SECONDS_PER_CASE = 0.25  # at most, on a busy machine
 
 
 def taken(name, default):
-    """The value of an option that is ours, out of the command line."""
+    """The value of our own option, removed from the command line."""
     if name not in sys.argv:
         return default
     at = sys.argv.index(name)
@@ -35,7 +35,7 @@ class RandomTypes(EndToEnd):
         self.assert_ok(over_fabric(CHECK, "--seed", SEED, "--count", CASES, "--large", large, mca=REQUIRE,
                                    timeout=60 + SECONDS_PER_CASE * CASES))
 
-    def test_arrive_where_several_ranks_share_a_host(self):
+    def test_arrive_if_several_ranks_share_a_host(self):
         self.assert_ok(over_fabric(CHECK, "--seed", SEED + 1, "--count", CASES // 4, "--large", 0, hosts=2,
                                    options=("--ranks-per-host", 2), mca=REQUIRE, timeout=60 + SECONDS_PER_CASE * CASES))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Kills parties of a volume at random moments, while a user writes to it that knows which writes were acknowledged.
+"""Kills a volume's programs at random moments, while its user writes and records the acknowledged writes.
 
 usage: volume_kills.py [--count N] [--seed N] [--cache page|direct] [--multicast cepheus|mcrdma]     (CEPHEUS_BUILD names the build tree)
 
-What must hold: no acknowledged write is lost, nothing is read that was not written, writes go on within 2 s after a replica's
-death, and in the end all replicas are alike. Prints each fault, and the longest pause of writes for each kind.
+It checks: no acknowledged write is lost, every read returns a written value, writes continue within 2 s after a replica's
+death, and in the end all replicas are equal. Prints each fault, and the longest pause of writes for each kind.
 """
 
 import argparse
@@ -15,41 +15,41 @@ import time
 
 from volumes import Volume, pause
 
-GOES_ON_SECONDS = 4  # after a replica's death: before a silent member is evicted, after 5 s
-PATIENCE = 60
+GOES_ON_SECONDS = 4  # after a replica's death; a silent member would be evicted only after 5 s
+TIME_LIMIT = 60
 
 
 class Campaign:
-    def __init__(self, volume, seed, multicast="cepheus", say=print):
-        self.volume, self.random, self.say = volume, random.Random(seed), say
+    def __init__(self, volume, seed, multicast="cepheus", log=print):
+        self.volume, self.random, self.log = volume, random.Random(seed), log
         self.multicast = multicast
         self.seed = seed
         self.user = None
         self.kills = 0
-        self.pauses = collections.defaultdict(float)  # longest, by what happened
+        self.pauses = collections.defaultdict(float)  # longest, by kind of fault
 
     def start_user(self):
         if self.user is not None and "wrong" in self.user.events:  # before it was killed
             raise RuntimeError(self.user.events["wrong"]["what"])
-        self.user = self.volume.start_user("--patience-ms", PATIENCE * 1000, "--multicast", self.multicast,
+        self.user = self.volume.start_user("--time-limit-ms", TIME_LIMIT * 1000, "--multicast", self.multicast,
                                            seed=self.random.randrange(1 << 32))
 
     def writes(self):
         return self.user.events.get("running", {}).get("writes", 0)
 
     def wait_for_writes(self):
-        """Until the user has got some more done."""
-        self.user.await_event("verified", PATIENCE)
-        before, give_up = self.user.events.get("running"), time.monotonic() + PATIENCE
+        """Waits for some further writes of the user."""
+        self.user.await_event("verified", TIME_LIMIT)
+        before, give_up = self.user.events.get("running"), time.monotonic() + TIME_LIMIT
         goal = (before or {}).get("writes", 0) + 10
         while self.writes() < goal:
             if self.user.process.poll() is not None:
                 raise RuntimeError(f"the user ended:\n{self.user.tail()}\n{self.volume.logs()}")
             if time.monotonic() > give_up:
-                raise RuntimeError(f"writes do not go on:\n{self.user.tail()}\n{self.volume.logs()}")
+                raise RuntimeError(f"writes do not continue:\n{self.user.tail()}\n{self.volume.logs()}")
             pause(0.02)
 
-    # --- What happens.
+    # --- Faults.
 
     def replica_killed(self):
         replica = self.random.choice(self.volume.replicas)
@@ -83,7 +83,7 @@ class Campaign:
     def one(self, kinds):
         kind = self.random.choice(kinds)
         self.kills += 1
-        # In quiet, so that it is clear whose pause it was; or into the middle of what the last one left.
+        # After recovery, so that the pause belongs to this fault; or before it has finished.
         is_quiet = self.random.random() < 0.7
         if is_quiet:
             self.wait_for_all()
@@ -93,7 +93,7 @@ class Campaign:
         self.wait_for_writes()
         pauses = [end - start for start, end in user.gaps if end >= began] if user is self.user else [time.monotonic() - began]
         longest = max(pauses, default=0)
-        self.say(f"{self.kills:4} {kind.replace('_', ' ')}{'' if is_quiet else ', not in quiet'}: writes paused for {longest:.2f} s", flush=True)
+        self.log(f"{self.kills:4} {kind.replace('_', ' ')}{'' if is_quiet else ', during recovery'}: writes paused for {longest:.2f} s", flush=True)
         if not is_quiet:
             return
         self.pauses[kind] = max(self.pauses[kind], longest)
@@ -101,8 +101,8 @@ class Campaign:
             raise RuntimeError(f"writes paused for {longest:.2f} s after a replica's death\n{self.user.tail()}")
 
     def wait_for_all(self):
-        self.user.await_event("verified", PATIENCE)
-        self.volume.wait_for_sync(self.user, PATIENCE)
+        self.user.await_event("verified", TIME_LIMIT)
+        self.volume.wait_for_sync(self.user, TIME_LIMIT)
 
     def run(self, count, kinds=("replica_killed", "replica_killed", "replica_stopped", "replica_cut_off", "switch_killed", "writer_killed")):
         self.start_user()
@@ -110,18 +110,18 @@ class Campaign:
         for _ in range(count):
             self.one(kinds)
         self.wait_for_all()
-        done = self.volume.finish(self.user, PATIENCE)
-        checked = self.volume.ask("check", "--volume", "v", "--replicas", self.volume.addresses)
+        done = self.volume.finish(self.user, TIME_LIMIT)
+        checked = self.volume.run_tool("check", "--volume", "v", "--replicas", self.volume.addresses)
         if checked.returncode != 0:
-            raise RuntimeError("the replicas are not alike:\n" + checked.stdout + checked.stderr)
+            raise RuntimeError("the replicas differ:\n" + checked.stdout + checked.stderr)
         return done
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=100, help="faults")
-    parser.add_argument("--cache", choices=["page", "direct"], default="page", help="where replicas keep data (default: page)")
-    parser.add_argument("--multicast", choices=["cepheus", "mcrdma"], default="cepheus", help="how writes reach the replicas (default: cepheus)")
+    parser.add_argument("--cache", choices=["page", "direct"], default="page", help="replicas' storage of data (default: page)")
+    parser.add_argument("--multicast", choices=["cepheus", "mcrdma"], default="cepheus", help="transport of writes (default: cepheus)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.count} faults", flush=True)
@@ -135,7 +135,7 @@ def main():
         return 1
     for kind, seconds in sorted(campaign.pauses.items()):
         print(f"{kind.replace('_', ' ')}: longest pause of writes {seconds:.2f} s")
-    print(f"{campaign.kills} faults, no acknowledged write lost, replicas alike; the last user wrote {done['writes']} times")
+    print(f"{campaign.kills} faults, no acknowledged write lost, replicas equal; the last user wrote {done['writes']} times")
     return 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Volumes of real processes: what is written is there, whoever is killed; who may write, and what replicas say of it all."""
+"""Volumes of real processes: written data survives kills of all programs; access to writes, and the replicas' status."""
 
 import errno
 import json
@@ -34,25 +34,25 @@ def cpu_seconds(pid):
 
 class Volumes(unittest.TestCase):
     def check(self, volume):
-        return volume.ask("check", "--volume", "v", "--replicas", volume.addresses)
+        return volume.run_tool("check", "--volume", "v", "--replicas", volume.addresses)
 
     def status(self, replica):
-        asked = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
-        return json.loads(asked.stdout)
+        result = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
+        return json.loads(result.stdout)
 
     def write(self, volume, *options):
         """A user that writes a little and ends."""
         user = volume.start_user("--writes", WRITES, *options)
         self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
 
-    def test_survives_kills_of_all_parties(self):
+    def test_survives_kills_of_all_programs(self):
         seed = int(os.environ.get("CEPHEUS_SEED", random.randrange(1 << 20)))
         print(f"seed {seed}", flush=True)
         for multicast, count in (("cepheus", 6), ("mcrdma", 4)):
             with self.subTest(multicast), Volume() as volume:
                 Campaign(volume, seed, multicast).run(count)
 
-    def test_holds_what_was_written_after_all_restarted(self):
+    def test_keeps_written_data_after_all_programs_restarted(self):
         with Volume() as volume:
             self.write(volume)
             for replica in volume.replicas:
@@ -63,7 +63,7 @@ class Volumes(unittest.TestCase):
             checked = self.check(volume)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
-    def test_holds_it_past_the_page_cache_too(self):
+    def test_keeps_it_with_direct_io(self):
         with Volume(options=("--cache", "direct")) as volume:
             self.write(volume)
             for replica in volume.replicas:
@@ -72,27 +72,27 @@ class Volumes(unittest.TestCase):
             user = volume.start_user("--verify")
             self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
 
-    def test_survives_kills_past_the_page_cache_too(self):
+    def test_survives_kills_with_direct_io(self):
         with Volume(options=("--cache", "direct")) as volume:
             Campaign(volume, 1).run(3, ("replica_killed",))
 
-    def test_a_flush_after_the_last_replicas_death_is_honest(self):
-        """What was acknowledged and not flushed is there, or the user gets EIO and the status names the bytes. What was flushed is there."""
+    def test_a_flush_after_the_last_replicas_death_fails_if_data_is_lost(self):
+        """Data that was acknowledged and not flushed exists, or the user gets EIO and the status names the bytes. Flushed data exists."""
         with Volume(replicas=2, size="16M", options=("--cache", "direct")) as volume:
             away, last = volume.replicas
-            told = volume.directory / "flush"
-            told.touch()
-            self.write(volume, "--flush-when", told)
-            told.unlink()
-            user = volume.start_user("--idle-ms", 200, "--writes", 4, "--depth", 1, "--flush-when", told, seed=2)
+            flush_file = volume.directory / "flush"
+            flush_file.touch()
+            self.write(volume, "--flush-when", flush_file)
+            flush_file.unlink()
+            user = volume.start_user("--idle-ms", 200, "--writes", 4, "--depth", 1, "--flush-when", flush_file, seed=2)
             user.await_event("idle")
             away.kill()
             user.await_event("written")
             wait_until(lambda: user.status().get("in_sync") == [1], "the loss")
             last.kill()
             last.start()
-            told.touch()
-            if user.finish() == 0:  # it has read what it wrote
+            flush_file.touch()
+            if user.finish() == 0:  # it has read its writes
                 return
             self.assertNotIn("wrong", user.events, volume.logs())
             outcome = user.events.get("failed") or user.events["refused"]
@@ -105,9 +105,9 @@ class Volumes(unittest.TestCase):
             self.assertLess(len(lost), 16 * 256, status)  # chunks that were flushed are not among them
             self.assertLessEqual(volume.differing(last), lost)
 
-    def test_a_replica_that_returns_is_copied_what_it_lacks_and_says_so(self):
+    def test_a_replica_that_returns_is_copied_its_missing_chunks_and_reports_them(self):
         with Volume() as volume:
-            user = volume.start_user("--copy-rate", 4 << 20)  # so that it can be seen
+            user = volume.start_user("--copy-rate", 4 << 20)  # slow enough to be observed
             volume.wait_for_sync(user)
             lost = volume.replicas[2]
             lost.kill()
@@ -115,15 +115,15 @@ class Volumes(unittest.TestCase):
             lost.start()
             lacking = wait_until(lambda: self.status(lost).get("sync", {}).get("lacking_chunks"), "its copies")
             self.assertGreater(lacking, 0)
-            said = volume.ask("status", lost.address).stdout
-            self.assertRegex(said, "not in sync: lacks|in sync")
+            output = volume.run_tool("status", lost.address).stdout
+            self.assertRegex(output, "not in sync: lacks|in sync")
             self.assertEqual(self.check(volume).returncode, 1)  # names it
             volume.wait_for_sync(user)
             wait_until(lambda: self.status(lost).get("sync", {}).get("in_sync"), "its return")
             self.assertGreater(self.status(lost)["sync"]["copied_bytes"], 0)
             volume.finish(user)
 
-    def test_sender_groups_carry_a_volume_that_loses_a_replica_and_gets_it_back(self):
+    def test_a_volume_on_sender_groups_loses_a_replica_and_gets_it_back(self):
         with Volume(fabric="leaf-spine:2x2x3") as volume:
             user = volume.start_user("--multicast", "mcrdma")
             volume.wait_for_sync(user)
@@ -166,7 +166,7 @@ class Volumes(unittest.TestCase):
             self.is_alike_again(volume, user)
 
     def goes_on_without(self, volume, user, lost):
-        """`lost` ends by itself; writes go on."""
+        """`lost` ends by itself; writes continue."""
         wait_until(lambda: lost.process.poll() is not None, "its end", 30)
         self.assertEqual(lost.process.returncode, 1, volume.logs())
         wait_until(lambda: len(user.status().get("in_sync", [])) == 2, "the loss")
@@ -179,25 +179,25 @@ class Volumes(unittest.TestCase):
         checked = self.check(volume)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
-    def test_a_replica_without_room_for_its_record_says_so_and_comes_back_when_there_is(self):
+    def test_a_replica_without_space_for_its_record_reports_it_and_returns_when_there_is(self):
         with Volume() as volume:
             user = volume.start_user("--idle-ms", 1500)
             user.await_event("idle")
             lost = volume.replicas[2]
             resource.prlimit(lost.process.pid, resource.RLIMIT_FSIZE, (RECORD_SLOT, RECORD_SLOT))
             self.goes_on_without(volume, user, lost)
-            self.assertIn("the disk failed: File too large; the volume goes on without this replica", lost.log.read_text())
+            self.assertIn("the disk failed: File too large; the volume continues without this replica", lost.log.read_text())
             lost.start()  # without the limit
             self.is_alike_again(volume, user)
 
-    def test_a_replica_whose_disk_can_not_hold_a_page_says_so_and_comes_back_with_another(self):
+    def test_a_replica_with_a_disk_that_loses_a_page_reports_it_and_returns_with_another(self):
         with Volume() as volume:
             user = volume.start_user("--idle-ms", 1500)
             user.await_event("idle")
             lost = volume.replicas[1]
-            os.truncate(lost.file, 0)  # what its NIC writes has no place any more
+            os.truncate(lost.file, 0)  # its NIC's writes have no memory any more
             self.goes_on_without(volume, user, lost)
-            self.assertIn("the disk failed under the volume's file; the volume goes on without this replica", lost.log.read_text())
+            self.assertIn("the disk failed under the volume's file; the volume continues without this replica", lost.log.read_text())
             lost.file.unlink()
             pathlib.Path(f"{lost.file}.cepheus").unlink()
             lost.start()
@@ -232,12 +232,12 @@ class Volumes(unittest.TestCase):
             first.await_event("lingers")
             before, began = cpu_seconds(first.process.pid), time.monotonic()
             wait_until(lambda: time.monotonic() > began + 1.5, "time")
-            self.assertLess(cpu_seconds(first.process.pid) - before, 0.08)  # it has nothing to do any more
+            self.assertLess(cpu_seconds(first.process.pid) - before, 0.08)  # it has no work any more
             self.assertEqual(first.finish(), 1)
             self.assertEqual((first.events.get("failed") or first.events["refused"])["error"], -116)  # ESTALE
             volume.finish(second)
 
-    def test_sleeps_while_there_is_nothing_to_do(self):
+    def test_sleeps_without_work(self):
         with Volume(size="4M") as volume:
             user = volume.start_user("--idle-ms", 3000)
             user.await_event("idle")
@@ -249,10 +249,10 @@ class Volumes(unittest.TestCase):
                 self.assertLess((cpu_seconds(pid) - cpu) / passed, 0.2, pids.index(pid))
             volume.finish(user)
 
-    def test_who_must_not_write_is_told_why(self):
+    def test_a_refused_writer_gets_the_reason(self):
         with Volume(size="4M") as volume:
             self.write(volume)
-            opened = lambda *options: volume.start_user("--patience-ms", 3000, *options).await_event("not opened")  # noqa: E731
+            opened = lambda *options: volume.start_user("--time-limit-ms", 3000, *options).await_event("not opened")  # noqa: E731
             other = opened("--volume", "other")
             self.assertEqual(other["error"], -13)
             self.assertIn("serves volume 'v', not 'other'", other["text"])
@@ -273,19 +273,19 @@ class Volumes(unittest.TestCase):
                 keys[-1].write_text(digit * 64)
             replica = volume.replicas[0]
             replica.kill()
-            # The fabric itself has none: it is the replica's that is asked for here.
+            # The fabric itself has no key; the replica requires one.
             replica.env["CEPHEUS_KEY_FILE"] = str(keys[0])
             replica.start()
             for key, code in (keys[0], 0), (keys[1], 1), (None, 1):
                 env = {k: v for k, v in os.environ.items() if k != "CEPHEUS_KEY_FILE"}
                 if key is not None:
                     env["CEPHEUS_KEY_FILE"] = str(key)
-                asked = volume.ask("status", replica.address, env=env)
-                self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
-                self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
+                result = volume.run_tool("status", replica.address, env=env)
+                self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+                self.assertIn("key differs" if code else "volume v", result.stdout + result.stderr)
 
-    def test_who_asks_for_much_and_reads_nothing_takes_no_memory(self):
-        """A few bytes ask for digests of half a megabyte, or for status. Answers wait for room, one at a time, and others have their turn."""
+    def test_requests_without_reading_the_answers_take_no_memory(self):
+        """Small requests for digests of half a megabyte, or for status. Answers wait for space, one at a time, and other peers are served."""
         def peak_kib(pid):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
@@ -299,7 +299,7 @@ class Volumes(unittest.TestCase):
             observer.connect((host, int(port)))
             observer.sendall(frame(HELLO, hello) + digests)
             length = 0
-            while length < size // unit * DIGEST:  # the first answer has come
+            while length < size // unit * DIGEST:  # the first answer has arrived
                 part = observer.recv(1 << 16)
                 self.assertTrue(part, volume.logs())
                 length += len(part)

@@ -1,4 +1,4 @@
-"""A volume on a fabric of its own: replicas, a user that believes nothing, and what may happen to all of them."""
+"""A volume on a fabric of its own: replicas, a user that verifies all data, and faults of all of them."""
 
 import array
 import contextlib
@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD  # it makes the next modules known
+from harness import BUILD  # it extends the path for the next imports
 import volume_process
 from live import wait_until
 from switch_process import Switch
@@ -17,7 +17,7 @@ from switch_process import Switch
 READY_SECONDS = volume_process.READY_SECONDS
 REPLICA = BUILD / "bin/cepheus-replica"
 USER = BUILD / "tests/volume_user"
-BLOCK = 4096  # bytes, unless a volume is made with others
+BLOCK = 4096  # bytes, by default
 
 
 def on_host(fabric, index):
@@ -25,7 +25,7 @@ def on_host(fabric, index):
 
 
 class User:
-    """volume_user: its lines are events; the last one of each kind is kept."""
+    """volume_user: its lines are events; keeps the last one of each kind."""
 
     def __init__(self, command, env):
         self.process = subprocess.Popen([*map(str, command)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -48,7 +48,7 @@ class User:
 
     def await_event(self, name, seconds=60):
         return wait_until(lambda: self.events.get(name) or (self.process.poll() is not None and self._gone(name)),
-                          lambda: f"'{name}'; it said\n{self.tail()}", seconds)
+                          lambda: f"'{name}'; its output:\n{self.tail()}", seconds)
 
     def _gone(self, name):
         self.thread.join(READY_SECONDS)
@@ -60,7 +60,7 @@ class User:
         return "\n".join(self.text[-12:])
 
     def status(self):
-        """The volume's, as of a moment ago."""
+        """The volume's latest status."""
         return self.events.get("running", {}).get("volume") or {}
 
     def kill(self):
@@ -115,12 +115,12 @@ class Volume:
 
     def start_user(self, *options, seed=1, host=0):
         user = User([USER, "--volume", "v", "--replicas", self.addresses, "--ledger", self.directory / "ledger", "--until", self.ended,
-                     "--seed", seed, "--tell", *options], on_host(self.switch.socket, host))
+                     "--seed", seed, "--status", *options], on_host(self.switch.socket, host))
         self.users.append(user)
         return user
 
     def finish(self, user, seconds=60):
-        """Lets the user end by itself; what it said at the end."""
+        """Lets the user end by itself; returns its last event."""
         self.ended.touch()
         code = user.finish(seconds)
         self.ended.unlink()
@@ -132,22 +132,22 @@ class Volume:
         return "\n".join(f"--- {r.address}\n{r.log.read_text()}" for r in self.replicas)
 
     def differing(self, replica):
-        """Blocks of a replica's file that hold neither what was acknowledged last nor what was begun (replica/e2e/ledger.h)."""
+        """Blocks of a replica's file with neither the last acknowledged write nor the one begun after it (replica/e2e/ledger.h)."""
         ledger = array.array("Q", (self.directory / "ledger").read_bytes())
         data = array.array("Q", replica.file.read_bytes())
         writes = data[1::BLOCK // 8]  # the second word of each block
         return {block for block, write in enumerate(writes) if write not in ledger[1 + 2 * block:3 + 2 * block]}
 
-    def ask(self, command, *options, **kwargs):
+    def run_tool(self, command, *options, **kwargs):
         """cepheus-replica's answer."""
         return subprocess.run([str(REPLICA), command, *map(str, options)], text=True, capture_output=True, timeout=120, check=False, **kwargs)
 
     def wait_for_sync(self, user, seconds=60):
-        """Until the user's volume has all replicas in sync."""
+        """Waits until the user's volume has all replicas in sync."""
         wait_until(lambda: (user.process.poll() is not None and user._gone("sync")) or len(user.status().get("in_sync", [])) == len(self.replicas),
-                   lambda: f"all in sync; it said\n{user.tail()}\n{self.logs()}", seconds)
+                   lambda: f"all in sync; its output:\n{user.tail()}\n{self.logs()}", seconds)
 
 
 def pause(seconds):
-    """Time for things to happen in: what a fault falls into is random."""
+    """A random pause, so that faults fall into random moments."""
     time.sleep(seconds)

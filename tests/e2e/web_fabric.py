@@ -1,4 +1,4 @@
-"""cepheusctl web over a fabric, and what a client may ask it."""
+"""cepheusctl web over a fabric, and a client's requests to it."""
 
 import json
 import pathlib
@@ -7,11 +7,11 @@ import urllib.error
 import urllib.request
 
 from harness import BUILD
-from live import PATIENCE
+from live import TIME_LIMIT
 
 
 class Web:
-    """A context manager; `url` ends with a slash, `token` is empty where none is needed."""
+    """A context manager; `url` ends with a slash, `token` is empty if none is needed."""
 
     def __init__(self, fabric, *arguments):
         command = [BUILD / "bin/cepheusctl", "--socket", fabric, "web", "--listen", "127.0.0.1:0", *arguments]
@@ -28,36 +28,36 @@ class Web:
 
     def close(self):
         self.process.terminate()
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIME_LIMIT)
         self.process.stdout.close()
         return code
 
     def switches(self):
-        """How often its threads have gone to sleep so far."""
+        """How often its threads have slept so far."""
         threads = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status")
         return sum(int(line.split()[1]) for status in threads for line in status.read_text().splitlines() if line.startswith("voluntary"))
 
     def open(self, path, body=None, headers=None, token=None):
-        """The answer, to be read: (status, headers, file). `body`: POSTed as JSON."""
+        """The answer: (status, headers, file). `body`: POSTed as JSON."""
         token = self.token if token is None else token
         request = urllib.request.Request(f"{self.url}{path}?token={token}", headers=headers or {},
                                          data=None if body is None else json.dumps(body).encode())
         if body is not None and "Content-Type" not in (headers or {}):
             request.add_header("Content-Type", "application/json")
         try:
-            answer = urllib.request.urlopen(request, timeout=PATIENCE)
+            answer = urllib.request.urlopen(request, timeout=TIME_LIMIT)
         except urllib.error.HTTPError as refusal:
             answer = refusal
         return answer.status, answer.headers, answer
 
-    def ask(self, path, body=None, headers=None, token=None):
+    def request(self, path, body=None, headers=None, token=None):
         """(status, text)"""
         status, _, answer = self.open(path, body, headers, token)
         with answer:
             return status, answer.read().decode()
 
     def view(self):
-        status, text = self.ask("view.json")
+        status, text = self.request("view.json")
         assert status == 200, text
         return json.loads(text)
 

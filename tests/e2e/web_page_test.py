@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The page of a fabric's picture in a browser without a screen: the tree is drawn, data moves, a link is cut by its button.
 
-With CEPHEUS_SCREENSHOTS=DIRECTORY it leaves pictures there, 1280 and 390 pixels wide, light and dark.
+With CEPHEUS_SCREENSHOTS=DIRECTORY it writes pictures there, 1280 and 390 pixels wide, light and dark.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ import sys
 import unittest
 import urllib.parse
 
-from live import PATIENCE, LiveRun
+from live import TIME_LIMIT, LiveRun
 from web_fabric import Web
 
 NEEDED = "chromium chromium-driver python3-selenium"
@@ -31,7 +31,7 @@ def browser(width, dark):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    driver.set_page_load_timeout(PATIENCE)
+    driver.set_page_load_timeout(TIME_LIMIT)
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -61,25 +61,25 @@ class Page(unittest.TestCase):
     def wait(self, driver, condition, what):
         from selenium.webdriver.support.wait import WebDriverWait
 
-        WebDriverWait(driver, PATIENCE).until(lambda d: d.execute_script(f"return {condition}"), f"{what} did not come")
+        WebDriverWait(driver, TIME_LIMIT).until(lambda d: d.execute_script(f"return {condition}"), f"{what} did not appear")
 
     def text(self, driver, selector):
         return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
 
     def click(self, driver, label):
-        """The button of the panel whose label begins so."""
+        """Clicks the panel's button with a label that begins so."""
         self.wait(driver, f"[...document.querySelectorAll('#panel button')].some((b) => b.textContent.startsWith('{label}'))", f"a button '{label}'")
         driver.execute_script("[...document.querySelectorAll('#panel button')].find((b) => b.textContent.startsWith(arguments[0])).click()", label)
 
     def assert_clean(self, driver):
-        """No error on the console, and nothing asked of anybody else."""
+        """No error on the console, and no request to another server."""
         self.assertEqual([entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"], [])
-        asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-        urls = [entry["params"]["request"]["url"] for entry in asked if entry["method"] == "Network.requestWillBeSent"]
+        result = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+        urls = [entry["params"]["request"]["url"] for entry in result if entry["method"] == "Network.requestWillBeSent"]
         self.assertTrue(urls)
         self.assertEqual([url for url in urls if not url.startswith("data:") and urllib.parse.urlsplit(url).netloc != self.web.netloc], [])
 
-    def test_shows_the_tree_and_what_moves(self):
+    def test_shows_the_tree_and_moving_data(self):
         driver = self.open()
         self.assertEqual(driver.execute_script("return document.querySelectorAll('circle.host').length"), HOSTS)
         self.assertEqual(driver.execute_script("return document.querySelectorAll('rect.switch').length"), 20)
@@ -92,7 +92,7 @@ class Page(unittest.TestCase):
         self.assertIn(f"{HOSTS} of {HOSTS} hosts in use", self.text(driver, "#summary"))
         self.assert_clean(driver)
 
-    # A trunk that the group uses: it comes back by another way, and the job never notices.
+    # A trunk in the group's tree: multicast returns by another path, and the job continues.
     def test_cuts_a_trunk_by_its_button_and_the_job_goes_on(self):
         driver = self.open()
         view = self.web.view()
@@ -101,7 +101,7 @@ class Page(unittest.TestCase):
         name = f"document.querySelector('[aria-label^=\"{link},\"]')"
         driver.execute_script(f"{name}.focus(); {name}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Enter'}}))")
         self.click(driver, "Cut the link")
-        self.assertNotEqual(self.web.cable(link)["state"], "cut", "it asks first")
+        self.assertNotEqual(self.web.cable(link)["state"], "cut", "the button requires a second click")
         self.click(driver, "Cut the link: sure?")
         self.wait(driver, "document.querySelector('.cable.cut') !== null", "the red line")
         colour = driver.execute_script("return getComputedStyle(document.querySelector('.cable.cut')).stroke")
@@ -134,7 +134,7 @@ class Page(unittest.TestCase):
 
 
 def why_no_browser():
-    """Why none can be driven here; None if one can."""
+    """The reason why no browser can be driven here; None if one can."""
     if importlib.util.find_spec("selenium") is None or shutil.which("chromedriver") is None:
         return f"there is no browser to drive; as root: apt-get install --no-install-recommends {NEEDED}"
     from selenium.common.exceptions import WebDriverException

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The HTTP face of a fabric's picture: what it shows, whom it lets in, what it refuses."""
+"""The HTTP server of a fabric's picture: its content, its access rules, its refusals."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import tempfile
 import threading
 import unittest
 
-from live import PATIENCE, LiveRun, Switch
+from live import TIME_LIMIT, LiveRun, Switch
 from web_fabric import Web
 
 
@@ -25,7 +25,7 @@ class Picture(unittest.TestCase):
         self.addCleanup(web.close)
         return web
 
-    def test_of_a_job_shows_its_tree_and_what_flows(self):
+    def test_of_a_job_shows_its_tree_and_its_traffic(self):
         with LiveRun("--max", 1 << 18, hosts=4, fabric=("--fabric", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 20)
             web.view()
@@ -36,10 +36,10 @@ class Picture(unittest.TestCase):
             hosts = [view["cables"][i]["name"] for i in groups[0]["cables"] if view["cables"][i]["to"] < 0]
             self.assertEqual(sorted(hosts), ["h0", "h1", "h2", "h3"])
             self.assertGreater(view["sent_bps"], 0)
-            self.assertGreater(view["delivered_bps"], 1.5 * view["sent_bps"], "the switches multiply what is sent")
+            self.assertGreater(view["delivered_bps"], 1.5 * view["sent_bps"], "the switches replicate the payload")
             self.assertEqual(run.finish(), 0)
 
-    def test_comes_as_events_until_the_reader_goes(self):
+    def test_arrives_as_events_until_the_reader_disconnects(self):
         status, headers, events = self.web().open("events")
         self.assertEqual((status, headers["Content-Type"]), (200, "text/event-stream"))
         with events:
@@ -49,19 +49,19 @@ class Picture(unittest.TestCase):
                 self.assertEqual(len(json.loads(line[6:])["switches"]), 4)
                 self.assertEqual(events.readline(), b"\n")
 
-    def test_of_a_fabric_that_is_gone_says_so_and_comes_back(self):
+    def test_of_a_fabric_that_ended_reports_it_and_returns(self):
         web = self.web()
         self.assertIn("switches", web.view())
         self.switch.close()
         self.assertIn("no fabric", web.view()["error"])
 
-    def test_ends_at_once_though_readers_wait(self):
+    def test_ends_at_once_while_readers_wait(self):
         web = self.web()
         with web.open("events")[2] as events:
             events.readline()
             self.assertEqual(web.close(), 0)
 
-    def test_needs_nothing_from_elsewhere(self):
+    def test_needs_no_other_server(self):
         for path, kind in (("", "text/html"), ("page.css", "text/css"), ("page.js", "text/javascript")):
             status, headers, answer = self.web().open(path)
             with answer:
@@ -73,7 +73,7 @@ class Picture(unittest.TestCase):
             self.assertNotIn("//", text.replace("http://www.w3.org/2000/svg", "").replace("\n//", "") if kind == "text/html" else "")
 
 
-class Doors(unittest.TestCase):
+class Access(unittest.TestCase):
     def setUp(self):
         self.switch = Switch("--hosts", 2)
         self.addCleanup(self.switch.close)
@@ -86,48 +86,48 @@ class Doors(unittest.TestCase):
     def silent(self, web):
         """200 connections that send nothing."""
         host, port = web.netloc.split(":")
-        return [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
+        return [socket.create_connection((host, int(port)), TIME_LIMIT) for _ in range(200)]
 
-    def test_are_closed_to_changes_unless_asked_for(self):
+    def test_refuses_changes_by_default(self):
         web = self.web()
         self.assertEqual(web.token, "")
-        status, text = web.ask("link", {"link": "h0", "up": False})
+        status, text = web.request("link", {"link": "h0", "up": False})
         self.assertEqual(status, 403)
         self.assertIn("--control", text)
         self.assertEqual(web.cable("h0")["state"], "up")
 
-    def test_open_by_the_token_alone_where_changes_are_allowed(self):
+    def test_requires_the_token_if_changes_are_allowed(self):
         web = self.web("--control")
         self.assertEqual(len(web.token), 32)
         for wrong in ("", web.token[:-1], web.token[:-1] + ("0" if web.token[-1] != "0" else "1"), web.token + "0"):
             for path, body in (("view.json", None), ("events", None), ("link", {"link": "h0", "up": False})):
-                self.assertEqual(web.ask(path, body, token=wrong)[0], 403, (path, wrong))
+                self.assertEqual(web.request(path, body, token=wrong)[0], 403, (path, wrong))
         self.assertEqual(web.cable("h0")["state"], "up")
-        self.assertEqual(web.ask("link", {"link": "h0", "up": False})[0], 200)
+        self.assertEqual(web.request("link", {"link": "h0", "up": False})[0], 200)
         self.assertEqual(web.cable("h0")["state"], "cut")
-        self.assertEqual(web.ask("link", {"link": "h0", "up": True, "loss": 0.25})[0], 200)
+        self.assertEqual(web.request("link", {"link": "h0", "up": True, "loss": 0.25})[0], 200)
         self.assertEqual((web.cable("h0")["state"], web.cable("h0")["loss"]), ("up", 0.25))
 
-    def test_are_closed_to_other_pages_of_the_same_browser(self):
-        self.assertEqual(self.web().ask("view.json", headers={"Host": "rebound.example"})[0], 403)
+    def test_refuses_other_pages_of_the_same_browser(self):
+        self.assertEqual(self.web().request("view.json", headers={"Host": "rebound.example"})[0], 403)
         web = self.web("--control")
-        status, _ = web.ask("link", {"link": "h0", "up": False}, headers={"Content-Type": "text/plain"})
-        self.assertEqual(status, 400, "a form of another page can send no more than this")
+        status, _ = web.request("link", {"link": "h0", "up": False}, headers={"Content-Type": "text/plain"})
+        self.assertEqual(status, 400, "a form of another page can send this")
         self.assertEqual(web.cable("h0")["state"], "up")
 
-    def test_refuse_in_words_what_is_not_there(self):
+    def test_names_the_missing_object_in_a_refusal(self):
         web = self.web("--control")
-        status, text = web.ask("link", {"link": "h9", "up": False})
+        status, text = web.request("link", {"link": "h9", "up": False})
         self.assertEqual(status, 409)
         self.assertIn("no link 'h9'", text)
-        status, text = web.ask("kill", {"host": "h0", "pid": os.getpid()})
+        status, text = web.request("kill", {"host": "h0", "pid": os.getpid()})
         self.assertEqual(status, 409)
         self.assertIn("has ended", text)
-        self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
-        self.assertEqual(web.ask("link", [1])[0], 400)
+        self.assertEqual(web.request("kill", {"host": "h0", "pid": "1"})[0], 400)
+        self.assertEqual(web.request("link", [1])[0], 400)
 
-    def test_kill_nobody_whom_a_fabric_names_that_is_not_its_client(self):
-        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(PATIENCE)]) as bystander:
+    def test_kills_no_process_that_is_not_the_fabrics_client(self):
+        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(TIME_LIMIT)]) as bystander:
             self.addCleanup(bystander.kill)
             status = self.switch.status()
             port = next(port for switch in status["switches"] for port in switch["ports"] if port["name"] == "h0")
@@ -145,13 +145,13 @@ class Doors(unittest.TestCase):
                 server.daemon_threads = True
                 threading.Thread(target=server.serve_forever, daemon=True).start()
                 with Web(fabric, "--control") as web:
-                    self.assertEqual(web.ask("kill", {"host": "h0", "pid": bystander.pid})[0], 409)
+                    self.assertEqual(web.request("kill", {"host": "h0", "pid": bystander.pid})[0], 409)
                 server.shutdown()
             self.assertIsNone(bystander.poll(), "it was killed")
             bystander.kill()
 
     # One more than may read events.
-    def test_let_in_sixteen_readers(self):
+    def test_serves_sixteen_readers(self):
         web = self.web()
         readers = [web.open("events") for _ in range(17)]
         self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
@@ -159,17 +159,17 @@ class Doors(unittest.TestCase):
         for _, _, answer in readers:
             answer.close()
 
-    # Whoever says nothing is let go after a while, so that those who ask get their turn.
-    def test_stand_a_crowd_while_broadcasts_go_on(self):
+    # Silent connections are closed after a while, so that requests are served.
+    def test_survives_many_connections_during_broadcasts(self):
         with LiveRun("--max", 1 << 16) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 16)
             readers = [web.open("events") for _ in range(17)]
-            before = len(os.listdir(f"/proc/{web.process.pid}/task"))  # all workers stand before the first answer
+            before = len(os.listdir(f"/proc/{web.process.pid}/task"))  # all workers exist before the first answer
             self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
             for _, _, answer in readers:
                 answer.close()
             silent = self.silent(web)
-            self.assertEqual({web.ask("page.css")[0] for _ in range(100)}, {200})
+            self.assertEqual({web.request("page.css")[0] for _ in range(100)}, {200})
             self.assertEqual(len(os.listdir(f"/proc/{web.process.pid}/task")), before, "a thread for a connection")
             run.wait_for_payload(4 << 20)
             for each in silent:
@@ -177,17 +177,17 @@ class Doors(unittest.TestCase):
             self.assertGreater(len(web.view()["cables"]), 3)
             self.assertEqual(run.finish(), 0, run.everything())
 
-    def test_do_nothing_for_who_says_nothing(self):
+    def test_sleeps_beside_silent_connections(self):
         web = self.web()
         silent = self.silent(web)
         before = web.switches()
         for _ in range(4):
-            web.view()  # waits for the fabric's next, up to half a second
-        self.assertLess(web.switches() - before, 1000, "somebody looks at silent connections again and again")
+            web.view()  # waits for the fabric's next status, up to half a second
+        self.assertLess(web.switches() - before, 1000, "a thread polls silent connections")
         for each in silent:
             each.close()
 
-    def test_hold_whatever_is_thrown_at_them(self):
+    def test_survives_random_input(self):
         web = self.web("--control")
         host, port = web.netloc.split(":")
         words = [b"GET", b"POST", b"/", b"/events", b"/link", b"?token=", web.token.encode(), b" HTTP/1.1\r\n", b"\r\n\r\n", b"\x00\xff",
@@ -196,7 +196,7 @@ class Doors(unittest.TestCase):
         def throw(seed):
             chance = random.Random(seed)
             for _ in range(40):
-                with socket.create_connection((host, int(port)), PATIENCE) as to:
+                with socket.create_connection((host, int(port)), TIME_LIMIT) as to:
                     to.settimeout(0.2)
                     try:
                         to.sendall(b"".join(chance.choice(words) for _ in range(chance.randint(1, 12))))

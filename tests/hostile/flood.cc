@@ -21,7 +21,7 @@ void Flood::step() {
     port_->send(next);
   }
   port_->flush();
-  if (sent == 0 && !port_->is_connected()) port_ = attach(place_);
+  if (sent == 0 && !port_->is_connected()) port_ = attach(scenario_);
 }
 
 bool Flood::set_payload(wire::Frame& frame, std::span<const std::uint8_t> bytes, bool copied) {

@@ -1,30 +1,30 @@
-// Frames of one kind without end, as fast as a core makes them; what comes back is thrown away.
+// Frames of one kind without end, as fast as a core makes them; received frames are discarded.
 #pragma once
 
 #include <span>
 
-#include "tests/hostile/place.h"
+#include "tests/hostile/scenario.h"
 #include "wire/mrp.h"
 
 namespace cepheus::hostile {
 
-class Flood : public Conduct {
+class Flood : public Attack {
  public:
-  explicit Flood(const Place& place) : place_(place), port_(attach(place)) {}
+  explicit Flood(const Scenario& scenario) : scenario_(scenario), port_(attach(scenario)) {}
   void step() override;
 
  protected:
-  // False if there is no slot for its payload now.
+  // False if no slot is free for its payload.
   virtual bool make(wire::Frame& frame) = 0;
 
-  // `bytes` as the frame's payload; of a long one the slot is left as it is unless `copied`: a flood
-  // costs its host as little as can be.
+  // `bytes` as the frame's payload. Unless `copied`, the slot of a long one keeps its content: a
+  // flood costs its host as little as possible.
   bool set_payload(wire::Frame& frame, std::span<const std::uint8_t> bytes, bool copied = false);
   wire::RoceHeaders roce_to(wire::Ipv4 to, wire::Opcode opcode, wire::Qpn qpn) const;
   wire::UdpDatagram datagram_to(wire::Ipv4 to, std::uint16_t udp_port) const;
   bool make_registration(wire::Frame& frame, const wire::MrpMessage& message);
 
-  const Place place_;
+  const Scenario scenario_;
   std::unique_ptr<fabric::HostPort> port_;
 };
 

@@ -21,8 +21,8 @@ constexpr Qpn kNoQp(0x11);
 
 class RoceFlood final : public Flood {
  public:
-  RoceFlood(const Place& place, Ipv4 to, Ipv4 from, Opcode opcode, Qpn qpn, std::size_t bytes)
-      : Flood(place), headers_(roce_to(to, opcode, qpn)), payload_(bytes) {
+  RoceFlood(const Scenario& scenario, Ipv4 to, Ipv4 from, Opcode opcode, Qpn qpn, std::size_t bytes)
+      : Flood(scenario), headers_(roce_to(to, opcode, qpn)), payload_(bytes) {
     if (from != Ipv4()) headers_.ip.source = from;
   }
 
@@ -39,8 +39,8 @@ class RoceFlood final : public Flood {
 
 class DatagramFlood final : public Flood {
  public:
-  DatagramFlood(const Place& place, Ipv4 to, std::uint16_t udp_port, std::size_t bytes)
-      : Flood(place), headers_(datagram_to(to, udp_port)), payload_(bytes, 0xA5) {}
+  DatagramFlood(const Scenario& scenario, Ipv4 to, std::uint16_t udp_port, std::size_t bytes)
+      : Flood(scenario), headers_(datagram_to(to, udp_port)), payload_(bytes, 0xA5) {}
 
  private:
   bool make(Frame& frame) override {
@@ -54,14 +54,14 @@ class DatagramFlood final : public Flood {
 
 class ArpFlood final : public Flood {
  public:
-  explicit ArpFlood(const Place& place) : Flood(place) {
+  explicit ArpFlood(const Scenario& scenario) : Flood(scenario) {
     wire::Ethernet ethernet;
     ethernet.source = port_->identity().mac;
     ethernet.destination = wire::Mac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
     ethernet.ether_type = wire::Ethernet::kArp;
     ethernet.emit(std::span(bytes_).first<wire::Ethernet::kSize>());
     wire::Arp arp;
-    arp.target = place.victim;
+    arp.target = scenario.victim;
     arp.emit(std::span(bytes_).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
   }
 
@@ -77,13 +77,13 @@ class ArpFlood final : public Flood {
 
 class RegisterFlood final : public Flood {
  public:
-  RegisterFlood(const Place& place, bool is_new) : Flood(place), is_new_(is_new) {
+  RegisterFlood(const Scenario& scenario, bool is_new) : Flood(scenario), is_new_(is_new) {
     message_.header.type = MrpType::kRegister;
     message_.header.epoch = 1;
     message_.header.mcst_id = kNoGroup;
     message_.header.instance = 77;
     message_.add({port_->identity().address, Qpn(0x77)});
-    while (message_.add({place.victim, Qpn(0x78)}) && !is_new) continue;
+    while (message_.add({scenario.victim, Qpn(0x78)}) && !is_new) continue;
   }
 
  private:
@@ -97,11 +97,11 @@ class RegisterFlood final : public Flood {
   std::uint32_t next_ = 0;
 };
 
-// Sets its group up first, and again now and then: it may be gone.
+// Sets its group up first, and again at intervals: the group may be gone.
 class OwnGroupFlood final : public Flood {
  public:
-  explicit OwnGroupFlood(const Place& place)
-      : Flood(place),
+  explicit OwnGroupFlood(const Scenario& scenario)
+      : Flood(scenario),
         data_(roce_to(kOwnGroup, Opcode::kRcSendOnly, wire::kVirtualQpn)),
         payload_(kLarge) {
     message_.header.epoch = 1;
@@ -109,7 +109,7 @@ class OwnGroupFlood final : public Flood {
     message_.header.instance = 77;
     message_.add({port_->identity().address, Qpn(0x77)});
     for (std::uint32_t n = 0; n < kMembers; ++n) {
-      message_.add({Ipv4(place.victim.value() + n), Qpn(0x78)});
+      message_.add({Ipv4(scenario.victim.value() + n), Qpn(0x78)});
     }
     data_.bth.psn = wire::group_start_psn(kOwnGroup, 1);
   }
@@ -137,35 +137,36 @@ class OwnGroupFlood final : public Flood {
 
 }  // namespace
 
-Made flood_with_roce(const Place& place, Ipv4 to, Opcode opcode, std::size_t bytes) {
-  return std::make_unique<RoceFlood>(place, to, Ipv4(), opcode, kNoQp, bytes);
+Made flood_with_roce(const Scenario& scenario, Ipv4 to, Opcode opcode, std::size_t bytes) {
+  return std::make_unique<RoceFlood>(scenario, to, Ipv4(), opcode, kNoQp, bytes);
 }
 
-Made flood_in_anothers_name(const Place& place) {
-  const Ipv4 another(place.victim.value() + 1);
-  return std::make_unique<RoceFlood>(place, place.victim, another, Opcode::kRcSendOnly, kNoQp,
+Made flood_in_anothers_name(const Scenario& scenario) {
+  const Ipv4 another(scenario.victim.value() + 1);
+  return std::make_unique<RoceFlood>(scenario, scenario.victim, another, Opcode::kRcSendOnly, kNoQp,
                                      kLarge);
 }
 
-Made flood_unknown_group(const Place& place) {
-  return std::make_unique<RoceFlood>(place, kNoGroup, Ipv4(), Opcode::kRcSendOnly,
+Made flood_unknown_group(const Scenario& scenario) {
+  return std::make_unique<RoceFlood>(scenario, kNoGroup, Ipv4(), Opcode::kRcSendOnly,
                                      wire::kVirtualQpn, kLarge);
 }
 
-Made flood_with_datagrams(const Place& place, Ipv4 to, std::uint16_t udp_port, std::size_t bytes) {
-  return std::make_unique<DatagramFlood>(place, to, udp_port, bytes);
+Made flood_with_datagrams(const Scenario& scenario, Ipv4 to, std::uint16_t udp_port,
+                          std::size_t bytes) {
+  return std::make_unique<DatagramFlood>(scenario, to, udp_port, bytes);
 }
 
-Made flood_with_arp(const Place& place) { return std::make_unique<ArpFlood>(place); }
+Made flood_with_arp(const Scenario& scenario) { return std::make_unique<ArpFlood>(scenario); }
 
-Made flood_with_new_groups(const Place& place) {
-  return std::make_unique<RegisterFlood>(place, true);
+Made flood_with_new_groups(const Scenario& scenario) {
+  return std::make_unique<RegisterFlood>(scenario, true);
 }
 
-Made flood_with_repeats(const Place& place) {
-  return std::make_unique<RegisterFlood>(place, false);
+Made flood_with_repeats(const Scenario& scenario) {
+  return std::make_unique<RegisterFlood>(scenario, false);
 }
 
-Made flood_own_group(const Place& place) { return std::make_unique<OwnGroupFlood>(place); }
+Made flood_own_group(const Scenario& scenario) { return std::make_unique<OwnGroupFlood>(scenario); }
 
 }  // namespace cepheus::hostile

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Whether hosts that misbehave take anything from others: floods, rings and doorbells misused, sockets abused.
+"""Measures what hostile hosts take from others: floods, attacks on rings, doorbells and sockets.
 
-Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one conduct
-after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the conduct and
-beside the control, what is left of that (the median over the turns, and the most that the median may be, with a confidence of 95 %),
-whether all data was right, groups that broke, what the switch holds, and the counters of the hostile hosts' ports that grew most.
-A conduct takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
+Four honest ranks broadcast over a fabric of six hosts and check every byte. One or both of the others run one attack after another,
+in turns with a control measurement: CPU load on as many cores. A line for each attack: broadcasts a second beside it and beside the
+control, the part that is left (the median over the turns, and its upper bound with a confidence of 95 %), whether all data was
+right, failed groups, the switch's resources, and the counters of the hostile hosts' ports that grew most.
+An attack takes too much if even that upper bound is below its limit: schedulers make speeds of small broadcasts differ tenfold
+between turns.
 """
 
 import argparse
@@ -24,12 +25,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import strangers  # noqa: E402
 from harness import BUILD, PROGRAMS, REQUIRE  # noqa: E402
-from live import PATIENCE, Lines, LiveRun, Switch, private_kib  # noqa: E402
+from live import TIME_LIMIT, Lines, LiveRun, Switch, private_kib  # noqa: E402
 from switch_process import star  # noqa: E402
 
 HONEST = 4
-# What each of the two hostile hosts does.
-CONDUCTS = {
+# The attack of each of the two hostile hosts.
+ATTACKS = {
     **{name: (name, "rest") for name in (
         "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "arp", "mrp-garbage", "register",
         "register-again", "descriptors", "indices", "doorbell", "control", "connect")},
@@ -39,8 +40,8 @@ CONDUCTS = {
     "spy": ("spy", "own-group"),
 }
 REST = ("rest", "rest")
-# What shows that the attack took place: any of these grows by so much within a moment of it. Of the hostile hosts' ports, or
-# connections that the fabric's sockets hold.
+# Signs of an attack: one of these numbers grows by this much shortly after its start. Counters of the hostile hosts' ports, or
+# connections at the fabric's sockets.
 SENT = {"rx_frames": 100}
 SIGNS = {
     **{name: SENT for name in ("unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "accomplice", "collusion")},
@@ -60,15 +61,15 @@ SIGNS = {
     "spy": {"mrp_register": 1},
 }
 LEAST = 0.8  # of the control's speed
-# Two hosts that stream to each other as fast as the switch serves them do as any program may. The switch serves all in turn, but it
-# then computes without a rest, and waits for a core like any program that computes.
+# Any two programs may stream to each other as fast as the switch serves them. The switch serves all in turn, but it then computes
+# without a pause, and waits for a core like any other program.
 LEAST_OF = {"collusion": 0.5}
-SETTLING = 0.1  # seconds from a change of conduct to the measurement
+SETTLING = 0.1  # seconds from a change of attack to the measurement
 SLACK = {"descriptors": 2, "KiB": 16 << 10}
 # Hostile hosts are another user's: only root can have two.
 STRANGER = 65534 if os.geteuid() == 0 else None
 if STRANGER is None:  # processes of one user share a pool, and may read all of it
-    del CONDUCTS["spy"]
+    del ATTACKS["spy"]
 
 
 def most_of_median(samples):
@@ -115,28 +116,28 @@ class Broadcasts(LiveRun):
         return (self.done() - before) / (time.monotonic() - began)
 
     def status(self):
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIME_LIMIT
         while True:
             try:
                 return self.switch.status()
-            except (OSError, json.JSONDecodeError):  # strangers had the places a moment ago
+            except (OSError, json.JSONDecodeError):  # strangers may still have the places
                 if time.monotonic() > give_up:
                     raise
 
     def held(self):
-        """What the switch holds, as in SLACK."""
+        """The switch's resources, as in SLACK."""
         pid = self.switch.pid
         return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "KiB": private_kib(pid)}
 
 
 def groups_of(status):
-    """The honest hosts' groups, by what names them for good."""
+    """The honest hosts' groups, by names that stay."""
     hostile = {f"10.0.0.{HONEST + 1}", f"10.0.0.{HONEST + 2}"}
     return {(g["id"], g["epoch"]) for s in status["switches"] for g in s["groups"] if g["leader"] not in hostile and g["active"]}
 
 
 def counters_of(status):
-    """Of the hostile hosts' ports, beside what merely passed."""
+    """Of the hostile hosts' ports, without those of forwarded traffic."""
     ports = [port for s in status["switches"] for port in s["ports"] if port["name"] in (f"h{HONEST}", f"h{HONEST + 1}")]
     found = {}
     for port in ports:
@@ -147,7 +148,7 @@ def counters_of(status):
 
 
 def signs_of(status, socket):
-    """What SIGNS are read from: the first hostile host, which does what gives the conduct its name, and the sockets."""
+    """The numbers for SIGNS: of the first hostile host, which runs the attack of that name, and of the sockets."""
     found = {}
     for one in status["switches"]:
         for port in one["ports"]:
@@ -168,40 +169,40 @@ class HostileHost:
         words = [build / "tests/hostile_host", socket, f"h{number}", "10.0.0.2", f"10.0.0.{friendly + 1}"]
         self.process = subprocess.Popen(words + ([] if STRANGER is None else [str(STRANGER)]), text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.says = Lines(self.process.stderr)
+        self.errors = Lines(self.process.stderr)
 
-    def do(self, conduct):
-        self.process.stdin.write(conduct + "\n")
+    def do(self, attack):
+        self.process.stdin.write(attack + "\n")
         self.process.stdin.flush()
-        if self.process.stdout.readline() != f"doing {conduct}\n":
+        if self.process.stdout.readline() != f"doing {attack}\n":
             self.process.kill()
-            self.says.thread.join()
-            raise RuntimeError(f"hostile_host does not do {conduct}:\n{self.says.text()}")
+            self.errors.thread.join()
+            raise RuntimeError(f"hostile_host does not start {attack}:\n{self.errors.text()}")
 
     def close(self):
         self.process.kill()
         self.process.wait()
-        self.says.thread.join()
+        self.errors.thread.join()
         self.process.stderr.close()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.stdout.close()
 
 
-class Attack:
-    """Some conducts beside broadcasts of one size; what should not have been is collected as lines."""
+class Campaign:
+    """Attacks beside broadcasts of one size; errors are collected as lines."""
 
-    HEAD = (f"{'conduct':<15}{'bytes':>8}{'beside it':>11}{'beside hog':>11}{'left':>6}{'most':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
+    HEAD = (f"{'attack':<15}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
             f"{'descriptors':>13}  counters")
 
     def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
         self.size, self.turns, self.seconds, self.least, self.sanitized, self.show = size, turns, seconds, least, sanitized, show
         self.wrong = []
 
-    def run(self, conducts):
-        """Lines about what was wrong."""
-        rest = list(conducts)
-        while rest:  # a fabric of their own for those behind one that broke a group
+    def run(self, attacks):
+        """Errors, as lines."""
+        rest = list(attacks)
+        while rest:  # after an attack that ended a group, the rest gets a new fabric
             self._on_one_fabric(rest)
         return self.wrong
 
@@ -210,7 +211,7 @@ class Attack:
         with Broadcasts(self.size, self.sanitized and self.sanitized / "bin/cepheus-switch") as run, \
                 contextlib.closing(HostileHost(run.switch.socket, HONEST, build)) as one, \
                 contextlib.closing(HostileHost(run.switch.socket, HONEST + 1, build)) as other:
-            self._do(one, other, ("hog", "rest"))
+            self._do(one, other, ("cpu-load", "rest"))
             run.speed(5 * self.seconds)  # warms up
             self._do(one, other, REST)
             before = run.held()
@@ -224,32 +225,32 @@ class Attack:
                                if after[name] > before[name] + slack]
             if intact and (run.finish() != 0 or "ok:" not in run.out.text()):
                 self.wrong.append("the broadcasts failed\n" + run.everything())
-        self.wrong += one.says.lines + other.says.lines
+        self.wrong += one.errors.lines + other.errors.lines
         if run.switch.process.returncode != 0:
             self.wrong.append(f"the switch ended with exit code {run.switch.process.returncode}")
 
     @staticmethod
-    def _do(one, other, conducts):
-        one.do(conducts[0])
-        other.do(conducts[1])
+    def _do(one, other, attacks):
+        one.do(attacks[0])
+        other.do(attacks[1])
         time.sleep(SETTLING)
 
     def _compare(self, run, one, other, name):
-        """Whether the honest job and its groups are still there."""
-        conducts = CONDUCTS[name]
+        """Whether the honest job and its groups still exist."""
+        attacks = ATTACKS[name]
         self._do(one, other, REST)
-        hogs = tuple("rest" if each == "rest" else "hog" for each in conducts)
+        loads = tuple("rest" if each == "rest" else "cpu-load" for each in attacks)
         status, held, errors = run.status(), run.held(), len(run.err.lines)
-        self._do(one, other, hogs)
+        self._do(one, other, loads)
         signs, seen = signs_of(run.status(), run.switch.socket), {}
-        beside_hog, beside_it = [run.speed(self.seconds)], []
+        beside_load, beside_it = [run.speed(self.seconds)], []
         for _ in range(self.turns):
-            self._do(one, other, conducts)
+            self._do(one, other, attacks)
             beside_it.append(run.speed(self.seconds))
             seen = {key: max(seen.get(key, 0), value) for key, value in signs_of(run.status(), run.switch.socket).items()}
-            self._do(one, other, hogs)
-            beside_hog.append(run.speed(self.seconds))
-        ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:])]
+            self._do(one, other, loads)
+            beside_load.append(run.speed(self.seconds))
+        ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_load, beside_load[1:])]
         left, most = statistics.median(ratios), most_of_median(ratios)
         self._do(one, other, REST)
         has_ended = run.process.poll() is not None
@@ -259,14 +260,14 @@ class Attack:
         now = run.held()
         grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
         counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
-        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_hog):>11.0f}{left:>6.0%}"
+        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_load):>11.0f}{left:>6.0%}"
                   f"{most:>6.0%}{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
         moved = {key: seen[key] - signs.get(key, 0) for key in SIGNS[name] if key in seen}
         if not any(value >= SIGNS[name][key] for key, value in moved.items()):
             self.wrong.append(f"{name} did nothing: {moved}, expected one of {SIGNS[name]}")
         if most < min(self.least, LEAST_OF.get(name, self.least)):
-            self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of what a CPU hog leaves, of broadcasts of {self.size} bytes")
+            self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of the speed beside a CPU load, of broadcasts of {self.size} bytes")
         if data != "right" or broken != 0:
             self.wrong.append(f"beside {name}, data was {data} and broken groups {broken}\n{run.everything()}")
         return broken == 0
@@ -274,30 +275,30 @@ class Attack:
 
 def main():
     parser = argparse.ArgumentParser(prog="./run hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("conducts", nargs="*", metavar="CONDUCT", help="of: " + ", ".join(CONDUCTS) + " (default: all)")
-    parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=11, help="of each conduct, between turns of the control (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
-    parser.add_argument("--strangers", type=int, default=10000, help="at each socket of each daemon (default: %(default)s)")
-    parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="of: " + ", ".join(ATTACKS) + " (default: all)")
+    parser.add_argument("--sizes", default="64,65536", help="sizes of broadcasts in bytes (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=11, help="turns of each attack, between turns of the control (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="seconds of each turn (default: %(default)s)")
+    parser.add_argument("--strangers", type=int, default=10000, help="number at each socket of each daemon (default: %(default)s)")
+    parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers, without a check of speeds
     options = parser.parse_args()
-    unknown = set(options.conducts) - set(CONDUCTS)
+    unknown = set(options.attacks) - set(ATTACKS)
     if unknown:
         parser.error("unknown: " + ", ".join(sorted(unknown)))
     sanitized = options.sanitized and options.sanitized.resolve()
     if sanitized:
-        os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess: what it then holds would count as leaked
-    print(Attack.HEAD)
+        os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess, whose memory would count as leaked
+    print(Campaign.HEAD)
     wrong = []
     for size in map(int, options.sizes.split(",")):
-        wrong += Attack(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
-                        show=lambda line: print(line, flush=True)).run(options.conducts or CONDUCTS)
-    if not options.conducts:
+        wrong += Campaign(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
+                         show=lambda line: print(line, flush=True)).run(options.attacks or ATTACKS)
+    if not options.attacks:
         print(strangers.HEAD)
-        wrong += strangers.besiege_all(options.strangers, sanitized or BUILD, lambda line: print(line, flush=True), not sanitized)
+        wrong += strangers.attack_all_gates(options.strangers, sanitized or BUILD, lambda line: print(line, flush=True), not sanitized)
     for line in wrong:
         print(line, file=sys.stderr)
-    print("hostile hosts took what was others'" if wrong else "hostile hosts took nothing that was others'")
+    print("hostile hosts harmed others" if wrong else "hostile hosts did not harm others")
     return bool(wrong)
 
 

@@ -1,11 +1,11 @@
-// One host of a fabric that misbehaves on request, as fast as a core lets it.
+// One host of a fabric that attacks on request, as fast as a core lets it.
 //
 //     hostile_host SOCKET HOST VICTIM FRIEND [USER]
 //
-// Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard input names what it does from now
-// on (kConducts, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
-// somebody else's group, two more of which follow it; FRIEND's is an accomplice's. Ends at the end
-// of its input.
+// Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard
+// input names its attack from now on (kAttacks, below, or "rest"); it prints "doing NAME" when it
+// starts. VICTIM is the address of a host of another user's group, and two more of its hosts follow
+// it. FRIEND is an accomplice's. Ends at the end of its input.
 #include <poll.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include <iostream>
 #include <optional>
 
-#include "tests/hostile/abuses.h"
+#include "tests/hostile/attacks.h"
 #include "tests/hostile/floods.h"
 
 namespace cepheus::hostile {
@@ -26,43 +26,43 @@ using wire::Opcode;
 constexpr std::size_t kSmall = 16;
 constexpr std::uint16_t kDiscard = 9;  // RFC 863
 
-struct NamedConduct {
+struct NamedAttack {
   const char* name;
-  std::unique_ptr<Conduct> (*start)(const Place& place);
+  std::unique_ptr<Attack> (*start)(const Scenario& scenario);
 };
 
 template <Opcode kOpcode, std::size_t kBytes>
-Made at_victim(const Place& place) {
-  return flood_with_roce(place, place.victim, kOpcode, kBytes);
+Made at_victim(const Scenario& scenario) {
+  return flood_with_roce(scenario, scenario.victim, kOpcode, kBytes);
 }
 
-constexpr NamedConduct kConducts[] = {
-    {"hog", burn_a_core},
+constexpr NamedAttack kAttacks[] = {
+    {"cpu-load", load_a_core},
     {"unicast", at_victim<Opcode::kRcSendOnly, kSmall>},
     {"unicast-4k", at_victim<Opcode::kRcSendOnly, kLarge>},
     {"ack", at_victim<Opcode::kRcAcknowledge, 0>},
     {"cnp", at_victim<Opcode::kCnp, kSmall>},
     {"at-friend",
-     [](const Place& p) { return flood_with_roce(p, p.friendly, Opcode::kRcSendOnly, kLarge); }},
+     [](const Scenario& p) { return flood_with_roce(p, p.friendly, Opcode::kRcSendOnly, kLarge); }},
     {"datagrams-4k",
-     [](const Place& p) { return flood_with_datagrams(p, p.victim, kDiscard, kLarge); }},
+     [](const Scenario& p) { return flood_with_datagrams(p, p.victim, kDiscard, kLarge); }},
     {"spoofed", flood_in_anothers_name},
     {"unknown-group", flood_unknown_group},
     {"arp", flood_with_arp},
     {"mrp-garbage",
-     [](const Place& p) {
+     [](const Scenario& p) {
        return flood_with_datagrams(p, kNoGroup, wire::kDefaultMrpUdpPort, 200);
      }},
     {"register", flood_with_new_groups},
     {"register-again", flood_with_repeats},
     {"own-group", flood_own_group},
     {"descriptors", send_nonsense},
-    {"indices", lie_about_indices},
+    {"indices", corrupt_indices},
     {"words", corrupt_words},
     {"spy", look_for_others_bytes},
     {"doorbell", ring_for_nothing},
-    {"control", ask_without_end},
-    {"connect", come_without_a_word},
+    {"control", request_without_end},
+    {"connect", connect_silently},
 };
 
 bool has_input() {
@@ -70,20 +70,20 @@ bool has_input() {
   return poll(&input, 1, 0) > 0;
 }
 
-int misbehave(const Place& place) {
+int run_attacks(const Scenario& scenario) {
   std::string name;
   while (std::getline(std::cin, name)) {
     const bool rests = name == "rest";
-    const auto* found = std::find_if(std::begin(kConducts), std::end(kConducts),
-                                     [&](const NamedConduct& each) { return each.name == name; });
-    if (found == std::end(kConducts) && !rests) {
-      std::fprintf(stderr, "hostile_host: there is no conduct '%s'\n", name.c_str());
+    const auto* found = std::find_if(std::begin(kAttacks), std::end(kAttacks),
+                                     [&](const NamedAttack& each) { return each.name == name; });
+    if (found == std::end(kAttacks) && !rests) {
+      std::fprintf(stderr, "hostile_host: there is no attack '%s'\n", name.c_str());
       return 2;
     }
-    const auto conduct = rests ? nullptr : found->start(place);
+    const auto attack = rests ? nullptr : found->start(scenario);
     std::printf("doing %s\n", name.c_str());
     std::fflush(stdout);
-    while (!rests && !has_input()) conduct->step();
+    while (!rests && !has_input()) attack->step();
   }
   return 0;
 }
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   try {
-    return cepheus::hostile::misbehave({argv[1], argv[2], *victim, *friendly});
+    return cepheus::hostile::run_attacks({argv[1], argv[2], *victim, *friendly});
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "hostile_host: %s\n", error.what());
     return 1;

@@ -1,30 +1,30 @@
 #!/usr/bin/python3
-"""./run hostile in short: whatever a host does, data is right, no group breaks, and the switch holds no more than before.
+"""./run hostile in short: under any attack data is right, no group fails, and the switch's resources do not grow.
 
-A few moments of each conduct on a busy machine say nothing of speeds: those are the long form's.
+Short attacks on a busy machine reveal nothing about speeds; the long form measures them.
 """
 
 import sys
 import unittest
 
 import strangers
-from hostile import CONDUCTS, STRANGER, Attack
+from hostile import ATTACKS, STRANGER, Campaign
 
 
 class HostileHosts(unittest.TestCase):
-    def test_take_nothing_of_others(self):
-        print("\n" + Attack.HEAD, file=sys.stderr)
-        wrong = Attack(65536, turns=1, seconds=0.3, least=0, show=lambda line: print(line, file=sys.stderr)).run(CONDUCTS)
+    def test_do_not_harm_others(self):
+        print("\n" + Campaign.HEAD, file=sys.stderr)
+        wrong = Campaign(65536, turns=1, seconds=0.3, least=0, show=lambda line: print(line, file=sys.stderr)).run(ATTACKS)
         self.assertEqual(wrong, [])
 
-    def test_a_spy_was_among_them(self):
+    def test_the_spy_attack_has_run(self):
         if STRANGER is None:
-            self.skipTest("SKIPPED: only root has hosts of two users, so nobody spied")
-        self.assertIn("spy", CONDUCTS)
+            self.skipTest("SKIPPED: only root has hosts of two users, so the attack 'spy' did not run")
+        self.assertIn("spy", ATTACKS)
 
-    def test_strangers_leave_nothing_behind_and_keep_nobody_out(self):
+    def test_strangers_leave_nothing_behind_and_block_no_client(self):
         print("\n" + strangers.HEAD, file=sys.stderr)
-        wrong = strangers.besiege_all(1000, show=lambda line: print(line, file=sys.stderr))
+        wrong = strangers.attack_all_gates(1000, show=lambda line: print(line, file=sys.stderr))
         self.assertEqual(wrong, [])
 
 

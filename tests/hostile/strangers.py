@@ -1,7 +1,7 @@
-"""Strangers at every socket of every daemon: whether they leave anything behind, or keep others out.
+"""Strangers at every socket of every daemon: they must leave nothing behind and block no client.
 
-A stranger connects, says a part of what a client would say, or too much, or nonsense, and goes. A crowd of them stays while an honest
-client has its turn. Descriptors and memory of the daemon are what they were before.
+A stranger connects, sends part of a client's messages, or too much, or random bytes, and disconnects. Many of them stay while an honest
+client is served. Afterwards the daemon has as many descriptors and as much memory as before.
 """
 
 import argparse
@@ -20,25 +20,25 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from connections_test import NO_TAG, TYPE_READY, frame, hello  # noqa: E402
 from harness import BUILD, star  # noqa: E402
-from live import PATIENCE, Lines, private_kib, wait_until  # noqa: E402
+from live import TIME_LIMIT, Lines, private_kib, wait_until  # noqa: E402
 from switch_process import Switch  # noqa: E402
 from volume_process import Replica  # noqa: E402
 
 GRANTED, TAKEN, COME_AGAIN = 0, 3, 5  # switch-emulator/ports/handshake.h
-SECONDS = 10  # for one word of a stranger's
-WARM_UP = 300  # strangers whose memory a daemon may keep for the next ones
-SLACK_KIB = 4096  # what an allocator keeps; 4 KiB a stranger are more where 1000 come
+SECONDS = 10  # for one message of a stranger
+WARM_UP = 300  # strangers before the measurement: a daemon may keep memory for later ones
+SLACK_KIB = 4096  # an allocator keeps that much; with 1000 strangers a leak of 4 KiB each is more
 LARGEST = 1 << 16
 HTTP = b"GET /view.json HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 200 + b"\r\n\r\n"
 
 
 class Gate:
-    """A socket of a daemon: how to connect, what an honest client says there first, and the client."""
+    """A socket of a daemon: how to connect, an honest client's first messages, and the client."""
 
     def __init__(self, name, pid, address, greeting, client, kind=socket.SOCK_STREAM, crowd=300):
         self.name, self.pid, self.address, self.kind, self.crowd = name, pid, address, kind, crowd
-        self.greeting = greeting  # as the client's messages
-        self.client = client  # raises an error if it is not served
+        self.greeting = greeting  # the client's messages
+        self.client = client  # raises an error if the daemon does not serve it
 
     def connect(self):
         family = socket.AF_INET if isinstance(self.address, tuple) else socket.AF_UNIX
@@ -55,7 +55,7 @@ class Gate:
         return {"descriptors": len(os.listdir(f"/proc/{self.pid}/fd")), "KiB": private_kib(self.pid)}
 
 
-def says_nothing(_stranger, _greeting, _dice):
+def sends_nothing(_stranger, _greeting, _dice):
     pass
 
 
@@ -74,7 +74,7 @@ def greets(stranger, greeting, _dice):
         stranger.sendall(message)
 
 
-def says_nonsense(stranger, _greeting, dice):
+def sends_random_bytes(stranger, _greeting, dice):
     stranger.settimeout(0)
     stranger.sendall(dice.randbytes(dice.choice([1, 7, 64, 1000, LARGEST])))
 
@@ -88,7 +88,7 @@ def errs(stranger, greeting, dice):
 
 
 def reads_nothing(stranger, greeting, _dice):
-    stranger.settimeout(0)  # until there is no more room
+    stranger.settimeout(0)  # until the socket's buffer is full
     for message in (*greeting, *itertools.repeat(greeting[-1], 200)):
         stranger.sendall(message)
 
@@ -98,20 +98,20 @@ def brings_descriptors(stranger, greeting, _dice):
         socket.send_fds(stranger, [greeting[0]], [0] * 100)
 
 
-WAYS = (says_nothing, names_a_length, stops_midway, greets, says_nonsense, errs, reads_nothing, brings_descriptors)
+WAYS = (sends_nothing, names_a_length, stops_midway, greets, sends_random_bytes, errs, reads_nothing, brings_descriptors)
 
 
 def visit(gate, way, dice):
-    """Hangs up, politely or not."""
+    """Disconnects, by a close or a reset."""
     with contextlib.suppress(OSError), gate.connect() as stranger:
         if dice.randrange(2):
             stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         way(stranger, gate.greeting, dice)
 
 
-def besiege(gate, count, dice):
-    """Lines about what went wrong."""
-    gate.client()  # what the first one brings stays: a user's pool of payloads
+def attack_gate(gate, count, dice):
+    """Errors, as lines."""
+    gate.client()  # the first one's payload pool stays
     quiet = gate.held()["descriptors"]
 
     def come(visitors):
@@ -124,7 +124,7 @@ def besiege(gate, count, dice):
         for n in range(gate.crowd):
             with contextlib.suppress(OSError):
                 stranger = crowd.enter_context(gate.connect())
-                (says_nothing, stops_midway, greets)[n % 3](stranger, gate.greeting, dice)
+                (sends_nothing, stops_midway, greets)[n % 3](stranger, gate.greeting, dice)
         try:
             gate.client()
         except (OSError, subprocess.SubprocessError, RuntimeError) as error:
@@ -140,11 +140,11 @@ def besiege(gate, count, dice):
 
 
 class Recorder:
-    """Between a client and a daemon's stream socket: what the client says."""
+    """Relays between a client and a daemon's stream socket, and records the client's messages."""
 
     def __init__(self, gate_address, own_address):
         self.server = socket.create_server(own_address) if isinstance(own_address, tuple) else self._at(own_address)
-        self.to, self.said = gate_address, []
+        self.to, self.sent = gate_address, []
         self.thread = threading.Thread(target=self._relay, daemon=True)
         self.thread.start()
 
@@ -161,23 +161,23 @@ class Recorder:
         daemon.connect(self.to)
         back = threading.Thread(target=self._pass_on, args=(daemon, client, None), daemon=True)
         back.start()
-        self._pass_on(client, daemon, self.said)
+        self._pass_on(client, daemon, self.sent)
         daemon.shutdown(socket.SHUT_RDWR)
         back.join()
         for each in client, daemon, self.server:
             each.close()
 
     @staticmethod
-    def _pass_on(source, sink, said):
+    def _pass_on(source, sink, sent):
         with contextlib.suppress(OSError):
             while message := source.recv(LARGEST):
-                if said is not None:
-                    said.append(message)
+                if sent is not None:
+                    sent.append(message)
                 sink.sendall(message)
 
 
 def run(*command, env=None):
-    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=PATIENCE, env=env)
+    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=TIME_LIMIT, env=env)
     if done.returncode != 0:
         raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
 
@@ -198,7 +198,7 @@ class Daemons:
         self.stack.close()
 
     def start(self, *command):
-        """Its process, and the last word of the line that it says once it serves."""
+        """Its process, and the last word of the line that it prints when it serves."""
         process = subprocess.Popen([*map(str, command)], text=True, stdout=subprocess.PIPE)
         self.stack.callback(process.stdout.close)
         self.stack.callback(process.wait)
@@ -209,7 +209,7 @@ class Daemons:
         recorder = Recorder(address, own)
         run(*command)
         recorder.thread.join(SECONDS)
-        return recorder.said
+        return recorder.sent
 
     def of_switch(self):
         ctl, path = [self.bin / "cepheusctl", "--socket", self.switch.socket], self.switch.socket
@@ -219,14 +219,14 @@ class Daemons:
 
         def attach_once():  # the replica has h1
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as host:
-                host.settimeout(PATIENCE)
+                host.settimeout(TIME_LIMIT)
                 try:
                     host.connect(path)
-                except BlockingIOError:  # the listener's queue is full; with a limit of time connect() does not wait
+                except BlockingIOError:  # the listener's queue is full; with a time limit connect() does not wait
                     return False
                 host.send(hello_as(b"h2"))
                 status = struct.unpack("=H", host.recv(8)[-2:])[0]
-                if status not in (GRANTED, TAKEN, COME_AGAIN):  # a stranger may have had it a moment ago
+                if status not in (GRANTED, TAKEN, COME_AGAIN):  # a stranger may still have it
                     raise RuntimeError(f"a host was not granted its port: status {status}")
                 return status == GRANTED
 
@@ -246,25 +246,25 @@ class Daemons:
 
     @staticmethod
     def read_page(port, name):
-        with socket.create_connection(("127.0.0.1", port), PATIENCE) as reader:
+        with socket.create_connection(("127.0.0.1", port), TIME_LIMIT) as reader:
             reader.sendall(f"GET /{name} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
             if not reader.recv(64).startswith(b"HTTP/1.1 200"):
                 raise RuntimeError("no page")
 
     def of_connections(self):
         programs, peers = str(self.directory / "programs"), str(self.directory / "peers")
-        ready, told = os.pipe()
+        ready, ready_writer = os.pipe()
         command = [self.bin / "cepheus-cmd", "--host", "10.0.0.1", "--listen", f"unix:{peers}", "--peers", f"unix:{self.directory}/%h",
-                   "--socket", programs, "--ready-fd", told]
+                   "--socket", programs, "--ready-fd", ready_writer]
         log = self.stack.enter_context(open(self.directory / "log", "w"))
-        process = subprocess.Popen([*map(str, command)], pass_fds=(told,), stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([*map(str, command)], pass_fds=(ready_writer,), stdout=log, stderr=subprocess.STDOUT)
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
-        os.close(told)
+        os.close(ready_writer)
         with open(ready) as line:
             line.readline()
         status = [self.bin / "cepheus-cmd", "--status", "--socket"]
-        said = self.record(programs, programs + "-recorded", *status, programs + "-recorded")
+        recorded = self.record(programs, programs + "-recorded", *status, programs + "-recorded")
 
         def greet():
             with socket.socket(socket.AF_UNIX) as peer:
@@ -273,8 +273,8 @@ class Daemons:
                 peer.sendall(hello(9))
                 if len(peer.recv(5, socket.MSG_WAITALL)) != 5:
                     raise RuntimeError("no answer to a peer")
-        # A user's own programs have his share of places.
-        return [Gate("cepheus-cmd, programs", process.pid, programs, said, lambda: run(*status, programs), crowd=100),
+        # A user's own programs share the user's places.
+        return [Gate("cepheus-cmd, programs", process.pid, programs, recorded, lambda: run(*status, programs), crowd=100),
                 Gate("cepheus-cmd, peers", process.pid, peers, [hello(9), frame(TYPE_READY, NO_TAG)], greet)]
 
     def of_replica(self):
@@ -286,20 +286,20 @@ class Daemons:
         host, port = replica.address.split(":")
         with socket.create_server(("127.0.0.1", 0)) as free:
             own = free.getsockname()
-        said = self.record((host, int(port)), own, *status, f"{own[0]}:{own[1]}")
-        return [Gate("cepheus-replica", replica.process.pid, (host, int(port)), said, lambda: run(*status, replica.address))]
+        recorded = self.record((host, int(port)), own, *status, f"{own[0]}:{own[1]}")
+        return [Gate("cepheus-replica", replica.process.pid, (host, int(port)), recorded, lambda: run(*status, replica.address))]
 
 
 HEAD = f"{'socket':<28}{'strangers':>10}{'KiB':>16}{'descriptors':>13}"
 
 
-def besiege_all(count, build=BUILD, show=print, watch_memory=True, seed=1):
-    """Lines about what went wrong; `show`s a line for each socket."""
+def attack_all_gates(count, build=BUILD, show=print, watch_memory=True, seed=1):
+    """Errors, as lines; `show`s a line for each socket."""
     dice = random.Random(seed)
     wrong = []
     with Daemons(build) as daemons:
         for gate in (*daemons.of_switch(), *daemons.of_pages(), *daemons.of_connections(), *daemons.of_replica()):
-            found, before, after = besiege(gate, count, dice)
+            found, before, after = attack_gate(gate, count, dice)
             wrong += found if watch_memory else [line for line in found if "KiB" not in line]
             show(f"{gate.name:<28}{count:>10}{before['KiB']:>8}{after['KiB']:>8}{before['descriptors']:>7}{after['descriptors']:>6}")
     return wrong
@@ -307,10 +307,10 @@ def besiege_all(count, build=BUILD, show=print, watch_memory=True, seed=1):
 
 def main():
     parser = argparse.ArgumentParser(prog="strangers.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10000, help="strangers at each socket (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=10000, help="number of strangers at each socket (default: %(default)s)")
     options = parser.parse_args()
     print(HEAD)
-    wrong = besiege_all(options.count)
+    wrong = attack_all_gates(options.count)
     print("\n".join(wrong) or "strangers left nothing behind", flush=True)
     return bool(wrong)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""In the lab: ext4 on a replicated volume over the kernel's nbd, under many small files, while a replica dies and comes back.
+"""In the lab: ext4 on a replicated volume over the kernel's nbd, with many small files, while a replica dies and returns.
 
-Its files are written, renamed and removed as in a source tree; then all are compared with what was written, after the file system
-was mounted anew, fsck has looked, and the replicas have been compared.
+Its files are written, renamed and removed as in a source tree. Then the file system is mounted anew and checked by fsck, the replicas
+are compared, and so are all files with their written content.
 """
 
 import argparse
@@ -23,7 +23,7 @@ BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
 MIB = 1 << 20
 DEVICE = "/dev/nbd0"
 VICTIM = 1
-PATIENCE = 300
+TIME_LIMIT = 300
 
 
 def run(*command):
@@ -34,7 +34,7 @@ def run(*command):
 
 
 class Tree:
-    """Files as in a kernel's sources: most are small, directories a few levels deep. Remembers what each one must hold."""
+    """Files as in a kernel's sources: most are small, directories a few levels deep. Remembers each one's content."""
 
     def __init__(self, root, seed):
         self.root, self.random = pathlib.Path(root), random.Random(seed)
@@ -71,44 +71,44 @@ class Tree:
             self.files[new] = self.files.pop(path)
 
     def differences(self):
-        """Files that are not as they were written, that are missing, or that nobody wrote."""
+        """Files with another content, missing files, and unknown files."""
         there = {path.relative_to(self.root) for path in self.root.rglob("f*") if path.is_file()}
         wrong = [path for path in there & set(self.files)
                  if hashlib.sha256((self.root / path).read_bytes()).digest() != self.files[path]]
         return sorted(map(str, wrong + list(there ^ set(self.files))))
 
 
-def say(text):
+def log(text):
     print(f"{time.monotonic():8.1f}  {text}", flush=True)
 
 
 def check(volume, files, seed):
     mounted = pathlib.Path("/run/volume")
     mounted.mkdir(exist_ok=True)
-    run("nbd-client", "-unix", volume.socket, DEVICE, "-b", 4096, "-timeout", PATIENCE)
+    run("nbd-client", "-unix", volume.socket, DEVICE, "-b", 4096, "-timeout", TIME_LIMIT)
     try:
         run("mkfs.ext4", "-q", "-b", 4096, DEVICE)
         run("mount", DEVICE, mounted)
-        say(f"ext4 on {DEVICE}")
+        log(f"ext4 on {DEVICE}")
         tree = Tree(mounted, seed)
         tree.add(files // 3)
         volume.replicas[VICTIM].kill()
-        say(f"{tree.made} files made; a replica is killed")
+        log(f"{tree.made} files made; a replica is killed")
         tree.add(files // 3)
         os.sync()
         volume.wait_for_sync(2)
         volume.replicas[VICTIM].start()
-        say(f"{tree.made} files made; it is started again")
+        log(f"{tree.made} files made; it is started again")
         tree.add(files - 2 * (files // 3))
         run("umount", mounted)
         volume.wait_for_sync(3)
-        say(f"{tree.made} files made; unmounted, and all replicas are in sync")
+        log(f"{tree.made} files made; unmounted, and all replicas are in sync")
         run("mount", "-o", "ro", DEVICE, mounted)
         differences = tree.differences()
         run("umount", mounted)
         if differences:
             raise RuntimeError(f"{len(differences)} files differ from what was written: {differences[:5]}")
-        say(f"{len(tree.files)} files are as they were written")
+        log(f"{len(tree.files)} files are as they were written")
         print(run("fsck.ext4", "-f", "-n", DEVICE), end="", flush=True)
     finally:
         subprocess.run(["umount", "-l", mounted], stderr=subprocess.DEVNULL)
@@ -117,8 +117,8 @@ def check(volume, files, seed):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run lab ext4", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=6000, help="to make (default 6000)")
-    parser.add_argument("--seed", type=int, default=1, help="of names, sizes and what is in them (default 1)")
+    parser.add_argument("--files", type=int, default=6000, help="number of files to make (default 6000)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of names, sizes and contents (default 1)")
     options = parser.parse_args()
     try:
         with Switch(BUILD, "--hosts", "4") as switch, Volume(BUILD, switch, size=128 * MIB) as volume:

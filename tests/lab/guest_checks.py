@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """In the lab: MPI_Bcast over the kernel's Soft-RoCE with both source-change methods, groups of both kinds of NIC,
-fallback. Run by lab_test.py in one machine, since a boot costs more than most of these tests."""
+fallback. lab_test.py runs it in one machine, since a boot costs more than most of these tests."""
 
 import json
 import re
@@ -24,9 +24,9 @@ class Lab(unittest.TestCase):
         self.assertIn("ok:", run.stdout, everything)
 
     def assert_writes(self, switch, devices):
-        """Multicast WRITE with and without immediate, of two sources; and a MiB of it through UCX where that has rc_mcast."""
+        """Multicast WRITE with and without immediate, of two sources; and a MiB of it through UCX if that has rc_mcast."""
         example = [BUILD / "examples/write"]
-        # Links lose something of a MiB; of what the example alone sends, after a while.
+        # Links lose packets of a MiB; of the example's own data, after a while.
         commands = [example, [BUILD / "tests/uct_put_example", TRANSPORT]] if TRANSPORT.exists() else [example] * 8
         for command in commands:
             results = switch.group_program(command, devices)
@@ -62,13 +62,13 @@ class KernelHosts(Lab):
             for path in communicator["paths"]:
                 self.assertRegex(path["reason"], f"^{MULTICAST}$", explained)
 
-    def test_writes_into_everybodys_memory(self):
+    def test_writes_into_all_members_memory(self):
         with Switch() as switch:
             switch.set_links(KERNEL_HOSTS, loss=LOSS)
             self.assert_writes(switch, [f"rxe{i}" for i in range(HOSTS)])
             self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
-    def test_writes_where_each_write_says(self):
+    def test_writes_to_the_place_in_each_write(self):
         # To the kernel's NICs the announcement is a WRITE without data.
         for devices in ([f"rxe{i}" for i in range(HOSTS)], MIXED):
             with self.subTest(devices), Switch(switch='write_mode = "per-request"') as switch:
@@ -86,7 +86,7 @@ class KernelHosts(Lab):
             self.assertGreater(kernel_counters("rxe0")["sent_pkts"], before)
             self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
-    def test_falls_back_where_a_host_is_cut_off(self):
+    def test_falls_back_if_a_host_is_cut_off(self):
         with Switch() as switch:
             switch.ctl("link", "h3", "--down")
             run = switch.broadcasts(4, 4096, mode="try")
@@ -101,7 +101,7 @@ class BothKinds(Lab):
             with self.subTest(method), Switch(source_change=method) as switch:
                 self.assert_ok(switch.broadcasts(12, 1 << 16, ranks=MIXED))
 
-    def test_writes_into_everybodys_memory(self):
+    def test_writes_into_all_members_memory(self):
         with Switch() as switch:
             self.assert_writes(switch, MIXED)
 
@@ -111,30 +111,30 @@ class BothKinds(Lab):
 
 
 class Marks(Lab):
-    """Between both kinds of NIC a link that is slower than any of them, and marks what finds two packets waiting."""
+    """A link between both kinds of NIC, slower than any of them, that marks packets behind two waiting ones."""
 
     TRUNK = 'rate = "40Mbps", ecn = { kmin = "5KB", kmax = "9KB", pmax = 1.0 }'
-    TO_KERNEL = ["s0"]  # ports; what the kernel sends is not ECN-capable unless a program says so
+    TO_KERNEL = ["s0"]  # ports; the kernel's packets are not ECN-capable unless a program sets that
     CAPABLE = 2  # ECT(0) as a traffic class
 
     def run_pair(self, switch, client, server, port, traffic_class=0):
-        """What the emulated end counted; all that both tried went well."""
+        """The counters of the emulated end; all operations of both must succeed."""
         with tempfile.TemporaryFile("w+") as errors:
             outcomes = matrix.run_pair(switch, client, server, port, traffic_class, errors)
             errors.seek(0)
-            said = errors.read()
-        self.assertEqual({cell: outcome for cell, outcome in outcomes.items() if outcome != "ok"}, {}, said)
+            output = errors.read()
+        self.assertEqual({cell: outcome for cell, outcome in outcomes.items() if outcome != "ok"}, {}, output)
         self.assertGreater(len(outcomes), 5, outcomes)
-        self.assertIn("counters of m0", said)
-        return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", said)}
+        self.assertIn("counters of m0", output)
+        return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", output)}
 
-    def test_the_kernels_nic_takes_marked_packets_and_tells_nobody(self):
+    def test_the_kernels_nic_accepts_marked_packets_and_sends_no_notification(self):
         with Switch(congestion="orig", trunk=self.TRUNK) as switch:
             counted = self.run_pair(switch, matrix.soft_end(0, verbose=True), matrix.kernel_end(0), 19101)
             self.assertGreater(switch.counted("ecn_marked", self.TO_KERNEL), 0, "nothing was marked: the test tested nothing")
         self.assertEqual((counted["rx_cnp"], counted["rx_ce_echo"], counted["rate_cuts"]), (0, 0, 0), counted)
 
-    def test_the_kernels_nic_goes_on_whatever_it_is_notified_of(self):
+    def test_the_kernels_nic_continues_under_any_notification(self):
         with Switch(congestion="orig", trunk=self.TRUNK) as switch:
             counted = self.run_pair(switch, matrix.kernel_end(0), matrix.soft_end(0, verbose=True), 19102, self.CAPABLE)
         self.assertGreater(counted["rx_ce_marked"], 0, counted)

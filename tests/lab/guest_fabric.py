@@ -1,4 +1,4 @@
-"""In the lab's guest: switches with a topology of one's own, MPI programs over them, the kernel's counters."""
+"""In the lab's guest: switches with a chosen topology, MPI programs over them, the kernel's counters."""
 
 import os
 import pathlib
@@ -17,8 +17,8 @@ HOSTS = int(os.environ["CEPHEUS_LAB_HOSTS"])
 MPIRUN = PROJECT / "nic-emulator/lab/mpirun"
 CHECK = BUILD / "tests/mpi/broadcast_check"
 KERNEL_HOSTS = [f"h{i}" for i in range(HOSTS)]
-# The guest is emulated, on a machine that may be busy: what is slow here is not broken.
-PATIENCE = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
+# The guest is emulated, on a machine that may be busy, so time limits are longer.
+TIME_LIMITS = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
 
 
 class Switch(switch_process.Switch):
@@ -33,7 +33,7 @@ class Switch(switch_process.Switch):
         return {**os.environ, "CEPHEUS_FABRIC": self.socket, "CEPHEUS_CONGESTION": self.congestion}
 
     def counted(self, name, ports):
-        """A counter, over these ports."""
+        """A counter's sum over these ports."""
         return sum(port["counters"].get(name, 0) for port in self.ports() if port["name"] in ports)
 
     def ctl(self, *arguments):
@@ -43,10 +43,10 @@ class Switch(switch_process.Switch):
     def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1, report=None,
                    comm="world"):
         """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. `comm`: "split" halves
-        the ranks into even and odd ones. With `report` its errors go to ours, and every so many seconds it says
-        there how far it is."""
+        the ranks into even and odd ones. With `report` its standard error is ours, and has a line of progress
+        every `report` seconds."""
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
-        command += PATIENCE if mode == "require" else []
+        command += TIME_LIMITS if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
                     "--mca", "coll_cepheus_set_up_after", "0", CHECK, "--count", count, "--max", largest, "--comm", comm]
         command += ["--report", report] if report else []
@@ -76,7 +76,7 @@ class Switch(switch_process.Switch):
 
 
 def kernel_counters(device):
-    """What rdma_rxe itself counted: {"sent_pkts": n, "rcvd_pkts": n, ...}."""
+    """rdma_rxe's own counters: {"sent_pkts": n, "rcvd_pkts": n, ...}."""
     text = subprocess.run(["rdma", "statistic", "show", "link", f"{device}/1"], check=True, text=True,
                           capture_output=True).stdout
     return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", text.split(None, 2)[2])}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""In a guest that systemd runs: the units as installed, with hosts of the kernel's Soft-RoCE behind its interfaces. Run by
-service_test.py."""
+"""In a guest that systemd runs: the units as installed, with hosts of the kernel's Soft-RoCE behind its interfaces. service_test.py runs
+it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from guest_fabric import BUILD, HOSTS, Switch  # first: it makes the next known
+from guest_fabric import BUILD, HOSTS, Switch  # first: it extends the path for the next imports
 import live
 from topology import lab_topology
 
@@ -27,7 +27,7 @@ class Served(Switch):
         self.socket, self.congestion = "/run/cepheus/fabric.sock", "off"
 
     def writes(self):
-        """A group of libmcast's, of the first two hosts: exit codes, and what they said."""
+        """A group of libmcast of the first two hosts: exit codes and outputs."""
         results = self.group_program([BUILD / "examples/write"], ["rxe0", "rxe1"])
         return [code for code, _ in results], "".join(text for _, text in results)
 
@@ -41,8 +41,8 @@ def systemctl(*words):
 
 
 def shown(unit, *properties):
-    said = systemctl("show", unit, *(f"--property={name}" for name in properties)).stdout
-    return dict(line.split("=", 1) for line in said.splitlines())
+    shown_text = systemctl("show", unit, *(f"--property={name}" for name in properties)).stdout
+    return dict(line.split("=", 1) for line in shown_text.splitlines())
 
 
 def journal(unit):
@@ -54,7 +54,7 @@ def status_of(process):
 
 
 class Journal(live.Lines):
-    """What the journal has of a unit and gets, as it comes."""
+    """A unit's journal lines, existing and new ones."""
 
     def __init__(self, unit):
         self.follower = subprocess.Popen(["journalctl", "--unit", unit, "--output=cat", "--follow", "--lines=all"], text=True,
@@ -88,31 +88,31 @@ class Services(unittest.TestCase):
         ran = Served().broadcasts(10, 65536)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         self.assertIn("ok: 10 broadcasts", ran.stdout)
-        said = journal("cepheus-switch")
-        self.assertIn(f"{2 * HOSTS} hosts on 1 switches at /run/cepheus/fabric.sock", said)
+        shown_text = journal("cepheus-switch")
+        self.assertIn(f"{2 * HOSTS} hosts on 1 switches at /run/cepheus/fabric.sock", shown_text)
         self.assertEqual(systemctl("stop", "cepheus-switch").returncode, 0)
         self.assertFalse(pathlib.Path("/run/cepheus").exists())
 
-    def test_a_start_that_fails_says_so_and_the_journal_says_why(self):
+    def test_a_failed_start_is_reported_with_the_reason_in_the_journal(self):
         TOPOLOGY.write_text(lab_topology(HOSTS).replace('interface = "p0"', 'interface = "p77"'))
         self.assertNotEqual(systemctl("start", "cepheus-switch").returncode, 0)
         self.assertIn("p77", journal("cepheus-switch"))
         systemctl("reset-failed", "cepheus-switch")
 
-    def test_reloading_takes_limits_while_groups_go_on_and_refuses_what_needs_a_restart(self):
+    def test_reloading_changes_limits_while_groups_continue_and_refuses_changes_that_need_a_restart(self):
         process = self.start("cepheus-switch")
         TOPOLOGY.write_text(lab_topology(HOSTS, switch="max_groups = 0"))
         self.assertEqual(systemctl("reload", "cepheus-switch").returncode, 0, journal("cepheus-switch"))
         self.assertIn("max_groups = 0", journal("cepheus-switch"))
-        codes, said = Served().writes()
+        codes, shown_text = Served().writes()
         self.assertNotEqual(codes, [0, 0])
-        self.assertIn("table space", said)
+        self.assertIn("table space", shown_text)
         TOPOLOGY.write_text(lab_topology(HOSTS + 1))
         self.assertNotEqual(systemctl("reload", "cepheus-switch").returncode, 0)
         self.assertIn(f"h{HOSTS}", journal("cepheus-switch"))
-        self.assertEqual(int(shown("cepheus-switch", "MainPID")["MainPID"]), process, "it goes on as it was")
+        self.assertEqual(int(shown("cepheus-switch", "MainPID")["MainPID"]), process, "it continues unchanged")
 
-    def test_it_comes_back_when_it_is_killed(self):
+    def test_it_restarts_when_it_is_killed(self):
         starts = sum(line.startswith("Started") for line in journal("cepheus-switch").splitlines())
         process = self.start("cepheus-switch")
         following = Journal("cepheus-switch")
@@ -136,11 +136,11 @@ class Services(unittest.TestCase):
         text = lab_topology(HOSTS).replace("[fabric]", '[fabric]\nkey_file = "/run/credentials/cepheus-switch.service/key"')
         TOPOLOGY.write_text(text)
         self.start("cepheus-switch")
-        self.assertNotEqual(Served().broadcasts(2, 1024).returncode, 0, "who has no key makes no group")
+        self.assertNotEqual(Served().broadcasts(2, 1024).returncode, 0, "without the key there is no group")
         os.environ["CEPHEUS_KEY_FILE"] = str(key)
         self.addCleanup(os.environ.pop, "CEPHEUS_KEY_FILE")
-        codes, said = Served().writes()
-        self.assertEqual(codes, [0, 0], said)
+        codes, shown_text = Served().writes()
+        self.assertEqual(codes, [0, 0], shown_text)
 
     def test_metrics_come_and_go_with_the_switch(self):
         self.start("cepheus-switch")
@@ -161,9 +161,9 @@ class Services(unittest.TestCase):
         environment.write_text("CEPHEUS_CMD_HOST=127.0.0.1\n")
         process = self.start("cepheus-cmd")
         self.assertEqual(int(status_of(process)["CapEff"], 16), 0)
-        said = run(BUILD / "bin/cepheus-cmd", "--status", "--json")
-        self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertEqual(json.loads(said.stdout)["host"], "127.0.0.1")
+        shown_text = run(BUILD / "bin/cepheus-cmd", "--status", "--json")
+        self.assertEqual(shown_text.returncode, 0, shown_text.stderr)
+        self.assertEqual(json.loads(shown_text.stdout)["host"], "127.0.0.1")
 
 
 if __name__ == "__main__":

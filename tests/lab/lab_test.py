@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The stack over the kernel's Soft-RoCE, in a virtual machine (guest_checks.py). Exit code 77: there can be no such
-machine here, and the message says why."""
+"""The stack over the kernel's Soft-RoCE, in a virtual machine (guest_checks.py). Exit code 77: this
+machine can't run one, and the message has the reason."""
 
 import os
 import pathlib

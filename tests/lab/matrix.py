@@ -12,7 +12,7 @@ from guest_fabric import BUILD, Switch
 
 PAIR = BUILD / "tests/verbs_pair"
 FIRST_PORT = 19000
-PATIENCE = 400
+TIME_LIMIT = 400
 LOSS = 0.01
 
 
@@ -26,28 +26,28 @@ def kernel_end(index):
 
 
 def soft_end(index, verbose=False):
-    """`verbose`: says at its end what it has counted."""
+    """`verbose`: prints its counters at its end."""
     preload = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_HOST": f"m{index}", "CEPHEUS_VERBOSE": str(int(verbose))}
     return End("emulated", "cepheus0", preload)
 
 
 def run_pair(switch, client, server, port, traffic_class=0, errors=None):
-    """{cell: outcome}, as the client saw it, or the server where it saw more. What they complain of goes to the file `errors`."""
+    """{cell: outcome}, by the client, or by the server if that has more. Their error messages go to the file `errors`."""
     def start(role, end):
         return subprocess.Popen([PAIR, role, end.device, str(port), str(traffic_class)],
                                 env={**switch.environment, **end.environment}, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     passive = start("server", server)
     if passive.stdout.readline() != "listening\n":
-        return {"start": f"FAILED: the server said {passive.communicate()[0].strip()}"}
+        return {"start": f"FAILED: the server printed {passive.communicate()[0].strip()}"}
     active = start("client", client)
     outcomes = {}
     for process in (active, passive):
         try:
-            text = process.communicate(timeout=PATIENCE)[0]
+            text = process.communicate(timeout=TIME_LIMIT)[0]
         except subprocess.TimeoutExpired:
             process.kill()
-            text = process.communicate()[0] + "end: FAILED: no end in sight\n"
+            text = process.communicate()[0] + "end: FAILED: it did not end\n"
         for line in text.splitlines():
             cell, outcome = line.split(": ", 1)
             if outcomes.get(cell, "ok") == "ok":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The services, run by systemd in a virtual machine (guest_service.py). Exit code 77: there can be no such machine here,
-or no systemd, and the message says why."""
+"""The services, run by systemd in a virtual machine (guest_service.py). Exit code 77: this machine can't run one,
+or has no systemd; the message has the reason."""
 
 import sys
 

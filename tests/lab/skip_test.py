@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A machine that can't boot the lab: skipped, not passed, and the message says what is missing."""
+"""A machine that can't boot the lab: skipped, not passed; the message names the missing package."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ def run_lab_test(**environment):
 
 
 class NoLab(unittest.TestCase):
-    def test_a_machine_without_qemu_is_skipped_and_says_so(self):
+    def test_a_machine_without_qemu_is_skipped_with_a_message(self):
         run = run_lab_test(PATH="{empty}")
         self.assertEqual(run.returncode, SKIPPED, run.stdout + run.stderr)
         self.assertIn("lab: skipped: QEMU or busybox is missing", run.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""In the lab: many broadcasts with loss by each source-change method. Takes its time; not part of the tests."""
+"""In the lab: many broadcasts with loss by each source-change method. Takes long; not part of the tests."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000, help="broadcasts by each method (default 1000)")
     parser.add_argument("--max", type=int, default=1 << 20, help="largest broadcast in bytes (default 1 MiB)")
     parser.add_argument("--loss", type=float, default=0.005, help="probability on every link, each way (default 0.005)")
-    parser.add_argument("--method", choices=("rebase", "host-sync"), help="only this one (default: both)")
+    parser.add_argument("--method", choices=("rebase", "host-sync"), help="one method only (default: both)")
     options = parser.parse_args()
     good = True
     for method in [options.method] if options.method else ["rebase", "host-sync"]:

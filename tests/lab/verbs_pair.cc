@@ -2,9 +2,10 @@
 //
 //   verbs_pair server|client DEVICE PORT [TRAFFIC CLASS]
 //
-// What they send has that traffic class, 0 by default. They meet on TCP port PORT of 127.0.0.1 and go through the same list of cells in step, each with
-// queue pairs of its own. The client prints a line per cell, "NAME ok" or "NAME FAILED: why", and
-// both exit 1 if a cell failed. Knows of no NIC in particular; every wait is bounded.
+// Their packets have that traffic class, 0 by default. They meet on TCP port PORT of 127.0.0.1 and
+// go through the same list of cells in step, each with queue pairs of its own. The client prints a
+// line per cell, "NAME ok" or "NAME FAILED: why", and both exit 1 if a cell failed. It works with
+// any NIC; every wait is bounded.
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::uint32_t kQkey = 0x11111111;
 constexpr std::size_t kGrh = 40;
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kTimeLimit = std::chrono::seconds(60);
 
 void require(bool ok, const std::string& what) {
   if (!ok) throw std::runtime_error(what);
@@ -50,7 +51,7 @@ class Line {
       std::puts("listening");
       std::fflush(stdout);
       fd_ = accept(fd_, nullptr, nullptr);
-      require(fd_ >= 0, "nobody came");
+      require(fd_ >= 0, "no client connected");
     } else {
       require(connect(fd_, at, sizeof address) == 0, "the server is not there");
     }
@@ -182,8 +183,8 @@ class Queue {
     if (more) more(wr);
     require(ibv_post_send(qp_, &wr, &bad) == 0, "a send was refused");
   }
-  bool poll_for(std::chrono::milliseconds patience, ibv_wc& wc) {
-    const auto limit = Clock::now() + patience;
+  bool poll_for(std::chrono::milliseconds time_limit, ibv_wc& wc) {
+    const auto limit = Clock::now() + time_limit;
     do {
       if (ibv_poll_cq(cq_, 1, &wc) == 1) return true;
     } while (Clock::now() < limit);
@@ -191,7 +192,7 @@ class Queue {
   }
   ibv_wc complete() {
     ibv_wc wc{};
-    require(poll_for(kPatience, wc), "nothing completed");
+    require(poll_for(kTimeLimit, wc), "nothing completed");
     require(wc.status == IBV_WC_SUCCESS,
             std::string("completed with ") + ibv_wc_status_str(wc.status));
     return wc;
@@ -355,7 +356,7 @@ void atomic(const Side& side, ibv_wr_opcode opcode) {
 void receiver_not_ready(const Side& side) {
   Queue queue(side.device, side.line, IBV_QPT_RC, kUsualPsn);
   if (side.server) {
-    side.line.meet();  // the client has waited in vain
+    side.line.meet();  // the client's wait has ended
     queue.post_receive(0, kBuffer);
     require(queue.complete().byte_len == 5000, "a wrong length");
     queue.expect(0, 5000, 9);
@@ -443,7 +444,7 @@ int main(int argc, char** argv) {
       const std::string outcome = attempt(cell, {server, device, line});
       std::printf("%s: %s\n", cell.name, outcome.c_str());
       std::fflush(stdout);
-      if (outcome != "ok") return 1;  // the two are not in step any more
+      if (outcome != "ok") return 1;  // the two are no longer in step
     }
   } catch (const std::exception& error) {
     std::printf("FAILED: %s\n", error.what());

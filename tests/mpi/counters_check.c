@@ -1,4 +1,4 @@
-/* Broadcasts, then prints the MPI_T performance variables whose names hold "cepheus".
+/* Broadcasts, then prints the MPI_T performance variables with "cepheus" in their names.
  *
  *   counters_check [--count N] [--bytes N] [--root RANK]
  */

@@ -1,5 +1,5 @@
 /* Broadcasts from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
- * or as a root, or both. Right data, and the driver was asked.
+ * or as a root, or both. The data must be right, and the driver must have been queried.
  *
  *   device_memory_check [--late 1]   1: the program loads the driver after its first broadcasts
  */
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
         broadcast_and_check(memory, i % 2 == 0 ? kMost : 500, key, (int)(i % size), MPI_COMM_WORLD);
   }
   if (*questions == 0) {
-    fprintf(stderr, "device_memory_check: nobody asked the driver\n");
+    fprintf(stderr, "device_memory_check: the driver was not queried\n");
     wrong = 1;
   }
   const int code = conclude(wrong, "broadcasts", count);

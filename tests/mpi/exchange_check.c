@@ -6,12 +6,12 @@
 static const int kSizes[] = {1, 8, 1000, 4096, 20000, 65536, 1 << 20};
 enum { kSizeCount = sizeof kSizes / sizeof kSizes[0] };
 
-static uint64_t key_of(int who, int size) { return mix((uint64_t)who) + (uint64_t)size; }
+static uint64_t key_of(int rank, int size) { return mix((uint64_t)rank) + (uint64_t)size; }
 
-static void must_be(const unsigned char* data, int who, int size, const char* what) {
-  const size_t at = check(data, (size_t)size, key_of(who, size));
+static void must_be(const unsigned char* data, int rank, int size, const char* what) {
+  const size_t at = check(data, (size_t)size, key_of(rank, size));
   if (at == (size_t)size) return;
-  fprintf(stderr, "%s of %d bytes from rank %d: byte %zu is wrong\n", what, size, who, at);
+  fprintf(stderr, "%s of %d bytes from rank %d: byte %zu is wrong\n", what, size, rank, at);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -1,5 +1,5 @@
-/* Stands in for CUDA's driver library where there is no GPU: says that memory between two addresses
- * is a device's. */
+/* Stands for CUDA's driver library without a GPU: reports that memory between two addresses is a
+ * device's. */
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
-/* Makes of counters_check a program under an Open MPI whose user-level fault mitigation is on: it
- * exports that switch, as Open MPI 5 does. */
+/* Turns counters_check into a program of an Open MPI with user-level fault mitigation: it exports
+ * that switch, as Open MPI 5 does. */
 #include <stdbool.h>
 
 __attribute__((visibility("default"))) bool ompi_ftmpi_enabled = true;

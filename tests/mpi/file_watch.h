@@ -1,4 +1,4 @@
-/* Files by which a test tells a program to go on. */
+/* Files that let a test control a program. */
 #ifndef CEPHEUS_TESTS_MPI_FILE_WATCH_H
 #define CEPHEUS_TESTS_MPI_FILE_WATCH_H
 
@@ -10,7 +10,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* Until `file` exists, `milliseconds` at most. Returns whether it does. */
+/* Waits until `file` exists, `milliseconds` at most. Returns whether it does. */
 static inline int await_file(const char* file, int milliseconds) {
   char directory[PATH_MAX] = ".";
   const char* const slash = strrchr(file, '/');
@@ -32,7 +32,7 @@ static inline int await_file(const char* file, int milliseconds) {
 static inline void must_come(const char* file) {
   const int most = 60000; /* milliseconds */
   if (await_file(file, most)) return;
-  fprintf(stderr, "%s did not come within %d s\n", file, most / 1000);
+  fprintf(stderr, "%s did not appear within %d s\n", file, most / 1000);
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 

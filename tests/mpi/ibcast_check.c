@@ -3,18 +3,17 @@
  *   mpirun ... ibcast_check [--count N] [--max BYTES] [--seed S] [--outstanding K]
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
- *   mpirun ... ibcast_check --late DIR [--patience SECONDS] [--max BYTES]
+ *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
- * on a communicator that is freed before its broadcasts are waited for; --until: goes on after N
- * rounds until FILE exists, rank 0 says "started" after the first. vector, mixed: as in
+ * on a communicator that is freed before its broadcasts have completed; --until: continues after
+ * N rounds until FILE exists; rank 0 prints "started" after the first. vector, mixed: as in
  * broadcast_check.
- * --moved: no rank calls MPI between the start and the arrival of all data at all ranks, which they
- * tell each other by files in DIR.
- * --late: rank 1 starts only after the root has waited for it for so long.
- * Rank 0 prints the performance variables of coll/cepheus, if there are any.
- * Exit 0 and a line "ok: ..." if all was right; else 1 and what was wrong.
+ * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
+ * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. Rank 0
+ * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
+ * if all was right; else 1 and the error.
  */
 #include <unistd.h>
 
@@ -22,7 +21,7 @@
 #include "tests/mpi/strided.h"
 #include "tests/mpi/variables.h"
 
-enum { kMost = 32, kPatience = 120 };
+enum { kMost = 32, kTimeLimit = 120 };
 
 struct one {
   unsigned char* memory;
@@ -54,7 +53,7 @@ static int is_wrong(const struct one* it, unsigned char* plain, const char* what
   if (at == it->bytes && intact) return 0;
   fprintf(stderr, "ibcast_check: rank %d: %s of %zu bytes from %d: byte %zu %s wrong\n", rank, what,
           it->bytes, it->root, at,
-          at != it->bytes ? "is" : "is the end, and what lies in gaps or behind is");
+          at != it->bytes ? "is" : "is the end, and memory in gaps or behind is");
   return 1;
 }
 
@@ -111,7 +110,7 @@ static int random_rounds(int argc, char** argv) {
 
   unsigned char* plain = get_memory(max);
   struct one list[kMost];
-  for (int i = 0; i < outstanding; i++) list[i].memory = get_memory(guarded_room(max));
+  for (int i = 0; i < outstanding; i++) list[i].memory = get_memory(guarded_size(max));
   if (until != NULL) {
     printf("pid %d %d\n", rank, (int)getpid());
     fflush(stdout);
@@ -132,7 +131,7 @@ static int random_rounds(int argc, char** argv) {
       const int blocking = mixed && mix(list[i].key + 4) % 3 == 0;
       if (blocking) {
         requests[i] = MPI_REQUEST_NULL;
-        /* Contiguous: what the others still hold is not this one's. */
+        /* Contiguous: broadcasts in flight are of their own memory. */
         wrong |= broadcast_and_check(plain, list[i].bytes, list[i].key, list[i].root, comm);
         list[i].bytes = 0;
         prepare(&list[i], plain);
@@ -158,8 +157,8 @@ static int random_rounds(int argc, char** argv) {
   return conclude(wrong, "rounds of non-blocking broadcasts", round);
 }
 
-static void name_file(char* path, size_t room, const char* directory, long round, int of) {
-  snprintf(path, room, "%s/%ld.%d", directory, round, of);
+static void name_file(char* path, size_t size, const char* directory, long round, int of) {
+  snprintf(path, size, "%s/%ld.%d", directory, round, of);
 }
 
 static void make_file(const char* directory, long round, int of) {
@@ -170,13 +169,13 @@ static void make_file(const char* directory, long round, int of) {
   fclose(file);
 }
 
-/* Without a call of MPI. */
+/* Without calls of MPI. */
 static void wait_for_file(const char* directory, long round, int of) {
   char path[4096];
   name_file(path, sizeof path, directory, round, of);
-  const double give_up = MPI_Wtime() + kPatience;
+  const double give_up = MPI_Wtime() + kTimeLimit;
   while (access(path, F_OK) != 0) {
-    if (MPI_Wtime() > give_up) die("the others' data has not moved while nobody called MPI");
+    if (MPI_Wtime() > give_up) die("the others' data has not moved without MPI calls");
   }
 }
 
@@ -186,7 +185,7 @@ static int moved(int argc, char** argv) {
   const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "8388608"));
   unsigned char* memory = get_memory(bytes);
   int wrong = 0;
-  /* The first sets the group up, which needs MPI. */
+  /* The first broadcast sets the group up, which needs MPI. */
   wrong |= broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
   for (long round = 0; round < count; round++) {
     const uint64_t key = 1000 + (uint64_t)round;
@@ -199,9 +198,9 @@ static int moved(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
-    const double give_up = MPI_Wtime() + kPatience;
+    const double give_up = MPI_Wtime() + kTimeLimit;
     while (check(memory, bytes, key) != bytes) {
-      if (MPI_Wtime() > give_up) die("the data has not moved while nobody called MPI");
+      if (MPI_Wtime() > give_up) die("the data has not moved without MPI calls");
       __asm__ volatile("" ::: "memory"); /* the NIC writes there */
     }
     make_file(directory, round, rank);
@@ -210,12 +209,12 @@ static int moved(int argc, char** argv) {
     wrong |= check(memory, bytes, key) != bytes;
   }
   free(memory);
-  return conclude(wrong, "broadcasts moved while nobody called MPI", count);
+  return conclude(wrong, "broadcasts moved without MPI calls", count);
 }
 
 static int late(int argc, char** argv) {
   const char* directory = option(argc, argv, "--late", ".");
-  const double patience = atof(option(argc, argv, "--patience", "1"));
+  const double delay = atof(option(argc, argv, "--delay", "1"));
   const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "1048576"));
   unsigned char* memory = get_memory(bytes);
   int wrong = broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
@@ -230,9 +229,9 @@ static int late(int argc, char** argv) {
   MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
   if (rank == 0) {
     int flag = 0;
-    for (const double until = MPI_Wtime() + patience; MPI_Wtime() < until;) {
+    for (const double until = MPI_Wtime() + delay; MPI_Wtime() < until;) {
       MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-      if (flag) die("complete though a rank has not started");
+      if (flag) die("complete before a rank has started");
     }
     make_file(directory, 0, 0);
   }

@@ -1,10 +1,10 @@
-/* Ranks that come late, and roots that leave early.
+/* Ranks that are late, and roots that leave early.
  *
- *   late_check --late SECONDS       before some broadcasts one rank computes for so long
- *   late_check --behind SECONDS     rank after rank computes for so long, while the others have
+ *   late_check --late SECONDS       before some broadcasts one rank computes for SECONDS
+ *   late_check --behind SECONDS     rank after rank computes for SECONDS, while the others have
  *                                   more small broadcasts than there are buffers for
- *   late_check --end SECONDS        the last rank computes for so long before it frees a communicator
- *                                   and finalizes; rank 0 prints "free SECONDS", its own time
+ *   late_check --end SECONDS        the last rank computes for SECONDS before it frees a
+ *                                   communicator and finalizes; rank 0 prints "free SECONDS", its own time
  *   late_check --leave COUNT        rank 0 broadcasts COUNT small messages and finalizes at once,
  *                                   while the others first compute for a second
  */

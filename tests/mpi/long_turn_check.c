@@ -1,9 +1,9 @@
-/* Rank 0 broadcasts so many packets that its turn is longer than switches can compare PSNs; then each
- * other rank broadcasts, then rank 0 again. Every byte is checked. Plain MPI.
+/* Rank 0's turn has more packets than switches can compare PSNs. Then
+ * each other rank broadcasts, then rank 0 again. Every byte is checked. Plain MPI.
  *
  *   mpirun ... long_turn_check [--packets N] [--mtu BYTES] [--message BYTES]
  *
- * --packets: of rank 0's turn. --mtu: the fabric's path MTU. --message: what one broadcast takes.
+ * --packets: of rank 0's turn. --mtu: the fabric's path MTU. --message: bytes of one broadcast.
  * Exit 0 and a line "ok: ..." if all was right.
  */
 #include "tests/mpi/pattern.h"

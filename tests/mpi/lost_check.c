@@ -1,11 +1,11 @@
-/* Broadcasts from rank 0 of which the last rank stays away from one for some seconds, so that a
- * test can take it from its group meanwhile. Every byte is checked on every rank. Plain MPI.
+/* Broadcasts from rank 0. The last rank is absent from one of them for some seconds, so that a test
+ * can remove it from its group meanwhile. Every byte is checked on every rank. Plain MPI.
  *
  *   mpirun ... lost_check [--count N] [--size BYTES] [--pause SECONDS] [--ibcast 0|1] [--seed S]
  *
- * Before broadcast 3 (--ibcast 1: between its start and its MPI_Wait) the last rank says "pausing"
- * on stdout and computes for SECONDS. Rank 0 says "started" after the first broadcast, each rank its
- * process id before it. Exit 0 and a line "ok: ..." if all was right.
+ * Before broadcast 3 (--ibcast 1: between its start and its MPI_Wait) the last rank prints
+ * "pausing" on stdout and computes for SECONDS. Rank 0 prints "started" after the first broadcast,
+ * each rank its process id before it. Exit 0 and a line "ok: ..." if all was right.
  */
 #include <unistd.h>
 

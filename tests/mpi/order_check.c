@@ -1,19 +1,19 @@
-/* What programs do around their first broadcast.
+/* Programs with unusual calls around their first broadcast.
  *
  *   order_check --idup 1      it comes while an MPI_Comm_idup of the communicator is in flight
- *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one that a rank
- *                             gives too little room, with MPI_ERRORS_RETURN
+ *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one with a buffer
+ *                             that is too small on a rank, with MPI_ERRORS_RETURN
  *   order_check --counts 1    the last rank passes other counts than the others, with
- *                             MPI_ERRORS_RETURN: it gets errors, they get their data, as does
- *                             everybody in the broadcasts that follow
- *   order_check --roots 1     ranks that wait for each other: each takes itself for the root of a
- *                             large broadcast; the last one takes a large one for a small one
+ *                             MPI_ERRORS_RETURN: it gets errors, they get their data, and all ranks
+ *                             get theirs in the broadcasts that follow
+ *   order_check --roots 1     ranks that wait for each other: each passes itself as the root of a
+ *                             large broadcast; the last one passes a small size for a large one
  *   order_check --first 1     the same count mistake in the first broadcast
  *   order_check --retry SECONDS
- *                             one communicator broadcasts and is freed, another broadcasts before
- *                             that and for so long after it
+ *                             one communicator broadcasts and is freed; another broadcasts before
+ *                             that and for SECONDS after it
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
- *                             "looks N": how often a library was asked for by name meanwhile
+ *                             "looks N": the number of library look-ups by name meanwhile
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 
 static long looks;
 
-/* Comes before the C library's. */
+/* Replaces the C library's. */
 __attribute__((visibility("default"))) void* dlopen(const char* name, int flags) {
   static void* (*real)(const char*, int);
   if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "dlopen");
@@ -59,13 +59,13 @@ static int after_ibcast(int rank, int size) {
   for (int i = 0; i < 5; i++)
     wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, 1, MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const int room = rank == size - 1 ? 500 : 1000;
-  const int code = MPI_Bcast(memory, room, MPI_BYTE, 0, MPI_COMM_WORLD);
+  const int length = rank == size - 1 ? 500 : 1000;
+  const int code = MPI_Bcast(memory, length, MPI_BYTE, 0, MPI_COMM_WORLD);
   int class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   if (class != (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS)) {
-    fprintf(stderr, "rank %d: error class %d of a broadcast with room for %d of 1000 bytes\n", rank,
-            class, room);
+    fprintf(stderr, "rank %d: error class %d of a broadcast into %d of 1000 bytes\n", rank, class,
+            length);
     wrong = 1;
   }
   wrong |= broadcast_and_check(memory, sizeof memory, 77, 0, MPI_COMM_WORLD);
@@ -136,7 +136,7 @@ static int with_mistakes(int roots, int rank, int size) {
   return wrong;
 }
 
-static int for_room(double seconds) {
+static int retry_for(double seconds) {
   unsigned char memory[100];
   MPI_Comm first, second;
   MPI_Comm_dup(MPI_COMM_WORLD, &first);
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   const int roots = atoi(option(argc, argv, "--roots", "0"));
   if (roots || atoi(option(argc, argv, "--first", "0"))) wrong |= with_mistakes(roots, rank, size);
   const double retry = atof(option(argc, argv, "--retry", "0"));
-  if (retry > 0) wrong |= for_room(retry);
+  if (retry > 0) wrong |= retry_for(retry);
   for (long i = 0; i < dups; i++) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

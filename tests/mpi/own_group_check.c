@@ -1,18 +1,18 @@
-/* Broadcasts by MPI, and beside them messages of a group of the program's own: its context has other
- * settings than coll/cepheus's, and a port of the same NIC.
+/* Broadcasts by MPI, and messages of a group of the program's own. Its context has other settings
+ * than coll/cepheus's, and a port of the same NIC.
  *
  *   own_group_check [--first own|mpi] [--rounds N]
  *
  * "own": the context is opened before MPI_Init and closed after MPI_Finalize. "mpi": it is opened
- * after the first broadcasts and closed before the last ones. Exit 0 and a line "ok: ..." if all was
- * right.
+ * after the first broadcasts and closed before the last ones. Exit 0 and a line "ok: ..." if all
+ * was right.
  */
 #include <mcast/mcast.h>
 
 #include "tests/mpi/pattern.h"
 
 enum { kMessage = 2000, kLarge = 300000 };
-static const double SECONDS = 30; /* for what others have to do first */
+static const double SECONDS = 30; /* for the other ranks' earlier work */
 
 static int rank, size;
 static mcast_context_h context;

@@ -1,5 +1,5 @@
-/* A root whose data can't be packed, or a rank that can't unpack it: no rank may be told success
- * without the data, and none may wait for ever.
+/* A root that can't pack its data, or a rank that can't unpack it: no rank may get success without
+ * the data, and none may wait for ever.
  *
  *   pack_check --size BYTES [--ibcast 1]             packing fails once
  *   pack_check --size BYTES [--ibcast 1] --errors N  packing by coll/cepheus fails from the Nth time
@@ -7,8 +7,8 @@
  *                                                    if there is an Nth time
  *       --behind 1                                   the others enter that broadcast when the root
  *                                                    is in the next one (with --ibcast)
- *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, which
- *                                                    alone gets an error
+ *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, and
+ *                                                    only that rank gets an error
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static int is_component(void* caller) {
 /* Open MPI 5's convertor packs a whole broadcast at once. */
 static const int packs_once = OMPI_MAJOR_VERSION >= 5;
 
-/* Comes before Open MPI's own, which packs what is not contiguous. */
+/* Replaces Open MPI's own, which packs data that is not contiguous. */
 __attribute__((visibility("default"))) int32_t opal_convertor_pack(void* convertor,
                                                                    struct iovec* pieces,
                                                                    uint32_t* count, size_t* bytes) {
@@ -63,6 +63,27 @@ __attribute__((visibility("default"))) int32_t opal_convertor_unpack(void* conve
   return real(convertor, pieces, count, bytes);
 }
 
+/* With `behind`, the root lets the others enter broadcast 1 when it is in broadcast 2. */
+static int broadcast(unsigned char* memory, MPI_Datatype type, int root, int non_blocking,
+                     int behind, long i) {
+  int rank, ranks, begun = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (behind && i == 1 && rank != root)
+    MPI_Recv(&begun, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (!non_blocking) return MPI_Bcast(memory, 1, type, root, MPI_COMM_WORLD);
+  MPI_Request request;
+  const int rc = MPI_Ibcast(memory, 1, type, root, MPI_COMM_WORLD, &request);
+  if (behind && i == 2 && rank == root) {
+    for (int looks = 0; looks < 1000 && !begun; looks++)
+      MPI_Test(&request, &begun, MPI_STATUS_IGNORE);
+    for (int to = 0; to < ranks; to++) {
+      if (to != root) MPI_Send(&begun, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    }
+  }
+  return rc == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
+}
+
 int main(int argc, char** argv) {
   int rank, ranks, wrong = 0, has_error = 0;
   start_mpi(&argc, &argv, &rank, &ranks);
@@ -88,25 +109,9 @@ int main(int argc, char** argv) {
     countdown = is_faulty && rank == root ? errors : 0;
     armed_to_unpack = is_faulty && rank == ranks - 1 && unpack;
     const int ends_in_error = armed_to_unpack;
-    int rc, begun = 0;
-    if (behind && i == 1 && rank != root)
-      MPI_Recv(&begun, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (non_blocking) {
-      MPI_Request request;
-      rc = MPI_Ibcast(memory, 1, half, root, MPI_COMM_WORLD, &request);
-      if (behind && i == 2 && rank == root) {
-        for (int looks = 0; looks < 1000 && !begun; looks++)
-          MPI_Test(&request, &begun, MPI_STATUS_IGNORE);
-        for (int to = 0; to < ranks; to++) {
-          if (to != root) MPI_Send(&begun, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
-        }
-      }
-      if (rc == MPI_SUCCESS) rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else {
-      rc = MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);
-    }
+    const int rc = broadcast(memory, half, root, non_blocking, behind, i);
     countdown = 0;
-    if (is_faulty && errors > 0) { /* whether it should have one is known to the root alone */
+    if (is_faulty && errors > 0) { /* only the root knows whether an error is expected */
       has_error = rc != MPI_SUCCESS;
       if (has_error) continue;
     }

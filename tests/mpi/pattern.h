@@ -1,4 +1,4 @@
-/* Bytes that can be checked anywhere, from a key: for the programs in this folder. */
+/* Bytes from a key, which any rank can check: for the programs in this folder. */
 #ifndef CEPHEUS_TESTS_MPI_PATTERN_H
 #define CEPHEUS_TESTS_MPI_PATTERN_H
 
@@ -58,7 +58,7 @@ static inline void* get_memory(size_t bytes) {
   return memory;
 }
 
-/* What a rank's memory holds before a broadcast of `bytes` of `key`: the root's, all of it. */
+/* Fills a rank's memory before a broadcast of `bytes` of `key`: the root's has the data. */
 static inline void before_broadcast(unsigned char* memory, size_t bytes, uint64_t key, int root,
                                     MPI_Comm comm) {
   int rank;
@@ -70,7 +70,7 @@ static inline void before_broadcast(unsigned char* memory, size_t bytes, uint64_
   }
 }
 
-/* 0 if all of it is there after the broadcast, else 1 and a line on stderr. */
+/* 0 if all data has arrived, else 1 and a line on stderr. */
 static inline int after_broadcast(const unsigned char* memory, size_t bytes, uint64_t key, int root,
                                   MPI_Comm comm) {
   const size_t at = check(memory, bytes, key);

@@ -1,6 +1,6 @@
-/* Persistent broadcasts (MPI_Bcast_init of MPI-4; Open MPI 4.1 calls it MPIX_Bcast_init): made once,
- * started again and again in changing company, every byte checked. Prints the MPI_T variables of
- * coll/cepheus.
+/* Persistent broadcasts (MPI_Bcast_init of MPI-4; Open MPI 4.1 calls it MPIX_Bcast_init): made
+ * once, started repeatedly beside other broadcasts, every byte checked. Prints the MPI_T variables
+ * of coll/cepheus.
  *
  *   persistent_check [--count N]
  *   persistent_check --orders N     N rounds in which even and odd ranks start them in opposite

@@ -1,5 +1,5 @@
-/* An MPI session without MPI_Init (MPI-4, 11.3): its communicators broadcast, and are freed before it
- * ends. Exit code 77 where Open MPI has no sessions.
+/* An MPI session without MPI_Init (MPI-4, 11.3): its communicators broadcast, and are freed before
+ * it ends. Exit code 77 if Open MPI has no sessions.
  */
 #include "tests/mpi/pattern.h"
 

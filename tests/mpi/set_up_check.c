@@ -1,4 +1,4 @@
-/* The first large broadcast comes when the fabric has just broken: its group is being set up while
+/* The first large broadcast comes when the fabric has just failed: its group is being set up while
  * the small ones' group fails.
  *
  *   set_up_check --until FILE     "started" after some small broadcasts; the rest once FILE exists
@@ -20,7 +20,7 @@ static void start_at(const char* file) {
   must_come(file);
 }
 
-/* Broadcasts of a fabric that is not there at the first of them. */
+/* Broadcasts on a fabric that is gone before the first of them. */
 static int many_small(const char* go, const char* end, int rank, long* count) {
   unsigned char memory[100];
   int wrong = 0, stop = 0;

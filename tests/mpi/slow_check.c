@@ -1,11 +1,11 @@
-/* A root that looks into MPI now and then only, with many communicators alive, when another rank
- * needs a repair from it.
+/* A root that rarely calls MPI, with many communicators alive, when another rank needs a
+ * retransmission from it.
  *
  *   slow_check --until FILE --alive N [--broken FILE]
  *
- * Two ranks. Rank 0 says "started"; once FILE exists it sends a small broadcast on one of the N
- * communicators, says "sent", and prints "looks N": how often it tested until rank 1 had the data,
- * counted from the moment when the other FILE exists.
+ * Two ranks. Rank 0 prints "started". Once FILE exists it sends a small broadcast on one of the N
+ * communicators, prints "sent", and prints "looks N": the number of its tests until rank 1 had the
+ * data, counted from the moment when the other FILE exists.
  */
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include "tests/mpi/file_watch.h"
 #include "tests/mpi/pattern.h"
 
-static void say(const char* what) {
-  printf("%s\n", what);
+static void print_now(const char* line) {
+  printf("%s\n", line);
   fflush(stdout);
 }
 
@@ -33,10 +33,10 @@ int main(int argc, char** argv) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    say("started");
+    print_now("started");
     must_come(go);
     wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, comms[alive / 2]);
-    say("sent");
+    print_now("sent");
     MPI_Request request;
     MPI_Irecv(&done, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
     long looks = 0;

@@ -1,9 +1,9 @@
-/* Broadcasts of mixed sizes from rotating roots for long, every byte checked, with what the
- * processes hold printed now and then. Every thousandth is on a communicator of its own.
+/* Broadcasts of mixed sizes from rotating roots for long, every byte checked. Prints the processes'
+ * resources at intervals. Every thousandth is on a communicator of its own.
  *
  *   soak_check [--count N] [--seconds S] [--interval S]
  *
- * Ends after N broadcasts or S seconds, whatever is first. An interval's line, the largest of all
+ * Ends after N broadcasts or S seconds, whichever is first. An interval's line, the largest of all
  * ranks:   held SECONDS COUNT PRIVATE_KIB SHARED_KIB DESCRIPTORS REGISTERED_BYTES
  *
  * Shared memory is the fabric's, which has a fixed size; a page of it counts once it was needed.
@@ -36,7 +36,7 @@ static long descriptors(void) {
   return count;
 }
 
-/* The performance variable whose name ends like that, or -1. */
+/* The performance variable with that end of its name, or -1. */
 static long variable(const char* end) {
   int variables = 0, handle_count = 0;
   long result = -1;
@@ -63,7 +63,7 @@ static long variable(const char* end) {
   return result;
 }
 
-static void tell(double seconds, long count) {
+static void print_held(double seconds, long count) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const long own[4] = {status_kib("RssAnon:"), status_kib("RssShmem:"), descriptors(),
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   const double start = MPI_Wtime();
   double next = start;
   long i = 0;
-  enum { kGoOn, kTell, kStop } what = kGoOn;
+  enum { kGoOn, kPrint, kStop } what = kGoOn;
   while (what != kStop) {
     for (const long end = i + kRound; i < end && i < count; i++) {
       const uint64_t key = mix((uint64_t)i);
@@ -102,13 +102,13 @@ int main(int argc, char** argv) {
       if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
     }
     const double now = MPI_Wtime();
-    what = now >= next ? kTell : kGoOn;
+    what = now >= next ? kPrint : kGoOn;
     if (i >= count || now - start > seconds) what = kStop;
     int agreed = (int)what;
     MPI_Bcast(&agreed, 1, MPI_INT, 0, MPI_COMM_WORLD);
     what = agreed;
     if (what == kGoOn) continue;
-    tell(now - start, i);
+    print_held(now - start, i);
     next = now + interval;
   }
   const int code = conclude(wrong, "broadcasts", i);

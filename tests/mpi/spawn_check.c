@@ -1,5 +1,5 @@
 /* MPI_Comm_spawn: parents broadcast among themselves, to the children over the inter-communicator,
- * and with them on a merged one; then all disconnect, and the parents go on.
+ * and with them on a merged one; then all disconnect, and the parents continue.
  *
  *   spawn_check [--children N]
  */
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&all);
   MPI_Comm_disconnect(&other);
   wrong = any | rounds(MPI_COMM_WORLD, memory, 3);
-  int code = wrong; /* of a child: mpirun hands it on */
+  int code = wrong; /* of a child: mpirun returns it */
   if (parent == MPI_COMM_NULL) code = conclude(wrong, "children", children);
   free(memory);
   MPI_Finalize();

@@ -1,10 +1,10 @@
-/* Broadcasts of one size from rotating roots, every byte checked, until it is told to stop.
+/* Broadcasts of one size from rotating roots, every byte checked, until it is stopped.
  *
  *   mpirun ... steady_check --size BYTES --meter FILE
  *
- * FILE is 16 bytes that rank 0 shares with whoever watches: how many broadcasts it has done, and
- * whether to stop (not 0), both as 64-bit integers of the machine. Rank 0 says "started" after the
- * first one. Exit 0 and a line "ok: ..." if all was right.
+ * FILE is 16 bytes that rank 0 shares with an observer: the number of completed broadcasts, and
+ * whether to stop (not 0), both as 64-bit integers of the machine. Rank 0 prints "started" after
+ * the first one. Exit 0 and a line "ok: ..." if all was right.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,14 +13,14 @@
 
 #include "tests/mpi/pattern.h"
 
-/* In every 16 bytes of what is broadcast: whoever finds this elsewhere has read what is not his. */
+/* In every 16 bytes of a broadcast: another user that finds it has read foreign data. */
 static const uint64_t MARK = 0x5EC4E7A55E1FB175ull;
 
 static void mark(unsigned char* p, size_t n) {
   for (size_t i = 8; i + 8 <= n; i += 16) memcpy(p + i, &MARK, 8);
 }
 
-/* Replaces marks that are there by what fill() puts in their place: check() finds the others. */
+/* Replaces existing marks by the bytes that fill() puts in their place: check() finds others. */
 static void unmark(unsigned char* p, size_t n, uint64_t key) {
   for (size_t i = 8; i + 8 <= n; i += 16) {
     const uint64_t word = mix(key + i);
@@ -28,7 +28,7 @@ static void unmark(unsigned char* p, size_t n, uint64_t key) {
   }
 }
 
-enum { kRound = 16 }; /* broadcasts between two looks at whether to stop */
+enum { kRound = 16 }; /* broadcasts between two checks whether to stop */
 
 struct meter {
   _Atomic uint64_t done, stop;

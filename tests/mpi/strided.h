@@ -1,5 +1,5 @@
-/* Data with gaps: blocks of 16 bytes, 24 apart. No broadcast may touch what lies between and behind
- * them, nor what lies behind data in one piece. */
+/* Data with gaps: blocks of 16 bytes, 24 apart. No broadcast may change the gaps or the bytes
+ * behind the data. */
 #ifndef CEPHEUS_TESTS_MPI_STRIDED_H
 #define CEPHEUS_TESTS_MPI_STRIDED_H
 
@@ -9,8 +9,8 @@
 
 enum { kBlock = 16, kStride = 24, kGuard = 64, kGuardByte = 0x5A };
 
-/* For `bytes` of data, spread or in one piece, and what is guarded. */
-static inline size_t guarded_room(size_t bytes) {
+/* Size of the memory for `bytes` of data, with or without gaps, and for its guard bytes. */
+static inline size_t guarded_size(size_t bytes) {
   return bytes / kBlock * kStride + kBlock + kGuard;
 }
 
@@ -33,7 +33,7 @@ static inline void put_guarded(unsigned char* memory, const unsigned char* plain
   for (size_t b = 0; b < blocks; b++) memcpy(memory + b * kStride, plain + b * kBlock, kBlock);
 }
 
-/* 0: something was written where nothing may be. */
+/* 0: a guard byte has changed. */
 static inline int get_guarded(unsigned char* plain, const unsigned char* memory, size_t bytes,
                               int strided) {
   if (!strided) {
@@ -49,7 +49,7 @@ static inline int get_guarded(unsigned char* plain, const unsigned char* memory,
   return intact;
 }
 
-/* Of one block with its gap; the caller frees it. */
+/* One block with its gap; the caller frees it. */
 static inline MPI_Datatype strided_type(void) {
   MPI_Datatype element, type;
   MPI_Type_contiguous(kBlock, MPI_BYTE, &element);

@@ -1,4 +1,4 @@
-// Messages that another component of Open MPI exchanges on its own tags reach it, and nobody else,
+// Messages that another component of Open MPI exchanges on its own tags reach only that component,
 // while coll/cepheus waits for messages of its own on the same communicator.
 //
 //   tags_check [--disturb 1]   1: a stray message also comes on a tag of coll/cepheus's own
@@ -10,8 +10,8 @@
 
 namespace {
 
-// Longer than any message of coll/cepheus, and short enough to travel by itself: Open MPI 4.1 writes
-// beyond the receiver's buffer where it fetches a longer one from the sender's memory.
+// Longer than any message of coll/cepheus, and short enough for an eager message: Open MPI 4.1
+// writes beyond the receiver's buffer when it fetches a longer one from the sender's memory.
 constexpr int kLength = 1000;
 
 bool wait_for(ompi_request_t* request) {
@@ -22,7 +22,7 @@ bool wait_for(ompi_request_t* request) {
   return false;
 }
 
-// Rank 1 sends to rank 0, which asks for the message only after its arrival.
+// Rank 1 sends to rank 0, which receives the message only after its arrival.
 int exchange(int tag, int rank) {
   std::vector<unsigned char> memory(kLength);
   MPI_Comm comm = MPI_COMM_WORLD;
@@ -36,7 +36,7 @@ int exchange(int tag, int rank) {
   if (rank == 0) MCA_PML_CALL(irecv(memory.data(), kLength, MPI_BYTE, 1, tag, comm, &request));
   if (rank > 1) return 0;
   if (!wait_for(request)) {
-    fprintf(stderr, "rank %d: the message on tag %d went astray\n", rank, tag);
+    fprintf(stderr, "rank %d: the message on tag %d went to another receiver\n", rank, tag);
     MPI_Abort(comm, 1);
   }
   ompi_request_free(&request);

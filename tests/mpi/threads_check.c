@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   if (provided != MPI_THREAD_MULTIPLE) {
-    fprintf(stderr, "threads_check: MPI gives no MPI_THREAD_MULTIPLE\n");
+    fprintf(stderr, "threads_check: MPI has no MPI_THREAD_MULTIPLE\n");
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   struct worker* workers = get_memory((size_t)threads * sizeof *workers);

@@ -1,15 +1,15 @@
-// Broadcasts of random datatypes, blocking and not: every byte that a type names and every gap that
-// it leaves is checked on every rank. Plain MPI.
+// Broadcasts of random datatypes, blocking and not: every byte of a type and every gap in it is
+// checked on every rank. Plain MPI.
 //
 //   mpirun ... types_check [--count N] [--seed S] [--first I] [--large EVERY]
 //
-// Case i is made from (seed, i) alone, so `--seed S --first I --count 1` repeats it. One signature
-// a case: a row of basic types. Every rank has a type of its own of that signature: structs,
+// Case i depends on (seed, i) alone, so `--seed S --first I --count 1` repeats it. Each case has
+// one signature: a row of basic types. Every rank has its own type of that signature: structs,
 // vectors, indexed types, subarrays, distributed arrays, resized ones, of negative bounds, with
-// gaps, in any order in memory; the root's may overlap. Each type is built beside a list of what it
-// names (`Map`), which knows nothing of MPI. Sizes lie around 8 KiB and 64 KiB, one case in EVERY
-// (default 1000; 0: none) around 64 MiB. Exit 0 and a line "ok: ..."; else 1, and the case and the
-// first wrong byte named.
+// gaps, in any order in memory; the root's may overlap. Each type is built beside a list of its
+// elements (`Map`), independently of MPI. Sizes lie around 8 KiB and 64 KiB, and in one of EVERY
+// cases (default 1000; 0: never) around 64 MiB. Exit 0 and a line "ok: ..."; else 1, the case and
+// the first wrong byte.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Basic {
   int size;  // bytes
 };
 
-// What a type names: its basic elements in order, at displacements in bytes; and its bounds.
+// A type's content: its basic elements in order, at displacements in bytes; and its bounds.
 struct Element {
   Basic basic;
   MPI_Aint at;
@@ -61,7 +61,7 @@ struct Map {
                             [](const Element& a, const Element& b) { return a.at < b.at; })
         ->at;
   }
-  MPI_Aint last() const {  // one behind
+  MPI_Aint last() const {  // one behind the last byte
     MPI_Aint end = elements.front().at;
     for (const Element& e : elements) end = std::max<MPI_Aint>(end, e.at + e.basic.size);
     return end;
@@ -101,8 +101,8 @@ std::vector<Basic> basics() {
   return {
     {MPI_CHAR, 1}, {MPI_SHORT, 2}, {MPI_INT, 4}, {MPI_FLOAT, 4}, {MPI_DOUBLE, 8},
         {MPI_LONG_LONG, 8}, {MPI_BYTE, 1}, {MPI_UINT16_T, 2},
-// Open MPI 5.0's own MPI_Pack takes the wrong bytes where such complex numbers have gaps between
-// them (all of 24 bytes, for instance), and leaves out what pads a long double.
+// Open MPI 5.0's own MPI_Pack takes the wrong bytes if such complex numbers have gaps between them
+// (all of 24 bytes, for instance), and leaves out a long double's padding.
 #if OMPI_MAJOR_VERSION < 5
         {MPI_C_DOUBLE_COMPLEX, 16}, {MPI_LONG_DOUBLE, 16},
 #endif
@@ -158,7 +158,7 @@ class TypeMaker {
   }
 
   Type structure(const Signature& signature) {
-    // Cut in parts, which get places in memory in any order.
+    // Splits it into parts, placed in memory in any order.
     std::vector<Type> parts;
     for (std::size_t at = 0; at < signature.size();) {
       const auto left = static_cast<int>(signature.size() - at);
@@ -220,61 +220,74 @@ class TypeMaker {
         for (int i = 0; i < n; i++) at[static_cast<std::size_t>(i)] = i * stride;
         break;
       }
-      case 3: {
-        std::vector<int> lengths, places;
-        for (int left = n, place = random_.between(-3, 3); left > 0;) {
-          const int length = random_.between(1, left);
-          lengths.push_back(length);
-          places.push_back(place);
-          for (int i = 0; i < length; i++)
-            at[static_cast<std::size_t>(n - left + i)] = MPI_Aint{place + i} * basic.size;
-          left -= length;
-          place += length + random_.below(3);
-        }
-        MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                         basic.type, &made);
-        break;
-      }
-      case 4: {
-        // A row of n in an array of three rows, or a column of it.
-        const bool row = random_.one_in(2);
-        const std::array<int, 2> sizes = row ? std::array{3, n + 2} : std::array{n + 1, 4};
-        const std::array<int, 2> part = row ? std::array{1, n} : std::array{n, 1};
-        const std::array<int, 2> start = {1, 1};
-        const bool c_order = random_.one_in(2);
-        MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(),
-                                 c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, basic.type, &made);
-        for (int i = 0; i < n; i++) {
-          const int first = start[0] + (row ? 0 : i), second = start[1] + (row ? i : 0);
-          at[static_cast<std::size_t>(i)] =
-              basic.size *
-              MPI_Aint{c_order ? first * sizes[1] + second : first + second * sizes[0]};
-        }
-        Map map = elements(basic, at);
-        map.upper = MPI_Aint{sizes[0]} * sizes[1] * basic.size;
-        return {made, std::move(map), false};
-      }
-      default: {
-        // This process's share of a row that two or three have, dealt out in blocks.
-        const int processes = random_.between(2, 3), mine = random_.below(processes),
-                  block = random_.between(1, 3);
-        std::vector<int> owned;
-        int total = 0;
-        for (; static_cast<int>(owned.size()) < n; total++) {
-          if (total / block % processes == mine) owned.push_back(total);
-        }
-        const int distribution = MPI_DISTRIBUTE_CYCLIC;
-        MPI_Type_create_darray(processes, mine, 1, &total, &distribution, &block, &processes,
-                               MPI_ORDER_C, basic.type, &made);
-        for (int i = 0; i < n; i++)
-          at[static_cast<std::size_t>(i)] =
-              MPI_Aint{owned[static_cast<std::size_t>(i)]} * basic.size;
-        Map map = elements(basic, at);
-        map.upper = MPI_Aint{total} * basic.size;
-        return {made, std::move(map), false};
-      }
+      case 3:
+        return indexed(basic, at);
+      case 4:
+        return subarray(basic, at);
+      default:
+        return distributed(basic, at);
     }
     return with_bounds(made, elements(basic, at));
+  }
+
+  Type indexed(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    std::vector<int> lengths, places;
+    for (int left = n, place = random_.between(-3, 3); left > 0;) {
+      const int length = random_.between(1, left);
+      lengths.push_back(length);
+      places.push_back(place);
+      for (int i = 0; i < length; i++)
+        at[static_cast<std::size_t>(n - left + i)] = MPI_Aint{place + i} * basic.size;
+      left -= length;
+      place += length + random_.below(3);
+    }
+    MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), basic.type,
+                     &made);
+    return with_bounds(made, elements(basic, at));
+  }
+
+  // A row of n in an array of three rows, or a column of it.
+  Type subarray(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    const bool row = random_.one_in(2);
+    const std::array<int, 2> sizes = row ? std::array{3, n + 2} : std::array{n + 1, 4};
+    const std::array<int, 2> part = row ? std::array{1, n} : std::array{n, 1};
+    const std::array<int, 2> start = {1, 1};
+    const bool c_order = random_.one_in(2);
+    MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(),
+                             c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, basic.type, &made);
+    for (int i = 0; i < n; i++) {
+      const int first = start[0] + (row ? 0 : i), second = start[1] + (row ? i : 0);
+      at[static_cast<std::size_t>(i)] =
+          basic.size * MPI_Aint{c_order ? first * sizes[1] + second : first + second * sizes[0]};
+    }
+    Map map = elements(basic, at);
+    map.upper = MPI_Aint{sizes[0]} * sizes[1] * basic.size;
+    return {made, std::move(map), false};
+  }
+
+  // This process's part of a row that two or three processes share, dealt out in blocks.
+  Type distributed(const Basic& basic, std::vector<MPI_Aint>& at) {
+    const int n = static_cast<int>(at.size());
+    MPI_Datatype made;
+    const int processes = random_.between(2, 3), mine = random_.below(processes),
+              block = random_.between(1, 3);
+    std::vector<int> owned;
+    int total = 0;
+    for (; static_cast<int>(owned.size()) < n; total++) {
+      if (total / block % processes == mine) owned.push_back(total);
+    }
+    const int distribution = MPI_DISTRIBUTE_CYCLIC;
+    MPI_Type_create_darray(processes, mine, 1, &total, &distribution, &block, &processes,
+                           MPI_ORDER_C, basic.type, &made);
+    for (int i = 0; i < n; i++)
+      at[static_cast<std::size_t>(i)] = MPI_Aint{owned[static_cast<std::size_t>(i)]} * basic.size;
+    Map map = elements(basic, at);
+    map.upper = MPI_Aint{total} * basic.size;
+    return {made, std::move(map), false};
   }
 
   static Map elements(const Basic& basic, const std::vector<MPI_Aint>& at) {
@@ -283,7 +296,7 @@ class TypeMaker {
     return map;
   }
 
-  // MPI pads a struct's upper bound for alignment in its own way: said instead of guessed.
+  // MPI pads a struct's upper bound for alignment in its own way: it is queried instead of guessed.
   static Type with_bounds(MPI_Datatype made, Map map) {
     const MPI_Aint lower = map.first(), extent = map.last() - map.first();
     return resize({made, std::move(map), false}, lower, extent);
@@ -312,7 +325,7 @@ class TypeMaker {
   const bool may_overlap_;
 };
 
-// `count` items of a type in memory of their own, with room around them that nobody may touch.
+// `count` items of a type in memory of their own, between guard bytes.
 class Buffer {
  public:
   static constexpr MPI_Aint kMargin = 64;
@@ -321,7 +334,7 @@ class Buffer {
       : low_(std::min<MPI_Aint>(map.first(), map.first() + (count - 1) * map.extent()) - kMargin),
         high_(std::max<MPI_Aint>(map.last(), map.last() + (count - 1) * map.extent()) + kMargin),
         bytes_(static_cast<std::size_t>(high_ - low_), 0xEE) {}
-  unsigned char* origin() { return bytes_.data() - low_; }  // what MPI is given
+  unsigned char* origin() { return bytes_.data() - low_; }  // address for MPI
   std::vector<unsigned char>& bytes() { return bytes_; }
 
  private:
@@ -371,7 +384,7 @@ class Case {
   bool blocking() const { return blocking_; }
   int root() const { return root_; }
 
-  // What a rank hands to MPI_Bcast; the same on every rank that asks.
+  // A rank's arguments of MPI_Bcast; the same on every rank that calls it.
   Side side(int rank) const {
     Random random(key_ + 1 + static_cast<std::uint64_t>(rank));
     // Some signatures in a row make one item.
@@ -396,7 +409,7 @@ class Case {
   // The root's memory, gaps and all.
   void fill_root(Buffer& buffer) const { fill(buffer.bytes().data(), buffer.bytes().size(), key_); }
 
-  // What `expected`, a receiver's memory, holds afterwards.
+  // The expected content of a receiver's memory afterwards.
   void deliver(const Side& from, Buffer& source, const Side& to, Buffer& expected) const {
     Walk reads(from.type.map(), source.origin()), writes(to.type.map(), expected.origin());
     for (MPI_Aint one = 0; one < total_; one++) {

@@ -1,5 +1,5 @@
-/* The MPI_T performance variables whose names hold "cepheus": counted from one call, printed by
- * another. */
+/* The MPI_T performance variables with "cepheus" in their names: one call starts the count, another
+ * prints it. */
 #ifndef CEPHEUS_TESTS_MPI_VARIABLES_H
 #define CEPHEUS_TESTS_MPI_VARIABLES_H
 

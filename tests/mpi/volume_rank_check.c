@@ -1,10 +1,10 @@
-/* A rank that broadcasts by MPI also writes a replicated volume: two users of libmcast in one process,
- * each with its own settings and thread.
+/* A rank that broadcasts by MPI also writes a replicated volume: two users of libmcast in one
+ * process, each with its own settings and thread.
  *
  *   volume_rank_check --volume NAME --replicas HOST:PORT,... [--rounds N]
  *
- * Rank 0 has the volume. Each round's writes are under way during the round's broadcasts and are read
- * back after them. Exit 0 and a line "ok: ..." if all bytes were right.
+ * Rank 0 has the volume. Each round's writes are in flight during the round's broadcasts and are
+ * read back after them. Exit 0 and a line "ok: ..." if all bytes were right.
  */
 #include <cepheus/volume.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 """Hosts and a one-armed switch in network namespaces, on a plain Linux bridge or behind a router.
 
-Each namespace of a host has a wire_host, which the emulated NIC's processes attach to: they run where mpirun does and are that host.
-Nothing but the kernel's bridge or its forwarding is between the hosts and the switch.
+Each namespace of a host has a wire_host. The emulated NIC's processes attach to it: they run beside mpirun and are that host.
+Between the hosts and the switch is only the kernel's bridge or its forwarding.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ ROUTE_OF_POOL = ["route", "add", POOL]
 
 
 class CantHave(Exception):
-    """What this machine lacks."""
+    """This machine lacks a feature, which the text names."""
 
 
 def ip(*words):
@@ -36,7 +36,7 @@ def ip(*words):
 
 
 def at_a_mount():
-    """`ip netns exec` wants "/" to be a mount, and in a chroot it is none: there this program runs again below one."""
+    """`ip netns exec` needs a mount at "/", which a chroot lacks: there this program runs again below a mount."""
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
         if os.geteuid() != 0 or any(line.split()[4] == "/" for line in mounts):
             return
@@ -46,7 +46,7 @@ def at_a_mount():
 
 
 class Network:
-    """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed behind the `with` block."""
+    """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed after the `with` block."""
 
     def __init__(self, routed=False):
         self.routed = routed
@@ -59,7 +59,7 @@ class Network:
 
     def __enter__(self):
         if os.geteuid() != 0 or shutil.which("ip") is None:
-            raise CantHave("network namespaces take root and iproute2; run the test as root, apt-get install iproute2")
+            raise CantHave("network namespaces need root and iproute2; run the test as root, apt-get install iproute2")
         self.undo = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             try:
@@ -110,11 +110,11 @@ class Network:
         subprocess.run([*self.inside(which), *words], check=True, capture_output=True, text=True)
 
     def inside(self, which):
-        """What a command begins with that runs there."""
+        """The first words of a command that runs there."""
         return ["ip", "netns", "exec", self.name(which)]
 
     def topology(self, loss=0.0, hosts="", fabric=""):
-        """Of the box; `hosts` is more TOML for each host, `fabric` for all."""
+        """The box's topology file; `hosts` is additional TOML for each host, `fabric` for the fabric."""
         text = f"[fabric]\nmtu = {MTU}\none_armed = \"eth0\"\n{fabric}\n[link]\nloss = {loss}\n"
         for i, address in enumerate(self.hosts):
             text += f"[[host]]\nname = \"h{i}\"\naddress = \"{address}\"\n{hosts}\n"
@@ -168,7 +168,7 @@ class Site:
 
 
 class SiteRun(live.LiveRun):
-    """A program on a site, that lives while a test does things to the site."""
+    """A program on a site, which runs while a test changes the site."""
 
     def __init__(self, site, *arguments, mca):
         self.site = site

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """One interface for all hosts: MPI_Bcast between hosts that a plain bridge or a router joins with each other and with the switch.
 
-Exit code 77: this machine can't have network namespaces, and the message says why.
+Exit code 77: this machine can't have network namespaces; the message has the reason.
 """
 
 import sys
 import unittest
 
-from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun, at_a_mount  # first: it finds the next
+from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun, at_a_mount  # first: it extends the path for the next imports
 from harness import CHECK, REQUIRE, VERBOSE, EndToEnd
 from live import Switch
 
@@ -18,21 +18,21 @@ LONG = ("--count", 20, "--max", MEGA, "--root", "random")
 OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group broke)"
 MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
 ANOTHER_MAC = 'mac = "02:00:00:00:00:99"'
-# What must not come from hosts that are as the topology says.
+# Drop reasons that correct hosts never cause.
 FOREIGN = ("drop_unknown_source", "drop_wrong_mac", "drop_spoofed_source", "drop_ingress_full")
 
 
 class OneArmed(EndToEnd):
     def counted(self, run, name):
-        """Over the switch and the ports of its hosts."""
+        """Sum over the switch and the ports of its hosts."""
         switch = run.status["switches"][0]
         return sum(each["counters"].get(name, 0) for each in [switch, *switch["ports"]])
 
     def assert_multicast(self, run):
         self.assert_ok(run)
-        self.assertIn("multicast", run.told()[0], run.everything())
+        self.assertIn("multicast", run.cepheus_lines()[0], run.everything())
         for i in range(4):
-            # Each sent data in its turn, and got a copy of all that the others sent.
+            # Each host sent data in its turn, and received a copy of all other hosts' data.
             port = run.port(f"h{i}")
             self.assertGreater(port["counters"]["data_taken"], 0)
             self.assertGreater(port["tx_payload_bytes"], run.port(f"h{(i + 1) % 4}")["rx_payload_bytes"])
@@ -61,14 +61,14 @@ class OneArmed(EndToEnd):
         self.assert_multicast(run)
         self.assertGreater(run.lost, 10)
 
-    def test_the_interface_is_named_on_the_command_line_as_well(self):
+    def test_the_command_line_may_name_the_interface(self):
         with Network() as network, Switch("--one-armed", "eth0", "--hosts", 4, before=network.inside("box")) as switch:
             self.assertEqual([port["attached"] for port in switch.ports()], [True] * 4)
 
-    def test_any_mac_address_will_do_where_the_topology_says_so(self):
+    def test_any_mac_address_is_accepted_if_the_topology_says_so(self):
         self.assert_multicast(self.broadcast(routed=True, hosts='mac = "any"'))
 
-    def test_whoever_is_bound_to_another_mac_address_is_not_heard(self):
+    def test_frames_from_another_mac_address_than_the_topologys_are_dropped(self):
         run = self.broadcast(mca={}, hosts=ANOTHER_MAC)
         self.assert_ok(run)  # by Open MPI's own algorithms
         self.assertGreater(self.counted(run, "drop_wrong_mac"), 0)
@@ -102,7 +102,7 @@ class OneArmed(EndToEnd):
     def test_the_box_is_killed_and_restarted_behind_a_router(self):
         self.killed_and_restarted(routed=True)
 
-    def test_where_multicast_is_required_a_killed_box_ends_the_job(self):
+    def test_a_killed_box_ends_a_job_that_requires_multicast(self):
         with Site() as site, SiteRun(site, *LONG, mca={**VERBOSE, "coll_cepheus_mode": "require"}) as run:
             run.wait_for_payload(MEGA)
             site.switch.kill()

@@ -1,11 +1,11 @@
-// A host on a real network, for tests in network namespaces: the emulated NIC's port on one side, a network
-// interface on the other.
+// A host on a real network, for tests in network namespaces: the emulated NIC's port on one side, a
+// network interface on the other.
 //
 //   wire_host INTERFACE ADDRESS SOCKET MTU
 //
-// Processes attach at SOCKET as at a fabric, one after another, and are the host ADDRESS; what they
-// send leaves by INTERFACE to the next hop that this namespace's kernel knows, as an RDMA NIC sends
-// it, and no switch of ours has a hand in it. A line on stdout says that it serves.
+// Processes attach at SOCKET as at a fabric, one after another, and are the host ADDRESS. Their
+// packets leave by INTERFACE to the next hop in this namespace's kernel, as an RDMA NIC sends them,
+// without a switch of ours. A line on stdout reports that it serves.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -95,9 +95,9 @@ class WireHost {
   void admit() {
     fabric::UniqueFd visitor = listener_.accept({});
     if (!visitor.is_open()) return;
-    pollfd asked{visitor.get(), POLLIN, 0};
-    if (poll(&asked, 1, kHelloMs) <= 0 || !fabric::receive_message(visitor.get())) return;
-    // One who has just ended is found by his socket's end, which may be behind this in the queue.
+    pollfd waiting{visitor.get(), POLLIN, 0};
+    if (poll(&waiting, 1, kHelloMs) <= 0 || !fabric::receive_message(visitor.get())) return;
+    // The end of the last client's socket may be behind this in the queue.
     pollfd last{client_.get(), POLLRDHUP, 0};
     if (client_.is_open() && poll(&last, 1, 0) > 0) leave();
     fabric::Welcome welcome;

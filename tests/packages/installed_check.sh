@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# On a machine to throw away, as root: installs the packages of DIRECTORY, uses what they bring as a newcomer would, and purges them.
-# PROGRAM is broadcast_check of a build tree, a program of Open MPI that knows nothing of Cepheus.
+# On a disposable machine, as root: installs the packages of DIRECTORY, uses them as a new user would, and purges them.
+# PROGRAM is broadcast_check of a build tree, a plain program of Open MPI.
 # usage: installed_check.sh DIRECTORY PROGRAM
 set -euo pipefail
 directory=$(realpath "${1:?usage: installed_check.sh DIRECTORY PROGRAM}")
 program=$(realpath "${2:?usage: installed_check.sh DIRECTORY PROGRAM}")
-((EUID == 0)) || { echo "installed_check: this installs and purges packages: run it as root on a machine to throw away" >&2; exit 2; }
+((EUID == 0)) || { echo "installed_check: this installs and purges packages: run it as root on a disposable machine" >&2; exit 2; }
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n')
 ! grep -qE '^installed (cepheus|libmcast)' <<<"$installed" || { echo "installed_check: Cepheus is installed here already" >&2; exit 2; }
 
@@ -21,14 +21,14 @@ check() {  # TEXT PATTERN COMMAND...: as an ordinary user, without our variables
   local text=$1 pattern=$2 out code=0
   shift 2
   out=$(cd "$scratch" && runuser -u "$us" -- env -i HOME="/home/$us" PATH=/usr/bin:/bin LANG=C.UTF-8 "$@" 2>&1) || code=$?
-  # Not by a pipe: grep -q would leave as soon as it has found it.
+  # Not by a pipe: grep -q would end at the first match.
   if ((code != 0)) || ! grep -qE -- "$pattern" <<<"$out"; then
     printf 'installed_check: FAILED (exit %d): %s\n%s\n' "$code" "$text" "$out" >&2
     exit 1
   fi
   printf 'ok: %s\n' "$text"
 }
-left() {  # our files; what others' packages have where ours add to it; diversions
+left() {  # our files; other packages' files in our directories; diversions
   {
     find / -xdev \( -path /proc -o -path /sys -o -path "$directory" -o -path "$scratch" -o -path /root \) -prune -o \
       \( -iname '*cepheus*' -o -iname '*mcast*' \) -print
@@ -42,7 +42,7 @@ left >"$scratch/before"
 apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$directory"/*.deb >/dev/null
 
 check "Open MPI has coll/cepheus, without a variable" 'MCA coll: cepheus' ompi_info
-check "a plain mpirun uses it, and says what it chose" "cepheus: .*open mpi's own algorithms" \
+check "a plain mpirun uses it, and prints its choice" "cepheus: .*open mpi's own algorithms" \
   mpirun -np 2 --oversubscribe --mca coll_cepheus_verbose 1 --mca coll_cepheus_ranks_per_host 1 ./program --count 4
 check "cepheus-run: MPI_Bcast by multicast on 4 hosts" '^ok: 20 broadcasts' \
   cepheus-run --hosts 4 -- --mca coll_cepheus_mode require ./program --count 20
@@ -59,7 +59,7 @@ check "the unit can be read" 'cepheus-switch --topology' grep ExecStart /lib/sys
 apt-get purge -y 'cepheus*' 'libmcast*' >/dev/null
 apt-get autoremove -y --purge >/dev/null
 left >"$scratch/after"
-# apt's and dpkg's own notes of what was there are not ours.
+# Notes of apt and dpkg about earlier packages are not ours.
 more=$(comm -13 "$scratch/before" "$scratch/after" | { grep -vE '^/var/(lib/(apt|dpkg)|cache|log)/' || true; })
 [[ -z $more ]] || { printf 'installed_check: FAILED: purging leaves\n%s\n' "$more" >&2; exit 1; }
 echo "ok: purging leaves nothing"

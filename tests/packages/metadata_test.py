@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""debian/ says what the tree says: version, what building needs, what libmcast exports. Building the packages checks the rest.
+"""debian/ agrees with the tree: version, build dependencies, libmcast's exports. Building the packages checks the rest.
 
 usage: metadata_test.py BUILD VERSION [-v]
 """
@@ -16,7 +16,7 @@ VERSION = sys.argv.pop(2)
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = SOURCE / "debian"
-# Comes with debhelper, or is of running the programs, not of building them.
+# Part of debhelper, or for running the programs, not for building them.
 NO_BUILD_DEPENDENCIES = {"g++", "openmpi-bin"}
 
 
@@ -24,23 +24,23 @@ class Metadata(unittest.TestCase):
     def test_the_version_is_the_projects(self):
         self.assertEqual(re.match(r"cepheus \(([^)]+)\)", (DEBIAN / "changelog").read_text()).group(1), VERSION)
 
-    def test_build_dependencies_are_what_run_installs(self):
+    def test_build_dependencies_equal_the_packages_that_run_installs(self):
         listed = re.search(r"^readonly packages=\((.*?)^\)", (SOURCE / "run").read_text(), re.MULTILINE | re.DOTALL).group(1)
         field = re.search(r"^Build-Depends:(.*?)^\S", (DEBIAN / "control").read_text(), re.MULTILINE | re.DOTALL).group(1)
         needed = {entry.split()[0] for entry in field.split(",")}
         self.assertEqual(needed - {"debhelper-compat"}, set(listed.split()) - NO_BUILD_DEPENDENCIES)
 
-    def test_the_symbols_file_has_what_libmcast_exports(self):
+    def test_the_symbols_file_has_all_exports_of_libmcast(self):
         exported = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", BUILD / "lib/libmcast.so"], text=True,
                                   capture_output=True, check=True).stdout
         there = {line.split()[2].replace("@@", "@") for line in exported.splitlines()}
         listed = {line.split()[0] for line in (DEBIAN / "libmcast0.symbols").read_text().splitlines() if line.startswith(" ")}
-        # What programs may need is never taken away under the same name of the library.
+        # A library of the same name never loses a symbol that programs may need.
         self.assertEqual({name if "@" in name else f"{name}@{name}" for name in there}, listed)
 
 
 class PmixParameters(unittest.TestCase):
-    """PMIx's file of parameters steps aside for ours, and comes back: the package's scripts, with dpkg-divert in a root of its own."""
+    """The package's scripts divert PMIx's file of parameters for ours, and restore it: with dpkg-divert in a root of its own."""
 
     FILE = "/usr/lib/arch/pmix2/share/pmix-mca-params.conf"
     PMIX, OURS = "mca_base_component_path = /usr/lib/pmix\n", "# ours\n"
@@ -70,7 +70,7 @@ class PmixParameters(unittest.TestCase):
                                                "Maintainer: x\nDescription: x\n")
         (self.root / "dpkg/info/cepheus-openmpi.list").write_text("".join(f"{file}\n" for file in files))
 
-    def test_come_back_when_the_package_goes_whatever_it_was_built_for(self):
+    def test_are_restored_when_the_package_is_removed_by_any_build(self):
         for parameters in (self.FILE, ""):
             self.script("preinst", "install")
             self.assertEqual(pathlib.Path(f"{self.file}.distrib").read_text(), self.PMIX)
@@ -79,13 +79,13 @@ class PmixParameters(unittest.TestCase):
             self.script("postrm", "remove", parameters=parameters)
             self.assertEqual(self.file.read_text(), self.PMIX, parameters)
 
-    def test_come_back_when_an_upgrade_fails_to_a_version_that_has_them_aside_first(self):
+    def test_are_restored_when_an_upgrade_fails_to_a_version_that_diverts_them_first(self):
         self.installs("/usr")
         self.script("preinst", "upgrade", "0")
         self.script("postrm", "abort-upgrade", "0")
         self.assertEqual(self.file.read_text(), self.PMIX)
 
-    def test_stay_aside_when_an_upgrade_fails_between_versions_that_have_them_aside(self):
+    def test_stay_diverted_when_an_upgrade_fails_between_versions_that_divert_them(self):
         self.script("preinst", "install")
         self.unpack()
         self.installs(self.FILE)
@@ -94,14 +94,14 @@ class PmixParameters(unittest.TestCase):
         self.assertEqual(self.file.read_text(), self.OURS)
         self.assertEqual(pathlib.Path(f"{self.file}.distrib").read_text(), self.PMIX)
 
-    def test_are_known_to_a_build_where_the_package_is_installed(self):
+    def test_a_build_finds_them_if_the_package_is_installed(self):
         ompi_info = self.root / "bin/ompi_info"
         ompi_info.write_text("#!/bin/sh\necho Open MPI v5.0.7\n")
         ompi_info.chmod(0o755)
         for _ in range(2):
-            said = subprocess.run(["make", "-pn", "-f", DEBIAN / "rules", f"PMIX_FILE={self.file}", "build"], text=True, capture_output=True, check=True,
+            output = subprocess.run(["make", "-pn", "-f", DEBIAN / "rules", f"PMIX_FILE={self.file}", "build"], text=True, capture_output=True, check=True,
                                   env={**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"}, cwd=SOURCE).stdout
-            self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", said)
+            self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", output)
             self.file.rename(f"{self.file}.distrib")
             self.unpack()
 

@@ -19,11 +19,11 @@ faults_command() {
 
 hostile_help() {
   cat <<'TEXT'
-usage: ./run hostile [--sanitize] [OPTIONS] [CONDUCT...]
+usage: ./run hostile [--sanitize] [OPTIONS] [ATTACK...]
 
-Measures what hosts that misbehave (floods; rings, doorbells and sockets abused) take from others, beside a CPU load:
-at least 80 % must be left, 50 % by two hosts that stream to each other. Then strangers come to every socket of
-every daemon; memory and descriptors must not grow.
+Measures the speed of broadcasts beside attacks of other hosts (floods; attacks on rings, doorbells and sockets):
+at least 80 % of the speed beside a CPU load must be left, 50 % beside two hosts that stream to each other. Then strangers
+connect to every socket of every daemon; memory and descriptors must not grow.
 --sanitize: switch, hosts and daemons run under AddressSanitizer; speeds and memory are not judged.
 
 TEXT

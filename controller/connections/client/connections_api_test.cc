@@ -20,7 +20,7 @@ struct EndsLast {
   }
 };
 
-TEST(ConnectionsLastError, MayBeSetByWhatEndsWithItsThread) {
+TEST(ConnectionsLastError, MayBeSetAtTheEndOfItsThread) {
   std::thread([] {
     thread_local EndsLast ends_last;
     ends_last.name = "this thread's";

@@ -1,4 +1,4 @@
-// NICs that answer in other ways than the emulated NIC does (Manners).
+// NICs that answer in other ways than the emulated NIC does (Quirks).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::AckKind;
 
-// Host a sends four packets from PSN 100 on; host b has the manners.
+// Host a sends four packets from PSN 100 on; host b has the quirks.
 struct Pair {
-  explicit Pair(Manners manners) : hosts({.mtu = 256}, {.window_packets = 4, .manners = manners}) {
+  explicit Pair(Quirks quirks) : hosts({.mtu = 256}, {.window_packets = 4, .quirks = quirks}) {
     hosts.a.send(1, 0, 256 * 4);
     p = hosts.a.transmit_all();
   }
@@ -30,65 +30,65 @@ struct Pair {
   std::vector<Packet> p;
 };
 
-TEST(Manners, AcksEveryPacket) {
+TEST(Quirks, AcksEveryPacket) {
   Pair pair({.acks_every_packet = true});
   pair.b.receive(1, 0, 1024);
-  pair.b.hear(pair.p[0]);
+  pair.b.deliver(pair.p[0]);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 100u)));
 }
 
-TEST(Manners, AcksDuplicatesThatAskOnly) {
-  Pair pair({.acks_duplicates_if_asked = true});
+TEST(Quirks, AcksDuplicatesWithAckReqOnly) {
+  Pair pair({.acks_duplicates_if_requested = true});
   pair.b.receive(1, 0, 1024);
-  pair.b.hear(pair.p);
+  pair.b.deliver(pair.p);
   pair.answers();
-  pair.b.hear(pair.p[0]);
+  pair.b.deliver(pair.p[0]);
   EXPECT_THAT(pair.answers(), IsEmpty());
-  pair.b.hear(pair.p[3]);
+  pair.b.deliver(pair.p[3]);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 103u)));
 }
 
-TEST(Manners, NaksEachPacketBehindAGap) {
+TEST(Quirks, NaksEachPacketBehindAGap) {
   Pair pair({.naks_each_packet_of_gap = true});
   pair.b.receive(1, 0, 1024);
   for (const int late : {1, 2, 3}) {
-    pair.b.hear(pair.p[late]);
+    pair.b.deliver(pair.p[late]);
     EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kNak, 100u)));
   }
 }
 
-TEST(Manners, NaksOnceAfterAnRnrNak) {
+TEST(Quirks, NaksOnceAfterAnRnrNak) {
   Pair pair({.naks_after_rnr = true});
-  pair.b.hear({pair.p[0], pair.p[1]});
+  pair.b.deliver({pair.p[0], pair.p[1]});
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kRnrNak, 100u)));
-  pair.b.hear(pair.p[2]);
+  pair.b.deliver(pair.p[2]);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kNak, 100u)));
-  pair.b.hear(pair.p[3]);
+  pair.b.deliver(pair.p[3]);
   EXPECT_THAT(pair.answers(), IsEmpty());
 }
 
-TEST(Manners, AcksADuplicateBeforeAnyRequestWithAStalePsn) {
+TEST(Quirks, AcksADuplicateBeforeAnyRequestWithAStalePsn) {
   Pair pair({.acks_stale_psn = true});
   const auto late = with_headers(pair.p[0], [](auto& h) { h.bth.psn = wire::Psn(57); });
-  pair.b.hear(late);
+  pair.b.deliver(late);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 0xFFFFFFu)));
   pair.b.receive(1, 0, 1024);
-  pair.b.hear(pair.p[0]);
-  pair.b.hear(late);
+  pair.b.deliver(pair.p[0]);
+  pair.b.deliver(late);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 100u)));
   ASSERT_TRUE(pair.b.to(QpState::kReset));
   ASSERT_TRUE(pair.b.to_init(pair.hosts.options));
   ASSERT_TRUE(pair.b.to_rtr(pair.hosts.options, pair.hosts.a, wire::Psn(4000)));
-  pair.b.hear(late);
+  pair.b.deliver(late);
   EXPECT_THAT(pair.answers(), ElementsAre(std::pair(AckKind::kAck, 100u))) << "of before RESET";
 }
 
-TEST(Manners, BelievesAnAckOfWhatWasNotSent) {
-  Pair pair({.believes_ack_of_unsent = true});
+TEST(Quirks, AcceptsAnAckOfAnUnsentPacket) {
+  Pair pair({.accepts_ack_of_unsent = true});
   pair.b.receive(1, 0, 1024);
-  pair.b.hear(pair.p);
+  pair.b.deliver(pair.p);
   const auto ack = with_headers(*pair.b.transmit(), [](auto& h) { h.bth.psn = wire::Psn(170); });
-  pair.hosts.a.hear(ack);
+  pair.hosts.a.deliver(ack);
   EXPECT_THAT(pair.hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 

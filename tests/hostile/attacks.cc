@@ -1,4 +1,4 @@
-#include "tests/hostile/abuses.h"
+#include "tests/hostile/attacks.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,7 +17,7 @@ namespace {
 
 using fabric::UniqueFd;
 
-// What steady_check puts into all that it broadcasts (MARK there).
+// The mark that steady_check puts into all its broadcasts (MARK there).
 constexpr std::uint8_t kMark[] = {0x75, 0xB1, 0x1F, 0x5E, 0xA5, 0xE7, 0xC4, 0x5E};
 
 // Without waiting; it may fail.
@@ -30,9 +30,9 @@ UniqueFd connect_at_once(const std::string& path, int type) {
   return fd;
 }
 
-class Hog final : public Conduct {
+class CpuLoad final : public Attack {
  public:
-  explicit Hog(const Place& place) : port_(attach(place)) {}
+  explicit CpuLoad(const Scenario& scenario) : port_(attach(scenario)) {}
   void step() override {
     for (int n = 0; n < 20'000; ++n) asm volatile("" ::: "memory");
   }
@@ -41,10 +41,10 @@ class Hog final : public Conduct {
   std::unique_ptr<fabric::HostPort> port_;
 };
 
-class RingAbuse final : public Conduct {
+class RingAttack final : public Attack {
  public:
-  RingAbuse(const Place& place, bool has_true_indices)
-      : place_(place), has_true_indices_(has_true_indices) {
+  RingAttack(const Scenario& scenario, bool has_true_indices)
+      : scenario_(scenario), has_true_indices_(has_true_indices) {
     come_back();
   }
   void step() override {
@@ -58,7 +58,7 @@ class RingAbuse final : public Conduct {
  private:
   void come_back() {
     client_.reset();
-    client_ = attach_raw(place_);
+    client_ = attach_raw(scenario_);
     const auto tx = client_->segment().tx();
     for (std::uint32_t n = 0; n < tx.capacity; ++n) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(&tx.entries[n]);
@@ -67,18 +67,18 @@ class RingAbuse final : public Conduct {
     }
   }
 
-  const Place place_;
+  const Scenario scenario_;
   const bool has_true_indices_;
   std::mt19937 random_{7};
   std::unique_ptr<live::RawClient> client_;
 };
 
-// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, and counts it out.
-class WordAbuse final : public Conduct {
+// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, exhaustively.
+class WordAttack final : public Attack {
  public:
-  explicit WordAbuse(const Place& place) : place_(place) {}
+  explicit WordAttack(const Scenario& scenario) : scenario_(scenario) {}
   void step() override {
-    const auto client = attach_raw(place_);
+    const auto client = attach_raw(scenario_);
     fabric::RingConsumer<fabric::Descriptor> rx(client->segment().rx());
     fabric::RingProducer<fabric::Descriptor> tx(client->segment().tx());
     for (int round = 0; round < kRounds; ++round) {
@@ -93,7 +93,7 @@ class WordAbuse final : public Conduct {
         tx.advance();
         tx.publish();
       }
-      // Mostly few: one that makes no sense ends the attachment.
+      // Mostly few: one senseless descriptor ends the attachment.
       const auto words = shared_words(client->segment());
       for (std::size_t n = 0; n < words.size(); ++n) {
         if ((corrupted >> 3 * n & 7) == 0) words[n](random_() >> random_() % 32);
@@ -107,7 +107,7 @@ class WordAbuse final : public Conduct {
 
   fabric::Descriptor to_victim() const {
     wire::UdpDatagram datagram;
-    datagram.ip.destination = place_.victim;
+    datagram.ip.destination = scenario_.victim;
     datagram.udp.destination_port = 9;  // RFC 863
     wire::Frame frame;
     datagram.emit(frame, std::array<std::uint8_t, 16>{});
@@ -116,15 +116,15 @@ class WordAbuse final : public Conduct {
     return descriptor;
   }
 
-  const Place place_;
+  const Scenario scenario_;
   std::mt19937 random_{7};
 };
 
-class Spy final : public Conduct {
+class Spy final : public Attack {
  public:
-  explicit Spy(const Place& place)
-      : place_(place),
-        client_(attach_raw(place)),
+  explicit Spy(const Scenario& scenario)
+      : scenario_(scenario),
+        client_(attach_raw(scenario)),
         rx_(client_->segment().rx()),
         tx_(client_->segment().tx()) {}
   ~Spy() override {
@@ -132,14 +132,14 @@ class Spy final : public Conduct {
     for (const int file : client_->shared_files()) look_through(file);
   }
   void step() override {
-    if (steps_++ % kBetweenQuestions == 0) ask();
+    if (steps_++ % kStepsBetweenRequests == 0) request();
     read_all();
     std::this_thread::yield();
   }
 
  private:
   static constexpr std::size_t kAtOnce = 1 << 20;
-  static constexpr std::uint64_t kBetweenQuestions = 1024;
+  static constexpr std::uint64_t kStepsBetweenRequests = 1024;
   static constexpr wire::McstId kGroup{198, 18, 202, 1};
 
   template <typename Headers>
@@ -158,8 +158,8 @@ class Spy final : public Conduct {
     tx_.publish();
     client_->ring_doorbell();
   }
-  // The victim refuses to be a member, and the switch to have the group read.
-  void ask() {
+  // The victim refuses membership, and the switch should publish the group.
+  void request() {
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       wire::MrpMessage message;
       message.header.type = type;
@@ -169,7 +169,7 @@ class Spy final : public Conduct {
       message.header.flags = type == wire::MrpType::kActivate;
       if (type == wire::MrpType::kRegister) {
         message.add({client_->identity().address, wire::Qpn(0x77)});
-        message.add({place_.victim, wire::Qpn(0x78)});
+        message.add({scenario_.victim, wire::Qpn(0x78)});
       }
       std::array<std::uint8_t, wire::MrpMessage::kMaxSize> bytes;
       auto datagram = to_group<wire::UdpDatagram>();
@@ -200,7 +200,7 @@ class Spy final : public Conduct {
     }
     rx_.release();
   }
-  // Every byte of the rings and of the pool, whether a frame refers to it or not.
+  // Every byte of the rings and of the pool, also those without a reference from a frame.
   static void look_through(int file) {
     std::vector<std::uint8_t> bytes(kAtOnce + sizeof kMark);
     for (off_t at = lseek(file, 0, SEEK_DATA); at >= 0; at = lseek(file, at, SEEK_DATA)) {
@@ -214,16 +214,16 @@ class Spy final : public Conduct {
     }
   }
 
-  const Place place_;
+  const Scenario scenario_;
   std::unique_ptr<live::RawClient> client_;
   fabric::RingConsumer<fabric::Descriptor> rx_;
   fabric::RingProducer<fabric::Descriptor> tx_;
   std::uint64_t steps_ = 0;
 };
 
-class BellAbuse final : public Conduct {
+class BellAttack final : public Attack {
  public:
-  explicit BellAbuse(const Place& place) : client_(attach_raw(place)) {}
+  explicit BellAttack(const Scenario& scenario) : client_(attach_raw(scenario)) {}
   void step() override {
     for (int n = 0; n < 64; ++n) client_->ring_doorbell();
   }
@@ -232,34 +232,33 @@ class BellAbuse final : public Conduct {
   std::unique_ptr<live::RawClient> client_;
 };
 
-class ControlAbuse final : public Conduct {
+class ControlAttack final : public Attack {
  public:
-  explicit ControlAbuse(const Place& place)
-      : port_(attach(place)), path_(live::control_path(place.socket)), connections_(24) {
+  explicit ControlAttack(const Scenario& scenario)
+      : port_(attach(scenario)), path_(live::control_path(scenario.socket)), connections_(24) {
     for (int n = 0; n < 240; ++n) {
-      questions_ += n % 2 == 0 ? "{\"ask\": \"status\"}\n" : "{\"ask\":  \"status\"}\n";
+      requests_ += n % 2 == 0 ? "{\"ask\": \"status\"}\n" : "{\"ask\":  \"status\"}\n";
     }
   }
   void step() override {
     UniqueFd& one = connections_[next_++ % connections_.size()];
     if (!one.is_open() || next_ % 64 == 0) one = connect_at_once(path_, SOCK_STREAM);
-    if (send(one.get(), questions_.data(), questions_.size(), MSG_NOSIGNAL) < 0 &&
-        errno != EAGAIN) {
+    if (send(one.get(), requests_.data(), requests_.size(), MSG_NOSIGNAL) < 0 && errno != EAGAIN) {
       one.reset();
     }
   }
 
  private:
   std::unique_ptr<fabric::HostPort> port_;
-  std::string path_, questions_;
+  std::string path_, requests_;
   std::vector<UniqueFd> connections_;
   std::size_t next_ = 0;
 };
 
-class Stranger final : public Conduct {
+class SilentClient final : public Attack {
  public:
-  explicit Stranger(const Place& place)
-      : port_(attach(place)), path_(place.socket), connections_(400) {}
+  explicit SilentClient(const Scenario& scenario)
+      : port_(attach(scenario)), path_(scenario.socket), connections_(400) {}
   void step() override {
     connections_[next_++ % connections_.size()] = connect_at_once(path_, SOCK_SEQPACKET);
   }
@@ -273,27 +272,29 @@ class Stranger final : public Conduct {
 
 }  // namespace
 
-std::unique_ptr<Conduct> burn_a_core(const Place& place) { return std::make_unique<Hog>(place); }
-std::unique_ptr<Conduct> send_nonsense(const Place& place) {
-  return std::make_unique<RingAbuse>(place, true);
+std::unique_ptr<Attack> load_a_core(const Scenario& scenario) {
+  return std::make_unique<CpuLoad>(scenario);
 }
-std::unique_ptr<Conduct> lie_about_indices(const Place& place) {
-  return std::make_unique<RingAbuse>(place, false);
+std::unique_ptr<Attack> send_nonsense(const Scenario& scenario) {
+  return std::make_unique<RingAttack>(scenario, true);
 }
-std::unique_ptr<Conduct> corrupt_words(const Place& place) {
-  return std::make_unique<WordAbuse>(place);
+std::unique_ptr<Attack> corrupt_indices(const Scenario& scenario) {
+  return std::make_unique<RingAttack>(scenario, false);
 }
-std::unique_ptr<Conduct> look_for_others_bytes(const Place& place) {
-  return std::make_unique<Spy>(place);
+std::unique_ptr<Attack> corrupt_words(const Scenario& scenario) {
+  return std::make_unique<WordAttack>(scenario);
 }
-std::unique_ptr<Conduct> ring_for_nothing(const Place& place) {
-  return std::make_unique<BellAbuse>(place);
+std::unique_ptr<Attack> look_for_others_bytes(const Scenario& scenario) {
+  return std::make_unique<Spy>(scenario);
 }
-std::unique_ptr<Conduct> ask_without_end(const Place& place) {
-  return std::make_unique<ControlAbuse>(place);
+std::unique_ptr<Attack> ring_for_nothing(const Scenario& scenario) {
+  return std::make_unique<BellAttack>(scenario);
 }
-std::unique_ptr<Conduct> come_without_a_word(const Place& place) {
-  return std::make_unique<Stranger>(place);
+std::unique_ptr<Attack> request_without_end(const Scenario& scenario) {
+  return std::make_unique<ControlAttack>(scenario);
+}
+std::unique_ptr<Attack> connect_silently(const Scenario& scenario) {
+  return std::make_unique<SilentClient>(scenario);
 }
 
 }  // namespace cepheus::hostile
