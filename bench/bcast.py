@@ -93,7 +93,7 @@ class Jobs:
         return words + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
     def on_fabric(self):
-        return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--"]
+        return [str(self.build / "bin/cepheus-run"), "--fabric", self.fabric.socket, "--"]
 
     def run(self, transport, candidates, seconds=None):
         """Measures them one after another in one job."""

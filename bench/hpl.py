@@ -118,7 +118,7 @@ class Bench:
                        depths=[variants[0].depth], central=case.central).text()
         with Fabric(self.build, hosts, link=LINK) as fabric:
             (fabric.directory / "HPL.dat").write_text(text)
-            command = [self.build / "bin/cepheus-run", "--join", fabric.socket, "--", *MESSAGES_OVER_NIC, *PATIENCE,
+            command = [self.build / "bin/cepheus-run", "--fabric", fabric.socket, "--", *MESSAGES_OVER_NIC, *PATIENCE,
                        self.programs[1 if case.isolated else 0]]
             done = subprocess.run(command, cwd=fabric.directory, env=os.environ | KERNELS, capture_output=True, text=True,
                                   timeout=JOB_SECONDS, check=False)

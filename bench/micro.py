@@ -204,7 +204,7 @@ def backends(build, records, rounds):
                 if name == "shared memory":
                     with Fabric(build, hosts=namespaces.HOSTS) as fabric:
                         copies, seconds = copies_of(fabric, [
-                            build / "bin/cepheus-run", "--join", fabric.socket, "--", "-np", namespaces.HOSTS,
+                            build / "bin/cepheus-run", "--fabric", fabric.socket, "--", "-np", namespaces.HOSTS,
                             *namespaces.harness.mca_arguments(required), *program])
                 else:
                     with namespaces.Site(fabric=namespaces.DPDK if "net_" in name else "") as site:

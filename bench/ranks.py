@@ -32,7 +32,7 @@ class Jobs:
 
     def command(self, what):
         if what == "multicast":
-            return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--", "-np", str(self.ranks), "--mca", "btl",
+            return [str(self.build / "bin/cepheus-run"), "--fabric", self.fabric.socket, "--", "-np", str(self.ranks), "--mca", "btl",
                     "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "coll_cepheus_mode", "require"]
         loaded = ["--mca", "mca_base_component_path", f"SYSTEM_DEFAULT:{self.build}/lib/openmpi", "-x", f"CEPHEUS_FABRIC={self.fabric.socket}",
                   "-x", f"LD_PRELOAD={self.build}/lib/libcepheus-roce.so"]

@@ -25,7 +25,7 @@ LOOPBACK = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp
 
 def total(build, fabric, way, count, sizes):
     """Seconds of `count` broadcasts by size."""
-    command = [str(build / "bin/cepheus-run"), "--join", fabric.socket, "--", *LOOPBACK]
+    command = [str(build / "bin/cepheus-run"), "--fabric", fabric.socket, "--", *LOOPBACK]
     for name, value in WAYS[way].items():
         command += ["--mca", f"coll_cepheus_{name}", str(value)]
     command += [str(build / "bench/mpi_total"), str(count), ",".join(map(str, sizes))]

@@ -37,7 +37,7 @@ if os.environ.get("FAKE_SWITCH") == "refuses":
     sys.exit("bad topology")
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 listener = socket.socket(socket.AF_UNIX)
-listener.bind(arguments["--socket"] + ".ctl")
+listener.bind(arguments["--fabric"] + ".ctl")
 listener.listen()
 count = int(arguments.get("--hosts", 3))
 ports = [{"kind": "host", "name": f"h{i}", "attached": False} for i in range(count)]
@@ -45,7 +45,7 @@ status = {"switches": [{"name": "s0", "ports": ports + [{"kind": "switch", "atta
 
 # Gives every launcher what it asks for, or refuses; keeps the connections open.
 attach = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-attach.bind(arguments["--socket"])
+attach.bind(arguments["--fabric"])
 attach.listen()
 def serve():
     launchers = []
@@ -123,7 +123,7 @@ class ReadingMpirunsArguments(unittest.TestCase):
     def test_misses_an_argument(self):
         with self.assertRaisesRegex(cepheus_run.Failure, "--mca lacks its argument"):
             line("--mca", "pml")
-        with self.assertRaisesRegex(cepheus_run.Failure, "'x' is no number"):
+        with self.assertRaisesRegex(cepheus_run.Failure, "'x' is not a number"):
             line("-np", "x", "a").ranks()
 
 
@@ -283,7 +283,7 @@ class Running(unittest.TestCase):
 
     def test_tells_the_ranks_where_the_fabric_is(self):
         self.run_script("--hosts", "2", "--", "./a")
-        fabric = self.notes("switch")["arguments"]["--socket"]
+        fabric = self.notes("switch")["arguments"]["--fabric"]
         words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
         self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION", f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
         self.assertEqual([env[f"CEPHEUS_{name}"] for name in ("FABRIC", "HOSTS", "RESERVATION")], [fabric, "h0,h1", "abc"])
@@ -319,10 +319,10 @@ class Running(unittest.TestCase):
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
     def test_takes_the_number_of_hosts_from_the_fabric_of_a_shape(self):
-        code, _, _ = self.run_script("--fabric", "leaf-spine:3x2x1", "--", "./a")
+        code, _, _ = self.run_script("--shape", "leaf-spine:3x2x1", "--", "./a")
         self.assertEqual(code, 0)
         arguments = self.notes("switch")["arguments"]
-        self.assertEqual(arguments["--fabric"], "leaf-spine:3x2x1")
+        self.assertEqual(arguments["--shape"], "leaf-spine:3x2x1")
         self.assertNotIn("--hosts", arguments)
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
@@ -337,7 +337,7 @@ class Running(unittest.TestCase):
     def test_passes_on_why_the_switch_did_not_start(self):
         code, _, err = self.run_script("--topology", "net.toml", "--", "./a", FAKE_SWITCH="refuses")
         self.assertEqual(code, 1)
-        self.assertEqual(err, "cepheus-run: cepheus-switch did not start; it said:\nbad topology\n")
+        self.assertEqual(err, "cepheus-run: cepheus-switch did not start; its log:\nbad topology\n")
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 
@@ -345,7 +345,7 @@ class Running(unittest.TestCase):
         path = self.root / "stats.json"
         code, out, err = self.run_script("--hosts", "2", "--stats", "--stats-json", str(path), "--", "./a")
         self.assertEqual((code, out), (0, "rank 0 says hello\n"))
-        self.assertIn("table of " + self.notes("switch")["arguments"]["--socket"], err)
+        self.assertIn("table of " + self.notes("switch")["arguments"]["--fabric"], err)
         self.assertEqual([p["name"] for p in json.loads(path.read_text())["switches"][0]["ports"][:2]], ["h0", "h1"])
 
     def test_keeps_the_directory_on_request(self):
@@ -400,7 +400,7 @@ class Running(unittest.TestCase):
     def test_joins_a_running_fabric_and_leaves_it_running(self):
         fabric = str(self.root / "fabric")
         with Switch(self.root, "--hosts", "2", path=fabric, env={**os.environ, **self.env}) as switch:
-            code, _, err = self.run_script("--join", fabric, "--", "./a")
+            code, _, err = self.run_script("--fabric", fabric, "--", "./a")
             self.assertEqual(code, 0, err)
             self.assertEqual(self.notes("mpirun")["env"]["CEPHEUS_FABRIC"], fabric)
             self.assertIsNone(switch.process.poll())
@@ -417,12 +417,12 @@ class Running(unittest.TestCase):
     def test_passes_on_why_the_fabric_has_no_hosts_for_it(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_SWITCH="full")
         self.assertEqual((code, out), (1, ""))
-        self.assertRegex(err, r"^cepheus-run: the fabric at /.* has no room for this job: 2 free hosts are wanted\n$")
+        self.assertRegex(err, r"^cepheus-run: the fabric at /.* has too few free hosts for this job: 2 free hosts are wanted\n$")
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 
     def test_says_if_there_is_nothing_to_join(self):
-        code, _, err = self.run_script("--join", "/nonexistent/fabric", "--", "./a")
+        code, _, err = self.run_script("--fabric", "/nonexistent/fabric", "--", "./a")
         self.assertEqual(code, 1)
         self.assertIn("no fabric answers at /nonexistent/fabric.ctl", err)
 
@@ -441,9 +441,9 @@ class Running(unittest.TestCase):
         self.assertEqual(list(deep.iterdir()), [])
 
     def test_explains_wrong_usage(self):
-        for words, text in [(["./a"], "write -- before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
-                            (["--hosts", "2", "--join", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
-                            (["--join", "x", "--pcap", "d", "--", "./a"], "--pcap"), (["--on", "h1,", "--", "./a"], "--on")]:
+        for words, text in [(["./a"], "-- is missing before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
+                            (["--hosts", "2", "--fabric", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
+                            (["--fabric", "x", "--pcap", "d", "--", "./a"], "--pcap"), (["--on", "h1,", "--", "./a"], "--on")]:
             code, _, err = self.run_script(*words)
             self.assertEqual(code, 2, words)
             self.assertIn(text, err)

@@ -60,7 +60,7 @@ def calls_section(jobs):
             calls = sum(path["calls"] for path in one["paths"])
             good = sum(path["calls"] for path in one["paths"] if path["reason"].startswith("multicast"))
             parts.append(f"<p>{escaped(one['name'])} ({one['ranks']} ranks): {good} of {calls} calls by multicast.</p>")
-            parts.append(html_table(["path", "why", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
+            parts.append(html_table(["path", "reason", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
     return "".join(parts) or '<p class="bad">No program reported calls: coll/cepheus was not loaded, or MPI_Bcast not called.</p>'
 
 

@@ -41,7 +41,7 @@ class Switch:
             file = pathlib.Path(self.socket + ".toml")
             file.write_text(topology, encoding="utf-8")
             words += ["--topology", file]
-        self.command = [*map(str, (*before, program or pathlib.Path(build) / "bin/cepheus-switch", *words)), "--socket", self.socket]
+        self.command = [*map(str, (*before, program or pathlib.Path(build) / "bin/cepheus-switch", *words)), "--fabric", self.socket]
         try:
             self.start()
         except BaseException:

@@ -56,7 +56,8 @@ class Connection {
     if (errno == EAGAIN) return no_answer();
     return fail(ErrorCode::kUnavailable,
                 "no fabric at " + path_ + because_of_errno() +
-                    "; is cepheus-switch running, and is this its socket?");
+                    "; start cepheus-switch, or name the fabric by --fabric PATH or "
+                    "CEPHEUS_FABRIC");
   }
 
   wire::Result<void> send(std::string_view text) {
@@ -67,7 +68,7 @@ class Connection {
       } else if (n < 0 && errno == EAGAIN) {
         return no_answer();
       } else if (n >= 0 || errno != EINTR) {
-        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       }
     }
     return {};
@@ -83,12 +84,15 @@ class Connection {
       if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
       const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n <= 0) return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+      if (n <= 0)
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
       const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
       line += part.substr(0, part.find('\n'));
       if (part.find('\n') != std::string_view::npos) return line;
     }
-    return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " answers without end");
+    return fail(
+        ErrorCode::kUnavailable,
+        "the fabric at " + path_ + "'s answer is longer than 64 MiB; is it a cepheus-switch?");
   }
 
  private:
@@ -119,7 +123,8 @@ wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohman
   nlohmann::json answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
     return fail(ErrorCode::kUnavailable,
-                "what answers at " + control_path(fabric_socket) + " is no fabric of this version");
+                "the answer at " + control_path(fabric_socket) +
+                    " is not of this version; use programs of one Cepheus version");
   }
   if (!answer["ok"].get<bool>()) {
     const auto reason = answer.find("error");

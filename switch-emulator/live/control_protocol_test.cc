@@ -127,7 +127,7 @@ TEST(ControlProtocol, SaysIfTheFabricHangsUpInTheMiddle) {
   const auto answer = ask(fabric.fabric(), {{"ask", "stop"}});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(answer.error().text, HasSubstr("hung up"));
+  EXPECT_THAT(answer.error().text, HasSubstr("closed the connection"));
 }
 
 TEST(ControlProtocol, RefusesAPathThatNoSocketCanHave) {

@@ -70,7 +70,7 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
       return wire::fail(wire::ErrorCode::kRefused,
                         "a fabric is already running at " + path + " (pid " +
                             first_line_of(file.get()) +
-                            "): stop it with cepheusctl, or choose another --socket");
+                            "): stop it with cepheusctl, or choose another --fabric");
     }
     if (!is_still_at(file.get(), lock_path)) continue;
     const std::string pid = std::to_string(getpid()) + "\n";

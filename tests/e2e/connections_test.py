@@ -104,7 +104,7 @@ class Connections(unittest.TestCase):
         return sender, receivers
 
     def status(self, host):
-        asked = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
+        asked = subprocess.run([DAEMON, "status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
                                timeout=30, check=True)
         return json.loads(asked.stdout)
 

@@ -66,7 +66,7 @@ class Recording(unittest.TestCase):
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            told = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
+            told = subprocess.run([CTL, "--fabric", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
                                   stdout=subprocess.PIPE, timeout=PATIENCE).stdout
             self.assertIn("ui.perfetto.dev", told)
             run.wait_for_payload(1 << 16)
@@ -80,7 +80,7 @@ class Recording(unittest.TestCase):
     def test_of_whoever_dies_stays_on_for_nobody(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
-        command = [CTL, "--socket", switch.socket, "record", self.file]
+        command = [CTL, "--fabric", switch.socket, "record", self.file]
         with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as first:
             self.assertIn("recording into", first.stdout.readline())
             second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
@@ -95,7 +95,7 @@ class Recording(unittest.TestCase):
     def test_ends_whole_when_the_fabric_does(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
-        with subprocess.Popen([CTL, "--socket", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
+        with subprocess.Popen([CTL, "--fabric", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
             self.assertIn("recording into", recorder.stdout.readline())
             switch.close()
             self.assertEqual(recorder.wait(PATIENCE), 0)
@@ -105,7 +105,7 @@ class Recording(unittest.TestCase):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+            run = subprocess.run([CTL, "--fabric", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 

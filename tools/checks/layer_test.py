@@ -18,6 +18,7 @@ NET = "net"
 REPORTS = "support/reports"
 RECORDING = "support/recording"
 LOCALITY = "support/locality"
+COMMAND_LINE = "support/command_line"
 ENGINES = ["nic-emulator/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
@@ -45,17 +46,18 @@ MAY_INCLUDE = {
     REPORTS: [WIRE],
     RECORDING: [WIRE],
     LOCALITY: [WIRE],
+    COMMAND_LINE: [],
     "nic-emulator/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
+    "switch-emulator/tools": [WIRE, NET, COMMAND_LINE, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
-    SIM_CHECKED: [WIRE, NET, RECORDING, *ENGINES, SIM_CORE],
+    SIM_CHECKED: [WIRE, NET, COMMAND_LINE, RECORDING, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
-    "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
+    "fabric-sim": [WIRE, NET, COMMAND_LINE, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
     "libmcast/engine": [WIRE, "controller"],
     "libmcast": [WIRE, LOCALITY, "controller", "libmcast/engine", C_API],
@@ -78,12 +80,12 @@ MAY_INCLUDE = {
     "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma"],
     "replica/volume": [WIRE, VOLUME, "controller", "replica/control", "replica/rdma"],
     "replica/nbdkit": [],
-    "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
+    "replica/tools": [WIRE, COMMAND_LINE, VOLUME, "replica/control", "replica/server"],
     "replica/e2e": [WIRE],
     CONNECTIONS_API: [],
     CONNECTIONS: [WIRE, "controller"],
     "controller/connections/client": [WIRE, CONNECTIONS],
-    "controller/connections/daemon": [WIRE, CONNECTIONS, "controller/connections/client"],
+    "controller/connections/daemon": [WIRE, COMMAND_LINE, CONNECTIONS, "controller/connections/client"],
     "controller/connections/e2e": [],
     "libmcast/e2e": ["libmcast", "examples", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e", "examples"],

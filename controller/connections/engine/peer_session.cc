@@ -84,8 +84,8 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
                   " has no key and the other one has: give both the fabric's (--key)");
   }
   if (hello.time_ms < kLeastPatienceMs) {
-    return refuse("a patience of less than " + std::to_string(kLeastPatienceMs) +
-                  " ms can't be met: raise the other daemon's --patience-ms");
+    return refuse("a time limit below " + std::to_string(kLeastPatienceMs) +
+                  " ms can't be met; raise the other daemon's --peer-timeout-ms");
   }
   peers_hello_ = hello;
   return hello;
