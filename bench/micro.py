@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
-round trip through the switch, congestion control where there is no congestion, and what a broadcast asks of the kernel."""
+"""Measure the parts: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a round trip
+through the switch, congestion control without congestion, and the system calls of a broadcast.
+"""
 
 import argparse
 import json
@@ -243,9 +244,9 @@ def source_change(build, records, rounds):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--only", choices=["broadcast"], help="what a broadcast asks of the kernel, and nothing else")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds")
+    parser.add_argument("--only", choices=["broadcast"], help="measure only the system calls of a broadcast")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Kills parties of a volume at random moments, while a user writes to it that knows which writes were acknowledged.
+"""Kill parties of a volume at random moments, while a user writes to it that knows which writes were acknowledged.
 
 usage: volume_kills.py [--count N] [--seed N] [--cache page|direct] [--multicast cepheus|mcrdma]     (CEPHEUS_BUILD names the build tree)
 
-What must hold: no acknowledged write is lost, nothing is read that was not written, writes go on within 2 s after a replica's
-death, and in the end all replicas are alike. Prints each fault, and the longest pause of writes for each kind.
+No acknowledged write may be lost, and no read may return data that was not written. Writes must go on within 2 s after a replica's
+death. In the end all replicas must be equal. Prints each fault, and the longest pause of writes for each kind.
 """
 
 import argparse
@@ -119,9 +119,9 @@ class Campaign:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--count", type=int, default=100, help="faults")
-    parser.add_argument("--cache", choices=["page", "direct"], default="page", help="where replicas keep data (default: page)")
-    parser.add_argument("--multicast", choices=["cepheus", "mcrdma"], default="cepheus", help="how writes reach the replicas (default: cepheus)")
+    parser.add_argument("--count", type=int, default=100, metavar="N", help="inject N faults (default: 100)")
+    parser.add_argument("--cache", choices=["page", "direct"], default="page", help="let replicas keep data in this memory (default: page)")
+    parser.add_argument("--multicast", choices=["cepheus", "mcrdma"], default="cepheus", help="multicast writes by these groups (default: cepheus)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.count} faults", flush=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Whether hosts that misbehave take anything from others: floods, rings and doorbells misused, sockets abused.
+"""Measure the throughput that hostile hosts take from others by floods, abused rings, doorbells and sockets.
 
-Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one conduct
-after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the conduct and
-beside the control, what is left of that (the median over the turns, and the most that the median may be, with a confidence of 95 %),
-whether all data was right, groups that broke, what the switch holds, and the counters of the hostile hosts' ports that grew most.
-A conduct takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
+Four honest ranks broadcast over a fabric of six hosts and check every byte. One or both of the other hosts attack, one attack after
+another, in turns with a control that only loads as many cores. Each attack has a line: broadcasts per second beside the attack and
+beside the control, the remaining throughput (the median over the turns, and its upper bound with a confidence of 95 %), whether all
+data was right, failed groups, the switch's memory, and the counters of the hostile hosts' ports that grew most. An attack takes too
+much if even the upper bound is below the limit: schedulers make speeds of small broadcasts differ tenfold between turns.
 """
 
 import argparse
@@ -274,16 +274,16 @@ class Attack:
 
 def main():
     parser = argparse.ArgumentParser(prog="./run hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("conducts", nargs="*", metavar="CONDUCT", help="of: " + ", ".join(CONDUCTS) + " (default: all)")
-    parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=11, help="of each conduct, between turns of the control (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
-    parser.add_argument("--strangers", type=int, default=10000, help="at each socket of each daemon (default: %(default)s)")
+    parser.add_argument("conducts", nargs="*", metavar="ATTACK", help="run these attacks: " + ", ".join(CONDUCTS) + " (default: all)")
+    parser.add_argument("--sizes", default="64,65536", help="broadcast these sizes in bytes (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=11, metavar="N", help="run N turns of each attack, between turns of the control (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="let each turn last so many seconds (default: %(default)s)")
+    parser.add_argument("--strangers", type=int, default=10000, metavar="N", help="open N connections to each socket of each daemon (default: %(default)s)")
     parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
     options = parser.parse_args()
     unknown = set(options.conducts) - set(CONDUCTS)
     if unknown:
-        parser.error("unknown: " + ", ".join(sorted(unknown)))
+        parser.error("there is no attack " + ", ".join(sorted(unknown)))
     sanitized = options.sanitized and options.sanitized.resolve()
     if sanitized:
         os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess: what it then holds would count as leaked

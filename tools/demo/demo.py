@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The demo: a file to every host by plain MPI_Bcast, and what the root's link carried for it."""
+"""Broadcast a file to all hosts of an emulated fabric by plain MPI_Bcast, and count the bytes on the root's link."""
 
 import argparse
 import json
@@ -199,13 +199,13 @@ class Demo:
 
 def main():
     parser = argparse.ArgumentParser(prog="./run demo", description=__doc__)
-    parser.add_argument("file", nargs="?", default=find_default_file(), help="file to broadcast")
-    parser.add_argument("--hosts", type=int, default=4, help="emulated hosts, 2 to 64 (default 4)")
-    parser.add_argument("--shape", metavar="SHAPE", help="of several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
+    parser.add_argument("file", nargs="?", default=find_default_file(), help="broadcast this file (default: %(default)s)")
+    parser.add_argument("--hosts", type=int, default=4, metavar="N", help="emulate N hosts, 2 to 64 (default: 4)")
+    parser.add_argument("--shape", metavar="SHAPE", help="emulate several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
     parser.add_argument("--svg", metavar="FILE", help="draw the fabric and the broadcast's tree into FILE")
-    parser.add_argument("--report", metavar="FILE", help="a page with what ran, the tree, bytes by link, times and packets")
+    parser.add_argument("--report", metavar="FILE", help="write a page with path, tree, bytes by link, times and packets into FILE")
     parser.add_argument("--web", metavar="ADDRESS:PORT", nargs="?", const="127.0.0.1:8080",
-                        help="show the fabric in a browser (default 127.0.0.1:8080) while the file goes round, until Ctrl-C")
+                        help="serve a live page and repeat the broadcast until Ctrl-C (default: 127.0.0.1:8080)")
     parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # or for so long
     parser.add_argument("--seconds", type=float, default=0.7, help=argparse.SUPPRESS)  # of each size
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)

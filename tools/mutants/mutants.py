@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Whether unit tests notice small changes of the engines: conditions negated, calls removed, constants off by one, comparisons moved.
+"""Check that unit tests notice small changes of the engines: negated conditions, removed calls, constants off by one, moved comparisons.
 
-Each change is built and run against its folder's unit tests, in a copy of the tree, in build/mutants. That takes hours. A survivor is
-printed as file, line and change: it needs a test, or a line that says why it changes nothing. A table by folder comes last.
+Each change is built and run against its folder's unit tests, in a copy of the tree in build/mutants. That takes hours. A survivor is
+printed as file, line and change: it needs a test, or a comment with the reason why it changes nothing. A table by folder comes last.
 """
 
 import argparse
@@ -115,11 +115,11 @@ def try_folder(copy, folder, seed, count):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="of: " + ", ".join(ENGINES) + " (default: all)")
-    parser.add_argument("--count", type=int, default=60, help="changes of each folder that build (default: %(default)s)")
-    parser.add_argument("--short", dest="count", action="store_const", const=3, help="3 of each folder")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="which ones (default: another each time)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time (default: %(default)s)")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="change these folders: " + ", ".join(ENGINES) + " (default: all)")
+    parser.add_argument("--count", type=int, default=60, metavar="N", help="take N changes of each folder that build (default: %(default)s)")
+    parser.add_argument("--short", dest="count", action="store_const", const=3, help="take 3 changes of each folder")
+    parser.add_argument("--seed", type=int, default=int(time.time()), metavar="N", help="choose changes by this seed (default: the time)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="run N compilers at a time (default: %(default)s)")
     options = parser.parse_args()
     unknown = set(options.folders) - set(ENGINES)
     if unknown:
