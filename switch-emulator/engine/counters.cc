@@ -16,12 +16,12 @@ std::string Counters::imbalance(std::uint64_t held) const {
   };
   const std::uint64_t in = sum(Part::kIn) + sum(Part::kAgain);
   const std::uint64_t fates = sum(Part::kFate) + sum(Part::kSentOn);
-  if (in != fates) return differ("frames in, and what became of them", in, fates);
+  if (in != fates) return differ("frames in, and their fates", in, fates);
   const std::uint64_t ever_held = (*this)[Counter::kGateHeld];
   const std::uint64_t accounted =
       (*this)[Counter::kGateLetThrough] + (*this)[Counter::kGateEmptied] + held;
   if (ever_held != accounted) {
-    return differ("frames held, and what became of them", ever_held, accounted);
+    return differ("frames held, and their fates", ever_held, accounted);
   }
   const std::uint64_t made = sum(Part::kCopy) + sum(Part::kSentOn);
   const std::uint64_t gone = sum(Part::kOut) + sum(Part::kLostCopy);

@@ -26,7 +26,7 @@ TEST(Balance, IsLostByAFrameOfWhichNobodySaysAnything) {
   net->data(0, 0);
   EXPECT_EQ(net->sw(0).imbalance(), "");
   net->ack(1, -5);  // stale
-  EXPECT_THAT(net->sw(0).imbalance(), HasSubstr("frames in, and what became of them"));
+  EXPECT_THAT(net->sw(0).imbalance(), HasSubstr("frames in, and their fates"));
 }
 
 TEST(Balance, IsLostByAFrameWithTwoFates) {
