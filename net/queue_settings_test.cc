@@ -50,8 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
         QueueMistake{"ecn = true",
                      "net.toml:1: ecn marks what waits for a link's rate, and this one has none; "
                      "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = 3",
-                     "net.toml:4: ecn = 3 is no table; write ecn = { ... }, in link of [[host]]"},
+        QueueMistake{
+            "rate = \"1Gbps\", ecn = 3",
+            "net.toml:4: ecn = 3 is not a table; write ecn = { ... }, in link of [[host]]"},
         QueueMistake{"rate = \"1Gbps\", ecn = { min = \"5KB\" }",
                      "net.toml:4: unknown key 'min' in ecn of link of [[host]] (did you mean "
                      "'kmin'?); known: kmin, kmax, pmax"},
@@ -62,9 +63,10 @@ INSTANTIATE_TEST_SUITE_P(
             "rate = \"1Gbps\", ecn = { kmax = \"0B\" }",
             "net.toml:4: kmax is 0; write kmax = \"500KB\", or leave it out, in ecn of link "
             "of [[host]]"},
-        QueueMistake{"rate = \"1Gbps\", ecn = { pmax = 3 }",
-                     "net.toml:4: pmax = 3 is no probability; write a number from 0.0 to 1.0, in "
-                     "ecn of link of [[host]]"},
+        QueueMistake{
+            "rate = \"1Gbps\", ecn = { pmax = 3 }",
+            "net.toml:4: pmax = 3 is not a probability; write a number from 0.0 to 1.0, in "
+            "ecn of link of [[host]]"},
         QueueMistake{"rate = \"1Gbps\", ecn = { kmin = \"9KB\", kmax = \"5KB\" }",
                      "net.toml:1: ecn: kmin = \"9KB\" is above kmax = \"5KB\"; write the smaller "
                      "one as kmin, in [[host]]"},
@@ -138,7 +140,7 @@ TEST(QueueSettings, GroupHaltIsASwitchAndNeedsLosslessLinks) {
   lossy.switches[0].config.buffer.group_halt = true;
   const auto none = Topology::from_toml(lossy.to_toml(), "net.toml");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().text.find("group_halt is for what comes by lossless links, and 's0' has "
+  EXPECT_NE(none.error().text.find("group_halt is for packets of lossless links, and 's0' has "
                                    "none; write pfc = true in [link], or leave group_halt out"),
             std::string::npos)
       << none.error().text;

@@ -26,7 +26,7 @@ const TimeLimit kTimeLimits[] = {
     {"pending_age", &SwitchConfig::pending_age, TimeLimit::kAbove, times::kLeastPending,
      "a registration that a leader still refreshes every second would be forgotten"},
     {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kAbove, times::kSenderLives,
-     "receivers that heard of their sender within this time don't believe that it is gone"},
+     "receivers trust for this time that their sender runs"},
     {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kBelow, times::kSenderGivesUp / 2,
      "senders would give their group up before it ends without its leader"},
     {"gate_age", &SwitchConfig::gate_age, TimeLimit::kAbove, times::kLeaderEvicts,
@@ -56,7 +56,7 @@ const Order kOrders[] = {
     {"pending_age", &SwitchConfig::pending_age, "age", &SwitchConfig::age,
      "a group would be forgotten sooner once it is active"},
     {"gate_age", &SwitchConfig::gate_age, "age", &SwitchConfig::age,
-     "the group would be forgotten before its newcomer is told an error"},
+     "the group would be freed before its newcomer gets an error"},
 };
 
 std::string setting_text(const char* name, Duration value) {

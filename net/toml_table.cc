@@ -58,7 +58,7 @@ class Place {
 // Why toml++ 3.3 must not see the text from here on, or null: some of it leads the parser into
 // undefined behaviour instead of an error.
 const char* find_flaw(std::string_view text, const wire::Character& next, bool is_bare) {
-  if (next.bytes == 0) return "a byte that is no UTF-8; save the file as text in UTF-8";
+  if (next.bytes == 0) return "a byte that is not UTF-8; save the file as text in UTF-8";
   const bool is_space = next.code == '\t' || next.code == '\n' || next.code == '\r';
   if ((next.code < 0x20 && !is_space) || next.code == 0x7F) return "a control character; delete it";
   if (!is_bare) return nullptr;
@@ -125,7 +125,7 @@ bool TomlTable::read(std::string_view key, std::string& out) const {
   if (node == nullptr) return false;
   const toml::value<std::string>* text = node->as_string();
   if (text == nullptr) {
-    error(key, assignment(key, *node) + " is no text; write " + std::string(key) + " = \"...\"");
+    error(key, assignment(key, *node) + " is not a text; write " + std::string(key) + " = \"...\"");
     return false;
   }
   out = text->get();
@@ -141,13 +141,13 @@ bool TomlTable::read_quantity(std::string_view key, Parse parse, std::string_vie
                              "\" (units: " + std::string(units) + ")";
   const toml::value<std::string>* text = node->as_string();
   if (text == nullptr) {
-    error(key, assignment(key, *node) + (node->is_number() ? " has no unit" : " is no quantity") +
-                   advice);
+    error(key, assignment(key, *node) +
+                   (node->is_number() ? " has no unit" : " is not a quantity") + advice);
     return false;
   }
   const auto value = parse(text->get());
   if (!value) {
-    error(key, assignment(key, *node) + " is no number with a unit" + advice);
+    error(key, assignment(key, *node) + " is not a number with a unit" + advice);
     return false;
   }
   out = *value;
@@ -180,7 +180,7 @@ bool TomlTable::read(std::string_view key, wire::Ipv4& out) const {
   if (!read(key, text)) return false;
   const auto address = wire::Ipv4::parse(text);
   if (!address) {
-    error(key, std::string(key) + " = \"" + text + "\" is no IPv4 address; write " +
+    error(key, std::string(key) + " = \"" + text + "\" is not an IPv4 address; write " +
                    std::string(key) + " = \"10.0.0.1\"");
     return false;
   }
@@ -193,7 +193,7 @@ bool TomlTable::read(std::string_view key, wire::Ipv4Prefix& out) const {
   if (!read(key, text)) return false;
   const auto prefix = wire::Ipv4Prefix::parse(text);
   if (!prefix) {
-    error(key, std::string(key) + " = \"" + text + "\" is no IPv4 prefix; write " +
+    error(key, std::string(key) + " = \"" + text + "\" is not an IPv4 prefix; write " +
                    std::string(key) + " = \"198.18.0.0/15\"");
     return false;
   }
@@ -206,7 +206,7 @@ bool TomlTable::read_probability(std::string_view key, double& out) const {
   if (node == nullptr) return false;
   const std::optional<double> value = node->is_number() ? node->value<double>() : std::nullopt;
   if (!value || !(*value >= 0 && *value <= 1)) {
-    error(key, assignment(key, *node) + " is no probability; write a number from 0.0 to 1.0");
+    error(key, assignment(key, *node) + " is not a probability; write a number from 0.0 to 1.0");
     return false;
   }
   out = *value;
@@ -231,7 +231,8 @@ const toml::table* TomlTable::table(std::string_view key) const {
   const toml::node* node = table_.get(key);
   if (node == nullptr) return nullptr;
   if (!node->is_table()) {
-    error(key, assignment(key, *node) + " is no table; write " + std::string(key) + " = { ... }");
+    error(key,
+          assignment(key, *node) + " is not a table; write " + std::string(key) + " = { ... }");
   }
   return node->as_table();
 }
@@ -242,12 +243,12 @@ std::vector<const toml::table*> TomlTable::tables(std::string_view key) const {
   if (node == nullptr) return found;
   const std::string advice = "; write [[" + std::string(key) + "]], in two brackets, for each one";
   if (!node->is_array()) {
-    error(key, std::string(key) + " is no list of tables" + advice);
+    error(key, std::string(key) + " is not a list of tables" + advice);
     return found;
   }
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_table()) {
-      error(key, assignment(key, element) + " is no table" + advice);
+      error(key, assignment(key, element) + " is not a table" + advice);
       return {};
     }
     found.push_back(element.as_table());

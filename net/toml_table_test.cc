@@ -19,7 +19,7 @@ TEST(TomlTable, RefusesBytesThatAreNoText) {
   EXPECT_EQ(error_of(std::string("\n\nname = \"\0\"", 12)), "net.toml:3: " + control);
   EXPECT_EQ(error_of("# \x7f"), "net.toml:1: " + control);
   EXPECT_EQ(error_of("\n# caf\xE9\n"),
-            "net.toml:2: a byte that is no UTF-8; save the file as text in UTF-8");
+            "net.toml:2: a byte that is not UTF-8; save the file as text in UTF-8");
 }
 
 TEST(TomlTable, TakesOtherLettersThanAsciiInQuotesAndCommentsOnly) {

@@ -75,7 +75,8 @@ class Interfaces {
   std::string take(const std::string& interface, const std::string& host) {
     if (interface.empty()) return {};
     if (!is_name(interface)) {
-      return "interface " + in_quotes(interface) + " is no interface's name; ip link shows them";
+      return "interface " + in_quotes(interface) +
+             " is not an interface's name; ip link shows them";
     }
     const auto [owner, fresh] = owners_.emplace(interface, host);
     if (fresh) return {};
@@ -93,7 +94,7 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
         std::pair("reorder", link.reorder), std::pair("corrupt", link.corrupt)}) {
     if (!(p >= 0 && p <= 1)) {
       return std::string(key) + " = " + number_to_text(p) +
-             " is no probability; write a number from 0.0 to 1.0";
+             " is not a probability; write a number from 0.0 to 1.0";
     }
   }
   if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
@@ -117,7 +118,7 @@ MaybeProblem fabric_problem(const Topology& t) {
   };
   if (!wire::is_path_mtu(t.mtu)) {
     return problem("mtu = " + std::to_string(t.mtu) +
-                   " is no path MTU; write 256, 512, 1024, 2048 or 4096");
+                   " is not a path MTU; write 256, 512, 1024, 2048 or 4096");
   }
   if (t.seed > kMaxSeed) return problem("seed is larger than " + std::to_string(kMaxSeed));
   if (t.mrp_port == 0 || t.mrp_port == wire::kRoceUdpPort) {
@@ -133,7 +134,7 @@ MaybeProblem fabric_problem(const Topology& t) {
   }
   if (!Interfaces::is_name(t.one_armed)) {
     return problem("one_armed = " + in_quotes(t.one_armed) +
-                   " is no interface's name; ip link shows them");
+                   " is not an interface's name; ip link shows them");
   }
   if (!t.one_armed.empty() && t.switches.size() > 1) {
     return problem("one_armed takes one switch, and there are " +
@@ -156,7 +157,7 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
     if (std::string text = names.take(host.name); !text.empty()) return problem(std::move(text));
     const std::string address = "address " + host.address.to_string();
     if (!is_unicast(host.address)) {
-      return problem(address + " is no host's address; write one such as \"10.0.0." +
+      return problem(address + " is not a host's address; write one such as \"10.0.0." +
                      std::to_string(i + 1) + "\"");
     }
     if (t.mcst_pool.contains(host.address)) {
@@ -236,7 +237,7 @@ MaybeProblem buffer_problem(const Topology& t) {
     const bool is_lossless = i < plans.size() && plans[i].has_lossless_ports();
     if (!t.switches[i].config.buffer.group_halt || is_lossless) continue;
     return TopologyProblem{Of::kSwitch, i,
-                           "group_halt is for what comes by lossless links, and " +
+                           "group_halt is for packets of lossless links, and " +
                                in_quotes(t.switches[i].name) +
                                " has none; write pfc = true in [link], or leave group_halt out"};
   }

@@ -71,7 +71,7 @@ class Reader {
       if (auto users = in.strings("users")) {
         topology_.users = std::move(*users);
       } else {
-        in.error("users", "users is no list; write users = [\"alice\", \"1001\"]");
+        in.error("users", "users is not a list; write users = [\"alice\", \"1001\"]");
       }
     }
   }
@@ -165,7 +165,7 @@ class Reader {
     if (in.read("switch", switch_name)) {
       host.switch_index = switch_called(switch_name, in, "switch");
     } else if (topology_.switches.size() > 1) {
-      in.error("switch", "there are several switches; say whose host it is with switch = \"" +
+      in.error("switch", "there are several switches; name the host's with switch = \"" +
                              topology_.switches[0].name + "\"");
     }
     in.read("interface", host.interface);
@@ -182,7 +182,7 @@ class Reader {
     if (!host.any_mac) host.mac = parse_mac(text);
     if (!host.any_mac && !host.mac) {
       in.error("mac", "mac = \"" + text +
-                          "\" is no MAC address; write mac = \"02:00:00:00:00:01\", or \"any\"");
+                          "\" is not a MAC address; write mac = \"02:00:00:00:00:01\", or \"any\"");
     }
   }
 

@@ -157,29 +157,30 @@ INSTANTIATE_TEST_SUITE_P(
             "[link]\nrate = 10\n",
             "net.toml:2: rate = 10 has no unit; write rate = \"10Gbps\" (units: bps, Kbps, Mbps, "
             "Gbps, Tbps; or \"unlimited\"), in [link]"},
-        Mistake{"[link]\nrate = \"10\"\n",
-                "net.toml:2: rate = '10' is no number with a unit; write rate = \"10Gbps\" (units: "
-                "bps, Kbps, Mbps, Gbps, Tbps; or \"unlimited\"), in [link]"},
+        Mistake{
+            "[link]\nrate = \"10\"\n",
+            "net.toml:2: rate = '10' is not a number with a unit; write rate = \"10Gbps\" (units: "
+            "bps, Kbps, Mbps, Gbps, Tbps; or \"unlimited\"), in [link]"},
         Mistake{"[link]\ndelay = 2.5\n",
                 "net.toml:2: delay = 2.5 has no unit; write delay = \"2us\" (units: ns, us, ms, s, "
                 "min; at most 525600min), in [link]"},
         Mistake{
             "[link]\nqueue = true\n",
-            "net.toml:2: queue = true is no quantity; write queue = \"4MiB\" (units: B, KB, MB, "
+            "net.toml:2: queue = true is not a quantity; write queue = \"4MiB\" (units: B, KB, MB, "
             "GB, KiB, MiB, GiB; at most 1024GiB), in [link]"},
         Mistake{"[link]\nloss = 1.5\n",
-                "net.toml:2: loss = 1.5 is no probability; write a number from 0.0 to 1.0, in "
+                "net.toml:2: loss = 1.5 is not a probability; write a number from 0.0 to 1.0, in "
                 "[link]"},
         Mistake{"[fabric]\nmtu = 9000\n",
                 "net.toml:2: mtu = 9000 is out of range; write a whole number from 256 to 4096, in "
                 "[fabric]"},
         Mistake{"[fabric]\nmtu = 1500\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
-                "net.toml:1: mtu = 1500 is no path MTU; write 256, 512, 1024, 2048 or 4096"},
+                "net.toml:1: mtu = 1500 is not a path MTU; write 256, 512, 1024, 2048 or 4096"},
         Mistake{"[fabric]\nicrc = \"never\"\n",
                 "net.toml:2: icrc = \"never\" is unknown; write \"deferred\" or \"always\", in "
                 "[fabric]"},
         Mistake{"[fabric]\nmcst_pool = \"198.18.0.0\"\n",
-                "net.toml:2: mcst_pool = \"198.18.0.0\" is no IPv4 prefix; write mcst_pool = "
+                "net.toml:2: mcst_pool = \"198.18.0.0\" is not an IPv4 prefix; write mcst_pool = "
                 "\"198.18.0.0/15\", in [fabric]"},
         Mistake{"[fabric]\nmcst_pool = \"224.0.0.0/8\"\n[[host]]\nname = \"a\"\naddress = "
                 "\"10.0.0.1\"\n",
@@ -212,11 +213,12 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { los = 1 }\n",
                 "net.toml:4: unknown key 'los' in link of [[host]] (did you mean 'loss'?); known: "
                 "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
-        Mistake{"[host]\nname = \"a\"\n",
-                "net.toml:1: host is no list of tables; write [[host]], in two brackets, for each "
-                "one, in the topology"},
+        Mistake{
+            "[host]\nname = \"a\"\n",
+            "net.toml:1: host is not a list of tables; write [[host]], in two brackets, for each "
+            "one, in the topology"},
         Mistake{"fabric = 3\n",
-                "net.toml:1: fabric = 3 is no table; write fabric = { ... }, in the topology"},
+                "net.toml:1: fabric = 3 is not a table; write fabric = { ... }, in the topology"},
         Mistake{"[link\n",
                 "net.toml:1: Error while parsing table header: expected ']', saw '\\n'"}));
 
@@ -229,11 +231,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[host]]\nname = \"a\"\n",
                 "net.toml:1: no address; write address = \"10.0.0.1\", in [[host]]"},
         Mistake{"[[host]]\nname = 4\n",
-                "net.toml:2: name = 4 is no text; write name = \"...\", in [[host]]"},
-        Mistake{
-            "[[host]]\nname = \"a\"\naddress = \"10.0.0\"\n",
-            "net.toml:3: address = \"10.0.0\" is no IPv4 address; write address = \"10.0.0.1\", "
-            "in [[host]]"},
+                "net.toml:2: name = 4 is not a text; write name = \"...\", in [[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0\"\n",
+                "net.toml:3: address = \"10.0.0\" is not an IPv4 address; write address = "
+                "\"10.0.0.1\", "
+                "in [[host]]"},
         Mistake{"[[host]]\nname = \"4\"\naddress = \"10.0.0.1\"\n",
                 "net.toml:1: name '4' starts with no letter, or holds more than letters, digits, "
                 "'-', '_' and '.' (at most 63), in [[host]]"},
@@ -257,7 +259,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "needs its own, in [[host]]"},
         Mistake{"[fabric]\none_armed = \"no name\"\n[[host]]\nname = \"a\"\naddress = "
                 "\"10.0.0.1\"\n",
-                "net.toml:1: one_armed = 'no name' is no interface's name; ip link shows them"},
+                "net.toml:1: one_armed = 'no name' is not an interface's name; ip link shows them"},
         Mistake{
             "[fabric]\none_armed = \"p0\"\n[[switch]]\nname = \"s0\"\n[[switch]]\nname = "
             "\"s1\"\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nswitch = \"s0\"\n",
@@ -265,20 +267,21 @@ INSTANTIATE_TEST_SUITE_P(
             "are all next to it; leave out all but one"},
         Mistake{"[fabric]\none_armed = \"p0\"\n[[host]]\nname = \"a\"\naddress = "
                 "\"10.0.0.1\"\nmac = \"02:00\"\n",
-                "net.toml:6: mac = \"02:00\" is no MAC address; write mac = "
+                "net.toml:6: mac = \"02:00\" is not a MAC address; write mac = "
                 "\"02:00:00:00:00:01\", or \"any\", in [[host]]"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = \"p0\"\nmac = "
                 "\"any\"\n",
                 "net.toml:1: mac is for hosts behind the one-armed interface, and 'a' has an "
                 "interface of its own; take one of the two out, in [[host]]"},
-        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = "
-                "\"a-name-too-long-for-any\"\n",
-                "net.toml:1: interface 'a-name-too-long-for-any' is no interface's name; ip link "
-                "shows them, in [[host]]"},
         Mistake{
-            "[[host]]\nname = \"a\"\naddress = \"224.0.0.1\"\n",
-            "net.toml:1: address 224.0.0.1 is no host's address; write one such as \"10.0.0.1\", "
-            "in [[host]]"},
+            "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = "
+            "\"a-name-too-long-for-any\"\n",
+            "net.toml:1: interface 'a-name-too-long-for-any' is not an interface's name; ip link "
+            "shows them, in [[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"224.0.0.1\"\n",
+                "net.toml:1: address 224.0.0.1 is not a host's address; write one such as "
+                "\"10.0.0.1\", "
+                "in [[host]]"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"198.18.3.4\"\n",
                 "net.toml:1: address 198.18.3.4 lies in the pool of group addresses; choose one "
                 "outside mcst_pool, in [[host]]"},

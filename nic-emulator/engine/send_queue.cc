@@ -73,12 +73,12 @@ wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) cons
   }
   if (!gives(qp_.init.type, wr.op)) {
     return wire::invalid(qp_.init.type == QpType::kUc
-                             ? "UC gives SEND and WRITE, with or without immediate: use RC"
-                             : "UD gives SEND, with or without immediate: use RC");
+                             ? "UC has only SEND and WRITE, with or without immediate: use RC"
+                             : "UD has only SEND, with or without immediate: use RC");
   }
   if (qp_.init.type == QpType::kUd) {
     if (length > qp_.attr.path_mtu) {
-      return wire::invalid("a datagram carries at most the port's mtu, " +
+      return wire::invalid("a datagram has at most the port's mtu, " +
                            std::to_string(qp_.attr.path_mtu) + " bytes: split it");
     }
     if (wr.destination.ip.is_unset())
@@ -92,7 +92,7 @@ wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) cons
         "way to rts");
   }
   if (wr.op != SendOp::kRead && length < kAtomicBytes) {
-    return wire::invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
+    return wire::invalid("an atomic returns 8 bytes: its SGEs must have 8 bytes or more");
   }
   return {};
 }

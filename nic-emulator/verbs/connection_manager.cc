@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kDevice = "/dev/infiniband/rdma_cm";
 constexpr const char* kText =
-    "this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
-    "has not: let it exchange addresses over TCP (perftest: without -R)";
+    "this program opens the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
+    "lacks: let it exchange addresses over TCP (perftest: without -R)";
 
 bool has_ucx_module() {
   const auto is_it = [](dl_phdr_info* library, std::size_t, void*) {

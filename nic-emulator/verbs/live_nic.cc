@@ -279,9 +279,9 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   }
   const std::scoped_lock lock(mutex_);
   if (is_abandoned() || !is_up()) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
+    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric has ended; start it again");
   }
-  const auto no_room = wire::fail(wire::ErrorCode::kAgain, "no room in the port; send again later");
+  const auto no_room = wire::fail(wire::ErrorCode::kAgain, "the port is full; send again later");
   if (port_->room() == 0) return no_room;
 
   wire::UdpDatagram headers;

@@ -52,7 +52,7 @@ class Devinfo(Programs):
 class ConnectionManager(Programs):
     """Programs that need librdmacm end with errors of its own; what is missing is said once, beside them."""
 
-    LINE = "cepheus: this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 has not"
+    LINE = "cepheus: this program opens the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 lacks"
 
     def told_by(self, *command, **environment):
         done = subprocess.run(command, env=self.fabric.environment("h0", **environment), capture_output=True, text=True,

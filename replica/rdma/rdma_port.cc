@@ -27,7 +27,7 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
   ibv_context* const context = port->verbs_.context;
   const auto refused = [&](const char* what) {
     return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string(port->attributes_.device) + " gives no " + what);
+                      std::string(port->attributes_.device) + " has no " + what);
   };
   ibv_device_attr limits{};
   if (ibv_query_device(context, &limits) != 0) return refused("limits");

@@ -266,8 +266,8 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello&
            " of the control protocol, not " + std::to_string(hello.version);
   }
   if (!key_.fits(hello.tag, covered(peer.nonce, hello))) {
-    return "the key is another one than the replica's: both take the fabric's from "
-           "$CEPHEUS_KEY_FILE";
+    return "the key differs from the replica's: set CEPHEUS_KEY_FILE to the fabric's key on "
+           "both hosts";
   }
   if (hello.role == Role::kObserver) return std::nullopt;
   if (hello.volume != stored_.volume) {

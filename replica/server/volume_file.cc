@@ -40,7 +40,7 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
   wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | (is_direct ? O_DIRECT : 0)));
   if (!file.is_open() && is_direct && errno == EINVAL) {
     return wire::fail(wire::ErrorCode::kInvalid,
-                      path + ": its file system knows no O_DIRECT; serve it with --cache page");
+                      path + ": its file system has no O_DIRECT; serve it with --cache page");
   }
   if (!file.is_open()) return tl::unexpected(failed(path, errno));
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -332,7 +332,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
   if (state_ == State::kActive && write_failed_) {
     mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     const bool is_known = mcast_group_query(group_, &attr) == MCAST_OK && attr.reason[0] != '\0';
-    suspect(now, is_known ? attr.reason : "the group gave a member up");
+    suspect(now, is_known ? attr.reason : "the group evicted a member");
   }
   std::array<ibv_wc, 32> completions;
   const std::size_t found = posted_ops_ > 0 ? port_->poll(completions) : 0;

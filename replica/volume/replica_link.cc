@@ -76,13 +76,13 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
   while (const auto frame = socket_->next(ok)) {
     if (!take(*frame, answers)) return lose(now, complaint_);
   }
-  if (!ok) return lose(now, "it is no replica");
-  if (!lives || !socket_->flush()) return lose(now, "it hung up");
+  if (!ok) return lose(now, "it is not a replica");
+  if (!lives || !socket_->flush()) return lose(now, "it closed the connection");
   return is_welcomed() && !was_welcomed ? Change::kWelcomed : Change::kNone;
 }
 
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
-  complaint_ = "it is no replica";
+  complaint_ = "it is not a replica";
   if (state_ == State::kWelcomed) {
     auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
     if (!answer) return false;
@@ -108,7 +108,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       const auto welcome = decode_welcome(frame.body);
       if (!welcome || !is_sound(welcome->geometry)) return false;
       if (!key_.fits(welcome->tag, covered(nonce_, *welcome))) {
-        complaint_ = "its key is another one";
+        complaint_ = "its key differs; set CEPHEUS_KEY_FILE to the same key";
         return false;
       }
       geometry_ = welcome->geometry;

@@ -41,7 +41,7 @@ std::string Volume::failure() const {
             std::to_string(ranges[i].offset + ranges[i].length - 1);
   }
   if (ranges.size() > kMostNamed) text += ", and more";
-  return text + ": open the volume again, check what is there, and write it anew";
+  return text + ": open the volume again, check these blocks, and write them again";
 }
 
 std::string Volume::status_json() const {

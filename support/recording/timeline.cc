@@ -49,7 +49,7 @@ void Timeline::name_tracks() {
     const Node& node = nodes_[i];
     const std::uint32_t process = process_of(static_cast<std::uint16_t>(i));
     file_.name_process(process, (node.is_switch ? "switch " : "host ") + node.name, process);
-    file_.name_thread({process, kIncidents}, "what happens");
+    file_.name_thread({process, kIncidents}, "incidents");
     if (!node.is_switch) file_.name_thread({process, kPrograms}, "messages");
     for (std::size_t p = 0; p < node.ports.size(); ++p) {
       const auto& peer = node.ports[p];
@@ -228,7 +228,7 @@ void Timeline::counted(const Sighting& seen) {
     const bool is_data = seen.kind == PacketKind::kData;
     begin(turns_, key,
           {{{process_of_group(group), kIncidents}, seen.at_ns},
-           (is_data ? "turn of " + name_of(seen.source) : std::string("turn of who waited")) +
+           (is_data ? "turn of " + name_of(seen.source) : std::string("turn of a waiting source")) +
                " at " + node.name,
            args});
   } else if (name == "gate_held") {

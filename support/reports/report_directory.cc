@@ -111,7 +111,7 @@ wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, Roo
     return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
   if (!directory || !directory->is_ours()) {
-    return wire::fail(ErrorCode::kUnavailable, path + " is no directory of this user" + kRemedy);
+    return wire::fail(ErrorCode::kUnavailable, path + " is not a directory of this user" + kRemedy);
   }
   directory->room_ = std::move(room);
   return directory;
@@ -153,9 +153,9 @@ bool ReportDirectory::is_held(int report) {
 wire::Result<void> ReportDirectory::check_room(std::uint64_t bytes) const {
   const FileSystemRoom room = room_(fd_.get());
   if (room.allows(bytes)) return {};
-  return wire::fail(ErrorCode::kUnavailable, "no room for reports in " + path_ + ": " +
-                                                 room.text() +
-                                                 ", which is left to others; free some" + kRemedy);
+  return wire::fail(ErrorCode::kUnavailable,
+                    "no room for reports in " + path_ + ": " + room.text() +
+                        ", which other programs keep; free some" + kRemedy);
 }
 
 wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,

@@ -59,7 +59,7 @@ TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsTold) {
 }
 
 TEST_F(OneSourceTest, KnowsTheFirstPacketThatAHostCanHaveOutstanding) {
-  const Psn start = served().start;  // nobody has sent yet
+  const Psn start = served().start;  // no source has sent yet
   EXPECT_EQ(Rebasing().first_outstanding(served(), 1, start + 5), start);
   EXPECT_EQ(HostSync().first_outstanding(served(), 1, start), start);
   EXPECT_EQ(HostSync().first_outstanding(served(), 1, start + 5), std::nullopt)

@@ -219,7 +219,7 @@ class Turn {
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;
-  const char* reason_ = "nobody has sent yet";
+  const char* reason_ = "no source has sent yet";
   NakFilter naks_;
   std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;

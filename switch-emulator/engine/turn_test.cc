@@ -47,7 +47,7 @@ class TurnTest : public testing::Test {
 
 TEST_F(TurnTest, IsSettledUntilSomebodySends) {
   EXPECT_EQ(turn_.state(), State::kSettled);
-  EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
+  EXPECT_STREQ(turn_.reason(), "no source has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
   begin(1);
   EXPECT_EQ(turn_.state(), State::kSettled);

@@ -52,7 +52,7 @@ Parsed parse_record(const json& request) {
   RecordRequest record;
   const json* recorder = find(request, "recorder");
   if (recorder == nullptr || !recorder->is_number_unsigned()) {
-    return wrong("who records? {\"ask\": \"record\", \"recorder\": a number of one's own}");
+    return wrong("recorder is missing: {\"ask\": \"record\", \"recorder\": a number of one's own}");
   }
   record.recorder = recorder->get<std::uint64_t>();
   const json* rate = find(request, "packets_per_second");
@@ -72,7 +72,7 @@ Parsed parse_kill(const json& request) {
                           pid->get<std::uint64_t>() > 0 &&
                           pid->get<std::uint64_t>() <= std::numeric_limits<pid_t>::max();
   if (!host || !is_process) {
-    return wrong("kill whom? {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
+    return wrong("host or pid is missing: {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
   }
   return KillRequest{*host, pid->get<pid_t>()};
 }
@@ -82,7 +82,7 @@ Parsed parse_kill(const json& request) {
 Parsed parse_control_request(std::string_view line) {
   const json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto what = request.is_object() ? text_of(find(request, "ask")) : std::nullopt;
-  if (!what) return wrong("ask for something: {\"ask\": \"status\"}");
+  if (!what) return wrong("ask is missing: {\"ask\": \"status\"}");
   if (*what == "status") return StatusRequest{};
   if (*what == "link") return parse_link(request);
   if (*what == "record") return parse_record(request);
@@ -90,8 +90,8 @@ Parsed parse_control_request(std::string_view line) {
   if (*what == "reset_counters") return ResetCountersRequest{};
   if (*what == "reload") return ReloadRequest{};
   if (*what == "stop") return StopRequest{};
-  return wrong("asked for \"" + *what +
-               "\": status, record, link, kill, reload, reset_counters and stop are known");
+  return wrong("there is no request \"" + *what +
+               "\": give status, record, link, kill, reload, reset_counters or stop");
 }
 
 }  // namespace cepheus::live

@@ -179,9 +179,9 @@ TEST(Control, RefusesWhatItDoesNotKnowAndSaysWhatItDoes) {
     return answer ? std::string("answered") : answer.error().text;
   };
   EXPECT_THAT(error({{"ask", "weather"}}),
-              HasSubstr("status, record, link, kill, reload, reset_counters and stop"));
-  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("ask for something"));
-  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("ask for something"));
+              HasSubstr("status, record, link, kill, reload, reset_counters or stop"));
+  EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("ask is missing"));
+  EXPECT_THAT(error({{"ask", 7}}), HasSubstr("ask is missing"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", 1}}), HasSubstr("host"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));

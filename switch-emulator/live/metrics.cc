@@ -58,7 +58,7 @@ class Page {
   }
   std::string finish() {
     ++max_;
-    family("cepheus_metrics_left_out", "gauge", "samples that this page has no room for");
+    family("cepheus_metrics_left_out", "gauge", "samples left out because the page is full");
     sample({}, std::uint64_t{left_out_});
     return std::move(text_);
   }
@@ -153,7 +153,7 @@ void put_states(Page& page, const Objects& all) {
   for (const auto& [labels, port] : all.ports) {
     if (port->kind == net::PortKind::kHost) page.sample(labels, std::uint64_t{port->attached});
   }
-  page.family("cepheus_port_dark", "gauge", "1: a trunk that nothing comes from");
+  page.family("cepheus_port_dark", "gauge", "1: a trunk without HELLOs");
   for (const auto& [labels, port] : all.ports) {
     if (port->kind == net::PortKind::kSwitch) page.sample(labels, std::uint64_t{port->dark});
   }

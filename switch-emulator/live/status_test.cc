@@ -361,8 +361,7 @@ TEST(Status, SenderGroupsAreShownBySwitch) {
             "10.0.0.1 to 0xc00042  sender group\n"
             "  s0: merges feedback, a rule of 2 replicas; 3 packets, 6 copies; table 75 bytes; "
             "receivers 10.0.0.2 (qp 0x000022, 1 region, lags by 1 packet), 10.0.0.3 (qp 0x000033, "
-            "not heard "
-            "since this switch began)\n");
+            "silent since this switch started)\n");
 }
 
 }  // namespace

@@ -246,7 +246,7 @@ std::string receivers_text(const fabric::SenderGroupView& group) {
   for (const fabric::SenderReceiverView& one : group.receivers) {
     text += (text.empty() ? "" : ", ") + one.host.to_string() + " (qp " + hex24(one.qpn.value());
     if (!one.regions.empty()) text += ", " + count_of(one.regions.size(), "region");
-    if (group.merges && !one.is_known) text += ", not heard since this switch began";
+    if (group.merges && !one.is_known) text += ", silent since this switch started";
     if (one.lag > 0) text += ", lags by " + count_of(one.lag, "packet");
     text += ")";
   }

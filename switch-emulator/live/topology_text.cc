@@ -103,10 +103,10 @@ class Text {
       return graph_.cables[c].to == TopologyGraph::kNone;
     });
     const wire::Ipv4 source = tree.group.source;
-    std::string text = styled(tree.group.id.to_string(), Style::kTitle, colour_) + "  " +
-                       std::to_string(members) + " members, " +
-                       (source.is_unset() ? "nobody has sent yet" : "from " + source.to_string()) +
-                       "\n";
+    std::string text =
+        styled(tree.group.id.to_string(), Style::kTitle, colour_) + "  " + std::to_string(members) +
+        " members, " +
+        (source.is_unset() ? "no source has sent yet" : "from " + source.to_string()) + "\n";
     std::vector<bool> seen(status_.switches.size());
     branch(tree, tree.root, 1, seen, text);
     return text;

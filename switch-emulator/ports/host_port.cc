@@ -126,7 +126,7 @@ wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
         ErrorCode::kUnavailable,
         answer->data.empty()
             ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
-            : "what listens at " + options.fabric + " is no Cepheus fabric");
+            : "the program at " + options.fabric + " is not a cepheus-switch");
   }
   return PortAnswer{std::move(*socket), *welcome, std::move(answer->fds)};
 }

@@ -31,8 +31,8 @@ tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error
   return fail(
       ErrorCode::kUnavailable,
       error == ENODEV
-          ? "there is no interface " + interface + "; ip link shows what there is"
-          : "can't ask the kernel about interface " + interface + ": " + std::strerror(error));
+          ? "there is no interface " + interface + "; ip link lists the interfaces"
+          : "can't query the kernel for interface " + interface + ": " + std::strerror(error));
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
                 "packets to " + host.to_string() + " do not leave by interface " + interface_ +
                     (elsewhere ? ", but by " + std::string(name)
                                : ": " + std::string(error != 0 ? std::strerror(error)
-                                                               : "it is no other machine's")) +
+                                                               : "it is this machine's own")) +
                     "; give " + interface_ +
                     " an address on the hosts' network, or add a route: ip "
                     "route add " +

@@ -69,7 +69,7 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
   const std::string block =
       config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
   return wire::fail(wire::ErrorCode::kUnavailable,
-                    "this machine routes what comes in by interface " + config_.interface +
+                    "this machine routes packets from interface " + config_.interface +
                         ", and would send the groups' packets back into the network beside the "
                         "switch; ip route add blackhole " +
                         block + ", or sysctl net.ipv4.conf." + config_.interface + ".forwarding=0");
@@ -81,7 +81,7 @@ wire::Result<void> OneArmedInterface::look() {
   if (!config_.dpdk_device.empty()) return {};
   if (!is_there) {
     return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
-                                                         " is gone; make it again, with its "
+                                                         " was removed; make it again, with its "
                                                          "address and routes");
   }
   return check_forwarding();

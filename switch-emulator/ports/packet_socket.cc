@@ -52,7 +52,7 @@ tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
            ": a packet socket needs CAP_NET_RAW; run cepheus-switch as root, or give it the "
            "capability with: setcap cap_net_raw+ep $(command -v cepheus-switch)";
   } else if (error == ENODEV || error == ENXIO) {
-    text = "there is no interface " + interface + "; ip link shows what there is";
+    text = "there is no interface " + interface + "; ip link lists the interfaces";
   }
   return fail(ErrorCode::kUnavailable, std::move(text));
 }

@@ -321,7 +321,7 @@ TEST(Cepheusctl, SaysThatAnswersOfWrongTypesAreNoRecording) {
     Invocation run(
         {"--fabric", fabric.socket(), "record", "--seconds", "0.05", directory + "/record"});
     EXPECT_EQ(run.exit_code(), 1) << wrong;
-    EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is no recording")) << wrong;
+    EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is not a recording")) << wrong;
   }
   ::unsetenv("CEPHEUS_REPORT_DIR");
   std::filesystem::remove_all(directory);

@@ -210,7 +210,7 @@ wire::Result<HttpAddress> parse_http_address(const std::string& text) {
   }
   return wire::fail(
       wire::ErrorCode::kInvalid,
-      "'" + text + "' is no address to listen at; write 127.0.0.1:9464 or [::1]:9464");
+      "'" + text + "' is not an address to listen at; write 127.0.0.1:9464 or [::1]:9464");
 }
 
 wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limits,

@@ -282,7 +282,7 @@ class Volumes(unittest.TestCase):
                     env["CEPHEUS_KEY_FILE"] = str(key)
                 asked = volume.ask("status", replica.address, env=env)
                 self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
-                self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
+                self.assertIn("key differs" if code else "volume v", asked.stdout + asked.stderr)
 
     def test_who_asks_for_much_and_reads_nothing_takes_no_memory(self):
         """A few bytes ask for digests of half a megabyte, or for status. Answers wait for room, one at a time, and others have their turn."""

@@ -77,7 +77,7 @@ int misbehave(const Place& place) {
     const auto* found = std::find_if(std::begin(kConducts), std::end(kConducts),
                                      [&](const NamedConduct& each) { return each.name == name; });
     if (found == std::end(kConducts) && !rests) {
-      std::fprintf(stderr, "hostile_host: there is no conduct '%s'\n", name.c_str());
+      std::fprintf(stderr, "hostile_host: there is no attack '%s'\n", name.c_str());
       return 2;
     }
     const auto conduct = rests ? nullptr : found->start(place);

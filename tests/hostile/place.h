@@ -35,7 +35,7 @@ auto attach_again(const Place& place, Attempt attempt) {
     if (auto port = attempt()) return port;
     if (std::chrono::steady_clock::now() > limit) {
       throw std::runtime_error("can't attach as " + place.host + " at " + place.socket +
-                               ": see whether cepheus-switch runs there");
+                               ": check that cepheus-switch runs there");
     }
     std::this_thread::yield();
   }

@@ -17,7 +17,7 @@ local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRE
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
 local GIVE_UP, COMPLAIN, ALIVE, HELLO = 10, 11, 12, 13
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
-                 "host does not know the queue pair", "member could not bring its queue pair up", "evicted",
+                 "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups"}
