@@ -39,7 +39,7 @@ class Devinfo(Programs):
 
     def test_congestion_control_that_can_not_be_is_refused_with_what_could(self):
         told = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
-        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' is none of", told)
+        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' is not cnp", told)
 
     def test_a_shaped_link_shows_its_speed(self):
         fabric = Fabric(topology='[link]\nrate = "10Gbps"\n[[switch]]\nname = "s0"\n'

@@ -35,7 +35,7 @@ TEST(Balance, IsLostByAFrameWithTwoFates) {
   counters.add({}, Counter::kDropTtl);
   EXPECT_EQ(counters.imbalance(0), "");
   counters.add({}, Counter::kDropNoRoute);
-  EXPECT_EQ(counters.imbalance(0), "frames in, and what became of them: 1 against 2");
+  EXPECT_EQ(counters.imbalance(0), "frames in, and their fates: 1 against 2");
 }
 
 TEST(Balance, IsLostByAHeldFrameThatIsForgotten) {
@@ -43,7 +43,7 @@ TEST(Balance, IsLostByAHeldFrameThatIsForgotten) {
   counters.add({}, Counter::kRxPackets);
   counters.add({}, Counter::kGateHeld);
   EXPECT_EQ(counters.imbalance(1), "");
-  EXPECT_EQ(counters.imbalance(0), "frames held, and what became of them: 1 against 0");
+  EXPECT_EQ(counters.imbalance(0), "frames held, and their fates: 1 against 0");
 }
 
 TEST(Balance, IsLostByACopyThatIsNeitherSentNorDropped) {

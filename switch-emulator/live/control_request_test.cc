@@ -52,7 +52,7 @@ TEST(ControlRequest, RefusesValuesNestedAsDeeplyAsALineHolds) {
   const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');
   EXPECT_THAT(error_of(R"({"ask": "link", "link": )" + deep + "}"), HasSubstr("must name a host"));
   EXPECT_THAT(error_of(R"({"ask": "kill", "pid": )" + deep + "}"), HasSubstr("kill whom"));
-  EXPECT_THAT(error_of(R"({"ask": )" + deep + "}"), HasSubstr("ask for something"));
+  EXPECT_THAT(error_of(R"({"ask": )" + deep + "}"), HasSubstr("ask is missing"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST(Metrics, SayWhatTheCountersTablesSay) {
     EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_" + std::string(text.name) + "_total " +
                                 std::string(text.says) + "\n"));
   }
-  EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_rx_bytes_total frames that came in, their "
+  EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_rx_bytes_total frames received, their "
                               "bytes\n"))
       << "a line that goes on with the one before is whole";
 }
