@@ -29,7 +29,7 @@ tl::unexpected<wire::Error> fail_errno(const std::string& what) {
   return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
 }
 
-// Plain, of this user, and as long as it has to be: what is mapped of it is there.
+// A regular file of this user with the full length, so that the whole mapping is backed.
 bool is_usable(int fd, std::size_t bytes) {
   struct stat file {};
   return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
@@ -51,7 +51,7 @@ bool is_locked(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EW
 
 SharedFile::~SharedFile() { munmap(memory_, bytes_); }
 
-// Whoever comes first makes it; zeros are a lease that has ended.
+// The first process creates it; zeros are an ended lease.
 wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) {
   const std::string path = directory + kLease;
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
@@ -138,7 +138,7 @@ std::string CallRingReader::program() const { return get_text(ring().header.prog
 
 bool CallRingReader::is_abandoned() const { return !is_locked(file_->fd()); }
 
-// What is still being written is taken the next time, unless newer ones lie behind it.
+// A call that is still being written is read next time, unless newer ones follow it.
 std::vector<CallRingReader::Call> CallRingReader::take() {
   std::vector<Call> taken;
   const std::uint64_t end = ring().header.calls.load(std::memory_order_acquire);
