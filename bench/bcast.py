@@ -127,7 +127,7 @@ def calibrate(jobs, transport, scope, sizes):
         if key not in best or one.median() < best[key].median():
             best[key] = one
     chosen = [Candidate(transport, one.algorithm, one.size, one.segment) for one in best.values()]
-    # The schemes whose bounds are known exactly are measured as they are, whatever calibration likes.
+    # Schemes with exactly known bounds are measured with their own segments, without calibration.
     for size in sizes:
         if size >= MIB:
             chosen.append(Candidate(transport, "binomial", size, 0, "binomial_whole"))
@@ -160,7 +160,7 @@ class Measurement:
                     groups[transport] = calibrate(jobs, transport, scope, sizes)
                 else:
                     groups[transport] = []
-                if transport != "rc":  # what its users get
+                if transport != "rc":  # the default of its users
                     groups[transport] += [Candidate(transport, "default", size) for size in sizes]
             for n in range(scope.rounds):
                 progress(f"{hosts} hosts, {link}: round {n + 1} of {scope.rounds}")

@@ -66,7 +66,7 @@ class Side:
 
 
 def ratios(old, new):
-    """[(key, old median, new median, ratio of the medians, the rounds' own ratios)] of what both measured and is not zero."""
+    """[(key, old median, new median, ratio of the medians, the rounds' own ratios)] of figures that both measured and that are not zero."""
     rows = []
     for key in old[0]:
         pairs = [(a[key], b[key]) for a, b in zip(old, new) if key in a and key in b and a[key] and b[key]]

@@ -38,7 +38,7 @@ using wire::Instant;
 
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::uint32_t kBurst = 128;    // packets under way
-constexpr std::uint32_t kAckEvery = 32;  // as the NIC asks for them
+constexpr std::uint32_t kAckEvery = 32;  // as the NIC requests ACKs
 constexpr auto kPatience = std::chrono::seconds(30);
 
 class LiveSwitch {
@@ -79,7 +79,7 @@ class LiveSwitch {
   std::thread thread_;
 };
 
-// Asks a fabric again and again for what its packets do, as `cepheusctl record`.
+// Requests a fabric's packet events repeatedly, as `cepheusctl record` does.
 class Recorder {
  public:
   explicit Recorder(const std::string& socket)
@@ -101,7 +101,7 @@ class Recorder {
   }
 
   std::atomic<bool> has_begun_{false};
-  std::jthread thread_;  // asked to end, and waited for, when this is destroyed
+  std::jthread thread_;  // the destructor stops and joins it
 };
 
 struct Host {

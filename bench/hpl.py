@@ -48,7 +48,7 @@ BOTH = [Variant("hpl/1ring+long", 0, 1), Variant("cepheus", 6, 3)]
 
 
 class Case(NamedTuple):
-    """One row of the table. The first variant is what the others are held against."""
+    """One row of the table. The other variants are compared with the first one."""
 
     name: str
     grid: tuple
@@ -152,7 +152,7 @@ class Bench:
         return [100 * part / job for part, job in zip(self.communication(case, variant), jobs)]
 
     def saved(self, case, variant):
-        """What communication alone takes off the original's job, percent, in each round."""
+        """The job's saving by communication alone, in percent of the original's job, for each round."""
         original = case.variants[0]
         return [100 * (theirs - ours) / job for theirs, ours, job in
                 zip(self.communication(case, original), self.communication(case, variant), self.values(case, original, "job"))]

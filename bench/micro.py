@@ -140,7 +140,7 @@ def stream(build, records, rounds):
 
 
 def congestion(build, records, rounds):
-    """Congestion control in the NICs, nothing marked, beside none, in turns."""
+    """NICs with congestion control but without marks, and NICs without it, in turns."""
     ratios = {"RC stream, 64 KiB": [], "RC, 8 bytes": [], "MPI_Bcast, 1 MiB, 4 hosts": []}
     with Fabric(build) as fabric:
         for _ in range(rounds):

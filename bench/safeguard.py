@@ -60,7 +60,7 @@ def main():
             seconds = {(way, size): [] for way in WAYS for size in sizes}
             for _ in range(rounds):
                 for way in WAYS:
-                    # Where multicast is slow, a tenth of it tells enough.
+                    # If multicast is slow, a tenth of the broadcasts is enough.
                     count = COUNT // 10 if way == "multicast" and link else COUNT
                     for size, took in total(build, fabric, way, count, sizes).items():
                         seconds[way, size].append(took * COUNT / count)

@@ -121,7 +121,7 @@ def cpu_us(pid):
 
 
 class NbdWrites:
-    """Writes to a volume by fio over NBD, whose server is on host 8; its replicas are on hosts 9 to 11."""
+    """Writes to a volume by fio over NBD. The server is on host 8, the replicas on hosts 9 to 11."""
 
     def __init__(self, build, fabric, cases, seconds):
         self.volume = Volume(build, fabric, REPLICAS, VOLUME_SIZE, host=2 * (REPLICAS + 1))

@@ -27,7 +27,7 @@ loader.exec_module(cepheus_run)
 
 PATIENCE = 20
 
-# Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
+# A fake cepheus-switch: writes its arguments, reports ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
 import json, os, signal, socket, struct, sys, threading
 arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -43,7 +43,7 @@ count = int(arguments.get("--hosts", 3))
 ports = [{"kind": "host", "name": f"h{i}", "attached": False} for i in range(count)]
 status = {"switches": [{"name": "s0", "ports": ports + [{"kind": "switch", "attached": True}]}]}
 
-# Gives every launcher what it asks for, or refuses; keeps the connections open.
+# Grants every launcher its hosts, or refuses; keeps the connections open.
 attach = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 attach.bind(arguments["--fabric"])
 attach.listen()
@@ -69,7 +69,7 @@ while True:
     client.close()
 """
 
-# Stands in for mpirun: tells its arguments and environment, then exits, or stays until a signal ends it.
+# A fake mpirun: writes its arguments and environment, then exits, or runs until a signal.
 MPIRUN = r"""#!/usr/bin/python3
 import json, os, signal, sys
 notes = os.environ["FAKE_NOTES"]
@@ -379,7 +379,7 @@ class Running(unittest.TestCase):
             self.assert_nothing_left()
 
     def test_keeps_mpirun_out_of_reach_of_signals_to_its_own_group(self):
-        """Else mpirun would get such a signal twice, from the sender and from us, and leave its ranks behind."""
+        """Otherwise mpirun would get the signal twice, from the sender and from us, and leave its ranks running."""
         os.mkfifo(self.root / "notes/started")
         process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays", start_new_session=True))
         for name in ("mpirun", "switch"):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bash's completion of our programs, as a user at a prompt gets it.
+"""Completion of our programs in bash.
 
 usage: completion_test.py BUILD [-v]
 """
@@ -17,7 +17,7 @@ BASH_COMPLETION = pathlib.Path("/usr/share/bash-completion/bash_completion")
 
 
 def complete(line):
-    """What bash offers at the end of `line`."""
+    """The completions of bash at the end of `line`."""
     words = line.split(" ")
     script = f"""
 source {BASH_COMPLETION}; source {COMPLETION}

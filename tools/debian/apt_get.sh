@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# apt-get, after whoever has its locks: apt_get.sh [--patience SECONDS] ARGUMENTS...
+# Runs apt-get when other programs have released its locks: apt_get.sh [--patience SECONDS] ARGUMENTS...
 #
 # A freshly booted machine runs apt of its own for some minutes. apt's own DPkg::Lock::Timeout waits for dpkg's
-# locks alone, not for those of the package lists and of the archives. Says so while it waits, 15 min at most; exits as
-# apt-get does, and prints what that said if it failed.
+# locks alone, not for those of the package lists and of the archives. Prints a line while it waits, 15 min at most; exits as
+# apt-get does, and prints its output if it failed.
 set -euo pipefail
 
 patience=900

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""apt_get.sh beside a process that has one of apt's locks; on directories of its own, without a network."""
+"""apt_get.sh while another process has one of apt's locks; on directories of its own, without a network."""
 
 import fcntl
 import pathlib

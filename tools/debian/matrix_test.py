@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""matrix.sh with stand-ins for what makes roots and works in them."""
+"""matrix.sh with fakes of the programs that make roots and run in them."""
 
 import os
 import pathlib

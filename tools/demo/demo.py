@@ -80,7 +80,7 @@ class Demo:
         return self.root_link(ports, os.path.getsize(path)) and drawn
 
     def show(self, path, address, seconds):
-        """A picture for browsers while the file goes round, until interrupted or for so long."""
+        """Serves the live page and repeats the broadcast, until interrupted or for the given seconds."""
         web = [str(self.build / "bin/cepheusctl"), "--fabric", self.switch.socket, "web", "--listen", address, "--control"]
         job = self.command(self.build / "demo/broadcast_file", path, "--repeat",
                            mca=[("coll_cepheus_verbose", "1"), ("coll_cepheus_safeguard_samples", "0")])
@@ -100,7 +100,7 @@ class Demo:
     def draw(self):
         """The tree that the group has now: in words, and into a file if one is wanted."""
         command = [self.build / "bin/cepheusctl", "--fabric", self.switch.socket, "topology"]
-        topology = subprocess.run(command, text=True, stdout=subprocess.PIPE)  # says itself what is wrong
+        topology = subprocess.run(command, text=True, stdout=subprocess.PIPE)  # it prints its own errors
         if topology.returncode != 0:
             return False
         shown = topology.stdout
@@ -206,7 +206,7 @@ def main():
     parser.add_argument("--report", metavar="FILE", help="write a page with path, tree, bytes by link, times and packets into FILE")
     parser.add_argument("--web", metavar="ADDRESS:PORT", nargs="?", const="127.0.0.1:8080",
                         help="serve a live page and repeat the broadcast until Ctrl-C (default: 127.0.0.1:8080)")
-    parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # or for so long
+    parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # duration of --web
     parser.add_argument("--seconds", type=float, default=0.7, help=argparse.SUPPRESS)  # of each size
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -222,7 +222,7 @@ def main():
                 parser.error(f"{options.shape} has {there} hosts: give --hosts {there} or fewer")
             return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(
                 os.path.realpath(options.file), options.web, options.web_seconds, options.report)
-    except RuntimeError as error:  # said why itself
+    except RuntimeError as error:  # has printed its reason
         parser.error(str(error))
 
 

@@ -18,7 +18,7 @@ PATIENCE = 120
 
 
 class Fio:
-    """Random writes to all of the volume, read back and compared behind them. It says when which write was done."""
+    """Random writes to the whole volume, later read back and compared. fio logs the time of each write."""
 
     def __init__(self, volume, size, rate):
         self.log, self.result = volume.directory / "writes", volume.directory / "fio.json"

@@ -26,7 +26,7 @@ ENGINES = {
     "collectives/core": ["collectives_core_test"],
     "replica/engine": ["replica_engine_test", "replica_sim_test"],
 }
-# Of the controller only what has no sockets; of wire nothing that only other tests run.
+# Of the controller only files without sockets; of wire only files that its own tests run.
 LEFT_OUT = ("controller/connections/daemon/", "controller/connections/client/", "wire/capture_reader", "wire/icrc_packets", "wire/mrp_packets")
 # A change may make a test program run for ever, or take memory for ever.
 LONGEST = 300  # seconds, without a change

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Runs a command, and ends what the command started when the command ends, or on SIGINT, SIGTERM, SIGHUP or SIGKILL.
+"""Runs a command, and ends all its processes when the command ends, or on SIGINT, SIGTERM, SIGHUP or SIGKILL.
 
 usage: supervise.py COMMAND [ARGUMENTS]
 
-Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel tells of that. All that the command
+Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel notifies of that. All that the command
 starts belongs to the keeper, however deep, since the keeper is a subreaper. Processes without the variable CEPHEUS_SUPERVISED
 are left alone: services that come with packages. Temporary files go to a directory of this run (TMPDIR), which the keeper
-removes. It removes Open MPI's shared memory, too: mpirun does that only for ranks that have told it of theirs. The exit code is
+removes. It removes Open MPI's shared memory, too: mpirun does that only for ranks that have registered theirs. The exit code is
 the command's, or 128 + the signal.
 """
 
