@@ -106,14 +106,14 @@ wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
   return directory;
 }
 
-wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, RoomProbe room) {
+wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, SpaceProbe space) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
   if (!directory || !directory->is_ours()) {
     return wire::fail(ErrorCode::kUnavailable, path + " is not a directory of this user" + kRemedy);
   }
-  directory->room_ = std::move(room);
+  directory->space_ = std::move(space);
   return directory;
 }
 
@@ -150,11 +150,11 @@ bool ReportDirectory::is_held(int report) {
   return flock(report, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-wire::Result<void> ReportDirectory::check_room(std::uint64_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
-  if (room.allows(bytes)) return {};
+wire::Result<void> ReportDirectory::check_space(std::uint64_t bytes) const {
+  const FreeSpace space = space_(fd_.get());
+  if (space.allows(bytes)) return {};
   return wire::fail(ErrorCode::kUnavailable,
-                    "no room for reports in " + path_ + ": " + room.text() +
+                    "too little space for reports in " + path_ + ": " + space.text() +
                         ", which other programs keep; free some" + kRemedy);
 }
 
@@ -172,7 +172,7 @@ wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
 }
 
 wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& header) const {
-  if (auto room = check_room(kReportStep); !room) return tl::unexpected(room.error());
+  if (auto space = check_space(kReportStep); !space) return tl::unexpected(space.error());
   const std::string name = new_name();
   auto file = write_hidden(name, CallReport{header, {}}.bytes(), kReportStep);
   if (!file) return tl::unexpected(file.error());
@@ -186,11 +186,11 @@ wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& h
 }
 
 wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
-  if (bytes > room.share_of_one()) {
+  const FreeSpace space = space_(fd_.get());
+  if (bytes > space.limit_of_one()) {
     return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
   }
-  if (auto enough = check_room(kReportStep); !enough) return enough;
+  if (auto enough = check_space(kReportStep); !enough) return enough;
   if (!reserve(report.file.get(), bytes))
     return fail_errno_with_remedy("can't extend a report in " + path_);
   return {};
@@ -241,7 +241,7 @@ void ReportDirectory::clear() const {
   clear_hidden(now);
   std::vector<Entry> reports = list();
   clear_old(reports, now);
-  clear_beyond_share(reports);
+  clear_beyond_limit(reports);
   flock(turn.get(), LOCK_UN);  // a child of this process may hold the descriptor, too
 }
 
@@ -276,13 +276,13 @@ void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) co
   reports = std::move(kept);
 }
 
-void ReportDirectory::clear_beyond_share(const std::vector<Entry>& reports) const {
-  const std::uint64_t share = room_(fd_.get()).share_of_ended();
+void ReportDirectory::clear_beyond_limit(const std::vector<Entry>& reports) const {
+  const std::uint64_t limit = space_(fd_.get()).limit_of_ended();
   std::size_t left = reports.size();
   std::uint64_t bytes = 0;
   for (const Entry& entry : reports) bytes += entry.bytes;
   for (const Entry& entry : reports) {
-    if (left <= kMostEnded && bytes <= share) return;
+    if (left <= kMostEnded && bytes <= limit) return;
     // Reports of running processes stay, and don't count.
     const UniqueFd file = open_report(entry.name, O_RDONLY);
     if (file.is_open() && !is_held(file.get())) unlinkat(fd_.get(), entry.name.c_str(), 0);

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "support/reports/call_report.h"
-#include "support/reports/file_system_room.h"
+#include "support/reports/free_space.h"
 #include "wire/result.h"
 #include "wire/unique_fd.h"
 
@@ -29,7 +29,7 @@ std::string default_directory();
 // may create any name.
 std::string first_not_taken(const std::string& path);
 
-using RoomProbe = std::function<FileSystemRoom(int fd)>;
+using SpaceProbe = std::function<FreeSpace(int fd)>;
 
 class ReportDirectory {
  public:
@@ -51,7 +51,7 @@ class ReportDirectory {
 
   // This user's directory; creates a missing one.
   static wire::Result<ReportDirectory> make(const std::string& path,
-                                            RoomProbe room = FileSystemRoom::of);
+                                            SpaceProbe space = FreeSpace::of);
   // For reading, of any user.
   static wire::Result<ReportDirectory> open(const std::string& path);
 
@@ -81,19 +81,19 @@ class ReportDirectory {
 
   bool is_ours() const;
   std::vector<Entry> files(bool are_hidden) const;
-  wire::Result<void> check_room(std::uint64_t bytes) const;
+  wire::Result<void> check_space(std::uint64_t bytes) const;
   wire::Result<wire::UniqueFd> write_hidden(const std::string& name,
                                             std::span<const std::uint8_t> bytes,
                                             std::size_t size) const;
   bool replace(const std::string& name, std::span<const std::uint8_t> bytes) const;
   void clear_hidden(std::chrono::nanoseconds now) const;
   void clear_old(std::vector<Entry>& reports, std::chrono::nanoseconds now) const;
-  void clear_beyond_share(const std::vector<Entry>& reports) const;
+  void clear_beyond_limit(const std::vector<Entry>& reports) const;
 
   std::string path_;
   wire::UniqueFd fd_;
   uid_t owner_ = 0;
-  RoomProbe room_ = FileSystemRoom::of;
+  SpaceProbe space_ = FreeSpace::of;
 };
 
 }  // namespace cepheus::reports

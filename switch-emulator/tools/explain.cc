@@ -21,8 +21,8 @@ using reports::RecordState;
 using reports::ReportDirectory;
 
 constexpr std::string_view kNoJobs =
-    "no reports: no MPI program has used coll/cepheus in the last hour, or there was no room for "
-    "reports; run the program with coll_cepheus_verbose 1 to see the cause\n";
+    "no reports: no MPI program has used coll/cepheus in the last hour, or there was too little "
+    "space for reports; run the program with coll_cepheus_verbose 1 to see the cause\n";
 
 // Rank by rank, what one path of one communicator was used for.
 struct Tally {
