@@ -112,8 +112,7 @@ std::string sizes_of(const ScenarioPlan& plan) {
 int run_shrink(Arguments a) {
   const auto shrunk = shrink(*a.seed, a.plan, a.without);
   if (!shrunk) {
-    std::printf("seed %llu holds: there is nothing to shrink\n",
-                static_cast<unsigned long long>(*a.seed));
+    std::printf("seed %llu holds: nothing to shrink\n", static_cast<unsigned long long>(*a.seed));
     return kAllHeld;
   }
   std::printf("%s\nfail in the same way as %s, found in %zu runs\n", sizes_of(shrunk->plan).c_str(),
@@ -144,7 +143,7 @@ int run_many(const Arguments& a) {
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
       "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
-      "%llu pauses, %llu packets jumped over, %llu members that gave up\n",
+      "%llu pauses, %llu skipped PSNs, %llu members that gave up\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
       n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
       n(sum.jumped), n(sum.gave_up));
