@@ -39,7 +39,6 @@ int main(int argc, char** argv) {
           [&serving](const std::string& cache) { serving.is_direct = cache == "direct"; },
           "keep the data in the kernel's page cache, or directly in own memory, for NICs with DMA "
           "(default: page)")
-      ->type_name("page|direct")
       ->check(CLI::IsMember({"page", "direct"}));
   serve->add_option("--listen", serving.listen, "listen for writers at this address")
       ->type_name("HOST:PORT")
@@ -55,7 +54,9 @@ int main(int argc, char** argv) {
   bool as_json = false;
   auto* status = app.add_subcommand("status", "show the status of replicas");
   command_line::set_example(*status, "cepheus-replica status h1:7800 h2:7800");
-  status->add_option("HOST:PORT", asked, "show these replicas")->type_name("")->required();
+  status->add_option("ADDRESS", asked, "show the replicas at these addresses, HOST:PORT")
+      ->type_name("")
+      ->required();
   status->add_flag("--json", as_json, "print one JSON object per line");
 
   std::string checked;

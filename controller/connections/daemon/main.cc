@@ -163,7 +163,8 @@ int main(int argc, char** argv) {
       app, "cepheus-cmd --host 10.0.0.1",
       "Exit status: 0 done, 1 no daemon answers status, 2 wrong usage, or it can't listen.");
   app.callback([&] {
-    if (!*status && host.empty()) throw CLI::RequiredError("--host ADDRESS, or a command: status");
+    if (!*status && host.empty())
+      throw CLI::RequiredError("--host ADDRESS (or the command status)");
   });
   try {
     app.parse(argc, argv);
