@@ -38,7 +38,7 @@ std::string reason(const CLI::App& program, const CLI::App& at, const CLI::Error
   if (lacks_command && unknown.empty()) return "give a command: " + commands_of(at);
   if (unknown.empty()) return error.what();
   if (unknown.front().starts_with("-")) return "there is no option '" + unknown.front() + "'";
-  if (lacks_command) {
+  if (at.get_subcommands().empty() && !commands_of(at).empty()) {
     return "there is no command '" + unknown.front() + "'; the commands are " + commands_of(at);
   }
   return "'" + unknown.front() + "' was not expected";
