@@ -30,7 +30,7 @@ class Link:
         return (size + packets * PACKET_OVERHEAD) * 8 / self.rate
 
     def hop(self, size):
-        """What a message takes beyond its serialisation by the sender: two links and a stored packet."""
+        """Time of a message beyond its serialisation by the sender: two links and a stored packet."""
         return 2 * self.delay + self.serialise(min(size, PACKET))
 
 

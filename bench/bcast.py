@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""MPI_Bcast: Cepheus against Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
+"""Measure MPI_Bcast by Cepheus, by Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
 
-A calibration pass finds the best segment size of each algorithm at each size; then all are measured anew, in turns within
-one run. All ranks start at one moment, by shared memory, and a call takes until the last has returned. Calls that some rank
-begins more than 5 us late are discarded. CPU time is that of all ranks and the switch, per call, in calls of their own.
+A calibration finds the best segment size of each algorithm at each size. Then all are measured in turns within one run. Ranks
+synchronise by shared memory before each call; a call lasts until the last rank returns. Calls that a rank begins more than 5 us
+late are discarded. CPU time is that of all ranks and the switch, per call, in calls of their own.
 """
 
 import argparse
@@ -93,7 +93,7 @@ class Jobs:
         return words + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
 
     def on_fabric(self):
-        return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--"]
+        return [str(self.build / "bin/cepheus-run"), "--fabric", self.fabric.socket, "--"]
 
     def run(self, transport, candidates, seconds=None):
         """Measures them one after another in one job."""
@@ -127,7 +127,7 @@ def calibrate(jobs, transport, scope, sizes):
         if key not in best or one.median() < best[key].median():
             best[key] = one
     chosen = [Candidate(transport, one.algorithm, one.size, one.segment) for one in best.values()]
-    # The schemes whose bounds are known exactly are measured as they are, whatever calibration likes.
+    # Schemes with exactly known bounds are measured with their own segments, without calibration.
     for size in sizes:
         if size >= MIB:
             chosen.append(Candidate(transport, "binomial", size, 0, "binomial_whole"))
@@ -160,7 +160,7 @@ class Measurement:
                     groups[transport] = calibrate(jobs, transport, scope, sizes)
                 else:
                     groups[transport] = []
-                if transport != "rc":  # what its users get
+                if transport != "rc":  # the default of its users
                     groups[transport] += [Candidate(transport, "default", size) for size in sizes]
             for n in range(scope.rounds):
                 progress(f"{hosts} hosts, {link}: round {n + 1} of {scope.rounds}")
@@ -208,11 +208,11 @@ class Measurement:
 def main():
     parser = argparse.ArgumentParser(prog="./run bench bcast", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="4 hosts, few sizes and segments, under 3 minutes")
-    parser.add_argument("--link", choices=LINKS, help="only this kind of link (default: both)")
-    parser.add_argument("--hosts", type=int, help="only this many hosts (default: 4 and 8)")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
-    parser.add_argument("--plot", metavar="DIR", help="write SVG plots to this directory")
+    parser.add_argument("--quick", action="store_true", help="measure 4 hosts, few sizes and segments, in under 3 minutes")
+    parser.add_argument("--link", choices=LINKS, help="measure only this kind of link (default: both)")
+    parser.add_argument("--hosts", type=int, help="measure only N hosts (default: 4 and 8)", metavar="N")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
+    parser.add_argument("--plot", metavar="DIR", help="write SVG plots into DIR")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.plot and shutil.which("gnuplot") is None:

@@ -1,4 +1,4 @@
-"""What an MPI_Bcast costs beside its time: context switches, wake-ups, system calls by name, packets that a process handles
+"""The costs of an MPI_Bcast besides its time: context switches, wake-ups, system calls by name, packets that a process handles
 between two context switches, and where processor time goes. Over Cepheus, over TCP and through shared memory."""
 
 import collections

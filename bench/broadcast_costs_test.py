@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What broadcast_costs makes of the kernel's counts and of perf's samples."""
+"""broadcast_costs: results by the kernel's counts and perf's samples."""
 
 import contextlib
 import io

@@ -3,9 +3,9 @@
 
 usage: ./run bench compare COMMIT [--with COMMIT] [--rounds N] BENCH [OPTIONS OF THE BENCH]
 
-COMMIT is the old one; the new one is this checkout as it is, or --with. Each commit has a checkout of its own below
-build/compare, which a next comparison uses again. Both are measured by this checkout's bench/, so that a change of the
-benchmark is no change of the product; --own-bench takes each commit's own. A ratio is new / old: below 1, a time has become shorter.
+Compare COMMIT with this checkout, or with --with. Each commit has its own checkout below build/compare, which later
+comparisons use again. This checkout's bench/ measures both, unless --own-bench is given. A ratio is new / old: below 1, a
+time became shorter.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Side:
 
 
 def ratios(old, new):
-    """[(key, old median, new median, ratio of the medians, the rounds' own ratios)] of what both measured and is not zero."""
+    """[(key, old median, new median, ratio of the medians, the rounds' own ratios)] of figures that both measured and that are not zero."""
     rows = []
     for key in old[0]:
         pairs = [(a[key], b[key]) for a, b in zip(old, new) if key in a and key in b and a[key] and b[key]]
@@ -89,12 +89,12 @@ def table(bench, sides, rows):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench compare", description=__doc__.split("\n\n", 2)[2],
                                      usage=__doc__.split("usage: ")[1].split("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", metavar="COMMIT", help="the old one")
-    parser.add_argument("--with", dest="new", metavar="COMMIT", help="the new one (default: this checkout as it is)")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: 5)")
+    parser.add_argument("old", metavar="COMMIT", help="take this commit as the old one")
+    parser.add_argument("--with", dest="new", metavar="COMMIT", help="take this commit as the new one (default: this checkout)")
+    parser.add_argument("--rounds", type=int, default=5, help="run each N times (default: 5)", metavar="N")
     parser.add_argument("--own-bench", action="store_true", help="measure each commit by its own bench/")
     parser.add_argument("bench", metavar="BENCH", choices=["micro", "bcast", "overlap", "ranks", "sim", "storage", "hpl"],
-                        help="as ./run bench has it, with its options behind it, such as --quick")
+                        help="run this benchmark of ./run bench; its options, such as --quick, follow")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     words = parser.parse_args()
     if words.rounds < 1:

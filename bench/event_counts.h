@@ -1,4 +1,4 @@
-/* What processes ask of the kernel while they wait: context switches, wake-ups, and system calls by
+/* The load of waiting processes on the kernel: context switches, wake-ups, and system calls by
  * name. Counted by the kernel (perf_event_open) for all threads of a process.
  *
  *   struct event_counts counts = event_counts_open(pid);   0: this process, and threads to come

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The papers' experiments in the simulator, several at a time: tables, JSON and SVGs into a folder, and the pages about them.
+"""Run the papers' experiments in the simulator, several at a time; write tables, JSON, SVGs and the pages about them.
 
     experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [--docs FILE] [NAME...]
 
-Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that pages can be made of several runs.
-Each experiment has a page; those without results in the folder stay as they are. A page keeps the text between its table and its
-command, which says what was simulated. The index has a row of each page, below the text that it had. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
+Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that pages can use several runs. Each
+experiment has a page; a page without new results stays. A page keeps the text between its table and its command. The index has one
+row per page, below its own text. Exit code 0: all done; 1: some failed, the others' results are there; 2: wrong usage.
 """
 
 import argparse
@@ -117,23 +117,24 @@ def write_docs(index, names, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="the papers' experiments in the simulator")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="by default all")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller points")
-    parser.add_argument("--seeds", type=int, help="of random links and places")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time; by default one for each processor")
+    parser = argparse.ArgumentParser(prog="./run experiments", description="Run the papers' experiments in the simulator.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="run these experiments (default: all)")
+    parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build/release", help="run the simulator of this build tree (default: build/release)")
+    parser.add_argument("--quick", action="store_true", help="take fewer and smaller points")
+    parser.add_argument("--seeds", type=int, metavar="N", help="take N random sets of losses and places")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="run N at a time (default: one on each core)")
     parser.add_argument("--modes", action="store_true",
-                        help="each of those with congestion control, by both parameter sets and ways of notification")
-    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build/experiments")
-    parser.add_argument("--docs", nargs="?", type=pathlib.Path, const=ROOT / "docs/experiments.md",
-                        help="write a page of each result in the folder, and their index FILE (by default docs/experiments.md)")
+                        help="run those with congestion control by both parameter sets and ways of notification")
+    parser.add_argument("--results", metavar="DIR", type=pathlib.Path, default=ROOT / "build/experiments",
+                        help="write results into this directory (default: build/experiments)")
+    parser.add_argument("--docs", metavar="FILE", nargs="?", type=pathlib.Path, const=ROOT / "docs/experiments.md",
+                        help="write a page for each result, and their index FILE (default: docs/experiments.md)")
     options = parser.parse_args()
     simulator = options.build / "bin/cepheus-sim"
     names = known(simulator)
     for name in options.names:
         if name not in names:
-            parser.error(f"no experiment is called '{name}'; there are: {' '.join(names)}")
+            parser.error(f"there is no experiment '{name}'; the experiments are {' '.join(names)}")
     options.results.mkdir(parents=True, exist_ok=True)
     arguments = ["--quick"] * options.quick + (["--seeds", str(options.seeds)] if options.seeds else [])
     wanted = options.names or names

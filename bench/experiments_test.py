@@ -32,7 +32,7 @@ good (Paper fig. 1, simulated): what it shows
 series  x
 a       1
 
-docs/experiments/good.md says what was simulated
+docs/experiments/good.md describes the simulation
 TEXT
 """
 
@@ -67,7 +67,7 @@ class Experiments(unittest.TestCase):
     def test_an_unknown_name_is_bad_usage_and_the_known_are_named(self):
         done = self.run_program("worse")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("there are: good bad", done.stderr)
+        self.assertIn("the experiments are good bad", done.stderr)
 
     def test_the_page_has_what_the_folder_has(self):
         self.run_program("good", "--quick")

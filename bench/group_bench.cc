@@ -38,8 +38,8 @@ using wire::Instant;
 
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::uint32_t kBurst = 128;    // packets under way
-constexpr std::uint32_t kAckEvery = 32;  // as the NIC asks for them
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr std::uint32_t kAckEvery = 32;  // as the NIC requests ACKs
+constexpr auto kTimeLimit = std::chrono::seconds(30);
 
 class LiveSwitch {
  public:
@@ -79,7 +79,7 @@ class LiveSwitch {
   std::thread thread_;
 };
 
-// Asks a fabric again and again for what its packets do, as `cepheusctl record`.
+// Requests a fabric's packet events repeatedly, as `cepheusctl record` does.
 class Recorder {
  public:
   explicit Recorder(const std::string& socket)
@@ -101,7 +101,7 @@ class Recorder {
   }
 
   std::atomic<bool> has_begun_{false};
-  std::jthread thread_;  // asked to end, and waited for, when this is destroyed
+  std::jthread thread_;  // the destructor stops and joins it
 };
 
 struct Host {
@@ -130,7 +130,7 @@ class Hosts {
     mrp::RegistrationConfig config;
     config.host = members_[0].host;
     config.instance = 1;
-    config.timeout = kPatience;
+    config.timeout = kTimeLimit;
     mrp::Registration registration(config, id, epoch);
     if (!hosts_[0].membership.lead(id, epoch, config.instance))
       throw std::runtime_error("can't lead");
@@ -180,7 +180,7 @@ class Hosts {
   }
 
   void run(mrp::Registration& registration, mrp::Registration::State until) {
-    const Instant limit = wire::monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kTimeLimit;
     while (registration.state() != until) {
       const Instant now = wire::monotonic_now();
       if (now > limit) throw std::runtime_error("no group: " + registration.error().text);
@@ -264,7 +264,7 @@ class Stream {
 
   std::uint64_t receive_burst() {
     std::uint64_t copies = 0;
-    const Instant limit = wire::monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kTimeLimit;
     const std::uint64_t wanted = kBurst * (hosts_.size() - 1);
     while (copies < wanted) {
       const std::uint64_t before = copies;

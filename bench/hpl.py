@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""HPL: its recommended increasing ring and long beside panel broadcast and row swap by multicast (hpl-patches/).
+"""Measure HPL with its increasing ring and long against panel broadcast and row swap by multicast (hpl-patches/).
 
-All messages, HPL's own and multicast, go over the same NICs, links and switch. Originals and ours take turns within one run, and
-ratios are those of each turn. "phases apart" runs HPL with barriers around each broadcast and swap: the timers hold communication
-alone, as in the papers' figures, and the job is the sum of its phases. "as it is" runs HPL without them.
+All messages go over the same NICs, links and switch. Original and patched HPL take turns within one run, and ratios are those of
+each turn. "phases apart" runs HPL with barriers around each broadcast and swap: the timers hold communication alone, as in the
+papers' figures, and the job is the sum of its phases. "as it is" runs HPL without barriers.
 
-Ratio of computing to communication: the papers' savings, 12 % of the job for 67 % of the panel broadcast, imply that the
-increasing ring takes 18 % of it, on 1x4 nodes; no paper says so. Here, one link rate for all cases (2 Gb/s) gives that share with N = 6144 and NB = 384, with OpenBLAS's SSE3 kernels: with faster ones the links
-would have to be faster than two cores can emulate for four hosts.
+Ratio of computing to communication: the papers save 12 % of the job and 67 % of the panel broadcast. So the increasing ring takes
+18 % of the job on 1x4 nodes; no paper states this. Here one link rate (2 Gb/s) gives that part with N = 6144, NB = 384 and
+OpenBLAS's SSE3 kernels. Faster kernels would need faster links than two cores can emulate for four hosts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from records import Records, percentile
 
 LINK = 'rate = "2Gbps"\ndelay = "2us"\nqueue = "64MiB"'
 KERNELS = {"OPENBLAS_CORETYPE": "Prescott"}
-PATIENCE = ["--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_watchdog_ms", "30000",
+REQUIRE = ["--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_watchdog_ms", "30000",
             "--mca", "coll_cepheus_register_timeout_ms", "20000"]
 JOB_SECONDS = 600
 PHASES = {"pbcast": "panel broadcast", "laswp": "row swap"}
@@ -48,7 +48,7 @@ BOTH = [Variant("hpl/1ring+long", 0, 1), Variant("cepheus", 6, 3)]
 
 
 class Case(NamedTuple):
-    """One row of the table. The first variant is what the others are held against."""
+    """One row of the table. The other variants are compared with the first one."""
 
     name: str
     grid: tuple
@@ -118,7 +118,7 @@ class Bench:
                        depths=[variants[0].depth], central=case.central).text()
         with Fabric(self.build, hosts, link=LINK) as fabric:
             (fabric.directory / "HPL.dat").write_text(text)
-            command = [self.build / "bin/cepheus-run", "--join", fabric.socket, "--", *MESSAGES_OVER_NIC, *PATIENCE,
+            command = [self.build / "bin/cepheus-run", "--fabric", fabric.socket, "--", *MESSAGES_OVER_NIC, *REQUIRE,
                        self.programs[1 if case.isolated else 0]]
             done = subprocess.run(command, cwd=fabric.directory, env=os.environ | KERNELS, capture_output=True, text=True,
                                   timeout=JOB_SECONDS, check=False)
@@ -152,7 +152,7 @@ class Bench:
         return [100 * part / job for part, job in zip(self.communication(case, variant), jobs)]
 
     def saved(self, case, variant):
-        """What communication alone takes off the original's job, percent, in each round."""
+        """The job's saving by communication alone, in percent of the original's job, for each round."""
         original = case.variants[0]
         return [100 * (theirs - ours) / job for theirs, ours, job in
                 zip(self.communication(case, original), self.communication(case, variant), self.values(case, original, "job"))]
@@ -213,10 +213,10 @@ def record(bench, records):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench hpl", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="3 rounds of the main cases, under 10 minutes")
-    parser.add_argument("--case", metavar="TEXT", help="only cases whose names begin with TEXT, such as 'RS'")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file; sizes are bytes of the matrix")
-    parser.add_argument("--plot", metavar="DIR", help="write SVG plots to this directory")
+    parser.add_argument("--quick", action="store_true", help="measure 3 rounds of the main cases, in under 10 minutes")
+    parser.add_argument("--case", metavar="TEXT", help="measure only cases that begin with TEXT, such as 'RS'")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE; sizes are bytes of the matrix")
+    parser.add_argument("--plot", metavar="DIR", help="write SVG plots into DIR")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.plot and shutil.which("gnuplot") is None:

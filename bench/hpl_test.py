@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""./run bench hpl: how the whole jobs read beside the papers'."""
+"""./run bench hpl: the table of whole jobs with the papers' values."""
 
 import contextlib
 import io

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
-round trip through the switch, congestion control where there is no congestion, and what a broadcast asks of the kernel."""
+"""Measure the parts: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a round trip
+through the switch, congestion control without congestion, and the system calls of a broadcast.
+"""
 
 import argparse
 import json
@@ -139,7 +140,7 @@ def stream(build, records, rounds):
 
 
 def congestion(build, records, rounds):
-    """Congestion control in the NICs, nothing marked, beside none, in turns."""
+    """NICs with congestion control but without marks, and NICs without it, in turns."""
     ratios = {"RC stream, 64 KiB": [], "RC, 8 bytes": [], "MPI_Bcast, 1 MiB, 4 hosts": []}
     with Fabric(build) as fabric:
         for _ in range(rounds):
@@ -204,7 +205,7 @@ def backends(build, records, rounds):
                 if name == "shared memory":
                     with Fabric(build, hosts=namespaces.HOSTS) as fabric:
                         copies, seconds = copies_of(fabric, [
-                            build / "bin/cepheus-run", "--join", fabric.socket, "--", "-np", namespaces.HOSTS,
+                            build / "bin/cepheus-run", "--fabric", fabric.socket, "--", "-np", namespaces.HOSTS,
                             *namespaces.harness.mca_arguments(required), *program])
                 else:
                     with namespaces.Site(fabric=namespaces.DPDK if "net_" in name else "") as site:
@@ -243,9 +244,9 @@ def source_change(build, records, rounds):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--only", choices=["broadcast"], help="what a broadcast asks of the kernel, and nothing else")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds")
+    parser.add_argument("--only", choices=["broadcast"], help="measure only the system calls of a broadcast")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()

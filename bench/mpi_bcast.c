@@ -13,7 +13,7 @@
  * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu", "events"}: times in
  * microseconds. "cpu" is the processor time of all ranks and of the switch process PID, per call.
  * "events" are {"root", "receiver", "switch"}: of rank 0, of each other rank, and of PID, per call
- * {"switches", "sched_waking", "sys_enter", ...}; null what the kernel does not count
+ * {"switches", "sched_waking", "sys_enter", ...}; null if the kernel does not count it
  * (event_counts.h).
  *
  * All ranks start a call at one moment (start_page.h), and it takes until the last has returned. A

@@ -44,7 +44,7 @@ static void compute(long steps) {
   state = x;
 }
 
-/* Steps per second: the best of some, what a core does undisturbed. */
+/* Steps per second of an undisturbed core: the best of some runs. */
 static double steps_per_second(void) {
   const long steps = 2000000;
   double best = 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of both lanes, and of size classes that nobody measures. */
+/* Of both lanes, and of size classes without measurements. */
 static const int kWarmUp[] = {3, 200000};
 
 int main(int argc, char** argv) {

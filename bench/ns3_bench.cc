@@ -20,7 +20,7 @@
 
 namespace {
 
-// Seconds of the core so far: whoever else is on the machine is not counted.
+// CPU seconds of this process: other processes do not count.
 double core_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 constexpr std::uint32_t kPayload = 4096;
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   const auto begin = core_seconds();
   FatTree tree(static_cast<unsigned>(std::stoul(argv[1])));
   const auto packets = static_cast<std::uint32_t>(std::stoull(argv[2]) / kPayload);
-  // At the rate of a link, with what ns-3 puts before a payload there.
+  // At the rate of a link, with ns-3's headers.
   const std::uint64_t wire_bytes = kPayload + 30;
   ns3::ApplicationContainer sinks, sources;
   for (unsigned i = 0; i < tree.size(); ++i) {

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""MPI_Ibcast beside a computation: two ranks, links of 1 Gb/s and 100 us, a computation that takes as long as the broadcast
-alone, between MPI_Ibcast and MPI_Wait. 1.00 means that the shorter of the two costs nothing; 2.00 that nothing overlaps.
+"""Measure how much of an MPI_Ibcast a computation hides: two ranks, links of 1 Gb/s and 100 us.
 
-Each round measures the broadcast alone, the computation alone and both together. Beside Cepheus: Open MPI's own
-MPI_Ibcast over TCP loopback, whose links are not shaped.
+The computation takes as long as the broadcast alone, between MPI_Ibcast and MPI_Wait. 1.00: the shorter of the two costs nothing.
+2.00: nothing overlaps. Each round measures broadcast, computation and both together. The rival is Open MPI's own MPI_Ibcast over
+TCP loopback, which has no shaped links.
 """
 
 import argparse
@@ -34,8 +34,8 @@ def measure(jobs, transport, rounds, seconds):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench overlap", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, half a minute")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds, in half a minute")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     rounds, seconds = (30, 8) if options.quick else (150, 40)

@@ -1,5 +1,5 @@
-"""What all plots of records look like: one palette that is told apart by everybody (Okabe and Ito's), names as they are written, sizes in
-bytes' units, the key beside the data."""
+"""The style of all plots: the palette of Okabe and Ito, which colour-blind readers can distinguish, names as written, sizes in units of
+bytes, the key next to the data."""
 
 import subprocess
 
@@ -27,7 +27,7 @@ def size_ticks(sizes):
 
 
 def draw(path, title, lines, curves, width=960, height=540):
-    """`lines` set axes and data; `curves` are what is plotted."""
+    """`lines` set axes and data; `curves` are the plotted curves."""
     script = [f'set terminal svg size {width},{height} noenhanced background "white" font "sans-serif,14"; set output "{path}"',
               f'set title "{title}"', "set key outside right top vertical Left reverse spacing 1.2", "set border 3; set tics nomirror",
               'set grid lc rgb "#dddddd" lw 1']

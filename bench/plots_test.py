@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plots, drawn by gnuplot: names stand there as they are written, in the titles and beside the axes."""
+"""Plots by gnuplot: titles and axes show names as written."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ import plots
 
 
 def texts(path):
-    """What a reader of the SVG sees, each <text> as one line: a subscript is a <tspan> of its own, lower than the rest."""
+    """The visible text of the SVG, one line per <text>: a subscript is a lower <tspan> of its own."""
     svg = path.read_text()
     lines = re.findall(r"<text\b.*?</text>", svg, re.S)
     return ["|".join(filter(None, (part.strip() for part in re.split(r"<[^>]*>", line)))) for line in lines]

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""MPI_Bcast where many ranks share one machine: what the default gives them, beside Open MPI without coll/cepheus.
+"""Measure MPI_Bcast of many ranks on one machine: the default against Open MPI without coll/cepheus.
 
-In mode try coll/cepheus leaves ranks that share a machine to Open MPI's shared memory, so "try" must cost nothing beside
-"without". "multicast" has each rank play a host, as cepheus-run does, beside "tcp", which such hosts would have instead.
-Jobs run in turns; a ratio is that of the medians of all rounds, with the quartiles of the rounds' own ratios.
+In mode try, coll/cepheus leaves ranks on one machine to Open MPI's shared memory, so "try" must equal "without". "multicast" makes
+each rank a host, as cepheus-run does; its rival is "tcp". Jobs run in turns. A ratio is that of the medians of all rounds, with
+the quartiles of the rounds' own ratios.
 """
 
 import argparse
@@ -32,7 +32,7 @@ class Jobs:
 
     def command(self, what):
         if what == "multicast":
-            return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--", "-np", str(self.ranks), "--mca", "btl",
+            return [str(self.build / "bin/cepheus-run"), "--fabric", self.fabric.socket, "--", "-np", str(self.ranks), "--mca", "btl",
                     "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "coll_cepheus_mode", "require"]
         loaded = ["--mca", "mca_base_component_path", f"SYSTEM_DEFAULT:{self.build}/lib/openmpi", "-x", f"CEPHEUS_FABRIC={self.fabric.socket}",
                   "-x", f"LD_PRELOAD={self.build}/lib/libcepheus-roce.so"]
@@ -79,10 +79,10 @@ def report(ranks, sizes, times, records):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="32 ranks, few sizes")
-    parser.add_argument("--ranks", type=int, help="only this many (default: 32 and 64)")
-    parser.add_argument("--only", choices=RIVALS, help="only this one and its rival")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="measure 32 ranks and few sizes")
+    parser.add_argument("--ranks", type=int, help="measure only N ranks (default: 32 and 64)", metavar="N")
+    parser.add_argument("--only", choices=RIVALS, help="measure only this one and its rival")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sizes = [8, 64 * KIB, MIB] if options.quick else [8, 4 * KIB, 64 * KIB, 128 * KIB, MIB, 4 * MIB]

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""MPI_Bcast in mode try beside the better of its two ways: multicast always, and Open MPI's own algorithms always.
+"""Measure MPI_Bcast in mode try against the better of its two ways: always multicast, always Open MPI's own algorithms.
 
-Each way serves broadcasts in a row from one root, 2,000 of each size, over links that are good, lose 5 % of their packets, or
-have a tenth of the loopback's rate. Open MPI's messages take the loopback, which has none of that. A ratio is the total time in
-mode try by that of the better way: medians of the rounds, in which the ways take turns. The first samples are part of it.
+Each way serves 2,000 broadcasts of each size from one root, over good links, links that lose 5 % of packets, and links with a tenth
+of the loopback's rate. Open MPI's messages take the plain loopback. A ratio is the total time in mode try by that of the better
+way: medians of rounds in which the ways take turns. The first samples count.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LOOPBACK = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp
 
 def total(build, fabric, way, count, sizes):
     """Seconds of `count` broadcasts by size."""
-    command = [str(build / "bin/cepheus-run"), "--join", fabric.socket, "--", *LOOPBACK]
+    command = [str(build / "bin/cepheus-run"), "--fabric", fabric.socket, "--", *LOOPBACK]
     for name, value in WAYS[way].items():
         command += ["--mca", f"coll_cepheus_{name}", str(value)]
     command += [str(build / "bench/mpi_total"), str(count), ",".join(map(str, sizes))]
@@ -45,8 +45,8 @@ def loopback_rate(build):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench safeguard", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, fewer sizes")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run one round of fewer sizes")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
@@ -60,7 +60,7 @@ def main():
             seconds = {(way, size): [] for way in WAYS for size in sizes}
             for _ in range(rounds):
                 for way in WAYS:
-                    # Where multicast is slow, a tenth of it tells enough.
+                    # If multicast is slow, a tenth of the broadcasts is enough.
                     count = COUNT // 10 if way == "multicast" and link else COUNT
                     for size, took in total(build, fabric, way, count, sizes).items():
                         seconds[way, size].append(took * COUNT / count)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""How fast the simulator is: packet-hops a second of one core, time to build fabrics and to register groups, memory; beside ns-3.
+"""Measure the simulator: packet-hops per second of one core, time to build fabrics and register groups, memory; against ns-3.
 
-ns-3 sends the permutation as plain UDP over the same links; runs of both take turns, and the ratio is that of the medians, with the
-least and the most of the rounds' own ratios.
+ns-3 sends the permutation as plain UDP over the same links. Runs of both take turns. The ratio is that of the medians, with the
+least and the greatest ratio of the rounds.
 """
 
 import argparse
@@ -108,8 +108,8 @@ def show_rival(runs, case, rounds, records):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench sim", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small fabrics, three rounds")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run three rounds of small fabrics")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     runs = Runs(pathlib.Path(options.build).resolve())

@@ -7,7 +7,7 @@
 //     permutation   every host to the one half the fabric away, all at once
 //     chain         from each of HOSTS hosts to the next, in as many slices
 //     register      HOSTS hosts become a group; nothing is sent
-//     flight        the same, then the first host sends: what a packet under way takes of memory
+//     flight        the same, then the first host sends: memory of a packet under way
 //
 // All in a fat-tree of PORTS-port switches (fewer pods where HOSTS need fewer), 100 Gb/s and 1 us a
 // link; `flight` has links of 1 ms, so that all copies of a window are under way at once. A line
@@ -32,7 +32,7 @@ namespace {
 
 using namespace cepheus;
 using sim::Testbed;
-// Seconds of the core so far: whoever else is on the machine is not counted.
+// CPU seconds of this process: other processes do not count.
 double core_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Case {
@@ -55,7 +55,7 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Sends, and stops when the copies are on the links to their hosts: how many, and what they take.
+// Sends, and stops when the copies are on the links to their hosts. Returns their number and memory.
 std::pair<std::size_t, std::uint64_t> fill_links(Testbed& testbed, sim::MulticastGroup& group,
                                                  std::uint64_t bytes) {
   constexpr int kLinks = 6;  // from host to host
@@ -66,7 +66,7 @@ std::pair<std::size_t, std::uint64_t> fill_links(Testbed& testbed, sim::Multicas
   return {testbed.network().frames_in_flight(), resident_bytes() - before};
 }
 
-// Every host sends `bytes` half the fabric away. Until all have what is for them.
+// Every host sends `bytes` to a host half the fabric away. Runs until all have received them.
 void permute(Testbed& testbed, std::size_t hosts, std::uint64_t bytes) {
   std::vector<std::unique_ptr<sim::UnicastRun>> flows;
   for (std::size_t i = 0; i < hosts; ++i) {

@@ -1,16 +1,15 @@
 #!/usr/bin/python3
-"""Replicated writes: one multicast WRITE against a WRITE to one replica, to each of three, and down a chain of three; and what of
-that arrives at who writes to a replicated volume, through its library and over NBD (nbdkit and fio).
+"""Measure replicated writes: one multicast WRITE against a WRITE to one replica, to each of three, and down a chain of three. Then
+measure a replicated volume, through its library and over NBD (nbdkit and fio).
 
-All ways run in turns, over NICs of one switch, unshaped and on links of 1 Gb/s; what was written is read back. A WRITE to several is
-done when all have it. A ratio is taken within a round; printed are the median and the least and greatest of the rounds. CPU time is
-that of writer, replicas and switch, over NBD of nbdkit and fio as well; the writer's alone is its program's and its NIC's. It is taken
-in WRITEs of their own, between which the writer sleeps.
+All ways run in turns over NICs of one switch, unshaped and on links of 1 Gb/s; all data is read back. A WRITE to several replicas
+ends when all have it. Ratios are taken within a round; the median, least and greatest are printed. CPU time is that of writer,
+replicas and switch, over NBD also of nbdkit and fio; the writer's alone is its program's and its NIC's. It is measured in WRITEs of
+their own, between which the writer sleeps.
 
---groups sender multicasts by a sender group. MC-RDMA fig. 4 has the sender's CPU time beside two connections: less than half.
+--groups sender multicasts by a sender group. MC-RDMA fig. 4: the sender's CPU time is less than half of that of two connections.
 
-A volume writes by multicast only: its rivals are the plain WRITEs of the same round, which have no record of what was written, no
-order to keep and nobody to fail.
+A volume's rivals are the plain WRITEs of the same round, which keep no record, no order and handle no failure.
 """
 
 import argparse
@@ -122,7 +121,7 @@ def cpu_us(pid):
 
 
 class NbdWrites:
-    """Writes to a volume by fio over NBD, whose server is on host 8; its replicas are on hosts 9 to 11."""
+    """Writes to a volume by fio over NBD. The server is on host 8, the replicas on hosts 9 to 11."""
 
     def __init__(self, build, fabric, cases, seconds):
         self.volume = Volume(build, fabric, REPLICAS, VOLUME_SIZE, host=2 * (REPLICAS + 1))
@@ -232,9 +231,9 @@ class Scope:
 def main():
     parser = argparse.ArgumentParser(prog="./run bench storage", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, a minute")
-    parser.add_argument("--groups", choices=["cepheus", "sender"], default="cepheus", help="what multicasts; default: cepheus")
-    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds and sizes, in a minute")
+    parser.add_argument("--groups", choices=["cepheus", "sender"], default="cepheus", help="multicast by these groups (default: cepheus)")
+    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()

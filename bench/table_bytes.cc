@@ -1,4 +1,4 @@
-// Bytes of one group in a switch, in its table and beside it, by field and by number of paths, and
+// Bytes of one group in a switch, in its table and outside of it, by field and by number of paths, and
 // of a region that a member has published for WRITEs, as JSON. Also of groups with all members
 // behind trunks: while they are registered, and after that.
 #include <cstdio>

@@ -318,10 +318,11 @@ void Multicast::announce(const ControlMessage& message) {
               team.c_str(), host::implementation(), call, name(message.cause), message.reason,
               static_cast<unsigned long long>(message.value - message.unit));
   } else {
-    host::log(1,
-              "cepheus: %s: the group broke (%s), what is in flight after broadcast %llu "
-              "began is completed point to point: %s",
-              team.c_str(), name(message.cause), call, message.reason);
+    host::log(
+        1,
+        "cepheus: %s: the group failed (%s), broadcasts from %llu on are completed point to point: "
+        "%s",
+        team.c_str(), name(message.cause), call, message.reason);
   }
 }
 

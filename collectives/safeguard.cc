@@ -134,7 +134,7 @@ void Safeguard::judge(Class& sizes, const Times& times) {
   judgement_ = {sizes.first, plan_.way, judge.multicast_ns(), judge.saved_ns(),
                 judge.comparisons()};
   if (plan_.way == before.way) return;
-  host::log(1, "cepheus: %s: broadcasts %s %s: one takes %.1f us by multicast, %.1f us without",
+  host::log(1, "cepheus: %s: broadcasts %s %s: one takes %.1f us by multicast, %.1f us by Open MPI",
             team_.name().c_str(), to_text(sizes.first).c_str(),
             plan_.way == Way::kSaved ? "are no longer multicast" : "are multicast again",
             static_cast<double>(judge.multicast_ns()) / 1e3,

@@ -94,7 +94,7 @@ TEST_F(Eviction, EndsTheGroupIfTheSourceIsGoneWithAMessageThatNotAllHave) {
     report(1, kDown | kSource | kOwes);
   }
   EXPECT_EQ(leader().state(), State::kFailed);
-  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.2 (qp 0x12) is gone"));
+  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.2 (qp 0x12) was lost"));
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
@@ -134,7 +134,7 @@ TEST_F(LossEndsTheGroup, IsAFlagOfRegister) {
 TEST_F(LossEndsTheGroup, AtOnceIfAPortIsDown) {
   report(2, kDown);
   EXPECT_EQ(leader().state(), State::kFailed);
-  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) is gone: its port is down"));
+  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) was lost: its port is down"));
   EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kEvicted);
   EXPECT_EQ(leader().evicted_count(), 0u);
   EXPECT_EQ(sent(MrpType::kEvict), 0);

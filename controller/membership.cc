@@ -96,7 +96,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       if (!is_of_group(h) || leader_ == self_.host || from == leader_ || message.member_count > 0) {
         return Task::kNone;
       }
-      return end(h, "its switch does not know the group");
+      return end(h, "its switch has no table of the group");
     case MrpType::kAlive:
       if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
       return h.flags == wire::MrpHeader::kPresence ? Task::kStands : Task::kWait;
@@ -180,7 +180,7 @@ Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
   if (waits) take_up(from, h);
-  return end(h, state_ == State::kActive ? "the leader says that the group is no more"
+  return end(h, state_ == State::kActive ? "the leader has ended the group"
                                          : "the leader gave the registration up");
 }
 

@@ -86,7 +86,7 @@ enum class LostMember : std::uint8_t {
   kEndsGroup,  // a group without evictions: it fails on all members, and no message completes that
                // the lost member lacks
 };
-// "is gone: its port is down", for an error text.
+// "was lost: its port is down", for an error text.
 std::string loss_text(bool port_is_down, Duration evict_after);
 
 struct RegistrationConfig {

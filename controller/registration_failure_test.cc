@@ -104,7 +104,7 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
       {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
       {MrpReject::kQuota, {}, "free groups or raise max_groups_per_host"},
       {MrpReject::kIncomplete, {}, "create fresh groups"},
-      {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
+      {static_cast<MrpReject>(99), {}, "a reason that this version does not have (99)"},
   };
   for (const Case& c : cases) {
     Network net(3);

@@ -115,7 +115,7 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
     fail(now,
          {ErrorCode::kUnavailable,
           to_string(members_[member]) +
-              " is gone and not every member has all of its last message: create fresh groups"},
+              " was lost before every member had all of its last message: create fresh groups"},
          MrpReject::kEvicted, out);
   } else if (down || silence >= config_.evict_after) {
     lose(now, member, down, out);
@@ -132,9 +132,9 @@ void Registration::lose(Instant now, std::size_t member, bool port_is_down, Outb
 }
 
 std::string loss_text(bool port_is_down, Duration evict_after) {
-  if (port_is_down) return "is gone: its port is down";
+  if (port_is_down) return "was lost: its port is down";
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(evict_after).count();
-  return "is gone: it has not answered for " + std::to_string(seconds) + " s";
+  return "was lost: it has not answered for " + std::to_string(seconds) + " s";
 }
 
 void Registration::evict(Instant now, std::size_t member, Outbox& out) {

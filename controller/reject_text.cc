@@ -47,11 +47,12 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "the registration is not authorised: give the leader the fabric's key";
     case MrpReject::kNotMember:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " is unknown to its host: the group was destroyed there, or is no sender group as the "
-             "others are: create fresh groups of one kind on all members";
+             " is unknown to its host: the group was destroyed there, or is of another kind: "
+             "create "
+             "fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " could not connect its queue pair: the group's reason on that host says why";
+             " could not connect its queue pair: see the group's reason on that host";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
     case MrpReject::kVersion:
@@ -68,8 +69,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              " is down: create fresh groups, which take another way if there is one";
     case MrpReject::kRemoteAccess:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " has published no region that holds the WRITE, or has taken its memory back: "
-             "cepheusctl groups says what was refused; publish before writing, and create fresh "
+             " has published no region that holds the WRITE, or has withdrawn its memory: "
+             "cepheusctl groups shows the refused WRITE; publish before writing, and create fresh "
              "groups";
     case MrpReject::kWriteMode:
       return (named.empty() ? std::string("a member") : list_of(named)) +
@@ -84,7 +85,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kNone:
       break;
   }
-  return "no reason that this version knows (" + std::to_string(static_cast<unsigned>(reason)) +
+  return "a reason that this version does not have (" +
+         std::to_string(static_cast<unsigned>(reason)) +
          "): bring leader and switch to the same version";
 }
 
@@ -129,9 +131,9 @@ std::string time_out_text(std::span<const MrpMember> missing, std::size_t member
 std::string given_up_text(MrpReject reason, Ipv4 leader) {
   const std::string who = "the leader " + leader.to_string() + " gave the registration up: ";
   if (reason == MrpReject::kNone) {
-    return who + "not every member confirmed in time, the leader's error names who was missing";
+    return who + "not every member confirmed in time, the leader's error names the missing ones";
   }
-  return who + wire::to_string(reason) + ", the leader's error says what to do";
+  return who + wire::to_string(reason) + ", see the leader's error for the remedy";
 }
 
 wire::ErrorCode reject_code(MrpReject reason) {

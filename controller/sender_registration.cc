@@ -229,7 +229,7 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
   }
   // Its queue pair is gone for good: as dead as its host would be.
   if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
-    return lose(now, receiver, "is gone: it has no such queue pair any more", out);
+    return lose(now, receiver, "was lost: it has destroyed its queue pair", out);
   }
   const bool is_taken = reason == MrpReject::kIdInUse && !from_receiver;
   fail(now,

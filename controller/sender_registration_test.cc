@@ -256,7 +256,7 @@ TEST(SenderRegistration, EndsAGroupThatSurvivesNoLoss) {
   net.settle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.epoch(), 1);
-  EXPECT_THAT(net.sender.error().text, ::testing::HasSubstr("is gone: its port is down"));
+  EXPECT_THAT(net.sender.error().text, ::testing::HasSubstr("was lost: its port is down"));
 }
 
 TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
@@ -362,7 +362,8 @@ TEST(SenderRegistration, FailsWithItsLastReceiver) {
   net.report(1, wire::kMemberDown);
   net.settle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
-  EXPECT_THAT(net.sender.error().text, HasSubstr("10.0.0.2 (qp 0x12), the last receiver, is gone"));
+  EXPECT_THAT(net.sender.error().text,
+              HasSubstr("10.0.0.2 (qp 0x12), the last receiver, was lost"));
 }
 
 TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {

@@ -49,7 +49,7 @@ static void file_of(char* path, size_t size, const char* directory, const char* 
   snprintf(path, size, "%s/%s%d", directory, what, rank);
 }
 
-/* Under another name first: who looks finds all of it, or nothing. */
+/* Written under another name first: readers find the whole file or none. */
 static void leave_bytes(const char* directory, const char* what, int rank, const void* bytes,
                         size_t size) {
   char path[512], draft[520];
@@ -102,8 +102,8 @@ static inline void set_up(mcast_group_h group, int rank, int ranks, const char* 
   wait_until_active(group);
 }
 
-/* Waits until all have come here: whoever has received the last byte must answer for it again where its acknowledgement was lost, and
- * a group ends for all when its leader destroys it. */
+/* Waits until all members are done. A member must acknowledge the last byte again if its acknowledgement was lost, and the group
+ * ends for all when its leader destroys it. */
 static void finish(mcast_group_h group, int rank, int ranks, const char* directory) {
   mcast_member_t name;
   check(mcast_group_member(group, &name), "mcast_group_member");

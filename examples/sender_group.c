@@ -114,7 +114,7 @@ static void receive_text(const char* service) {
   must(mcast_group_regions(group, &region, &count), "mcast_group_regions");
   int is_done = 0;
   mcast_op_t op = {on_done, &is_done};
-  must(mcast_recv(group, NULL, 0, NULL, &op), "mcast_recv"); /* told of the WRITE */
+  must(mcast_recv(group, NULL, 0, NULL, &op), "mcast_recv"); /* notice of the WRITE */
 
   must_cmd(cepheus_cmd_listen(daemon_client, service), "cepheus_cmd_listen");
   cepheus_cmd_event_t event;

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   /* Before the group is set up: then it is in force everywhere as soon as the group is active. */
   check(mcast_region_publish(group, kRegion, page, sizeof page), "mcast_region_publish");
 
-  /* Told of two lines, of one's own not: a receive without a buffer each. */
+  /* Each line that another member writes needs a receive without a buffer. */
   const int last = ranks - 1;
   operation_t first = begun(), second = begun();
   if (rank != 0) check(mcast_recv(group, NULL, 0, NULL, &first.op), "mcast_recv");

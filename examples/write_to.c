@@ -1,9 +1,9 @@
-/* Memory that is elsewhere at each member, and WRITEs that say where: multicast WRITE per request.
+/* Multicast WRITE per request: each member's memory has another address, which each WRITE names.
  *
  *     write_to RANK RANKS DIRECTORY [DEVICE]
  *
  * on each of RANKS hosts of a fabric with write_mode = "per-request". The directory is shared: members leave their names
- * and targets there. Rank 0 and the last rank write in turns, each time somewhere else.
+ * and targets there. Rank 0 and the last rank write in turns, each time at another offset.
  */
 #include <mcast/write.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { kMemory = 512 << 10, kTurns = 8 };
 
-/* Turn `t` writes size_of(t) bytes of one value, offset_of(t) bytes behind each member's beginning. */
+/* Turn `t` writes size_of(t) bytes of one value at offset_of(t) from each member's beginning. */
 static size_t size_of(int t) { return t % 3 == 0 ? 100 : 20000 + 7 * (size_t)t; }
 static size_t offset_of(int t) { return (size_t)t * 24000 + 3; }
 static size_t beginning_of(int rank) { return (size_t)rank * 4100 + 1; }
@@ -39,7 +39,7 @@ static void write_to_all(mcast_group_h group, int rank, int ranks, int t,
   wait_for(&write);
 }
 
-/* Bytes that are not what they should be. */
+/* The number of wrong bytes. */
 static size_t errors_in(const uint8_t* memory, int rank, int last) {
   static uint8_t expected[kMemory];
   for (int t = 0; t < kTurns; ++t) {

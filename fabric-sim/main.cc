@@ -18,6 +18,7 @@
 #include "fabric-sim/checked/mutation_check.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"
+#include "support/command_line/command_line.h"
 
 namespace cepheus::sim {
 namespace {
@@ -86,7 +87,7 @@ int run_one(const Arguments& a) {
                                   recording.is_open() ? &recording : nullptr)
                         .run();
   if (recording.is_open() && !recording.flush()) {
-    std::cerr << "cepheus-sim: " << a.record << " is not whole: " << std::strerror(errno) << '\n';
+    std::cerr << "cepheus-sim: " << a.record << " is incomplete: " << std::strerror(errno) << '\n';
     return kUsage;
   }
   std::cout.flush();
@@ -111,8 +112,7 @@ std::string sizes_of(const ScenarioPlan& plan) {
 int run_shrink(Arguments a) {
   const auto shrunk = shrink(*a.seed, a.plan, a.without);
   if (!shrunk) {
-    std::printf("seed %llu holds: there is nothing to shrink\n",
-                static_cast<unsigned long long>(*a.seed));
+    std::printf("seed %llu holds: nothing to shrink\n", static_cast<unsigned long long>(*a.seed));
     return kAllHeld;
   }
   std::printf("%s\nfail in the same way as %s, found in %zu runs\n", sizes_of(shrunk->plan).c_str(),
@@ -143,7 +143,7 @@ int run_many(const Arguments& a) {
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
       "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
-      "%llu pauses, %llu packets jumped over, %llu members that gave up\n",
+      "%llu pauses, %llu skipped PSNs, %llu members that gave up\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
       n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
       n(sum.jumped), n(sum.gave_up));
@@ -160,82 +160,99 @@ int run_mutation_check(const Arguments& a) {
 }
 
 CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
-  CLI::App& sub = *app.add_subcommand("experiment", "a figure of a paper, simulated");
-  CLI::Option* const list = sub.add_flag("--list", command.list, "what experiments there are");
-  CLI::Option* const name = sub.add_option("NAME", command.name, "the experiment");
+  CLI::App& sub = *app.add_subcommand("experiment", "repeat a figure of the papers");
+  command_line::set_example(sub, "cepheus-sim experiment --quick cepheus-fig12");
+  CLI::Option* const list = sub.add_flag("--list", command.list, "list the experiments");
+  CLI::Option* const name =
+      sub.add_option("NAME", command.name, "run this experiment")->type_name("");
   list->excludes(name);
-  sub.add_flag("--quick", command.options.quick, "fewer and smaller points");
-  sub.add_option("--seeds", command.options.seeds, "of random links and placements")
+  sub.add_flag("--quick", command.options.quick, "take fewer and smaller points");
+  sub.add_option("--seeds", command.options.seeds, "take N random sets of losses and places")
+      ->type_name("N")
       ->check(CLI::Range(1, 1000));
-  sub.add_option(
-      "--cdf", command.options.cdf,
-      "file of message sizes, of those experiments that draw them: lines 'BYTES PERCENT'");
+  sub.add_option("--cdf", command.options.cdf,
+                 "draw message sizes from FILE with lines 'BYTES PERCENT' (default: the "
+                 "experiment's)")
+      ->type_name("FILE");
   sub.add_option("--congestion", command.options.congestion,
-                 "of senders, where there is any: orig or hpcc, and what differs from them, "
-                 "ce-echo for one")
+                 "set the senders' congestion control: orig or hpcc, then changes, as in "
+                 "hpcc,ce-echo")
+      ->type_name("CONTROL")
       ->capture_default_str();
-  sub.add_option("--json", command.json, "write the points to this file");
+  sub.add_option("--json", command.json, "write the points to FILE")->type_name("FILE");
   return sub;
+}
+
+void add_seeds(CLI::App& app, Arguments& a) {
+  app.add_option("--seeds", a.seeds, "run N seeds")->type_name("N")->capture_default_str();
+  app.add_option("--first", a.first, "begin with seed N (default: one of today's)")->type_name("N");
+  app.add_option("--jobs", a.jobs, "run N seeds at a time (default: one on each core)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--seed", a.seed, "run this seed only")->type_name("N");
+  app.add_option("--failures", a.keep_going, "stop after N failing seeds")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
+  app.add_option("--record", a.record, "write a timeline for ui.perfetto.dev; with --seed")
+      ->type_name("FILE")
+      ->needs("--seed");
+  app.add_flag("--shrink", a.shrink, "leave out all parts that the failure does not need")
+      ->needs("--seed");
+  app.add_option("--without", a.without_text, "leave out these parts, as --shrink names them")
+      ->type_name("PARTS")
+      ->needs("--seed");
+  app.add_option("--disable", a.disabled, "switch this rule of the protocol off; repeatable")
+      ->type_name("RULE");
+  app.add_flag("--mutation-check", a.mutation_check,
+               "switch each safety rule off in turn and print the first seed that fails");
+}
+
+// What a seed has.
+void add_plan(CLI::App& app, PlanOptions& plan) {
+  CLI::Option* const switches =
+      app.add_option("--switches", plan.switches,
+                     "put N switches into the tree (default: the seed's choice)")
+          ->type_name("N")
+          ->check(CLI::Range(1, 7));
+  app.add_flag("--fabrics", plan.fabrics, "use leaf-spine fabrics and fat-trees")
+      ->excludes(switches);
+  app.add_flag("--incidents", plan.incidents,
+               "add one to five incidents to each seed: deaths, restarts, stalls, forgery");
+  app.add_flag("--far", plan.far, "let the delays of hosts differ by up to 2 ms");
+  app.add_flag("--host-sync", plan.host_sync, "let hosts synchronise PSNs, not switches");
+  app.add_flag("--writes", plan.writes, "let members write into each other's regions, too");
+  app.add_flag("--per-request", plan.per_request,
+               "let members write as with --writes, each WRITE announced by a packet");
+  app.add_flag("--sender-groups", plan.sender_groups,
+               "use sender groups (MC-RDMA), with one fixed sender each");
+  app.add_flag("--congestion", plan.congestion,
+               "use short queues that mark packets, and lossless links with small buffers");
+  app.add_flag("--nics", plan.nics, "give each host a NIC of one of seven makes");
+  app.add_flag("--long-turns", plan.long_turns,
+               "let turns have 2^22 to 2^32 packets, with PSNs that soon wrap");
+  app.add_flag("--cuts", plan.cuts, "use equal-cost paths, and trunks that fail");
 }
 
 int run(int argc, char** argv) {
   Arguments a;
   ExperimentCommand experiment;
-  CLI::App app{"Runs Cepheus on virtual time: NICs, switches and faulty links, one run per seed"};
-  app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
-  app.add_option("--first", a.first, "first seed; by default one of today's")
-      ->capture_default_str();
-  app.add_option("--jobs", a.jobs, "runs at a time; by default one on each core")
-      ->check(CLI::Range(1, 256));
-  app.add_option("--seed", a.seed, "run this seed only");
-  app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
-  app.add_option("--record", a.record, "write a timeline for ui.perfetto.dev; with --seed")
-      ->type_name("FILE")
-      ->needs("--seed");
-  app.add_flag("--shrink", a.shrink, "leave out of a failing seed what it fails without as well")
-      ->needs("--seed");
-  app.add_option("--without", a.without_text, "parts to leave out, as --shrink names them")
-      ->needs("--seed");
-  app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
-  CLI::Option* const switches = app.add_option("--switches", a.plan.switches,
-                                               "switches in the tree, instead of the seed's choice")
-                                    ->check(CLI::Range(1, 7));
-  app.add_flag(
-         "--fabrics", a.plan.fabrics,
-         "leaf-spine fabrics and fat-trees in every seed, most small, some of hundreds of hosts")
-      ->excludes(switches);
-  app.add_flag(
-      "--incidents", a.plan.incidents,
-      "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
-  app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
-  app.add_flag("--host-sync", a.plan.host_sync, "host-sync in every seed");
-  app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
-  app.add_flag("--per-request", a.plan.per_request,
-               "the same, each WRITE announced by a packet before it");
-  app.add_flag("--sender-groups", a.plan.sender_groups,
-               "MC-RDMA's multicast, one fixed sender a group, in every seed");
-  app.add_flag("--congestion", a.plan.congestion,
-               "queues that mark, and lossless links with hardly any room, in every seed");
-  app.add_flag(
-      "--nics", a.plan.nics,
-      "NICs of several makes in every seed: hosts acknowledge and ask again in other ways");
-  app.add_flag("--long-turns", a.plan.long_turns,
-               "turns of 2^22 to 2^32 packets, and numbers close before they wrap, in every seed");
-  app.add_flag("--cuts", a.plan.cuts,
-               "equal-cost paths in every seed, and trunks that are cut or fall silent");
-  app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
-      ->capture_default_str();
-  app.add_flag("--mutation-check", a.mutation_check,
-               "switch each safety rule off in turn and print the first seed that fails");
+  CLI::App app{"Simulate NICs, switches and faulty links on virtual time, one run per seed."};
+  command_line::set_up(app, "cepheus-sim", CEPHEUS_VERSION);
+  add_seeds(app, a);
+  add_plan(app, a.plan);
   const CLI::App& sub = add_experiment(app, experiment);
+  command_line::set_example(
+      app, "cepheus-sim --seeds 100 --incidents",
+      "Exit status: 0 all seeds hold, or the experiment is done; 1 a failure; 2 wrong usage.");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kAllHeld : kUsage;
+  } catch (const CLI::ParseError& error) {
+    return command_line::finish(app, error);
   }
   for (const std::string& rule : a.disabled) {
     if (net::set_rule(a.plan.rules, rule, false)) continue;
-    std::cerr << "cepheus-sim: no rule '" << rule << "' can be switched off here; these can:";
+    std::cerr << "cepheus-sim: --disable " << rule << ": there is no such rule; the rules are";
     for (const net::Rule& r : net::kRules) {
       if (!net::is_fixed(r)) std::cerr << ' ' << r.name;
     }
@@ -243,7 +260,8 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (a.mutation_check && net::kRulesAreFixed) {
-    std::cerr << "cepheus-sim: this build can't switch safety rules off; build one with tests\n";
+    std::cerr << "cepheus-sim: --mutation-check: this build has no switches for safety rules; "
+                 "configure one with -DBUILD_TESTING=ON\n";
     return kUsage;
   }
   const auto without = reduction_from(a.without_text);

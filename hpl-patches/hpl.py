@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""HPL over an emulated fabric, one host for each process; MPI_Bcast and so BCAST 6 and 7 and SWAP 3 are multicast.
+"""Run HPL over an emulated fabric, one host for each process. MPI_Bcast, and so BCAST 6 and 7 and SWAP 3, are multicast.
 
-With HPL.dat: runs its tests. Without: a small system, once for every BCAST, SWAP and look-ahead depth of 0 and 1, on
-grids of 1x4, 4x1, 2x2 and 2x4, and a summary. Either way every residual check must pass.
+With HPL.dat: runs its systems. Without: a small system for every BCAST, SWAP and look-ahead depth of 0 and 1, on grids of 1x4, 4x1,
+2x2 and 2x4, and a summary. Every residual check must pass.
 """
 
 import argparse
@@ -110,8 +110,8 @@ def grid_argument(text):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run hpl", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dat", nargs="?", metavar="HPL.dat", help="HPL's input file; hpl-patches/README.md has the new numbers")
-    parser.add_argument("--grid", type=grid_argument, metavar="PxQ", help="process grid instead of the file's")
+    parser.add_argument("dat", nargs="?", metavar="HPL.dat", help="read HPL's input from this file; hpl-patches/README.md has the new numbers")
+    parser.add_argument("--grid", type=grid_argument, metavar="PxQ", help="use this process grid instead of the file's")
     parser.add_argument("--mca", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter of Open MPI")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()

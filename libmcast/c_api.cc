@@ -60,7 +60,7 @@ const char* mcast_status_string(mcast_status_t status) {
   static constexpr std::array kTexts = {"in progress",
                                         "ok",
                                         "invalid argument or state",
-                                        "no room now",
+                                        "no space now, try again",
                                         "no device that can serve",
                                         "out of memory",
                                         "registration refused",
@@ -232,9 +232,9 @@ mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, c
   if (data == nullptr || length == nullptr || imm == nullptr) return invalid("an output is null");
   return with(from(group), [&](Group& g) {
     const EagerLane* const lane = g.eager();
-    if (lane == nullptr) return invalid("only an eager lane keeps what it sent");
+    if (lane == nullptr) return invalid("only an eager lane keeps sent messages");
     if (g.state() != MCAST_GROUP_FAILED) return invalid("the group has not failed");
-    if (index >= lane->unacknowledged()) return invalid("there is no such send");
+    if (index >= lane->unacknowledged()) return invalid("there is no send of this index");
     const EagerLane::Sent& sent = lane->sent(index);
     *data = lane->send_buffer(sent.slot);
     *length = sent.length;

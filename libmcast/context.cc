@@ -229,8 +229,8 @@ Expected<int> Context::arm() {
   const int fd = queues_.arm();
   if (fd < 0) {
     return fail(MCAST_ERR_NO_DEVICE, device_->name() +
-                                         " gives no completion channel: call mcast_progress() "
-                                         "again and again instead of sleeping");
+                                         " has no completion channel: poll mcast_progress() "
+                                         "instead of sleeping");
   }
   turns_.hasten();  // the caller sleeps
   return fd;

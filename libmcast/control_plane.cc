@@ -44,8 +44,9 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
                                   std::span<const wire::MrpRegion::Record> regions) {
   if (group.engine().is_sender_group()) return lead_as_sender(now, group, members, regions);
   if (!regions.empty()) {
-    return fail(MCAST_ERR_INVALID,
-                "the leader names regions of sender groups only: switches are told of others'");
+    return fail(
+        MCAST_ERR_INVALID,
+        "the leader names regions of sender groups only: switches get other groups' by PUBLISH");
   }
   const auto lease = allocator_.allocate(now);
   if (!lease) return tl::unexpected(Failure{MCAST_ERR_REJECTED, lease.error().text});

@@ -62,7 +62,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   }
   if (order.empty()) {
     return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +
-                                         ": ibv_devices lists what there is");
+                                         ": ibv_devices lists the devices");
   }
   std::optional<locality::DeviceChoice> choice;  // null: there is none, or it can't be made
   if (order.size() > 1) {
@@ -72,9 +72,9 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
     }
   }
   const auto why = [&](std::size_t i) -> std::string {
-    if (!options.name.empty()) return "asked for by name";
+    if (!options.name.empty()) return "named by the user";
     if (names.size() == 1) return "the only one";
-    return choice ? choice->why(i) : "the first that serves; hwloc can't tell what is near";
+    return choice ? choice->why(i) : "the first usable one; hwloc has no distances";
   };
   std::string tried;
   for (const std::size_t i : order) {
@@ -167,7 +167,7 @@ Expected<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
   }
   if (wanted > bytes_of(active)) {
     return fail(MCAST_ERR_INVALID, "path MTU " + std::to_string(wanted) + ": the port of " + name_ +
-                                       " carries at most " + std::to_string(bytes_of(active)));
+                                       " has at most " + std::to_string(bytes_of(active)));
   }
   path_mtu_ = wanted;
   return {};

@@ -67,7 +67,7 @@ TEST_F(DevicesOfTwoNodes, AFartherOneServesWhereTheNearestCanNot) {
 
 TEST_F(DevicesOfTwoNodes, WhoNamesADeviceGetsIt) {
   if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
-  EXPECT_EQ(opened({.name = "mlx5_1"}), "mlx5_1: asked for by name");
+  EXPECT_EQ(opened({.name = "mlx5_1"}), "mlx5_1: named by the user");
   EXPECT_THAT(opened({.name = "mlx5_7"}), testing::HasSubstr("no RDMA device called mlx5_7"));
 }
 

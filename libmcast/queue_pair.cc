@@ -51,7 +51,7 @@ Expected<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
                                                        QueueDepths depths) {
   const std::uint32_t most = device.max_work_requests();
   if (depths.send > most || depths.receive + kMarkers > most) {
-    return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device takes at most " +
+    return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device allows at most " +
                                        std::to_string(most - kMarkers) +
                                        " work requests in a queue");
   }
@@ -94,7 +94,7 @@ Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* 
   std::snprintf(number, sizeof number, "0x%x", handle_->qp_num);
   std::string text = errno_text(std::string("qp ") + number + " could not go to " + state, error);
   if (error == ETIMEDOUT) {
-    text += ": nobody answered for the group's address, see whether the switch serves it";
+    text += ": no answer for the group's address, check that the switch serves it";
   }
   return fail(MCAST_ERR_FABRIC, text);
 }

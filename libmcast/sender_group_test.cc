@@ -244,7 +244,7 @@ TEST_F(SenderGroup, RefusesListsThatDoNotFit) {
   mcast_region_t strangers{};
   strangers.target.ipv4 = htonl(wire::Ipv4(10, 0, 0, 9).value());
   EXPECT_EQ(lead_two({strangers}), MCAST_ERR_INVALID);
-  EXPECT_THAT(mcast_last_error(), HasSubstr("a region of 10.0.0.9, which is no member"));
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a region of 10.0.0.9, which is not a member"));
   const mcast_member_t others[] = {receiver(1), receiver(2)};
   EXPECT_EQ(mcast_group_lead(group_, others, 2), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("the leader itself, is not among the members"));
@@ -344,7 +344,8 @@ TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
   FakeGroup::make(MCAST_LANE_BULK);
   size_t count = 0;
   EXPECT_EQ(mcast_group_regions(group_, nullptr, &count), MCAST_ERR_INVALID);
-  EXPECT_THAT(mcast_last_error(), HasSubstr("only a sender group's regions"));
+  EXPECT_THAT(mcast_last_error(),
+              HasSubstr("regions are named to the sender of a sender group only"));
   mcast_region_t theirs{};
   theirs.target.ipv4 = receiver(2).ipv4;
   EXPECT_EQ(lead_two({theirs}), MCAST_ERR_INVALID);
@@ -354,7 +355,7 @@ TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
 TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   make();
   tell(MrpType::kRegister);
-  EXPECT_THAT(said(), ElementsAre("reject host does not know the queue pair 10.0.0.1"));
+  EXPECT_THAT(said(), ElementsAre("reject queue pair unknown to its host 10.0.0.1"));
   drop();
   FakeGroup::make(MCAST_LANE_BULK);
   hear(from_sender(MrpType::kInstall, kWhole / 2));
@@ -467,7 +468,7 @@ TEST_F(SenderGroup, LosesItsSenderIfNothingIsHeardOfItWhileItLooks) {
   }
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has not been heard for 5000 ms"));
+  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has been silent for 5000 ms"));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 

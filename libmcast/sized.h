@@ -44,7 +44,7 @@ Expected<T> read_sized(const T* given, T defaults) {
                                                     [](unsigned char byte) { return byte != 0; });
   if (sets_unknown) {
     return fail(MCAST_ERR_INVALID,
-                "a parameter is set that this version of libmcast does not know: update it");
+                "a parameter is set that this version of libmcast lacks: update it");
   }
   std::memcpy(&defaults, given, std::min(given->struct_size, sizeof(T)));
   return defaults;

@@ -46,7 +46,7 @@ TEST(SizedInput, OfANewerCallerIsRefusedOnlyIfTheUnknownIsUsed) {
   given.unknown = 1;
   const auto refused = read_sized(&given.known, kDefaults);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().text, HasSubstr("does not know: update it"));
+  EXPECT_THAT(refused.error().text, HasSubstr("lacks: update it"));
 }
 
 TEST(SizedInput, MayBeAbsent) {

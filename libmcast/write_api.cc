@@ -12,7 +12,7 @@ namespace wire = cepheus::wire;
 
 mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                     size_t length) {
-  if (address == nullptr || length == 0) return invalid("there is no memory to publish");
+  if (address == nullptr || length == 0) return invalid("address or length of the memory is null");
   const auto checked =
       with(from(group), [&](Group& g) { return status_of(g.check_may_publish(region)); });
   if (checked != MCAST_OK) return checked;
@@ -30,7 +30,7 @@ mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* 
 
 mcast_status_t mcast_region_publish_part(mcast_group_h group, uint16_t region, mcast_mem_h mem,
                                          size_t offset, size_t length) {
-  if (mem == nullptr || length == 0) return invalid("there is no memory to publish");
+  if (mem == nullptr || length == 0) return invalid("address or length of the memory is null");
   return with(from(group), [&](Group& g) {
     return status_of(g.publish_part(wire::monotonic_now(), region, *from(mem), offset, length));
   });
@@ -77,7 +77,9 @@ mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
   if (mem == nullptr || out == nullptr) return invalid("the memory, or out, is null");
   return guarded([&] {
     const auto rkey = from(mem)->rkey();
-    if (!rkey) return invalid("use mcast_mem_register_writable() for what others may write to");
+    if (!rkey)
+      return invalid(
+          "register memory for other members' WRITEs with mcast_mem_register_writable()");
     if (!from(mem)->covers(address, length)) return invalid("it is not inside the memory");
     *out = target_of(from(mem)->device().ipv4(), *rkey, reinterpret_cast<std::uintptr_t>(address),
                      length);

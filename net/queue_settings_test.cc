@@ -78,9 +78,10 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Pfc, QueueMistakes,
     testing::Values(
-        QueueMistake{"pfc = true",
-                     "net.toml:1: pfc pauses what waits for a link's rate, and this one has none; "
-                     "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
+        QueueMistake{
+            "pfc = true",
+            "net.toml:1: pfc pauses packets that wait for a link's rate, and this link has none; "
+            "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
         QueueMistake{"rate = \"1Gbps\", pfc = { headroom = 7 }",
                      "net.toml:4: headroom = 7 has no unit; write headroom = \"4MiB\" (units: B, "
                      "KB, MB, GB, KiB, MiB, GiB; at most 1024GiB), in pfc of link of [[host]]"}));
@@ -140,7 +141,7 @@ TEST(QueueSettings, GroupHaltIsASwitchAndNeedsLosslessLinks) {
   lossy.switches[0].config.buffer.group_halt = true;
   const auto none = Topology::from_toml(lossy.to_toml(), "net.toml");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().text.find("group_halt is for what comes by lossless links, and 's0' has "
+  EXPECT_NE(none.error().text.find("group_halt is for packets of lossless links, and 's0' has "
                                    "none; write pfc = true in [link], or leave group_halt out"),
             std::string::npos)
       << none.error().text;

@@ -56,7 +56,7 @@ std::vector<std::string> differences(const Topology& before, const Topology& aft
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::max(old_sections.size(), sections.size()); ++i) {
     if (i >= sections.size()) {
-      texts.push_back(old_sections[i].title + " is gone");
+      texts.push_back(old_sections[i].title + " is removed");
     } else if (i >= old_sections.size()) {
       texts.push_back(sections[i].title + " is new");
     } else if (sections[i].title != old_sections[i].title) {

@@ -59,14 +59,14 @@ TEST(SettingsChange, NamesSettingsThatNeedARestart) {
 TEST(SettingsChange, NamesHostsAndTrunksThatComeGoAndMove) {
   const Topology two = Topology::star(2), three = Topology::star(3);
   EXPECT_THAT(compare(two, three).needs_restart, ElementsAre("host h2 is new"));
-  EXPECT_THAT(compare(three, two).needs_restart, ElementsAre("host h2 is gone"));
+  EXPECT_THAT(compare(three, two).needs_restart, ElementsAre("host h2 is removed"));
   Topology moved = three;
   std::swap(moved.hosts[0], moved.hosts[2]);
   EXPECT_THAT(compare(three, moved).needs_restart, ElementsAre("host h2 is where host h0 was"));
   Topology cut = two_leaves();
   cut.trunks.pop_back();
   EXPECT_THAT(compare(two_leaves(), cut).needs_restart,
-              ElementsAre("trunk [\"leaf1\", \"spine0\"] is gone"));
+              ElementsAre("trunk [\"leaf1\", \"spine0\"] is removed"));
   EXPECT_THAT(compare(two_leaves(), three).needs_restart,
               ElementsAre("switch s0 is where switch leaf0 was"));
 }

@@ -71,7 +71,7 @@ TEST(Shapes, ThatAreInvalidAreRefusedWithTheRemedy) {
   for (const auto& [text, answer] : answers) {
     const auto t = from_shape(text);
     ASSERT_FALSE(t) << text;
-    EXPECT_THAT(t.error().text, HasSubstr("fabric '" + text + "': ")) << text;
+    EXPECT_THAT(t.error().text, HasSubstr("shape '" + text + "': ")) << text;
     EXPECT_THAT(t.error().text, HasSubstr(answer)) << text;
   }
 }

@@ -125,7 +125,7 @@ bool TomlTable::read(std::string_view key, std::string& out) const {
   if (node == nullptr) return false;
   const toml::value<std::string>* text = node->as_string();
   if (text == nullptr) {
-    error(key, assignment(key, *node) + " is not text; write " + std::string(key) + " = \"...\"");
+    error(key, assignment(key, *node) + " is not a text; write " + std::string(key) + " = \"...\"");
     return false;
   }
   out = text->get();

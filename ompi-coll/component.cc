@@ -22,18 +22,18 @@ struct Variable {
 constexpr Variable kVariables[] = {
     {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
     {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
-    {"bcasts_hosts", "Broadcasts among one rank of each host, and from there inside the hosts"},
+    {"bcasts_hosts", "Broadcasts by multicast among one rank of each host, then inside hosts"},
     {"bcasts_saved",
      "Broadcasts that Open MPI's own algorithms served, or that ended point to point"},
     {"ibcasts_eager", "Non-blocking broadcasts by multicast that were copied through buffers"},
     {"ibcasts_bulk", "Non-blocking broadcasts by multicast straight between the callers' buffers"},
     {"ibcasts_hosts",
-     "Non-blocking broadcasts among one rank of each host, and from there inside the hosts"},
+     "Non-blocking broadcasts by multicast among one rank of each host, then inside hosts"},
     {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
     {"ibcasts_saved",
      "Non-blocking broadcasts and persistent requests that Open MPI's own algorithms served"},
-    {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
-    {"repairs_sent", "Pieces of broadcasts sent point to point after the fabric broke"},
+    {"repairs_received", "Pieces of broadcasts received point to point after multicast failed"},
+    {"repairs_sent", "Pieces of broadcasts sent point to point after multicast failed"},
     {"groups", "Multicast groups set up"},
     {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
 };
@@ -64,10 +64,10 @@ void register_variables(const mca_base_component_t* component) {
   for (std::size_t i = 0; i < Counters::kCauses; ++i) {
     const std::string cause = name(static_cast<Cause>(i));
     count("fallbacks_" + cause,
-          "Times that the multicast groups of a communicator were given up: " + cause,
+          "Communicators whose multicast groups were given up, by cause: " + cause,
           counters().fallbacks()[i]);
   }
-  register_one(component, "registered_bytes", "Memory that is registered with the device",
+  register_one(component, "registered_bytes", "Bytes of memory that are registered with the device",
                MCA_BASE_PVAR_CLASS_LEVEL, read_registered_bytes, nullptr);
 }
 

@@ -33,76 +33,74 @@ std::vector<Parameter> all_parameters() {
   Parameters& p = parameters();
   return {
       {"priority", OPAL_INFO_LVL_6, &p.priority,
-       "Priority of the component; the highest one serves MPI_Bcast"},
+       "Set the component's priority; the highest serves MPI_Bcast"},
       {"verbose", OPAL_INFO_LVL_3, &p.verbose,
-       "0: silent; 1: one line per communicator saying which path its broadcasts take and why; 2: "
-       "every lane"},
+       "Log; 0: nothing; 1: one line per communicator with path and reason; 2: also each lane"},
       {"mode",
        OPAL_INFO_LVL_2,
        &p.mode,
-       "off: never multicast; try: multicast where the fabric can serve, else Open MPI's own "
-       "algorithms; require: end the job with an error where the fabric can't serve",
+       "Choose when to multicast; off: never; try: if the network can, else Open MPI's own "
+       "algorithms run; require: end the job with an error if the network can't",
        {{static_cast<int>(Mode::kOff), "off"},
         {static_cast<int>(Mode::kTry), "try"},
         {static_cast<int>(Mode::kRequire), "require"},
         {0, nullptr}}},
       {"min_members", OPAL_INFO_LVL_4, &p.min_members,
-       "Smallest communicator that gets a multicast group; smaller ones use Open MPI's own "
+       "Give a group to communicators of at least this many ranks; smaller ones use Open MPI's own "
        "algorithms in every mode"},
       {"eager_limit", OPAL_INFO_LVL_5, &p.eager_limit,
-       "Largest broadcast in bytes that is copied through posted buffers, without waiting for its "
-       "receivers; larger ones go straight to the user's"},
+       "Copy broadcasts up to this size in bytes through posted buffers, without waiting for "
+       "receivers; larger ones use the user's buffers"},
       {"eager_message", OPAL_INFO_LVL_6, &p.eager_message,
-       "Bytes of one such buffer: longer eager broadcasts take several"},
+       "Set the size of one posted buffer in bytes; longer eager broadcasts take several"},
       {"attach_timeout_ms", OPAL_INFO_LVL_5, &p.attach_timeout_ms,
-       "How long a process waits for the fabric's switch to answer when it attaches, if the "
-       "switch runs and the machine is only busy; 0: 30000, or CEPHEUS_ATTACH_TIMEOUT_MS"},
+       "Wait so many milliseconds for a busy switch to answer an attaching process; 0: "
+       "CEPHEUS_ATTACH_TIMEOUT_MS, else 30000"},
       {"register_timeout_ms", OPAL_INFO_LVL_5, &p.register_timeout_ms,
-       "How long the switches and members have to confirm a group; 0: 20000, in mode try also "
-       "1000 after their last answer"},
+       "Wait so many milliseconds until switches and members confirm a group; 0: 20000, in mode "
+       "try also at most 1000 after their last answer"},
       {"watchdog_ms", OPAL_INFO_LVL_5, &p.watchdog_ms,
-       "A group is given up when no send completes for so long and no awaited member answers; "
-       "0: 2000, in mode require, which has no other way, 8000; never shorter than the "
-       "device's own time-out and retries take (8600 on the kernel's Soft-RoCE)"},
+       "Give a group up if no send completes for so many milliseconds and no awaited member "
+       "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
+       "time-out and retries (8600 on the kernel's Soft-RoCE)"},
       {"safeguard_threshold", OPAL_INFO_LVL_5, &p.safeguard_threshold,
-       "Mode try: give multicast up for a size class of broadcasts if they take longer by more "
-       "than this percentage than by Open MPI's own algorithms"},
+       "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
+       "than Open MPI's own algorithms"},
       {"safeguard_samples", OPAL_INFO_LVL_5, &p.safeguard_samples,
-       "Mode try: of 1000 broadcasts this number at most go the other way, to be compared; 0: "
-       "compare never, and multicast whatever it takes"},
+       "Mode try: send at most this many of 1000 broadcasts the other way, to compare; 0: never "
+       "compare, always multicast"},
       {"ranks_per_host", OPAL_INFO_LVL_5, &p.ranks_per_host,
-       "Ranks of a job that share a host, in a row, where the first alone has the NIC "
-       "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode require a "
-       "NIC's address; -1: always a NIC's address"},
+       "Let this many consecutive ranks share a host, whose first rank has the NIC (cepheus-run "
+       "sets it); 0: ranks on one machine share a host, in mode require ranks with one NIC "
+       "address; -1: always ranks with one NIC address"},
       {"carrier",
        OPAL_INFO_LVL_6,
        &p.carrier,
-       "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; ucx; "
-       "direct",
+       "Choose the transport; auto: UCX's rc_mcast if its plug-in interface is known, else "
+       "libmcast; ucx: rc_mcast; direct: libmcast",
        {{static_cast<int>(Carrier::kAuto), "auto"},
         {static_cast<int>(Carrier::kUcx), "ucx"},
         {static_cast<int>(Carrier::kDirect), "direct"},
         {0, nullptr}}},
       {"set_up_after", OPAL_INFO_LVL_5, &p.set_up_after,
-       "Number of broadcasts after which a communicator gets a group, because setting it up costs "
-       "more than a few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets "
-       "0)"},
+       "Set a communicator's group up after this many broadcasts, because set-up costs more than a "
+       "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
       {"set_up_bytes", OPAL_INFO_LVL_5, &p.set_up_bytes,
-       "Number of broadcast bytes after which it gets one, too"},
+       "Set a communicator's group up after this many broadcast bytes, too"},
       {"ordered_starts", OPAL_INFO_LVL_5, &p.ordered_starts,
-       "1: the program starts its persistent broadcasts in the same order on all ranks, also "
-       "relative to the communicator's other broadcasts, so multicast may serve them; 0: Open "
-       "MPI's own algorithm serves them, because MPI allows any order"},
-      {"mrp_port", OPAL_INFO_LVL_6, &p.mrp_port, "UDP port of the registration protocol; 0: 18516"},
+       "1: multicast persistent broadcasts; the program must start them in one order on all ranks, "
+       "also relative to the communicator's other broadcasts; 0: use Open MPI's own algorithm, "
+       "because MPI allows any order"},
+      {"mrp_port", OPAL_INFO_LVL_6, &p.mrp_port, "Use this UDP port for registration; 0: 18516"},
       {"max_eager_memory", OPAL_INFO_LVL_5, &p.max_eager_memory,
-       "Most memory in bytes that the posted buffers of all communicators of a process may take; "
-       "0: 64 MiB, enough for about 1000 communicators of few ranks"},
+       "Limit the posted buffers of all communicators of a process to this size in bytes; 0: 64 "
+       "MiB, enough for about 1000 communicators of few ranks"},
       {"device", OPAL_INFO_LVL_4, &p.device,
-       "Verbs device; empty: of the active ones with a RoCE v2 IPv4 address the nearest"},
+       "Use this verbs device; empty: the nearest active one with a RoCE v2 IPv4 address"},
       {"mcst_pool", OPAL_INFO_LVL_6, &p.mcst_pool,
-       "CIDR that group identifiers are taken from; empty: 198.18.0.0/15"},
+       "Take group addresses from this CIDR range; empty: 198.18.0.0/15"},
       {"uct_library", OPAL_INFO_LVL_9, &p.uct_library,
-       "Path of libuct_rc_mcast.so; empty: the one installed with this component"},
+       "Load libuct_rc_mcast.so from this path; empty: the one installed with this component"},
   };
 }
 
@@ -146,10 +144,11 @@ void warn_of_unknown_parameters() {
     }
     std::string all;
     for (const Parameter& each : known) all += (all.empty() ? "" : ", ") + std::string(each.name);
-    opal_output(0,
-                "cepheus: coll_cepheus_%s is set, but there is no such parameter and it does "
-                "nothing; there are: %s",
-                name.c_str(), all.c_str());
+    opal_output(
+        0,
+        "cepheus: coll_cepheus_%s is set, but there is no such parameter; correct its name; the "
+        "parameters are: %s",
+        name.c_str(), all.c_str());
   }
 }
 

@@ -25,9 +25,9 @@ sys.dont_write_bytecode = True
 cepheus_run = importlib.util.module_from_spec(importlib.util.spec_from_loader("cepheus_run", loader))
 loader.exec_module(cepheus_run)
 
-PATIENCE = 20
+TIME_LIMIT = 20
 
-# Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
+# A fake cepheus-switch: writes its arguments, reports ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
 import json, os, signal, socket, struct, sys, threading
 arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -37,15 +37,15 @@ if os.environ.get("FAKE_SWITCH") == "refuses":
     sys.exit("bad topology")
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 listener = socket.socket(socket.AF_UNIX)
-listener.bind(arguments["--socket"] + ".ctl")
+listener.bind(arguments["--fabric"] + ".ctl")
 listener.listen()
 count = int(arguments.get("--hosts", 3))
 ports = [{"kind": "host", "name": f"h{i}", "attached": False} for i in range(count)]
 status = {"switches": [{"name": "s0", "ports": ports + [{"kind": "switch", "attached": True}]}]}
 
-# Gives every launcher what it asks for, or refuses; keeps the connections open.
+# Grants every launcher its hosts, or refuses; keeps the connections open.
 attach = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-attach.bind(arguments["--socket"])
+attach.bind(arguments["--fabric"])
 attach.listen()
 def serve():
     launchers = []
@@ -69,7 +69,7 @@ while True:
     client.close()
 """
 
-# Stands in for mpirun: tells its arguments and environment, then exits, or stays until a signal ends it.
+# A fake mpirun: writes its arguments and environment, then exits, or runs until a signal.
 MPIRUN = r"""#!/usr/bin/python3
 import json, os, signal, sys
 notes = os.environ["FAKE_NOTES"]
@@ -123,7 +123,7 @@ class ReadingMpirunsArguments(unittest.TestCase):
     def test_misses_an_argument(self):
         with self.assertRaisesRegex(cepheus_run.Failure, "--mca lacks its argument"):
             line("--mca", "pml")
-        with self.assertRaisesRegex(cepheus_run.Failure, "'x' is no number"):
+        with self.assertRaisesRegex(cepheus_run.Failure, "'x' is not a number"):
             line("-np", "x", "a").ranks()
 
 
@@ -233,7 +233,7 @@ class Running(unittest.TestCase):
 
     def run_script(self, *words, **env):
         process = self.start(*words, **env)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIME_LIMIT)
         return process.returncode, out, err
 
     def notes(self, name):
@@ -251,7 +251,7 @@ class Running(unittest.TestCase):
         except ProcessLookupError:
             return
         self.addCleanup(os.close, handle)
-        self.assertTrue(select.select([handle], [], [], PATIENCE)[0], f"process {pid} is still there")
+        self.assertTrue(select.select([handle], [], [], TIME_LIMIT)[0], f"process {pid} is still there")
 
     def test_gives_mpiruns_output_and_exit_code(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
@@ -261,7 +261,7 @@ class Running(unittest.TestCase):
     def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
         process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.addCleanup(process.kill)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         self.assertEqual(process.returncode, 7)
 
     def test_finds_an_installed_tree_from_where_it_lies_itself(self):
@@ -276,14 +276,14 @@ class Running(unittest.TestCase):
         (prefix / "bin/cepheus-run").write_text(text)
         env = {**self.env, "PATH": f"{prefix}/bin:/usr/bin:/bin"}
         del env["CEPHEUS_BUILD"]
-        done = subprocess.run([sys.executable, prefix / "bin/cepheus-run", "--", "./a"], env=env, timeout=PATIENCE, check=False,
+        done = subprocess.run([sys.executable, prefix / "bin/cepheus-run", "--", "./a"], env=env, timeout=TIME_LIMIT, check=False,
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"LD_PRELOAD={prefix}/lib/multiarch/cepheus/libcepheus-roce.so", self.notes("mpirun")["arguments"])
 
     def test_tells_the_ranks_where_the_fabric_is(self):
         self.run_script("--hosts", "2", "--", "./a")
-        fabric = self.notes("switch")["arguments"]["--socket"]
+        fabric = self.notes("switch")["arguments"]["--fabric"]
         words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
         self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION", f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
         self.assertEqual([env[f"CEPHEUS_{name}"] for name in ("FABRIC", "HOSTS", "RESERVATION")], [fabric, "h0,h1", "abc"])
@@ -319,10 +319,10 @@ class Running(unittest.TestCase):
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
     def test_takes_the_number_of_hosts_from_the_fabric_of_a_shape(self):
-        code, _, _ = self.run_script("--fabric", "leaf-spine:3x2x1", "--", "./a")
+        code, _, _ = self.run_script("--shape", "leaf-spine:3x2x1", "--", "./a")
         self.assertEqual(code, 0)
         arguments = self.notes("switch")["arguments"]
-        self.assertEqual(arguments["--fabric"], "leaf-spine:3x2x1")
+        self.assertEqual(arguments["--shape"], "leaf-spine:3x2x1")
         self.assertNotIn("--hosts", arguments)
         self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
 
@@ -337,7 +337,7 @@ class Running(unittest.TestCase):
     def test_passes_on_why_the_switch_did_not_start(self):
         code, _, err = self.run_script("--topology", "net.toml", "--", "./a", FAKE_SWITCH="refuses")
         self.assertEqual(code, 1)
-        self.assertEqual(err, "cepheus-run: cepheus-switch did not start; it said:\nbad topology\n")
+        self.assertEqual(err, "cepheus-run: cepheus-switch did not start; its log:\nbad topology\n")
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 
@@ -345,7 +345,7 @@ class Running(unittest.TestCase):
         path = self.root / "stats.json"
         code, out, err = self.run_script("--hosts", "2", "--stats", "--stats-json", str(path), "--", "./a")
         self.assertEqual((code, out), (0, "rank 0 says hello\n"))
-        self.assertIn("table of " + self.notes("switch")["arguments"]["--socket"], err)
+        self.assertIn("table of " + self.notes("switch")["arguments"]["--fabric"], err)
         self.assertEqual([p["name"] for p in json.loads(path.read_text())["switches"][0]["ports"][:2]], ["h0", "h1"])
 
     def test_keeps_the_directory_on_request(self):
@@ -365,7 +365,7 @@ class Running(unittest.TestCase):
         """Waits until the mpirun of `process` runs."""
         fifo = os.open(self.root / "notes/started", os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, fifo)
-        self.assertTrue(select.select([fifo], [], [], PATIENCE)[0], "mpirun did not start")
+        self.assertTrue(select.select([fifo], [], [], TIME_LIMIT)[0], "mpirun did not start")
         return process
 
     def test_ends_everything_when_told_to(self):
@@ -374,18 +374,18 @@ class Running(unittest.TestCase):
             os.mkfifo(self.root / "notes/started")
             process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
             process.send_signal(signum)
-            process.communicate(timeout=PATIENCE)
+            process.communicate(timeout=TIME_LIMIT)
             self.assertEqual(process.returncode, 128 + signum)
             self.assert_nothing_left()
 
     def test_keeps_mpirun_out_of_reach_of_signals_to_its_own_group(self):
-        """Else mpirun would get such a signal twice, from the sender and from us, and leave its ranks behind."""
+        """Otherwise mpirun would get the signal twice, from the sender and from us, and leave its ranks running."""
         os.mkfifo(self.root / "notes/started")
         process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays", start_new_session=True))
         for name in ("mpirun", "switch"):
             self.assertNotEqual(os.getpgid(self.notes(name)["pid"]), process.pid)
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assert_nothing_left()
 
@@ -393,14 +393,14 @@ class Running(unittest.TestCase):
         os.mkfifo(self.root / "notes/started")
         process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
         process.kill()
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         for name in ("mpirun", "switch"):
             self.assert_ends(self.notes(name)["pid"])
 
     def test_joins_a_running_fabric_and_leaves_it_running(self):
         fabric = str(self.root / "fabric")
         with Switch(self.root, "--hosts", "2", path=fabric, env={**os.environ, **self.env}) as switch:
-            code, _, err = self.run_script("--join", fabric, "--", "./a")
+            code, _, err = self.run_script("--fabric", fabric, "--", "./a")
             self.assertEqual(code, 0, err)
             self.assertEqual(self.notes("mpirun")["env"]["CEPHEUS_FABRIC"], fabric)
             self.assertIsNone(switch.process.poll())
@@ -417,12 +417,12 @@ class Running(unittest.TestCase):
     def test_passes_on_why_the_fabric_has_no_hosts_for_it(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_SWITCH="full")
         self.assertEqual((code, out), (1, ""))
-        self.assertRegex(err, r"^cepheus-run: the fabric at /.* has no room for this job: 2 free hosts are wanted\n$")
+        self.assertRegex(err, r"^cepheus-run: the fabric at /.* has too few free hosts for this job: 2 free hosts are wanted\n$")
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 
     def test_says_if_there_is_nothing_to_join(self):
-        code, _, err = self.run_script("--join", "/nonexistent/fabric", "--", "./a")
+        code, _, err = self.run_script("--fabric", "/nonexistent/fabric", "--", "./a")
         self.assertEqual(code, 1)
         self.assertIn("no fabric answers at /nonexistent/fabric.ctl", err)
 
@@ -441,9 +441,9 @@ class Running(unittest.TestCase):
         self.assertEqual(list(deep.iterdir()), [])
 
     def test_explains_wrong_usage(self):
-        for words, text in [(["./a"], "write -- before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
-                            (["--hosts", "2", "--join", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
-                            (["--join", "x", "--pcap", "d", "--", "./a"], "--pcap"), (["--on", "h1,", "--", "./a"], "--on")]:
+        for words, text in [(["./a"], "-- is missing before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
+                            (["--hosts", "2", "--fabric", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
+                            (["--fabric", "x", "--pcap", "d", "--", "./a"], "--pcap"), (["--on", "h1,", "--", "./a"], "--on")]:
             code, _, err = self.run_script(*words)
             self.assertEqual(code, 2, words)
             self.assertIn(text, err)

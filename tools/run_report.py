@@ -1,4 +1,4 @@
-"""A page that says what a run did: for cepheus-run, which has this text in itself, and for the demo."""
+"""The HTML page about a run, for cepheus-run, which contains this file, and for the demo."""
 
 import base64
 import pathlib
@@ -35,7 +35,7 @@ def html_table(titles, rows):
 
 
 def picture(svg, says):
-    """A drawing of its own, whose style touches nothing around it."""
+    """A drawing as an image, so that its style does not change the page."""
     data = base64.b64encode(svg.encode()).decode()
     return f'<div class="scroll"><img alt="{escaped(says)}" src="data:image/svg+xml;base64,{data}"></div>' if svg else ""
 
@@ -53,14 +53,14 @@ def size_text(hosts, switches):
 
 
 def calls_section(jobs):
-    """What `cepheusctl explain --json` says: which path calls took, and each fallback with its reason."""
+    """The data of `cepheusctl explain --json`: the path of calls, and each fallback with its reason."""
     parts = []
     for job in jobs:
         for one in job["communicators"]:
             calls = sum(path["calls"] for path in one["paths"])
             good = sum(path["calls"] for path in one["paths"] if path["reason"].startswith("multicast"))
             parts.append(f"<p>{escaped(one['name'])} ({one['ranks']} ranks): {good} of {calls} calls by multicast.</p>")
-            parts.append(html_table(["path", "why", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
+            parts.append(html_table(["path", "reason", "calls of each rank"], [[path["path"], path["reason"], path["calls"]] for path in one["paths"]]))
     return "".join(parts) or '<p class="bad">No program reported calls: coll/cepheus was not loaded, or MPI_Bcast not called.</p>'
 
 
@@ -74,7 +74,7 @@ def links_section(status):
     if sent == 0:
         return "<p>Nothing was sent over the fabric.</p>"
     return (f"<p>Hosts sent {bytes_text(sent)} of payload and received {bytes_text(delivered)}: the switches made {delivered / sent:.2f} "
-            f"copies of each byte. By unicast the senders' links would have carried all {bytes_text(delivered)}.</p>" +
+            f"copies of each byte. By unicast the senders' links would transmit all {bytes_text(delivered)}.</p>" +
             html_table(["host", "address", "sent", "received", "frames lost on its link"], rows))
 
 
@@ -124,7 +124,7 @@ def ladder_section(directory, addresses):
         return "<p>No packet of a group was captured.</p>"
     shown = seen[:MOST_ARROWS]
     hosts = [host for host in addresses if any(each[1] == host for each in seen)]
-    # The switches' line behind the first host's, which is mostly the root.
+    # The switches' line comes after the first host's, which is mostly the root.
     columns = {host: 90 + 150 * (i if i == 0 else i + 1) for i, host in enumerate(hosts)}
     fabric, width, height = 240, 90 + 150 * len(hosts) + 90, 60 + 20 * len(shown) + 20
     lines = [f'<line class="life" x1="{x}" x2="{x}" y1="34" y2="{height - 10}"/><text x="{x}" y="24" text-anchor="middle">{escaped(name)}</text>'

@@ -1,4 +1,4 @@
-"""A cepheus-switch of one's own, for tests, benchmarks and tools: started, waited for, asked, killed, ended.
+"""Starts, queries and ends a cepheus-switch, for tests, benchmarks and tools.
 
 cepheus-run does the same for itself: it is installed as one file.
 """
@@ -27,7 +27,7 @@ class Switch:
     """cepheus-switch of a build tree, with `arguments` or on a topology file with this text; serves once it is made.
 
     Its socket is in a fresh directory, unless a path is given. `before` is a command that runs it, `program` another one than
-    the tree's. A context manager: ended behind the block, as by close().
+    the tree's. A context manager: close() runs after the block.
     """
 
     def __init__(self, build, *arguments, topology=None, path=None, before=(), program=None, env=None):
@@ -41,7 +41,7 @@ class Switch:
             file = pathlib.Path(self.socket + ".toml")
             file.write_text(topology, encoding="utf-8")
             words += ["--topology", file]
-        self.command = [*map(str, (*before, program or pathlib.Path(build) / "bin/cepheus-switch", *words)), "--socket", self.socket]
+        self.command = [*map(str, (*before, program or pathlib.Path(build) / "bin/cepheus-switch", *words)), "--fabric", self.socket]
         try:
             self.start()
         except BaseException:

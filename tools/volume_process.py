@@ -119,7 +119,7 @@ class Volume:
             time.sleep(0.01)
 
     def _nbd_greets(self):
-        """It listens before it has the volume, but says nothing yet."""
+        """It listens before it has the volume, but sends nothing yet."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(READY_SECONDS)
             try:
@@ -155,7 +155,7 @@ class Volume:
         return len(json.loads(answer.stdout)["config"]["members"])
 
     def wait_for_sync(self, replicas, seconds=SYNC_SECONDS):
-        """Asks again and again, whatever asking takes, until so many are in sync; RuntimeError if that takes too long."""
+        """Polls the status until this many replicas are in sync; RuntimeError after a time limit."""
         limit = time.monotonic() + seconds
         while self.in_sync() != replicas:
             if time.monotonic() > limit:

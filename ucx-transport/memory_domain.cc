@@ -10,7 +10,7 @@ ucs_config_field_t memory_domain_config_table[] = {
     {"", "", nullptr, offsetof(MemoryDomainConfig, super),
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
     {"DEVICES", "",
-     "Name of the multicast device to show; none by default, so that only programs that ask see it",
+     "Show rc_mcast on this device (default: none, so only programs that name it see it)",
      offsetof(MemoryDomainConfig, devices), UCS_CONFIG_TYPE_STRING},
     {},
 };

@@ -1,4 +1,4 @@
-// What is measured: cases, the CPU time of all who take part, and the line that is printed of it.
+// A measurement: its cases, the CPU time of all processes, and its printed line.
 #pragma once
 
 #include <time.h>
@@ -75,7 +75,7 @@ inline void print_row(const std::string& way, const Case& of, std::vector<double
                 .c_str());
 }
 
-// Runs `round` with 0, 1, 2, ... for each line that comes, and ends what it printed with an empty line.
+// Runs `round` with 0, 1, 2, ... for each input line, and prints an empty line after each round.
 template <typename Round>
 void run_rounds(Round round) {
   unsigned number = 0;

@@ -1,4 +1,4 @@
-// What the writer and its replicas both have: a group of all, and connections in pairs.
+// The common part of writer and replicas: a group of all, and connections in pairs.
 #pragma once
 
 #include <mcast/query.h>
@@ -73,7 +73,7 @@ class Party {
     mcast_status_t status{};
     while ((status = mcast_group_test(group_)) == MCAST_INPROGRESS) rest();
     check(status, "the group");
-    // Connected pairs first, then the group: whoever is active here has all.
+    // Connects the pairs first, then the group, so an active group means that all is connected.
     meeting_.leave("ready" + std::to_string(options_.rank), char{1});
   }
   void lead(const mcast_member_t& own) {

@@ -1,4 +1,4 @@
-// A replica: passes on what comes down the chain; multicast and plain WRITEs are its NIC's work.
+// A replica: forwards WRITEs down the chain. Its NIC alone serves multicast and plain WRITEs.
 #pragma once
 
 #include <poll.h>
@@ -46,7 +46,7 @@ class Replica : Party {
   void wait() {
     require(ibv_req_notify_cq(cq_, 0) == 0, "no notification");
     pollfd fd{device_->channel->fd, POLLIN, 0};
-    // What came before the notification was asked for has none: the caller looks again first.
+    // Completions before the request have no notification: the caller polls again first.
     if (is_armed_ && poll(&fd, 1, 50) == 1) {
       ibv_cq* which = nullptr;
       void* context = nullptr;

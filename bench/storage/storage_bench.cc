@@ -11,8 +11,8 @@
 // and the CPU time of a WRITE in microseconds, of all processes and of the writer's. The data is read
 // back.
 //
-// A WRITE to several is done when all have it. Down the chain each replica passes on what it has, and
-// the last one tells the writer, as chain replication does.
+// A WRITE to several ends when all have it. In the chain each replica forwards the data, and the last
+// one notifies the writer, as in chain replication.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 

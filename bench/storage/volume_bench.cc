@@ -31,7 +31,7 @@ struct Options {
   std::vector<std::string> cases;
 };
 
-// Keeps `depth` writes under way: whoever is called back starts the next one.
+// Keeps `depth` writes under way: each callback starts the next write.
 class Load {
  public:
   Load(cepheus_volume_h volume, const Case& of)
@@ -45,7 +45,7 @@ class Load {
       std::memcpy(data_.data() + at, &word, 8);
     }
   }
-  // By as many as there may be, whatever is measured.
+  // By the largest number, for all measurements.
   void write_all_once() {
     next_in_order_ = 0;
     run(kMostDepth, [&] { return next_in_order_ < places_; });
@@ -81,7 +81,7 @@ class Load {
     Clock::time_point start;
   };
 
-  // Until `goes_on` says no and nothing is under way.
+  // Until `goes_on` returns false and no write is under way.
   void run(unsigned depth, const std::function<bool()>& goes_on) {
     std::unique_lock lock(mutex_);
     goes_on_ = goes_on;

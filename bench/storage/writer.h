@@ -1,4 +1,4 @@
-// The writer: takes all ways in turns, and reads back what it wrote.
+// The writer: writes by all ways in turns, and reads the data back.
 #pragma once
 
 #include <mcast/wait.h>
@@ -61,7 +61,7 @@ class Writer : Party {
     while (latencies_.size() < warm) progress(true);
     const double seconds = write_for([&] { progress(true); });
     std::vector<double> all = latencies_;
-    // CPU time in WRITEs of their own, where the writer sleeps: looking for completions is no work.
+    // CPU time is measured in separate WRITEs between which the writer sleeps: polling is not work.
     const CpuTime before = CpuTime::now(processes);
     write_for([&] {
       if (progress(true) == 0) sleep();
@@ -145,7 +145,7 @@ class Writer : Party {
     }
     return static_cast<unsigned>(count);
   }
-  // Until something has been done or comes, for 10 ms at most: libmcast's control work wakes nobody.
+  // Waits for an event, at most 10 ms: libmcast's control work has no wake-up.
   void sleep() {
     const bool is_multicast = way_ == Way::kMulticast;
     pollfd fd{device_->channel->fd, POLLIN, 0};

@@ -77,7 +77,7 @@ std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why)
       is_named ? named
                : std::string(parameters().component_directory) + "/../ucx/libuct_rc_mcast.so";
   if (!is_named && access(library.c_str(), F_OK) != 0) {
-    why = "rc_mcast was not built, because it does not know UCX " CEPHEUS_UCX_VERSION;
+    why = "rc_mcast was not built: it does not fit UCX " CEPHEUS_UCX_VERSION;
     return nullptr;
   }
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

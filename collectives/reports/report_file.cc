@@ -70,7 +70,7 @@ ReportFile& ReportFile::instance() {
   return *known;
 }
 
-ReportFile::ReportFile(std::string directory, reports::RoomProbe room)
+ReportFile::ReportFile(std::string directory, reports::SpaceProbe room)
     : made_in_(fork_generation()), path_(std::move(directory)), room_(std::move(room)) {}
 
 ReportFile::~ReportFile() {

@@ -31,7 +31,7 @@ class ReportFile {
   // scopes of the parent count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory, reports::RoomProbe room = reports::FileSystemRoom::of);
+  explicit ReportFile(std::string directory, reports::SpaceProbe room = reports::FreeSpace::of);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
@@ -74,7 +74,7 @@ class ReportFile {
   const std::uint64_t made_in_;          // generation of forks
   const ReportFile* parents_ = nullptr;  // so that a search for leaks finds it
   const std::string path_;
-  const reports::RoomProbe room_;
+  const reports::SpaceProbe room_;
   std::mutex mutex_;
   std::optional<reports::ReportDirectory> directory_;
   reports::ReportDirectory::Own own_;

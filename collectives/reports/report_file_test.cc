@@ -21,7 +21,7 @@ namespace {
 
 using reports::CallRecord;
 using reports::CallReport;
-using reports::FileSystemRoom;
+using reports::FreeSpace;
 using reports::RecordState;
 using reports::ReportDirectory;
 using testing::HasSubstr;
@@ -259,7 +259,7 @@ TEST_F(Report, EndsWithItsProcess) {
 }
 
 TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
-  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  FreeSpace room{64 * kMiB, 60 * kMiB};
   ReportFile file(directory_, [&](int) { return room; });
   room.free = 15 * kMiB;
   const auto refused = file.open();
@@ -273,15 +273,15 @@ TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
 
 TEST_F(Report, LooksForRoomEverMoreRarely) {
   int looks = 0;
-  FileSystemRoom room{64 * kMiB, 15 * kMiB};
+  FreeSpace room{64 * kMiB, 15 * kMiB};
   ReportFile file(directory_, [&](int) { return ++looks, room; });
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(file.open());
   EXPECT_LT(looks, 30);
-  EXPECT_THAT(file.open().error().text, HasSubstr("no room"));
+  EXPECT_THAT(file.open().error().text, HasSubstr("too little space"));
 }
 
 TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
-  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  FreeSpace room{64 * kMiB, 60 * kMiB};
   ReportFile file(directory_, [&](int) { return room; });
   ASSERT_TRUE(file.open());
   room.free = 15 * kMiB;

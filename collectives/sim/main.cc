@@ -31,7 +31,8 @@ std::string summary(const JobOutcome& sum) {
 int main(int argc, char** argv) {
   using namespace cepheus::coll::sim;
   return cepheus::sim::SeedProgram<JobOutcome>{
-      "broadcast-sim", "Jobs that broadcast while their fabric fails, by seeds", kRules, 1, run_one,
-      summary}
+      "broadcast-sim", "Simulate jobs that broadcast while their fabric fails, one run per seed.",
+      kRules,          1,
+      run_one,         summary}
       .start(argc, argv);
 }

@@ -8,6 +8,7 @@
 
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/seeds.h"
+#include "support/command_line/command_line.h"
 
 namespace cepheus::sim {
 
@@ -24,24 +25,31 @@ struct SeedProgram {
 
   int start(int argc, char** argv) const {
     CLI::App app(about);
+    command_line::set_up(app, name, CEPHEUS_VERSION);
+    command_line::set_example(
+        app, name + " --seeds 100",
+        "Exit status: 0 all seeds hold; 1 a seed failed, or no seed needs a rule; 2 wrong usage.");
     Arguments a;
     a.jobs = std::clamp(std::thread::hardware_concurrency(), 1u, most_jobs);
-    app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
-    app.add_option("--first", a.first, "first seed; by default one of today's");
+    app.add_option("--seeds", a.seeds, "run N seeds")->type_name("N")->capture_default_str();
+    app.add_option("--first", a.first, "begin with seed N (default: one of today's)")
+        ->type_name("N");
     if (most_jobs > 1) {
-      app.add_option("--jobs", a.jobs, "runs at a time; by default one on each core")
+      app.add_option("--jobs", a.jobs, "run N seeds at a time (default: one on each core)")
+          ->type_name("N")
           ->check(CLI::Range(1u, most_jobs));
     }
-    app.add_option("--seed", a.seed, "run this seed only");
-    app.add_flag("--trace", a.trace, "print every event; with --seed")->needs("--seed");
-    app.add_option("--disable", a.off, "switch a rule off (may be repeated)")
+    app.add_option("--seed", a.seed, "run this seed only")->type_name("N");
+    app.add_flag("--trace", a.trace, "print each event; with --seed")->needs("--seed");
+    app.add_option("--disable", a.off, "switch this rule off; repeatable")
+        ->type_name("RULE")
         ->check(CLI::IsMember(rules));
     app.add_flag("--mutation-check", a.mutation_check,
                  "switch each rule off in turn and print the first seed that fails");
     try {
       app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-      return app.exit(e) == 0 ? 0 : 2;
+    } catch (const CLI::ParseError& error) {
+      return command_line::finish(app, error);
     }
     if (a.mutation_check) return check_rules(a);
     return a.seed ? run_one(a) : run_many(a);

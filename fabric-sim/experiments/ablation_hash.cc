@@ -50,14 +50,13 @@ void run(const ExperimentOptions& options, Report& report) {
 
 }  // namespace ablation_hash
 
-const Experiment kAblationHash = {
-    "ablation-hash",
-    "what it is worth to take the trunk that the fewest groups use, not one by hash",
-    "Cepheus III-C",
-    "1 min quick, 10 min",
-    "n",
-    "longer by hash, row by row",
-    "a hash costs a third or more; nothing at random places",
-    ablation_hash::run};
+const Experiment kAblationHash = {"ablation-hash",
+                                  "the trunk with the fewest groups against a trunk by hash",
+                                  "Cepheus III-C",
+                                  "1 min quick, 10 min",
+                                  "n",
+                                  "longer by hash, row by row",
+                                  "a hash costs a third or more; nothing at random places",
+                                  ablation_hash::run};
 
 }  // namespace cepheus::sim

@@ -30,7 +30,7 @@ void run(const ExperimentOptions& options, Report& report) {
 }  // namespace ablation_recheck
 
 const Experiment kAblationRecheck = {"ablation-recheck",
-                                     "what it is worth to look at a waiting NAK on every feedback",
+                                     "held NAKs rechecked at each feedback against NAKs that wait",
                                      "Cepheus III-D",
                                      "30 s quick, 5 min",
                                      "loss on each link",

@@ -36,7 +36,7 @@ void run(const ExperimentOptions&, Report& report) {
 }  // namespace cepheus_memory
 
 const Experiment kCepheusMemory = {"cepheus-memory",
-                                   "what 1024 groups take of a 64-port switch's memory",
+                                   "memory of 1024 groups in a 64-port switch",
                                    "Cepheus III-D",
                                    "nothing",
                                    "paths of a group",

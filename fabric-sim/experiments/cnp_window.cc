@@ -39,14 +39,13 @@ void run(const ExperimentOptions& options, Report& report) {
 
 }  // namespace cnp_window
 
-const Experiment kCnpWindow = {
-    "cnp-window",
-    "a multicast's rate by the window that switches count notifications over",
-    "our own",
-    "90 s quick, 4 min",
-    "window, us",
-    "alike, worst-path",
-    "near its half by any window: it lasts for 16 notifications",
-    cnp_window::run};
+const Experiment kCnpWindow = {"cnp-window",
+                               "a multicast's rate by the switches' window for notifications",
+                               "our own",
+                               "90 s quick, 4 min",
+                               "window, us",
+                               "alike, worst-path",
+                               "near its half by any window: it lasts for 16 notifications",
+                               cnp_window::run};
 
 }  // namespace cepheus::sim

@@ -24,12 +24,12 @@ bool save(const std::string& path, const Report& report) {
   report.write_json(file);
   file.close();
   if (file) return true;
-  std::cerr << "cepheus-sim: " << path << " can't be written\n";
+  std::cerr << "cepheus-sim: " << path << " can't be written; check directory and disk\n";
   return false;
 }
 
 int complain_about(const std::string& name) {
-  std::cerr << "cepheus-sim: no experiment is called '" << name << "'; there are:";
+  std::cerr << "cepheus-sim: there is no experiment '" << name << "'; the experiments are";
   for (const Experiment& e : experiments()) std::cerr << ' ' << e.name;
   std::cerr << '\n';
   return kUsage;
@@ -56,7 +56,7 @@ int run_experiment(const ExperimentCommand& command) {
   report.write_headline(std::cout, e->headline, e->verdict);
   std::cout << '\n';
   report.write_table(std::cout, e->x);
-  std::cout << "\ndocs/experiments/" << e->name << ".md says what was simulated\n";
+  std::cout << "\ndocs/experiments/" << e->name << ".md describes the simulation\n";
   const bool saved = save(command.json, report);
   return saved && std::cout.flush() ? kDone : kFailed;
 }

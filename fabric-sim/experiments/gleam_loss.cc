@@ -89,14 +89,13 @@ const Experiment kGleamFig15 = {
     "within it to 1e-5, less above; with 512 less at all rates",
     gleam_loss::run_fig15};
 
-const Experiment kGleamFig16 = {
-    "gleam-fig16",
-    "what goodput is left to a broadcast to 511 where switches lose packets",
-    "Gleam fig. 16",
-    "1 min quick, 15 min",
-    "loss at each switch",
-    "gleam, goodput",
-    "less: each loss costs a round trip's packets",
-    gleam_loss::run_fig16};
+const Experiment kGleamFig16 = {"gleam-fig16",
+                                "goodput of a broadcast to 511 over switches that lose packets",
+                                "Gleam fig. 16",
+                                "1 min quick, 15 min",
+                                "loss at each switch",
+                                "gleam, goodput",
+                                "less: each loss costs a round trip's packets",
+                                gleam_loss::run_fig16};
 
 }  // namespace cepheus::sim

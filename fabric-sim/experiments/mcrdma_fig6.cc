@@ -89,7 +89,7 @@ void run(const ExperimentOptions& options, Report& report) {
 
 const Experiment kMcRdmaFig6 = {
     "mcrdma-fig6",
-    "a multicast to seven hosts, of whose links more and more carry a unicast as well",
+    "a multicast to seven hosts, with unicasts on more and more of their links",
     "MC-RDMA fig. 6",
     "2 min quick, 5 min",
     "congested paths",

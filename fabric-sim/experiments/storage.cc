@@ -241,7 +241,7 @@ void run_iops(const ExperimentOptions& options, Report& report) {
 
 const Experiment kStorageLatency = {
     "storage-latency",
-    "one request of a client that writes to three replicas: multicast WRITE beside unicasts",
+    "one request of a client to three replicas: multicast WRITE against unicasts",
     "Cepheus fig. 10",
     "seconds",
     "bytes",

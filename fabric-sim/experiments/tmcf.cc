@@ -99,24 +99,24 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
 
 const Experiment kTmcfFig3 = {
     "tmcf-fig3",
-    "a multicast that hears every notification, and six unicasts one after the other",
+    "a multicast that gets every notification, and six unicasts one after the other",
     "TMCF fig. 3",
     "15 s quick, 30 s",
     "ms",
     "multicast, all, settled",
     "falls with every path, less than theory expects",
     tmcf::run_fig3};
-const Experiment kTmcfFig4 = {
-    "tmcf-fig4",
-    "a multicast that hears of its worst path only, and six unicasts one after the other",
-    "TMCF fig. 4",
-    "25 s quick, 45 s",
-    "ms",
-    "multicast, tmcf, settled",
-    "keeps its half, as theory expects",
-    tmcf::run_fig4};
+const Experiment kTmcfFig4 = {"tmcf-fig4",
+                              "a multicast that gets notifications of its worst path only, and six "
+                              "unicasts one after the other",
+                              "TMCF fig. 4",
+                              "25 s quick, 45 s",
+                              "ms",
+                              "multicast, tmcf, settled",
+                              "keeps its half, as theory expects",
+                              tmcf::run_fig4};
 const Experiment kTmcfFig6 = {"tmcf-fig6",
-                              "a multicast whose worst path is now here, now there",
+                              "a multicast with a changing worst path",
                               "TMCF fig. 6",
                               "40 s quick, 80 s",
                               "ms",

@@ -104,7 +104,7 @@ Fabric Fabric::lossy(int hosts, double loss) {
 
 Fabric::Fabric(const std::vector<std::string>& arguments, const std::string& topology)
     : directory_(new_directory()), socket_(directory_ + "/fabric") {
-  std::vector<std::string> args = {CEPHEUS_SWITCH, "--socket", socket_, "--ready-fd", "3"};
+  std::vector<std::string> args = {CEPHEUS_SWITCH, "--fabric", socket_, "--ready-fd", "3"};
   args.insert(args.end(), arguments.begin(), arguments.end());
   if (!topology.empty()) {
     const std::string file = directory_ + "/topology.toml";

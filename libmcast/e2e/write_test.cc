@@ -60,7 +60,7 @@ TEST(MulticastWrite, ReachesRegionsOverLinksThatLosePackets) {
 }
 
 TEST(MulticastWrite, ReachesRegionsBehindOtherSwitches) {
-  const Fabric fabric({"--fabric", "leaf-spine:2x2x2"});
+  const Fabric fabric({"--shape", "leaf-spine:2x2x2"});
   Team team(fabric, kHosts);
   form(team, kSize, kSize);
   write_and_send(team, 12);

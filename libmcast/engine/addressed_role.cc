@@ -31,13 +31,14 @@ void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
   }
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               asked() + " has not answered for " + milliseconds_text(presence_.limit()) +
-                  ": it is gone, or the way there is; set up again with fresh groups");
+                  ": it has ended, or the path to it is cut; set up again with fresh groups");
 }
 
 Expected<void> AddressedRole::check_may_name_regions() const {
-  return fail(MCAST_ERR_INVALID,
-              "only a sender group's regions are brought to its sender: others' switches are told "
-              "of them");
+  return fail(
+      MCAST_ERR_INVALID,
+      "regions are named to the sender of a sender group only: switches get other groups' by "
+      "PUBLISH");
 }
 
 mcast_status_t AddressedRole::regions_status() const {

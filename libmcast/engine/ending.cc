@@ -32,8 +32,8 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
           "and cepheusctl groups name that member; set up again with fresh groups");
     case MrpReject::kWriteMode:
       return broke(
-          "this fabric's switches can't serve the group's WRITEs: the leader's reason says what to "
-          "do");
+          "this fabric's switches can't serve the group's WRITEs: see the leader's reason for the "
+          "remedy");
     case MrpReject::kPathLost:
       return broke(
           "a trunk on the way to some members is down; set up again with fresh groups, which take "

@@ -7,7 +7,7 @@ namespace cepheus::mcast {
 Expected<void> SenderGroupRole::check_may_publish() const {
   if (group_.state() == MCAST_GROUP_WAITING) return {};
   return fail(MCAST_ERR_INVALID,
-              "the sender of a sender group is told of regions before it leads: publish them "
+              "regions are named to the sender of a sender group before it leads: publish them "
               "before, or create fresh groups");
 }
 

@@ -35,7 +35,7 @@ Expected<void> SenderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
     const auto owner = std::ranges::find(receivers, each.host, &mrp::MrpMember::host);
     if (owner == receivers.end()) {
       return fail(MCAST_ERR_INVALID, "a region of " + each.host.to_string() +
-                                         ", which is no member: name only members'");
+                                         ", which is not a member: name regions of members only");
     }
     theirs.push_back({static_cast<std::uint8_t>(owner - receivers.begin()), each.region});
   }

@@ -119,7 +119,7 @@ wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view 
     const Parameter* const parameter = find_parameter(word.substr(0, sign));
     if (sign == std::string_view::npos || parameter == nullptr) {
       return refuse(text, "'" + std::string(word) +
-                              "' must be cnp, ce-echo or NAME=NUMBER; names are " + known_names());
+                              "' is not cnp, ce-echo or NAME=NUMBER; names are " + known_names());
     }
     const auto value = number_in(word.substr(sign + 1));
     if (!value) {

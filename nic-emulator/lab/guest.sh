@@ -37,7 +37,7 @@ follow() {  # NAME
 
 start_switch() {
   local ready
-  exec {ready}< <(cepheus-switch --topology /run/fabric.toml --socket "$CEPHEUS_FABRIC" --ready-fd 1 2>/run/switch.log)
+  exec {ready}< <(cepheus-switch --topology /run/fabric.toml --fabric "$CEPHEUS_FABRIC" --ready-fd 1 2>/run/switch.log)
   read -r -t 60 -u "$ready" && return
   echo "lab: cepheus-switch did not start: $(</run/switch.log)" >&2
   return 1

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The Soft-RoCE lab: a virtual machine with Debian's kernel, hosts with rdma_rxe devices, and cepheus-switch between
-them. The guest sees the host's files, read-only under a file system in memory.
+"""Start the Soft-RoCE lab: a virtual machine with Debian's kernel, hosts with rdma_rxe devices, and cepheus-switch between them.
+This machine's files are visible there, read-only under a file system in memory.
 
-Without a COMMAND: a shell on the machine. Exit code: the command's; 124: it took too long; 125: the machine failed;
-77: this machine can't run the lab, and the message has the reason.
+Run COMMAND there (default: a shell). Exit code: the command's; 124: it took too long; 125: the machine failed; 77: this machine
+can't run a lab, and the message names the reason.
 """
 
 import argparse
@@ -34,18 +34,18 @@ def prepare(cache, systemd):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run lab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=PROJECT / "build/dev", type=pathlib.Path, help="build tree (default: %(default)s)")
-    parser.add_argument("--cache", default=PROJECT / "build/lab", type=pathlib.Path, help="directory of the kernel's cache")
-    parser.add_argument("--hosts", type=int, default=4, help="kernel hosts, 1 to 16 (default 4)")
-    parser.add_argument("--no-switch", action="store_true", help="leave the start of cepheus-switch to the command")
-    parser.add_argument("--seconds", type=float, help="time limit in seconds")
-    parser.add_argument("--memory", type=int, default=1536, help="MiB (default %(default)s)")
+    parser.add_argument("--build", default=PROJECT / "build/dev", type=pathlib.Path, help="use this build tree (default: %(default)s)")
+    parser.add_argument("--cache", default=PROJECT / "build/lab", type=pathlib.Path, help="keep the kernel in this directory (default: %(default)s)")
+    parser.add_argument("--hosts", type=int, default=4, metavar="N", help="make N kernel hosts, 1 to 16 (default: 4)")
+    parser.add_argument("--no-switch", action="store_true", help="do not start cepheus-switch; the command starts it")
+    parser.add_argument("--seconds", type=float, help="end the machine after this many seconds (default: never)")
+    parser.add_argument("--memory", type=int, default=1536, metavar="MIB", help="give the machine this memory in MiB (default: %(default)s)")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4),
-                        help="NUMA nodes; each but the first has a network interface (default 1)")
-    parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="cores of each (default 2)")
-    parser.add_argument("--systemd", action="store_true", help="run systemd in the guest, without this machine's own services")
+                        help="make this many NUMA nodes; each but the first has a network interface (default: 1)")
+    parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="give the machine this many cores (default: 2)")
+    parser.add_argument("--systemd", action="store_true", help="run systemd there, without this machine's own services")
     parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
-                        help="tcg: emulation, works everywhere (default); kvm: faster, where stock kernels boot under it")
+                        help="emulate by tcg, which works everywhere (default), or by kvm, which is faster")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND ...")
     options = parser.parse_args()
     if not 1 <= options.hosts <= 16:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDevice = "/dev/infiniband/rdma_cm";
 constexpr const char* kText =
-    "this program needs the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
+    "this program opens the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
     "lacks: let it exchange addresses over TCP (perftest: without -R)";
 
 bool has_ucx_module() {

@@ -80,7 +80,7 @@ wire::Result<Context*> Context::open() {
 
 void Context::close() {
   const std::shared_ptr<Context> last = std::move(held_by_program_);
-  if (last.use_count() > 1) log_verbose("ibv_close_device: objects of the device are still alive");
+  if (last.use_count() > 1) log_verbose("ibv_close_device: objects of the device still exist");
 }
 
 Context::Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events)

@@ -116,11 +116,11 @@ bool fabric_listens(const std::string& path, std::string& reason) {
   ::close(fd);
   if (!connected && error == EPROTOTYPE) return true;  // a stream or packet listener, alive
   if (connected) {
-    reason = what + "this is not a fabric's socket; name cepheus-switch's socket";
+    reason = what + "this is not a fabric's socket; give the path of cepheus-switch --fabric";
   } else if (error == ENOENT) {
     reason = what + "no such socket; start cepheus-switch, or correct the path";
   } else if (error == ECONNREFUSED) {
-    reason = what + "no process listens there; start cepheus-switch again";
+    reason = what + "no fabric serves this socket any more; start cepheus-switch again";
   } else {
     reason = what + std::strerror(error) + "; check the path and its permissions";
   }

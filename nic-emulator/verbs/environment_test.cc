@@ -176,7 +176,7 @@ TEST_F(FabricSocket, IsRefusedWithTheReasonIfMissingOrDeadOrAnotherFile) {
   ::close(fd_);
   fd_ = -1;
   EXPECT_FALSE(listens());
-  EXPECT_THAT(reason_, HasSubstr("no process listens there"));
+  EXPECT_THAT(reason_, HasSubstr("no fabric serves this socket any more"));
 
   std::filesystem::remove(path_);
   listen(SOCK_DGRAM);

@@ -279,11 +279,10 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   }
   const std::scoped_lock lock(mutex_);
   if (is_abandoned() || !is_up()) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
+    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric has ended; start it again");
   }
-  const auto no_space =
-      wire::fail(wire::ErrorCode::kAgain, "no space in the port; send again later");
-  if (port_->room() == 0) return no_space;
+  const auto no_space = wire::fail(wire::ErrorCode::kAgain, "the port is full; send again later");
+  if (port_->space() == 0) return no_space;
 
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;

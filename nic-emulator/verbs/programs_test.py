@@ -245,7 +245,7 @@ class OverLoss(Programs):
         # Many requests are in flight, and the requester repeats all of them at once.
         self.run_pair("ib_read_bw", "-d", "cepheus0", "-x", "0", "-n", "2000", "-s", "1024")
         self.run_pair("ib_atomic_bw", "-d", "cepheus0", "-x", "0", "-n", "2000")
-        status = subprocess.run([CTL, "--socket", self.fabric.socket, "--json", "ports"], env=CLEAN,
+        status = subprocess.run([CTL, "--fabric", self.fabric.socket, "--json", "ports"], env=CLEAN,
                                 capture_output=True, text=True, check=True).stdout
         self.assertTrue(re.search(r'"dropped_loss": ?[1-9]', status), "the links lost nothing: nothing was tested")
 

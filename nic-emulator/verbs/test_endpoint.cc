@@ -50,7 +50,7 @@ SwitchProcess::SwitchProcess(int hosts, const std::string& topology) {
     const std::string count = std::to_string(hosts);
     ::execl(std::getenv("CEPHEUS_SWITCH"), "cepheus-switch",
             file.empty() ? "--hosts" : "--topology", file.empty() ? count.c_str() : file.c_str(),
-            "--socket", socket.c_str(), "--ready-fd", fd.c_str(), nullptr);
+            "--fabric", socket.c_str(), "--ready-fd", fd.c_str(), nullptr);
     ::_exit(127);
   }
   ::close(ready[1]);

@@ -20,14 +20,15 @@ static cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;
 static cepheus_volume_h volume;
 
 static const char kHelp[] =
-    "volume=NAME                 (required) the volume's name\n"
-    "replicas=HOST:PORT,...      (required) all of them, always in the same order\n"
-    "device=NAME                 RDMA device; default: the nearest that can serve\n"
-    "depth=N                     requests at once, 1 to 1024; default: 64\n"
-    "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: "
-    "unlimited\n"
-    "open-timeout=MILLISECONDS   time limit for replicas at the start; default: 10000\n"
-    "multicast=cepheus|mcrdma    transport of writes; default: cepheus";
+    "volume=NAME                 (required) open the volume of this name\n"
+    "replicas=HOST:PORT,...      (required) name all replicas, always in the same order\n"
+    "device=NAME                 use this RDMA device; default: the nearest usable one\n"
+    "depth=N                     allow N requests at once, 1 to 1024; default: 64\n"
+    "copy-rate=BYTES             copy at most these bytes per second to returning replicas, such "
+    "as "
+    "100M; default: no limit\n"
+    "open-timeout=MILLISECONDS   wait so long for replicas at the start; default: 10000\n"
+    "multicast=cepheus|mcrdma    multicast writes by these groups; default: cepheus";
 
 static int config(const char* key, const char* value) {
   if (strcmp(key, "volume") == 0) {
@@ -39,7 +40,7 @@ static int config(const char* key, const char* value) {
   } else if (strcmp(key, "depth") == 0) {
     if (nbdkit_parse_unsigned("depth", value, &params.depth) == -1) return -1;
     if (params.depth == 0 || params.depth > 1024) {
-      nbdkit_error("depth=%s: give 1 to 1024", value);
+      nbdkit_error("depth=%s is out of range; give 1 to 1024", value);
       return -1;
     }
   } else if (strcmp(key, "copy-rate") == 0) {
@@ -51,7 +52,7 @@ static int config(const char* key, const char* value) {
   } else if (strcmp(key, "multicast") == 0) {
     params.multicast = value;
   } else {
-    nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help lists the parameters", key);
+    nbdkit_error("there is no parameter '%s'; nbdkit cepheus --help lists the parameters", key);
     return -1;
   }
   return 0;
@@ -59,7 +60,9 @@ static int config(const char* key, const char* value) {
 
 static int config_complete(void) {
   if (params.volume != NULL && params.replicas != NULL) return 0;
-  nbdkit_error("give volume=NAME and replicas=HOST:PORT,HOST:PORT,...");
+  nbdkit_error(
+      "volume=NAME and replicas=HOST:PORT,... are required; example: nbdkit cepheus volume=v "
+      "replicas=h1:7800,h2:7800,h3:7800");
   return -1;
 }
 
@@ -153,8 +156,8 @@ static int failure(int error, const char* what) {
       break;
     case -EINVAL:
       nbdkit_error(
-          "%s: not a multiple of the volume's block of %u bytes; serve smaller "
-          "requests with --filter=blocksize",
+          "%s: not a multiple of the volume's block of %u bytes; start nbdkit with "
+          "--filter=blocksize",
           what, cepheus_volume_block_size(volume));
       nbdkit_set_error(EINVAL);
       break;

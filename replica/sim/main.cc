@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   using namespace cepheus::replica::sim;
   return cepheus::sim::SeedProgram<World::Outcome>{
       "cepheus-volume-sim",
-      "Run a replicated volume under crashes, cut links and rival writers, by seeds",
+      "Simulate a replicated volume under deaths, cuts and rival writers, one run per seed.",
       names_of_rules(),
       1024,
       run_one,

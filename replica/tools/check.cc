@@ -56,10 +56,10 @@ class Check {
       return kDiffers;
     }
     if (!busy_.empty()) {
-      std::cout << busy_.size() << " blocks were being written: check again\n";
+      std::cout << busy_.size() << " blocks changed during the whole check: run it again\n";
       return kUnknown;
     }
-    std::cout << "alike: " << geometry_.size << " bytes on " << replicas_.size() << " replicas\n";
+    std::cout << "equal: " << geometry_.size << " bytes on " << replicas_.size() << " replicas\n";
     return kAlike;
   }
 
@@ -145,7 +145,7 @@ std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
 }
 
 int unknown(const std::string& why) {
-  std::cerr << why << "\n";
+  std::cerr << "cepheus-replica: " << why << "\n";
   return kUnknown;
 }
 
@@ -162,7 +162,8 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
     auto status = replica->status();
     if (!status) return unknown(status.error().text);
     if (status->at("volume") != volume) {
-      return unknown(address + " serves volume '" + status->at("volume").get<std::string>() + "'");
+      return unknown(address + " serves volume '" + status->at("volume").get<std::string>() +
+                     "'; correct --volume or --replicas");
     }
     replicas.push_back(std::move(*replica));
     all.push_back(std::move(*status));
@@ -172,11 +173,12 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
     const bool is_same = status.at("size") == geometry.size &&
                          status.at("block") == geometry.block &&
                          status.at("chunk") == geometry.chunk;
-    if (!is_same) return unknown("the replicas differ in size or block");
+    if (!is_same) return unknown("the replicas have different sizes or blocks; check --replicas");
   }
   const auto behind = out_of_sync(replicas, all);
   for (const std::string& address : behind) {
-    std::cout << address << " is not in sync: a writer copies it when it has the volume\n";
+    std::cout << address
+              << " is not in sync: a writer copies the missing blocks while it is connected\n";
   }
   if (!behind.empty()) return kDiffers;
   Check check(std::move(replicas), geometry);

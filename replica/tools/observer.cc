@@ -31,8 +31,9 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!fd) return tl::unexpected(fd.error());
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
-  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
-    return observer.failed(wire::ErrorCode::kTimedOut, "it does not answer");
+  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kPatience) != 1) {
+    return observer.failed(wire::ErrorCode::kTimedOut,
+                           "no answer; is cepheus-replica running there?");
   }
   if (const int error = outcome(raw)) {
     return observer.failed(wire::ErrorCode::kUnavailable, std::strerror(error));
@@ -40,7 +41,8 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   const auto body = observer.exchange(MessageType::kChallenge);
   if (!body) return tl::unexpected(body.error());
   const auto challenge = decode_challenge(*body);
-  if (!challenge) return observer.failed(wire::ErrorCode::kRefused, "it is not a replica");
+  if (!challenge)
+    return observer.failed(wire::ErrorCode::kRefused, "no cepheus-replica answers there");
   Hello hello;
   hello.nonce = random_nonce();
   hello.tag = key.tag(covered(challenge->nonce, hello));
@@ -49,7 +51,8 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!answer) return tl::unexpected(answer.error());
   const auto welcome = decode_welcome(*answer);
   if (!welcome || !key.fits(welcome->tag, covered(hello.nonce, *welcome))) {
-    return observer.failed(wire::ErrorCode::kRefused, "its key differs");
+    return observer.failed(wire::ErrorCode::kRefused,
+                           "its key differs; set CEPHEUS_KEY_FILE to the same key");
   }
   return observer;
 }
@@ -57,9 +60,9 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
 wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
   const wire::Instant until = wire::monotonic_now() + kTimeLimit;
   for (;;) {
-    if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it disconnected");
+    if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it closed the connection");
     if (wait_on(socket_.fd(), socket_.events(), until) != 1) {
-      return failed(wire::ErrorCode::kTimedOut, "it does not answer");
+      return failed(wire::ErrorCode::kTimedOut, "no answer; is it stopped or overloaded?");
     }
     const bool lives = socket_.receive();
     bool ok = true;
@@ -68,12 +71,12 @@ wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
         return std::vector<std::uint8_t>(frame->body.begin(), frame->body.end());
       }
       if (frame->type == MessageType::kRefusal) {
-        return failed(wire::ErrorCode::kRefused, decode_text(frame->body).value_or("it refuses"));
+        return failed(wire::ErrorCode::kRefused, decode_text(frame->body).value_or("it refused"));
       }
       ok = false;
     }
-    if (!ok) return failed(wire::ErrorCode::kRefused, "it is not a replica");
-    if (!lives) return failed(wire::ErrorCode::kUnavailable, "it disconnected");
+    if (!ok) return failed(wire::ErrorCode::kRefused, "no cepheus-replica answers there");
+    if (!lives) return failed(wire::ErrorCode::kUnavailable, "it closed the connection");
   }
 }
 
@@ -82,7 +85,9 @@ wire::Result<nlohmann::json> Observer::status() {
   const auto body = exchange(MessageType::kStatus);
   if (!body) return tl::unexpected(body.error());
   auto json = nlohmann::json::parse(decode_text(*body).value_or(""), nullptr, false);
-  if (json.is_discarded()) return failed(wire::ErrorCode::kRefused, "its status is not JSON");
+  if (json.is_discarded())
+    return failed(wire::ErrorCode::kRefused,
+                  "its status can't be read; use programs of one Cepheus version");
   return json;
 }
 
@@ -93,7 +98,8 @@ wire::Result<std::vector<Digest>> Observer::digests(const DigestRequest& request
   auto digests = decode_digests(*body);
   const std::uint64_t count = (request.length + request.unit - 1) / request.unit;
   if (!digests || digests->request != request || digests->digests.size() != count) {
-    return failed(wire::ErrorCode::kRefused, "its digests are malformed");
+    return failed(wire::ErrorCode::kRefused,
+                  "its checksums can't be read; use programs of one Cepheus version");
   }
   return std::move(digests->digests);
 }

@@ -1,3 +1,4 @@
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ void on_signal(int) {
 // The disk could not give or take a page of the file.
 void on_bus_error(int) {
   constexpr char kText[] =
-      "the disk failed under the volume's file; the volume continues without this replica\n";
+      "cepheus-replica: the disk under the volume's file failed; the volume goes on without this "
+      "replica; replace the disk\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kFailure);
 }
@@ -44,12 +46,14 @@ wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
   if (!std::has_single_bit(geometry.block) || geometry.block < kSmallestBlock ||
       geometry.block > kLargestBlock) {
     return invalid("--block " + std::to_string(geometry.block) +
-                   ": it must be a power of two from 512 to 65536");
+                   " must be a power of two from 512 to 65536");
   }
   if (geometry.size == 0 || geometry.size % geometry.block != 0) {
-    return invalid("--size " + std::to_string(geometry.size) + " is not a multiple of the block");
+    return invalid("--size " + std::to_string(geometry.size) + " must be a multiple of --block " +
+                   std::to_string(geometry.block));
   }
-  if (geometry.size / 8 / geometry.chunk > kMostBitmap) return invalid("--size is too large");
+  if (geometry.size / 8 / geometry.chunk > kMostBitmap)
+    return invalid("--size " + std::to_string(geometry.size) + " is too large; give less");
   return geometry;
 }
 
@@ -75,7 +79,7 @@ wire::Result<RecordFile> create(const ServeArguments& arguments, const std::stri
 wire::Result<void> check_same(const ServeArguments& arguments, const StoredReplica& stored) {
   const auto differs = [&](const std::string& what, const std::string& is) {
     return wire::fail(wire::ErrorCode::kInvalid, arguments.file + " has " + what + " " + is +
-                                                     "; the options give another one");
+                                                     "; correct the option, or name another file");
   };
   if (stored.volume != arguments.volume) return differs("volume", stored.volume);
   if (arguments.size != 0 && stored.geometry.size != arguments.size) {
@@ -120,6 +124,8 @@ void report_ready(int fd) {
 }  // namespace
 
 int serve(const ServeArguments& arguments) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("cepheus-replica"));
+  spdlog::set_pattern("cepheus-replica: %v");
   auto server = start(arguments);
   if (!server) {
     spdlog::error("{}", server.error().text);

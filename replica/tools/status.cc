@@ -20,12 +20,12 @@ void print(const std::string& address, const nlohmann::json& s) {
   std::cout << address << "  volume " << s.at("volume").get<std::string>() << ", "
             << s.at("size").get<std::uint64_t>() << " bytes in blocks of " << s.at("block") << "\n";
   if (count == 0) {
-    std::cout << "  never written\n";
+    std::cout << "  not written yet\n";
     return;
   }
   std::cout << "  replica " << s.at("place").get<unsigned>() + 1 << " of " << count << ", epoch "
             << config.at("epoch") << "." << config.at("version")
-            << ", in sync as of then: " << members_of(config) << "\n  " << s.at("marked_chunks")
+            << ", replicas then in sync: " << members_of(config) << "\n  " << s.at("marked_chunks")
             << " of " << s.at("chunks") << " chunks marked, "
             << (s.at("has_writer").get<bool>() ? "a writer is connected" : "no writer") << "\n";
   if (!s.contains("sync")) return;
@@ -45,7 +45,7 @@ void print(const std::string& address, const nlohmann::json& s) {
 int show_status(const std::vector<std::string>& addresses, bool as_json) {
   const auto key = VolumeKey::from_environment();
   if (!key) {
-    std::cerr << key.error().text << "\n";
+    std::cerr << "cepheus-replica: " << key.error().text << "\n";
     return 2;
   }
   int result = 0;
@@ -53,7 +53,7 @@ int show_status(const std::vector<std::string>& addresses, bool as_json) {
     auto observer = Observer::connect(address, *key);
     auto status = observer ? observer->status() : tl::unexpected(observer.error());
     if (!status) {
-      std::cerr << status.error().text << "\n";
+      std::cerr << "cepheus-replica: " << status.error().text << "\n";
       result = std::max(result, status.error().code == wire::ErrorCode::kInvalid ? 2 : 1);
     } else if (as_json) {
       (*status)["address"] = address;

@@ -9,8 +9,8 @@
 namespace cepheus::locality {
 namespace {
 
-// The cores that a device's slot hangs below; null if hwloc knows of no slot, or has it below all
-// of several NUMA nodes: then the firmware does not say where it is.
+// The cores above a device's slot. Null if hwloc has no slot, or puts it below all of several NUMA
+// nodes: then the firmware does not report its place.
 hwloc_obj_t home_of(hwloc_topology_t topology, const std::string& name) {
   hwloc_obj_t device = hwloc_ibv_get_device_osdev_by_name(topology, name.c_str());
   if (device == nullptr) return nullptr;

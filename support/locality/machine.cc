@@ -7,13 +7,13 @@
 namespace cepheus::locality {
 namespace {
 
-// What finds displays and accelerators opens their drivers, which is no business of ours and slow.
+// Searches for displays and accelerators open their drivers, which is slow and not needed here.
 constexpr std::array kUnwanted = {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"};
 
 tl::unexpected<wire::Error> unknown(const std::string& what) {
-  return wire::fail(wire::ErrorCode::kUnavailable,
-                    "hwloc can't tell what this machine is made of (" + what + ": " +
-                        std::strerror(errno) + "); try lstopo");
+  return wire::fail(wire::ErrorCode::kUnavailable, "hwloc can't read this machine's topology (" +
+                                                       what + ": " + std::strerror(errno) +
+                                                       "); try lstopo");
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ wire::Result<Machine> Machine::load() {
   if (hwloc_topology_init(&made) != 0) return unknown("hwloc_topology_init");
   Handle topology(made);
   for (const char* component : kUnwanted) {
-    // Refused for those that are not there.
+    // hwloc refuses types that this machine lacks.
     static_cast<void>(
         hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component));
   }

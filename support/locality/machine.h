@@ -1,7 +1,7 @@
-// This machine as hwloc knows it: cores, NUMA nodes, and the PCI devices below them.
+// This machine by hwloc: cores, NUMA nodes, and the PCI devices below them.
 //
-// Loading reads sysfs, some 10 ms: where it is not needed it is not done. hwloc's own environment
-// (HWLOC_XMLFILE, HWLOC_SYNTHETIC) puts another machine in its place.
+// Loading reads sysfs and takes some 10 ms, so callers load only if they need it. hwloc's variables
+// HWLOC_XMLFILE and HWLOC_SYNTHETIC replace the machine by another one.
 #pragma once
 
 #include <hwloc.h>
@@ -39,7 +39,7 @@ class Machine {
   Handle topology_;
 };
 
-// "NUMA node 1", "NUMA nodes 0-1": those that these cores are at.
+// The nodes of these cores: "NUMA node 1", "NUMA nodes 0-1".
 std::string nodes_text(hwloc_topology_t topology, hwloc_const_cpuset_t cores);
 
 }  // namespace cepheus::locality

@@ -10,7 +10,7 @@
 namespace cepheus::locality {
 namespace {
 
-// hwloc loads it and unloads it: what it then still holds would count as leaked.
+// hwloc loads and unloads it: memory that it still holds would count as leaked.
 [[maybe_unused]] void* const stays_loaded = dlopen("libpciaccess.so.0", RTLD_LAZY);
 
 TEST(Machine, KnowsTheCoresOfThisProcess) {

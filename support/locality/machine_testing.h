@@ -1,4 +1,4 @@
-// Machines that tests play.
+// Synthetic machines for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline CpuSet cpus(const std::string& list) {
   return set;
 }
 
-// As hwloc's environment has it: HWLOC_SYNTHETIC, or HWLOC_XMLFILE.
+// By hwloc's variables HWLOC_SYNTHETIC or HWLOC_XMLFILE.
 inline Machine machine_of(const char* variable, const std::string& value) {
   setenv(variable, value.c_str(), 1);
   auto machine = Machine::load();
@@ -28,7 +28,7 @@ inline Machine machine_of(const char* variable, const std::string& value) {
 }
 
 // Two packages of four cores with even and odd numbers: ens1 and mlx5_0 are at the first, ens2 and
-// mlx5_1 at the second, mlx5_9 is nobody knows where.
+// mlx5_1 at the second; mlx5_9 has no place.
 inline Machine two_nodes() {
   return machine_of("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml");
 }

@@ -1,5 +1,5 @@
-// Which of some counters have grown since somebody looked last: what engines, which tell nobody what
-// they do, did in one call.
+// Finds the counters that have grown since the last look. So a recorder learns from an engine's
+// counters which actions one call took.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@ namespace cepheus::recording {
 template <typename Counter, std::size_t N>
 class CounterWatch {
  public:
-  // `names`: of as many counters, in one order everywhere. It outlives the watch.
+  // `names` has one name per counter, always in this order. It outlives the watch.
   explicit CounterWatch(const std::array<Counter, N>& watched) : watched_(watched) {}
 
-  // Calls grew(index, by how much) for each that did. Counters that were set back begin again.
+  // Calls grew(index, difference) for each grown counter. A counter that was reset begins at 0.
   template <typename Counters, typename Grew>
   void look(const Counters& counters, Grew grew) {
     for (std::size_t i = 0; i < N; ++i) {

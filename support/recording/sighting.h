@@ -1,5 +1,5 @@
-// What was seen of one packet at one place, or what a switch or NIC counted meanwhile: small and
-// plain, for rings and sockets. A timeline (timeline.h) makes pictures of many.
+// One packet at one place, or one step of a switch's or NIC's counter: small and plain, for rings
+// and sockets. A timeline (timeline.h) draws many.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 namespace cepheus::recording {
 
 enum class Event : std::uint8_t {
-  kArrives,    // a packet, at a node by a port
-  kLeaves,     // ... and what became of it behind it: `is_caused`
-  kCounts,     // a counter of the node grew: `number` is its place in the node's names, `bytes` by
-               // how much; the packet is the one that was being handled, if any
+  kArrives,    // a packet arrives at a node's port
+  kLeaves,     // a packet leaves; `is_caused` links it to an arrival
+  kCounts,     // a counter of the node grew: `number` is its index in the node's names, `bytes`
+               // the difference, the packet the one in work, if any
   kPosted,     // a program at a host sends message `number`, with its bytes
-  kCompleted,  // ... and all have it
-  kReceived,   // a program at a host has received so many bytes, of message `number`
+  kCompleted,  // ... and all members have it
+  kReceived,   // a program at a host has received `bytes` of message `number`
 };
 enum class PacketKind : std::uint8_t { kOther, kData, kAck, kNak, kRnrNak, kCnp, kControl };
 
@@ -26,7 +26,7 @@ struct Sighting {
   std::uint16_t port = 0;
   Event event = Event::kArrives;
   PacketKind kind = PacketKind::kOther;
-  bool is_caused = false;         // kLeaves: by what arrived last at this node
+  bool is_caused = false;         // kLeaves: by the last arrival at this node
   bool is_repeat = false;         // its source had sent it before
   std::uint32_t source = 0;       // IPv4
   std::uint32_t destination = 0;  // IPv4
@@ -35,7 +35,7 @@ struct Sighting {
 
   using Words = std::array<std::uint64_t, 4>;
   Words words() const;
-  // Anything may stand there: events and kinds that do not exist become kCounts and kOther.
+  // `words` are untrusted: unknown events and kinds become kCounts and kOther.
   static Sighting of(const Words& words);
 };
 
@@ -43,7 +43,7 @@ inline bool is_feedback(PacketKind kind) {
   return kind == PacketKind::kAck || kind == PacketKind::kNak || kind == PacketKind::kRnrNak;
 }
 
-// What headers say; the rest is the caller's to set. Offsets only: cheap enough for a datapath.
+// Fills in the headers' fields; the caller sets the rest. Reads fixed offsets: cheap on a datapath.
 Sighting describe(const wire::Frame& frame);
 
 }  // namespace cepheus::recording

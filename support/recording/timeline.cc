@@ -7,7 +7,7 @@
 namespace cepheus::recording {
 namespace {
 
-constexpr std::int64_t kShownNs = 300;   // how long a packet is shown, if none follows at once
+constexpr std::int64_t kShownNs = 300;   // the longest slice of a packet
 constexpr std::uint32_t kIncidents = 1;  // thread
 constexpr std::uint32_t kPrograms = 2;   // thread
 constexpr std::uint32_t kNoPort = 0xFFFF'FFFF;
@@ -49,7 +49,7 @@ void Timeline::name_tracks() {
     const Node& node = nodes_[i];
     const std::uint32_t process = process_of(static_cast<std::uint16_t>(i));
     file_.name_process(process, (node.is_switch ? "switch " : "host ") + node.name, process);
-    file_.name_thread({process, kIncidents}, "what happens");
+    file_.name_thread({process, kIncidents}, "incidents");
     if (!node.is_switch) file_.name_thread({process, kPrograms}, "messages");
     for (std::size_t p = 0; p < node.ports.size(); ++p) {
       const auto& peer = node.ports[p];
@@ -101,7 +101,7 @@ void Timeline::see(const Sighting& seen) {
 
 // --- Packets.
 
-// A slice lasts until the next one of its track, but no longer than it takes to be seen.
+// A slice lasts until the next one of its track, at most kShownNs.
 void Timeline::flush(Track track, Slice& slice, std::int64_t next_ns) {
   file_.slice({track, slice.at_ns}, std::min(kShownNs, next_ns - slice.at_ns), slice.name,
               slice.args);
@@ -186,7 +186,7 @@ void Timeline::lost(const Sighting& seen, const std::string& cable, const std::s
                 {{"from", name_of(seen.source)}, {"to", name_of(seen.destination)}});
 }
 
-// --- What lasts.
+// --- Turns and waits.
 
 void Timeline::begin(Spans& spans, const Waiting& key, Span span) {
   spans.try_emplace(key, std::move(span));
@@ -199,7 +199,7 @@ void Timeline::end(Spans& spans, const Waiting& key, std::int64_t at_ns) {
   spans.erase(at);
 }
 
-// A timer handles no packet: then it is any group of the switch.
+// A timer handles no packet, so any group of the switch may be meant.
 void Timeline::end_gates(const Sighting& seen) {
   const std::uint32_t group = group_of(seen);
   while (true) {
@@ -224,11 +224,11 @@ void Timeline::counted(const Sighting& seen) {
   if (name == "turns" && group != 0) {
     const Waiting key{seen.node, kNoPort, group};
     end(turns_, key, seen.at_ns);
-    // A turn may begin with what a gate had kept: then the packet in hand is another's feedback.
+    // A turn may begin with a packet that a gate held: then the packet in work is other feedback.
     const bool is_data = seen.kind == PacketKind::kData;
     begin(turns_, key,
           {{{process_of_group(group), kIncidents}, seen.at_ns},
-           (is_data ? "turn of " + name_of(seen.source) : std::string("turn of who waited")) +
+           (is_data ? "turn of " + name_of(seen.source) : std::string("turn of a waiting source")) +
                " at " + node.name,
            args});
   } else if (name == "gate_held") {
@@ -256,7 +256,7 @@ void Timeline::message(const Sighting& seen) {
     return;
   }
   if (seen.event == Event::kCompleted) return end(messages_, key, seen.at_ns);
-  // Since its first packet came; behind the last one's completion, if that is not known.
+  // From its first packet, or if that is unknown, from the previous message's completion.
   const auto first = receiving_.find({seen.node, kNoPort, seen.destination});
   const std::int64_t since = first != receiving_.end() ? first->second.at_ns : seen.at_ns;
   if (first != receiving_.end()) receiving_.erase(first);

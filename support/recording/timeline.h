@@ -1,11 +1,11 @@
-// Packets, turns, waits and messages as tracks of a recording, made of what was seen of them.
+// Draws packets, turns, waits and messages as tracks of a recording.
 //
-// A host or switch is a process whose threads are its ports' two directions; a group is one whose
-// spans are its turns. Arrows lead from what left a port to what arrived at the next, from a data
-// packet to the copies that a switch made of it, and from acknowledgements to the one they were
-// merged into: of a group's, the last by each port since the one before left.
+// A host or switch is a process whose threads are its ports' two directions. A group is a process
+// whose spans are its turns. Arrows lead from a packet's departure at a port to its arrival at the
+// next, from a data packet to its copies, and from acknowledgements to the merged one. Of a group's
+// acknowledgements the last by each port since the previous merged one counts.
 //
-// What is remembered is bounded: of packets under way the oldest are forgotten.
+// Memory is bounded: the oldest packets under way are forgotten.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace cepheus::recording {
 
-// Where a port's cable ends.
+// The far end of a port's cable.
 struct Peer {
   std::uint16_t node = 0;
   std::uint16_t port = 0;
@@ -31,7 +31,7 @@ struct Node {
   std::uint32_t address = 0;  // IPv4; 0: unknown
   bool is_switch = false;
   std::vector<std::optional<Peer>> ports;
-  std::vector<std::string> counters;  // that it tells of: kCounts names them by their place
+  std::vector<std::string> counters;  // kCounts names them by their index
 };
 
 class Timeline {
@@ -40,13 +40,13 @@ class Timeline {
   static constexpr std::uint32_t kFirstOwnThread = 100'000;
   static constexpr std::uint32_t process_of(std::uint16_t node) { return node + 1u; }
 
-  // `file` outlives it.
+  // `file` outlives the timeline.
   Timeline(TraceFile& file, std::vector<Node> nodes);
-  // In the order of each node's events.
+  // Events of a node come in order.
   void see(const Sighting& seen);
-  // A frame that a cable lost or damaged, by the cable's name and in a word.
+  // A frame that a cable lost or damaged: the cable's name, and the fault in one word.
   void lost(const Sighting& seen, const std::string& cable, const std::string& how);
-  // What lasts ends then, and is said not to have ended. Before the file's finish().
+  // Closes open spans at this time and marks them as unfinished. Call it before the file's finish().
   void close(std::int64_t at_ns);
 
  private:
@@ -54,7 +54,7 @@ class Timeline {
   static constexpr std::uint32_t kCables = 999'999;        // process
   static constexpr std::size_t kMostUnderWay = 1 << 16;
 
-  struct Slice {  // of a port's track: as long as nothing follows, it has no end
+  struct Slice {  // of a port's track; its end is open until the next one
     std::int64_t at_ns = 0;
     std::string name;
     TraceFile::Json args;
@@ -68,10 +68,10 @@ class Timeline {
     Sighting seen;
     Place place;
   };
-  // (node, port, source, destination, kind, PSN) of what is on its way to that port.
+  // (node, port, source, destination, kind, PSN) of a packet on its way to that port.
   using Wire = std::tuple<std::uint16_t, std::uint16_t, std::uint32_t, std::uint32_t, PacketKind,
                           std::uint32_t>;
-  // (node, port or none, group or host) of whatever waits there.
+  // (node, port or none, group or host) of a wait there.
   using Waiting = std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>;
   using Spans = std::map<Waiting, Span>;
 
@@ -87,7 +87,7 @@ class Timeline {
   void begin(Spans& spans, const Waiting& key, Span span);
   void end(Spans& spans, const Waiting& key, std::int64_t at_ns);
   void end_gates(const Sighting& seen);
-  // The address that no node has, of the two: the group's; 0 if both are nodes'.
+  // The group's address: the one of the two that belongs to no node; 0 if both belong to nodes.
   std::uint32_t group_of(const Sighting& seen) const;
   std::uint32_t process_of_group(std::uint32_t group);
   std::string name_of(std::uint32_t address) const;
@@ -101,7 +101,7 @@ class Timeline {
   std::map<std::uint32_t, std::uint32_t> groups_;  // processes
   std::map<std::string, std::uint32_t> cables_;    // threads
   std::map<Track, Slice> last_;
-  std::vector<std::optional<Cause>> causes_;  // by node: what arrived last
+  std::vector<std::optional<Cause>> causes_;  // by node: the last arrival
   std::map<Wire, Place> under_way_;
   std::deque<Wire> under_way_order_;
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::map<std::uint16_t, Place>> merging_;

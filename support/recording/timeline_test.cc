@@ -60,7 +60,7 @@ class TimelineTest : public testing::Test {
     see(seen);
   }
 
-  // Those of one phase; of one name, if it is given.
+  // Events of one phase, and of one name if it is given.
   std::vector<Json> events(const char* phase, const std::string& name = {}) {
     if (!read_) {
       timeline_->close(1'000'000);
@@ -100,14 +100,14 @@ TEST_F(TimelineTest, LeadsFromEachAcknowledgementToTheMergedOne) {
   in(200, 2, PacketKind::kAck, 35);
   out(210, 0, PacketKind::kAck, 5);
   in(300, 2, PacketKind::kAck, 36);
-  out(310, 0, PacketKind::kAck, 6);  // the other's is in the one before already
+  out(310, 0, PacketKind::kAck, 6);  // the previous one contains the other's
   EXPECT_EQ(events("s", "merged").size(), 3u);
 }
 
 TEST_F(TimelineTest, FollowsAPacketAlongItsCable) {
   see(of(at(50, Event::kLeaves, 0, 0), PacketKind::kData, address_of(0), kGroup, 5));
   in(100, 0, PacketKind::kData, 5);
-  in(200, 0, PacketKind::kData, 5);  // nothing was sent that this could be
+  in(200, 0, PacketKind::kData, 5);  // no sent packet matches
   ASSERT_EQ(events("s", "cable").size(), 1u);
   EXPECT_EQ(events("s", "cable")[0]["pid"], Timeline::process_of(0));
   EXPECT_EQ(events("f", "cable")[0]["pid"], Timeline::process_of(kSwitch));
@@ -127,7 +127,7 @@ TEST_F(TimelineTest, ShowsATurnFromItsFirstPacketToTheNextOne) {
 
 TEST_F(TimelineTest, ShowsHowLongAGateKeptSomebody) {
   count(100, 1, 1, PacketKind::kData);
-  count(700, 2, 2, PacketKind::kAck);  // what opened it came from another
+  count(700, 2, 2, PacketKind::kAck);  // the packet that opened it is another port's
   const auto begins = events("b", "gate: h1 waits for the turn before");
   ASSERT_EQ(begins.size(), 1u);
   EXPECT_FALSE(begins[0]["args"].contains("unfinished"));

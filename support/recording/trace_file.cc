@@ -6,7 +6,7 @@
 namespace cepheus::recording {
 namespace {
 
-// Names may hold anything; the file is UTF-8.
+// Names may have any bytes; the file is UTF-8.
 std::string text_of(const TraceFile::Json& json) {
   return json.dump(-1, ' ', false, TraceFile::Json::error_handler_t::replace);
 }
@@ -85,7 +85,7 @@ void TraceFile::arrow(Place from, Place to, std::string_view name) {
     Json one = event(phase, {begins ? from.track : to.track, at}, name);
     one["cat"] = "packet";
     one["id"] = id;
-    if (!begins) one["bp"] = "e";  // ends at the slice that is there, not at the next one
+    if (!begins) one["bp"] = "e";  // binds to the enclosing slice, not to the next one
     write(one);
   }
 }

@@ -1,9 +1,9 @@
-// A timeline as a file that ui.perfetto.dev and chrome://tracing open: the JSON object form of
-// Chrome's Trace Event Format, written as it comes.
+// Writes a timeline as a file for ui.perfetto.dev and chrome://tracing: the JSON object form of
+// Chrome's Trace Event Format, event by event.
 //
 // Tracks are threads of processes: here a process is a host, a switch or a group. Slices of one
-// thread don't overlap; what may is a span, which gets a row of its own. Both are written once they
-// have ended, so that none is left without an end. Times are nanoseconds on any clock.
+// thread don't overlap. Spans may, so each gets a row of its own. Both are written at their end, so
+// each has one. Times are nanoseconds on any clock.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Track {
   friend auto operator<=>(const Track&, const Track&) = default;
 };
 
-// A point on a track that an arrow may begin or end at: the beginning of a slice.
+// The beginning of a slice on a track: arrows begin and end there.
 struct Place {
   Track track;
   std::int64_t at_ns = 0;
@@ -29,22 +29,22 @@ class TraceFile {
  public:
   using Json = nlohmann::json;
 
-  // `origin_ns`: what the file calls 0. `out` outlives it.
+  // `origin_ns` is the file's time 0. `out` outlives the writer.
   explicit TraceFile(std::ostream& out, std::int64_t origin_ns = 0);
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // Processes are shown by `order`, the smallest first.
+  // The viewer sorts processes by `order`, the smallest first.
   void name_process(std::uint32_t process, std::string_view name, std::uint32_t order);
   void name_thread(Track track, std::string_view name);
 
   void slice(Place begin, std::int64_t duration_ns, std::string_view name, const Json& args);
   void span(Place begin, std::int64_t end_ns, std::string_view name, const Json& args);
   void instant(Place at, std::string_view name, const Json& args);
-  // From a slice's beginning to another's, which is no earlier.
+  // An arrow from one slice's beginning to a later or equal one.
   void arrow(Place from, Place to, std::string_view name);
 
-  // The file's last words: `notes` says what is not in it. Nothing may follow.
+  // Ends the file with `notes`, such as counts of events left out. Nothing may follow.
   void finish(const Json& notes);
 
  private:

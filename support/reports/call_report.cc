@@ -7,7 +7,7 @@
 namespace cepheus::reports {
 namespace {
 
-// Bytes of the UTF-8 character that starts with `lead`; 1 for whatever starts none.
+// Bytes of the UTF-8 character that starts with `lead`; 1 if `lead` starts none.
 std::size_t character_bytes(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
   return byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;

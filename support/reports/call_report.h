@@ -1,14 +1,14 @@
-// The file in which a process says which path its collective calls took and why: one a process,
-// read by `cepheusctl explain` while the process runs and after it has ended.
+// A process's file of its collective calls by path and reason. `cepheusctl explain` reads it while
+// the process runs and after it has ended.
 //
 //   0     ReportHeader   256 bytes
 //   256   CallRecord     up to kMostRecords of 256 bytes, one per (communicator, path, reason), or
 //         ChoiceRecord   one per (communicator, size class)
 //
 // Native byte order: writer and reader share a machine. A file grows by kReportStep while records
-// are added, and holds those in use only once its process has ended. The writer alone maps it for
-// writing and holds a lock (flock) on it as long as it lives. A record's state is stored last, with
-// release; `calls` grows by atomic stores. Texts end with a zero or with their field.
+// are added; after its process has ended it keeps only records in use. Only the writer maps it for
+// writing, and locks it (flock) until it ends. A record's state is stored last, with release;
+// `calls` grows by atomic stores. Texts end with a zero or with their field.
 #pragma once
 
 #include <array>
@@ -29,19 +29,19 @@ struct ReportHeader {
   std::uint32_t magic = kReportMagic;
   std::uint32_t version = kReportVersion;
   std::uint32_t pid = 0;
-  std::uint32_t ended = 0;      // 1: in order. 0 in a file without a lock: its process died.
-  std::uint64_t uncounted = 0;  // calls for which there was no record and no room for one
+  std::uint32_t ended = 0;  // 1: the process ended in order. 0 in a file without a lock: it died.
+  std::uint64_t uncounted = 0;  // calls without a record, because the file was full
   std::array<char, 40> program;
   std::array<char, 80> job;      // the launcher's name of the job, or empty
-  std::array<char, 112> device;  // the RDMA device opened last, and why it; empty: none
+  std::array<char, 112> device;  // the RDMA device opened last, with the reason; empty: none
 };
 static_assert(sizeof(ReportHeader) == 256);
 
 enum class RecordState : std::uint32_t {
   kFree = 0,
   kLive = 1,
-  kFolded = 2,  // of communicators gone for long: their calls, by path and reason
-  kClosed = 3,  // of one that was freed lately
+  kFolded = 2,  // calls of communicators freed long ago, by path and reason
+  kClosed = 3,  // of a communicator freed recently
   kChoice = 4,  // a ChoiceRecord
   kClosedChoice = 5,
 };
@@ -58,10 +58,10 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 256);
 
-// Which way serves broadcasts of some sizes on a communicator, as its rank 0 has judged.
+// The chosen way for broadcasts of some sizes on a communicator, as rank 0 has decided.
 struct Choice {
   std::uint64_t by_multicast = 0;                // 1: by multicast; 0: the other way
-  std::uint64_t comparisons = 0;                 // of the two
+  std::uint64_t comparisons = 0;                 // of both ways
   std::uint64_t multicast_ns = 0, other_ns = 0;  // of one broadcast, at the last comparison
 };
 struct ChoiceRecord {
@@ -80,26 +80,26 @@ static_assert(sizeof(ChoiceRecord) == sizeof(CallRecord));
 inline constexpr std::size_t kReportStep = 4096;
 inline constexpr std::size_t kMostReportBytes = 256 << 10;
 
-// Records that a file of `bytes` has place for.
+// The number of records in a file of `bytes`.
 constexpr std::size_t records_in(std::size_t bytes) {
   return bytes < sizeof(ReportHeader) ? 0 : (bytes - sizeof(ReportHeader)) / sizeof(CallRecord);
 }
 inline constexpr std::size_t kMostRecords = records_in(kMostReportBytes);
 
-// Copies `text`, cut if need be, and clears the rest of the field.
+// Copies `text`, truncated to the field, and clears the rest of the field.
 void put_text(std::span<char> field, std::string_view text);
-// Without the beginning of a UTF-8 character whose rest did not fit.
+// Drops a truncated UTF-8 character at the end.
 std::string get_text(std::span<const char> field);
 
-// What a file says at one moment.
+// A snapshot of a file.
 struct CallReport {
   ReportHeader header;
-  std::vector<CallRecord> records;  // those in use, in the file's order
+  std::vector<CallRecord> records;  // records in use, in the file's order
   std::vector<ChoiceRecord> choices = {};
 
   // Empty: too short, not a report, or another version's.
   static std::optional<CallReport> parse(std::span<const std::uint8_t> file);
-  // The file that holds this and nothing else.
+  // A file with exactly this content.
   std::vector<std::uint8_t> bytes() const;
 };
 

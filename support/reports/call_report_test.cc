@@ -106,7 +106,7 @@ TEST(CallReport, LeavesOutACharacterThatIsCutInItsMiddle) {
   EXPECT_EQ(kept("a😀"), "a");
   EXPECT_EQ(kept("😀"), "😀");
   EXPECT_EQ(kept("é€"), "é");
-  // What never was UTF-8 is left to who shows it.
+  // Other bytes than UTF-8 stay: the reader escapes them.
   EXPECT_EQ(kept("\xbf\xbf\xbf\xbf"), "\xbf\xbf\xbf\xbf");
 }
 

@@ -13,7 +13,7 @@
 #include <new>
 
 #include "support/reports/call_report.h"
-#include "support/reports/file_system_room.h"
+#include "support/reports/free_space.h"
 
 namespace cepheus::reports {
 namespace {
@@ -29,7 +29,7 @@ tl::unexpected<wire::Error> fail_errno(const std::string& what) {
   return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
 }
 
-// Plain, of this user, and as long as it has to be: what is mapped of it is there.
+// A regular file of this user with the full length, so that the whole mapping is backed.
 bool is_usable(int fd, std::size_t bytes) {
   struct stat file {};
   return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
@@ -51,7 +51,7 @@ bool is_locked(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EW
 
 SharedFile::~SharedFile() { munmap(memory_, bytes_); }
 
-// Whoever comes first makes it; zeros are a lease that has ended.
+// The first process creates it; zeros are an ended lease.
 wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) {
   const std::string path = directory + kLease;
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
@@ -74,11 +74,12 @@ wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& dire
   ::unlink(path.c_str());  // of a process that had the same number
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return fail_errno("can't make " + path);
-  const bool has_room = FileSystemRoom::of(file.get()).allows(sizeof(Ring));
-  if (!has_room || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
+  const bool has_space = FreeSpace::of(file.get()).allows(sizeof(Ring));
+  if (!has_space || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     ::unlink(path.c_str());
-    return wire::fail(ErrorCode::kUnavailable, "no room for recorded calls in " + directory);
+    return wire::fail(ErrorCode::kUnavailable,
+                      "too little space for recorded calls in " + directory);
   }
   auto mapped = map(std::move(file), sizeof(Ring), PROT_READ | PROT_WRITE);
   if (!mapped) {
@@ -138,7 +139,7 @@ std::string CallRingReader::program() const { return get_text(ring().header.prog
 
 bool CallRingReader::is_abandoned() const { return !is_locked(file_->fd()); }
 
-// What is still being written is taken the next time, unless newer ones lie behind it.
+// A call that is still being written is read next time, unless newer ones follow it.
 std::vector<CallRingReader::Call> CallRingReader::take() {
   std::vector<Call> taken;
   const std::uint64_t end = ring().header.calls.load(std::memory_order_acquire);

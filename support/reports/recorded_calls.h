@@ -1,18 +1,18 @@
-// The last collective calls of a process with their times, for `cepheusctl record`: kept only while
-// somebody records.
+// The last collective calls of a process with their times, for `cepheusctl record`. Processes write
+// them only while a recording runs.
 //
-// Beside a user's reports (report_directory.h) lies one small file, the lease: until when calls are
-// to be recorded. Processes map it and read it at each call; whoever records extends it again and
-// again, so one that dies leaves nothing switched on. A process that finds it in force keeps its
-// calls in a ring in a file of its own:
+// The lease is a small file beside a user's reports (report_directory.h): the time until which calls
+// are recorded. Processes map it and read it at each call. A recorder extends it repeatedly, so the
+// lease of a dead recorder ends. A process under a valid lease writes its calls into a ring in a file
+// of its own:
 //
 //   0                RingHeader
-//   256              CallText    x kMostTexts: which communicator, which path, and why
+//   256              CallText    x kMostTexts: communicator, path and reason
 //   then             RingCall    x kMostCalls: call number n lies at n % kMostCalls
 //
-// Readers take nothing out: they know what they have seen, and see what was overwritten before they
-// came. `number` is stored last, with release. Native byte order; times are CLOCK_MONOTONIC's, one
-// clock for all processes of a machine and for none of two.
+// Readers remove nothing: they remember the last number they read, and detect overwritten calls.
+// `number` is stored last, with release. Native byte order. Times are CLOCK_MONOTONIC's: comparable
+// within a machine, not between two.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@
 
 namespace cepheus::reports {
 
-// A file's first bytes as memory that all who map it share.
+// A file's first bytes as shared memory.
 class SharedFile {
  public:
   SharedFile(void* memory, std::size_t bytes, wire::UniqueFd file)
@@ -48,11 +48,11 @@ class SharedFile {
 
 class RecordingLease {
  public:
-  // Of the reports in `directory`, which is there; made if nobody has yet. Fails where its file
-  // can't be one of this user's.
+  // Of the reports in `directory`, which exists; creates a missing lease. Fails if its file is not
+  // this user's.
   static wire::Result<RecordingLease> open(const std::string& directory);
 
-  // 0, and only then, costs a load.
+  // 0 if no recording runs, which costs one load.
   bool may_be_on() const { return until().load(std::memory_order_relaxed) != 0; }
   bool is_on(std::int64_t now_ns) const { return until().load(std::memory_order_relaxed) > now_ns; }
   void extend(std::int64_t until_ns) { until().store(until_ns, std::memory_order_relaxed); }
@@ -72,8 +72,8 @@ struct RingHeader {
   std::uint32_t version = 1;
   std::uint32_t pid = 0;
   std::atomic<std::uint32_t> texts = 0;    // in use
-  std::atomic<std::uint64_t> calls = 0;    // begun to be written, ever
-  std::atomic<std::uint32_t> address = 0;  // IPv4 of its NIC; 0: it has opened none
+  std::atomic<std::uint64_t> calls = 0;    // number of calls begun so far
+  std::atomic<std::uint32_t> address = 0;  // IPv4 of its NIC; 0: none opened
   std::array<char, 100> program{};
   std::array<char, 128> job{};
 };
@@ -94,7 +94,7 @@ struct RingCall {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::uint64_t bytes = 0;
   std::uint32_t root = 0;
-  std::uint32_t text = 0;  // kMostTexts: there was no room for it
+  std::uint32_t text = 0;  // kMostTexts: the texts were full
 };
 static_assert(sizeof(RingCall) == 40);
 
@@ -109,7 +109,7 @@ struct Ring {
 // Of this process. Any thread.
 class CallRing {
  public:
-  // A locked file of its own; kUnavailable: no room to spare for it.
+  // Creates a locked file. kUnavailable: too little free space.
   static wire::Result<std::unique_ptr<CallRing>> create(const std::string& directory,
                                                         const std::string& program,
                                                         const std::string& job);
@@ -118,7 +118,7 @@ class CallRing {
   void set_address(std::uint32_t address) {
     ring().header.address.store(address, std::memory_order_relaxed);
   }
-  // Nobody is going to read it.
+  // Discards the ring: it has no reader.
   void remove() const;
 
  private:
@@ -132,7 +132,7 @@ class CallRing {
   std::mutex texts_mutex_;
 };
 
-// One that another process writes.
+// A ring that another process writes.
 class CallRingReader {
  public:
   struct Call {
@@ -149,7 +149,7 @@ class CallRingReader {
   std::uint32_t address() const { return ring().header.address.load(std::memory_order_relaxed); }
   // Its process has ended.
   bool is_abandoned() const;
-  // Those since the last time, but for what was overwritten meanwhile.
+  // The calls since the last read(), without overwritten ones.
   std::vector<Call> take();
   std::uint64_t lost() const { return lost_; }
 
@@ -164,7 +164,7 @@ class CallRingReader {
 
 // Paths of all rings in `directory`, sorted.
 std::vector<std::string> find_rings(const std::string& directory);
-// Those of processes that have ended.
+// Removes rings of ended processes.
 void clear_rings(const std::string& directory);
 
 }  // namespace cepheus::reports

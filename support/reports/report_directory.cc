@@ -37,8 +37,8 @@ std::string hidden(const std::string& name) { return "." + name; }
 
 nanoseconds now_of_files() { return std::chrono::system_clock::now().time_since_epoch(); }
 
-// "<pid>-<64 random bits>.calls": process numbers come again, and containers that share /dev/shm
-// have each their own.
+// "<pid>-<64 random bits>.calls": process numbers repeat, and containers with one /dev/shm have
+// numbers of their own.
 std::string new_name() {
   std::uint64_t random = 0;
   if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
@@ -66,7 +66,7 @@ bool reserve(int fd, std::size_t bytes) {
   return errno == 0;
 }
 
-// True if the report's process died without a word; from now on it counts as ended.
+// True if the report's process died without ending it; the report counts as ended from now on.
 bool end_for_the_dead(int report) {
   ReportHeader header;
   if (pread(report, &header, sizeof header, 0) != sizeof header || header.magic != kReportMagic ||
@@ -106,14 +106,14 @@ wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
   return directory;
 }
 
-wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, RoomProbe room) {
+wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, SpaceProbe space) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
   if (!directory || !directory->is_ours()) {
-    return wire::fail(ErrorCode::kUnavailable, path + " is no directory of this user" + kRemedy);
+    return wire::fail(ErrorCode::kUnavailable, path + " is not a directory of this user" + kRemedy);
   }
-  directory->room_ = std::move(room);
+  directory->space_ = std::move(space);
   return directory;
 }
 
@@ -123,7 +123,7 @@ std::vector<ReportDirectory::Entry> ReportDirectory::list() const { return files
 
 std::vector<ReportDirectory::Entry> ReportDirectory::files(bool are_hidden) const {
   std::vector<Entry> found;
-  // A descriptor of its own: its position in the directory is this listing's.
+  // A separate descriptor, because the position in the directory is this listing's.
   const int fd = openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd < 0 ? nullptr : fdopendir(fd), closedir);
   if (listing == nullptr) return found;
@@ -145,17 +145,17 @@ UniqueFd ReportDirectory::open_report(const std::string& name, int flags) const 
       openat(fd_.get(), name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
 }
 
-// A shared lock, so that two that look at the same moment don't take each other for the writer.
+// A shared lock: otherwise two simultaneous readers would take each other for the writer.
 bool ReportDirectory::is_held(int report) {
   return flock(report, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-wire::Result<void> ReportDirectory::check_room(std::uint64_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
-  if (room.allows(bytes)) return {};
-  return wire::fail(ErrorCode::kUnavailable, "no room for reports in " + path_ + ": " +
-                                                 room.text() +
-                                                 ", which is left to others; free some" + kRemedy);
+wire::Result<void> ReportDirectory::check_space(std::uint64_t bytes) const {
+  const FreeSpace space = space_(fd_.get());
+  if (space.allows(bytes)) return {};
+  return wire::fail(ErrorCode::kUnavailable,
+                    "too little space for reports in " + path_ + ": " + space.text() +
+                        ", which other programs keep; free some" + kRemedy);
 }
 
 wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
@@ -172,7 +172,7 @@ wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
 }
 
 wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& header) const {
-  if (auto room = check_room(kReportStep); !room) return tl::unexpected(room.error());
+  if (auto space = check_space(kReportStep); !space) return tl::unexpected(space.error());
   const std::string name = new_name();
   auto file = write_hidden(name, CallReport{header, {}}.bytes(), kReportStep);
   if (!file) return tl::unexpected(file.error());
@@ -186,11 +186,11 @@ wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& h
 }
 
 wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
-  if (bytes > room.share_of_one()) {
+  const FreeSpace space = space_(fd_.get());
+  if (bytes > space.limit_of_one()) {
     return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
   }
-  if (auto enough = check_room(kReportStep); !enough) return enough;
+  if (auto enough = check_space(kReportStep); !enough) return enough;
   if (!reserve(report.file.get(), bytes))
     return fail_errno_with_remedy("can't extend a report in " + path_);
   return {};
@@ -209,8 +209,7 @@ void ReportDirectory::end(Own& report) const {
     struct stat now {};
     const bool shrinks = fstat(report.file.get(), &now) == 0 &&
                          bytes.size() + kReportStep <= static_cast<std::size_t>(now.st_size);
-    // A new file in its place, not a shorter one: threads that still count, in what was mapped,
-    // must not lose the pages.
+    // A new file, not a truncated one: threads that still count must not lose mapped pages.
     if (!shrinks || !replace(report.name, bytes)) {
       (void)wire::write_whole(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)), 0);
     }
@@ -235,18 +234,18 @@ void ReportDirectory::clear() const {
     struct stat held {};
     const bool is_known = fstat(turn.get(), &held) == 0;
     if (is_known && changed_at(held) + kMakingTakes >= now_of_files()) return;
-    // Its process was stopped. Two that clear at once do no harm.
+    // The other process was stopped. Two processes may clear at once.
   }
   (void)futimens(turn.get(), nullptr);
   const nanoseconds now = now_of_files();
   clear_hidden(now);
   std::vector<Entry> reports = list();
   clear_old(reports, now);
-  clear_beyond_share(reports);
+  clear_beyond_limit(reports);
   flock(turn.get(), LOCK_UN);  // a child of this process may hold the descriptor, too
 }
 
-// What is left of processes that died while they made a report.
+// Removes unfinished reports of processes that died.
 void ReportDirectory::clear_hidden(nanoseconds now) const {
   for (const Entry& entry : files(true)) {
     if (entry.changed + kMakingTakes >= now) break;
@@ -261,7 +260,7 @@ void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) co
     const bool is_old = entry.changed + kKept < now;
     const UniqueFd file = is_old ? open_report(entry.name, O_RDWR) : UniqueFd();
     if (file.is_open() && !is_held(file.get())) {
-      // The last change may be its beginning: nobody knows when it died, so it is kept from now on.
+      // The time of death is unknown, because the last change may be the beginning: the hour starts now.
       struct stat now_found {};
       const bool is_found_again =
           fstat(file.get(), &now_found) == 0 && changed_at(now_found) != entry.changed;
@@ -277,14 +276,14 @@ void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) co
   reports = std::move(kept);
 }
 
-void ReportDirectory::clear_beyond_share(const std::vector<Entry>& reports) const {
-  const std::uint64_t share = room_(fd_.get()).share_of_ended();
+void ReportDirectory::clear_beyond_limit(const std::vector<Entry>& reports) const {
+  const std::uint64_t limit = space_(fd_.get()).limit_of_ended();
   std::size_t left = reports.size();
   std::uint64_t bytes = 0;
   for (const Entry& entry : reports) bytes += entry.bytes;
   for (const Entry& entry : reports) {
-    if (left <= kMostEnded && bytes <= share) return;
-    // Those of living processes stay, and don't count.
+    if (left <= kMostEnded && bytes <= limit) return;
+    // Reports of running processes stay, and don't count.
     const UniqueFd file = open_report(entry.name, O_RDONLY);
     if (file.is_open() && !is_held(file.get())) unlinkat(fd_.get(), entry.name.c_str(), 0);
     --left;

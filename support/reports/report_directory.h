@@ -1,9 +1,8 @@
-// The directory in which a user's processes leave their reports (call_report.h), and what of it is
-// cleared away: reports of processes that ended more than an hour ago, and the oldest ones beyond
-// what ended processes may leave.
+// The directory of a user's reports (call_report.h). clear() removes reports of processes that ended
+// more than an hour ago, and the oldest ones beyond the limit of ended processes.
 //
-// Names never come twice, and a report is locked before it has its name: one that is found without
-// a lock belongs to no process any more. Whoever makes, ends or shows reports clears.
+// Names never repeat, and a report is locked before it gets its name. So the process of a report
+// without a lock has ended. Programs clear when they make, end or show reports.
 #pragma once
 
 #include <sys/types.h>
@@ -17,27 +16,27 @@
 #include <vector>
 
 #include "support/reports/call_report.h"
-#include "support/reports/file_system_room.h"
+#include "support/reports/free_space.h"
 #include "wire/result.h"
 #include "wire/unique_fd.h"
 
 namespace cepheus::reports {
 
-// $CEPHEUS_REPORT_DIR, else first_not_taken("/dev/shm/cepheus-UID"): in memory, so that counting
-// never waits for a disk that writes pages back, and one place for jobs and logins alike.
+// $CEPHEUS_REPORT_DIR, else first_not_taken("/dev/shm/cepheus-UID"). Memory, so that counting never
+// waits for a disk; one place for jobs and logins.
 std::string default_directory();
-// `path`, or the first of path.1, path.2, ... that no other user has: anybody may take a name in a
-// directory like /dev/shm.
+// `path`, or the first of path.1, path.2, ... that belongs to no other user: in /dev/shm any user
+// may create any name.
 std::string first_not_taken(const std::string& path);
 
-using RoomProbe = std::function<FileSystemRoom(int fd)>;
+using SpaceProbe = std::function<FreeSpace(int fd)>;
 
 class ReportDirectory {
  public:
   struct Entry {
     std::string name;
     std::chrono::nanoseconds changed{};  // since the epoch; of an ended one: when it ended
-    std::uint64_t bytes = 0;             // that it takes of the file system
+    std::uint64_t bytes = 0;             // on the file system
   };
   // A process's own report: kReportStep bytes, the header and free records.
   struct Own {
@@ -47,11 +46,12 @@ class ReportDirectory {
 
   static constexpr std::size_t kMostEnded = 512;  // reports
   static constexpr std::chrono::seconds kKept{3600};
-  static constexpr std::chrono::seconds kMakingTakes{60};  // at most: then its maker has died
+  static constexpr std::chrono::seconds kMakingTakes{
+      60};  // longest time to make a report; later its process is dead
 
-  // Of this user, made if it isn't there.
+  // This user's directory; creates a missing one.
   static wire::Result<ReportDirectory> make(const std::string& path,
-                                            RoomProbe room = FileSystemRoom::of);
+                                            SpaceProbe space = FreeSpace::of);
   // For reading, of any user.
   static wire::Result<ReportDirectory> open(const std::string& path);
 
@@ -59,21 +59,21 @@ class ReportDirectory {
   // owner.
   std::vector<Entry> list() const;
   wire::UniqueFd open_report(const std::string& name, int flags) const;
-  // Whether the process that writes it lives.
+  // True if the process that writes it runs.
   static bool is_held(int report);
 
-  // Fails if the file system has no room to spare, and says what to do.
+  // Fails if the file system has too little free space; the error has the remedy.
   wire::Result<Own> create(const ReportHeader& header) const;
-  // Gives it `bytes` in all, with zeros at the end.
+  // Grows it to `bytes` with zeros.
   wire::Result<void> grow(const Own& report, std::size_t bytes) const;
-  // What the report says now; empty if `report` is none.
+  // A snapshot of the report; empty if `report` is not one.
   static std::optional<CallReport> read(int report);
-  // Its process has no more to say. The report shrinks to what is in use and gives up its lock;
-  // what was mapped of it stays mapped, with or without effect.
+  // Ends the report of this process: truncates it to the used part and unlocks it. Mappings stay
+  // valid, but later writes may have no effect.
   void end(Own& report) const;
 
-  // Nothing while another process clears, which leaves later reports to the next one, and in
-  // directories of other users.
+  // Does nothing while another process clears, or in directories of other users. Reports that end
+  // meanwhile stay until the next clear().
   void clear() const;
 
  private:
@@ -81,19 +81,19 @@ class ReportDirectory {
 
   bool is_ours() const;
   std::vector<Entry> files(bool are_hidden) const;
-  wire::Result<void> check_room(std::uint64_t bytes) const;
+  wire::Result<void> check_space(std::uint64_t bytes) const;
   wire::Result<wire::UniqueFd> write_hidden(const std::string& name,
                                             std::span<const std::uint8_t> bytes,
                                             std::size_t size) const;
   bool replace(const std::string& name, std::span<const std::uint8_t> bytes) const;
   void clear_hidden(std::chrono::nanoseconds now) const;
   void clear_old(std::vector<Entry>& reports, std::chrono::nanoseconds now) const;
-  void clear_beyond_share(const std::vector<Entry>& reports) const;
+  void clear_beyond_limit(const std::vector<Entry>& reports) const;
 
   std::string path_;
   wire::UniqueFd fd_;
   uid_t owner_ = 0;
-  RoomProbe room_ = FileSystemRoom::of;
+  SpaceProbe space_ = FreeSpace::of;
 };
 
 }  // namespace cepheus::reports

@@ -34,8 +34,8 @@ class Directory : public testing::Test {
   }
   ~Directory() override { std::filesystem::remove_all(path_); }
 
-  ReportDirectory directory(FileSystemRoom room = {24'000 * kMiB, 24'000 * kMiB}) const {
-    auto made = ReportDirectory::make(path_, [room](int) { return room; });
+  ReportDirectory directory(FreeSpace space = {24'000 * kMiB, 24'000 * kMiB}) const {
+    auto made = ReportDirectory::make(path_, [space](int) { return space; });
     EXPECT_TRUE(made) << made.error().text;
     return std::move(*made);
   }
@@ -70,7 +70,7 @@ class Directory : public testing::Test {
     set_age(name, seconds);
     return name;
   }
-  // One of a process that died without a word; its last change was its beginning.
+  // A report of a process that died without ending it; its last change was its beginning.
   std::string put_dead(std::time_t seconds) const {
     const std::string name = make_report().name;
     set_age(name, seconds);
@@ -140,7 +140,7 @@ TEST_F(Directory, AnEndedReportShrinksToWhatIsInUse) {
   EXPECT_FALSE(ReportDirectory::is_held(directory().open_report(name, O_RDONLY).get()));
 }
 
-// Else a thread that still counts would end in SIGBUS.
+// Otherwise a thread that still counts would get SIGBUS.
 TEST_F(Directory, WhatIsMappedOfAReportStaysWhenItShrinks) {
   auto own = make_report();
   ASSERT_TRUE(directory().grow(own, 8 * kReportStep));
@@ -219,7 +219,7 @@ TEST_F(Directory, EndedOnesTakeNoMoreBytesThanTheirShare) {
   for (int i = 0; i < 70; ++i) put_ended(50, 4 * kReportStep);
   EXPECT_GT(bytes_taken(), kMiB);
   // 1/32 of a container's 32 MiB.
-  const FileSystemRoom small{32 * kMiB, 32 * kMiB};
+  const FreeSpace small{32 * kMiB, 32 * kMiB};
   directory(small).clear();
   EXPECT_EQ(bytes_taken(), kMiB);
   EXPECT_FALSE(exists(oldest));
@@ -323,7 +323,7 @@ TEST_F(Directory, AProcessThatIsStoppedWhileItClearsHoldsNobodyUp) {
   EXPECT_FALSE(exists(old));
 }
 
-// Else the clearing of another process could take it for one that nobody writes.
+// Otherwise another process's clear() could remove it as a report without a writer.
 TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
   std::atomic<bool> done = false;
   int seen = 0, free = 0;
@@ -355,21 +355,21 @@ TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
   EXPECT_GT(seen, 0);
 }
 
-// Processes that start, live and end at the same moments, where ended ones may leave next to
-// nothing: the clearing of one never takes the report of another.
+// Processes start and end at the same moments, with a tiny limit for ended ones: the clear() of one
+// never removes the report of a running one.
 TEST_F(Directory, ManyProcessesAtOnceLeaveEachOthersReportsAlone) {
   constexpr int kProcesses = 16, kRounds = 50;
   constexpr std::size_t kMayStay = 2;
-  const FileSystemRoom room{32 * kMayStay * kReportStep, 32 * kMayStay * kReportStep};
+  const FreeSpace space{32 * kMayStay * kReportStep, 32 * kMayStay * kReportStep};
   std::vector<pid_t> children;
   for (int i = 0; i < kProcesses; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      const ReportDirectory mine = directory(room);
+      const ReportDirectory mine = directory(space);
       for (int round = 0; round < kRounds; ++round) {
         mine.clear();
         auto own = mine.create(header());
-        // The first that would go, if it had ended.
+        // The first to be removed if it had ended.
         if (own) set_age(own->name, kHour / 2);
         mine.clear();
         if (!own || !exists(own->name)) ::_exit(1);
@@ -385,7 +385,7 @@ TEST_F(Directory, ManyProcessesAtOnceLeaveEachOthersReportsAlone) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  directory(room).clear();  // what ended while another one cleared
+  directory(space).clear();  // reports that ended while another process cleared
   EXPECT_EQ(names().size(), kMayStay);
 }
 

@@ -236,7 +236,7 @@ TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   net->advance(net->config(0).rest + 1s);
   net->clear();
   net->speak(3, question);
-  EXPECT_EQ(net->inbox(3), Texts({"reject e1 host does not know the queue pair"}));
+  EXPECT_EQ(net->inbox(3), Texts({"reject e1 queue pair unknown to its host"}));
   net->speak(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
   EXPECT_EQ(net->inbox(3), Texts()) << "a host that refuses waits for nothing";
   EXPECT_EQ(net->inbox(0), Texts());

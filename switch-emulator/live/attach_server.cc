@@ -83,7 +83,8 @@ void AttachServer::accept_some() {
     if (!socket.is_open()) return;
     const auto peer = fabric::peer_credentials(socket.get());
     if (!peer) {
-      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't read your user id");
+      refuse(socket.get(), WelcomeStatus::kFailed,
+             "the fabric can't read the user of this connection");
     } else if (lets_in(socket.get(), *peer)) {
       admit(std::move(socket), *peer);
     }
@@ -283,11 +284,11 @@ bool AttachServer::is_free(std::size_t host) {
 
 std::string AttachServer::why_not_free(std::size_t host) const {
   if (const std::string interface = datapath_.interface_of(host); !interface.empty()) {
-    return "is on interface " + interface + ": ask for a host without one";
+    return "is on interface " + interface + ": choose a host without one";
   }
   const pid_t pid = clients_[host].pid;
   return "is held by " + (pid > 0 ? "pid " + std::to_string(pid) : "a process elsewhere") +
-         ": end it, or ask for another host";
+         ": end it, or choose another host";
 }
 
 void AttachServer::reserve(UniqueFd socket, const PeerCredentials& peer,

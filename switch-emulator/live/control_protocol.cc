@@ -56,7 +56,8 @@ class Connection {
     if (errno == EAGAIN) return no_answer();
     return fail(ErrorCode::kUnavailable,
                 "no fabric at " + path_ + because_of_errno() +
-                    "; is cepheus-switch running, and is this its socket?");
+                    "; start cepheus-switch, or name the fabric by --fabric PATH or "
+                    "CEPHEUS_FABRIC");
   }
 
   wire::Result<void> send(std::string_view text) {
@@ -89,7 +90,9 @@ class Connection {
       line += part.substr(0, part.find('\n'));
       if (part.find('\n') != std::string_view::npos) return line;
     }
-    return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " answers without end");
+    return fail(
+        ErrorCode::kUnavailable,
+        "the fabric at " + path_ + "'s answer is longer than 64 MiB; is it a cepheus-switch?");
   }
 
  private:

@@ -23,6 +23,9 @@
 
 namespace cepheus::live {
 
+// The fabric's socket, if neither --fabric nor CEPHEUS_FABRIC names one.
+inline constexpr char kDefaultSocket[] = "/tmp/cepheus.sock";
+
 nlohmann::json refusal(std::string_view why);                // {"ok": false, "error": why}
 std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
 // Sends a request to a running fabric. Errors tell whether it is absent, did not answer, or

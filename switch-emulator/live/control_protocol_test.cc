@@ -100,7 +100,7 @@ TEST(ControlProtocol, ReportsAMissingFabric) {
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(answer.error().text, HasSubstr("no fabric at /nonexistent/fabric.ctl"));
-  EXPECT_THAT(answer.error().text, HasSubstr("is cepheus-switch running"));
+  EXPECT_THAT(answer.error().text, HasSubstr("start cepheus-switch"));
 }
 
 TEST(ControlProtocol, GivesUpOnAFabricThatDoesNotAnswer) {

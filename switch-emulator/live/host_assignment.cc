@@ -33,7 +33,7 @@ HostAssignment::Choice HostAssignment::take(std::size_t host, const Claim& claim
   if (is_kept_from(host, claim)) {
     return {host, fabric::WelcomeStatus::kHostTaken,
             name + "is reserved by " + process_text(reservations_[host].holder.pid) +
-                " for its job: wait until it ends, or ask for another host"};
+                " for its job: wait until it ends, or choose another host"};
   }
   return {host, fabric::WelcomeStatus::kGranted, ""};
 }

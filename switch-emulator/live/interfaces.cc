@@ -64,7 +64,7 @@ void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant
     if (port.is_at_its_interface()) return;
     poller_.forget(port.fd());
     datapath_.detach(now, host);
-    warn_(who + "detached: interface " + port.config().interface + " is gone; make it again");
+    warn_(who + "detached: interface " + port.config().interface + " was removed; make it again");
   }
   const std::string& interface = port.config().interface;
   if (!is_there(interface)) return;

@@ -86,7 +86,7 @@ class InterfacesTest : public DatapathTest {
     EXPECT_FALSE(is_attached());
     look_a_second_later();
     ASSERT_EQ(warnings.size(), 1u);
-    EXPECT_THAT(warnings[0], HasSubstr("interface port is gone"));
+    EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
     ASSERT_TRUE(network->make_pair());
     configure();
     look_a_second_later();

@@ -106,7 +106,7 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
     if (!topology.one_armed.empty() || (!host.mac && !host.any_mac)) continue;
     return wire::fail(wire::ErrorCode::kInvalid,
                       "host '" + host.name +
-                          "' has a mac, and there is no interface that it is checked at: write "
+                          "' has a mac, but no interface that checks it: write "
                           "one_armed in [fabric], or start with --one-armed");
   }
   const auto access = Access::of(topology.users);
@@ -256,8 +256,7 @@ json LiveFabric::State::answer(const StopRequest&) {
 wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
   if (!options.reread) {
     return wire::fail(wire::ErrorCode::kInvalid,
-                      "this fabric was not started from a topology file (--topology): there is "
-                      "nothing to read again");
+                      "this fabric has no topology file to read again: start it with --topology");
   }
   const auto next = options.reread();
   if (!next) return tl::unexpected(next.error());
@@ -266,7 +265,7 @@ wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
   net::SettingsChange change = net::compare(running, *next);
   if (!change.needs_restart.empty()) {
     return wire::fail(wire::ErrorCode::kRefused,
-                      "nothing was changed, since a restart is needed for " +
+                      "nothing was changed, because a restart is needed for " +
                           first_few(change.needs_restart, "; "));
   }
   if (auto done = control_thread->take_access(*who); !done) return tl::unexpected(done.error());

@@ -201,7 +201,7 @@ TEST(LiveFabric, IsNamedAsMissingWhereThereIsNone) {
   const auto none = fabric::HostPort::attach({"/tmp/cepheus-no-such-fabric", ""});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, wire::ErrorCode::kUnavailable);
-  EXPECT_THAT(none.error().text, HasSubstr("cepheus-switch --socket /tmp/cepheus-no-such-fabric"));
+  EXPECT_THAT(none.error().text, HasSubstr("cepheus-switch --fabric /tmp/cepheus-no-such-fabric"));
 }
 
 TEST(LiveFabric, KeepsASecondFabricOffItsSocketAndReplacesALeftOne) {

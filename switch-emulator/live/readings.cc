@@ -153,7 +153,7 @@ std::vector<Total> totals(const FabricStatus& status) {
 }
 
 std::string describe_counters(bool colour) {
-  const std::vector<TextTable::Column> columns = {{"READING"}, {"KIND"}, {"UNIT"}, {"WHAT IT IS"}};
+  const std::vector<TextTable::Column> columns = {{"READING"}, {"KIND"}, {"UNIT"}, {"MEANING"}};
   std::string text;
   TextTable table(columns);
   const auto& all = all_readings();

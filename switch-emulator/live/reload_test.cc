@@ -98,7 +98,7 @@ TEST(Reload, ChangesNothingWhereARestartIsNeededOrTheFileIsWrong) {
               "[[host]]\nname = \"h3\"\naddress = \"10.0.0.4\"\n");
   EXPECT_THAT(
       reload(fabric),
-      HasSubstr("nothing was changed, since a restart is needed for switch s0: write_mode = "
+      HasSubstr("nothing was changed, because a restart is needed for switch s0: write_mode = "
                 "\"none\"; host h3 is new"));
   file.become(three_hosts("max_groups = many\n"));
   EXPECT_THAT(reload(fabric), HasSubstr("topology:"));
@@ -109,7 +109,7 @@ TEST(Reload, ChangesNothingWhereARestartIsNeededOrTheFileIsWrong) {
   file.become(three_hosts("max_groups = 8\n"));
   EXPECT_EQ(reload(fabric), "[]") << "the limit is still 8";
   TestFabric unnamed(net::Topology::star(1));
-  EXPECT_THAT(reload(unnamed), HasSubstr("not started from a topology file"));
+  EXPECT_THAT(reload(unnamed), HasSubstr("no topology file to read again"));
 }
 
 }  // namespace

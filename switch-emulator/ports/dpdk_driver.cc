@@ -176,7 +176,7 @@ class Driver final : public InterfaceDriver {
   wire::Result<void> set_up(std::uint32_t largest_frame) {
     rte_eth_dev_info info{};
     if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) {
-      return refused(device_, "it tells nothing of itself", error);
+      return refused(device_, "it has no device information", error);
     }
     if ((info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) == 0) {
       return refused(device_, "it can't send packets in pieces; take another one", ENOTSUP);

@@ -48,7 +48,7 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return wire::fail(ErrorCode::kUnavailable,
                       "no fabric at " + path + " (" + std::strerror(errno) +
-                          "): start one with cepheus-switch --socket " + path);
+                          "): start one with cepheus-switch --fabric " + path);
   }
   return fd;
 }

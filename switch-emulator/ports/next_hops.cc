@@ -157,7 +157,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
                 "packets to " + host.to_string() + " do not leave by interface " + interface_ +
                     (elsewhere ? ", but by " + std::string(name)
                                : ": " + std::string(error != 0 ? std::strerror(error)
-                                                               : "it is no other machine's")) +
+                                                               : "it is this machine's own")) +
                     "; give " + interface_ +
                     " an address on the hosts' network, or add a route: ip "
                     "route add " +

@@ -82,7 +82,7 @@ wire::Result<void> OneArmedInterface::look() {
   if (!config_.dpdk_device.empty()) return {};
   if (!is_there) {
     return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
-                                                         " is gone; make it again, with its "
+                                                         " was removed; make it again, with its "
                                                          "address and routes");
   }
   return check_forwarding();

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "net/shapes.h"
+#include "support/command_line/command_line.h"
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/printable.h"
@@ -32,10 +34,10 @@ constexpr std::size_t kMaxHosts = cepheus::fabric::PoolGeometry::kMaxHosts;
 
 struct Arguments {
   std::string topology;
-  std::string fabric;
+  std::string shape;
   std::string one_armed;
   std::size_t hosts = 0;
-  std::string socket = "/tmp/cepheus.sock";
+  std::string socket = cepheus::live::kDefaultSocket;
   std::string pcap;
   int ready_fd = -1;
   std::optional<std::uint32_t> max_groups;
@@ -65,8 +67,8 @@ void ignore_signals() {
 
 cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
   auto topology = !arguments.topology.empty() ? Topology::from_file(arguments.topology)
-                  : !arguments.fabric.empty()
-                      ? cepheus::net::from_shape(arguments.fabric)
+                  : !arguments.shape.empty()
+                      ? cepheus::net::from_shape(arguments.shape)
                       : cepheus::wire::Result<Topology>(Topology::star(arguments.hosts));
   if (topology && !arguments.one_armed.empty()) topology->one_armed = arguments.one_armed;
   if (topology && arguments.max_groups) {
@@ -75,7 +77,7 @@ cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
   return topology;
 }
 
-// One line, then the end of the file: programs that wait for the fabric read it.
+// The program that waits for the fabric reads one line and the end of the file.
 bool tell_ready(int fd, const std::string& socket) {
   const std::string line = "ready " + socket + "\n";
   const bool written = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
@@ -93,8 +95,8 @@ void warn_of_few_descriptors(std::size_t hosts) {
   const std::size_t limit = cepheus::live::raise_descriptor_limit();
   if (needed < limit) return;
   spdlog::warn(
-      "{} hosts take {} descriptors, and the limit is {}: some will be refused; raise it with "
-      "ulimit -Hn",
+      "{} hosts need {} descriptors and the limit is {}: the last hosts will be refused; raise the "
+      "limit with ulimit -Hn",
       hosts, needed, limit);
 }
 
@@ -139,37 +141,51 @@ int serve(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{
-      "An emulated fabric of Cepheus switches. Hosts attach over shared memory: no root, no kernel "
-      "module."};
+  CLI::App app{"Serve an emulated fabric of switches. Hosts attach over shared memory."};
+  cepheus::command_line::set_up(app, "cepheus-switch", CEPHEUS_VERSION);
+  cepheus::command_line::set_example(
+      app, "cepheus-switch --hosts 4 --fabric /tmp/cepheus.sock",
+      "Exit status: 0 ended on request, 1 could not serve, 2 wrong usage or topology.");
   auto* topology =
-      app.add_option("--topology", arguments.topology, "Hosts, switches and links (TOML)")
+      app.add_option("--topology", arguments.topology, "serve the fabric that this file describes")
+          ->type_name("FILE")
           ->check(CLI::ExistingFile);
-  auto* hosts = app.add_option("--hosts", arguments.hosts, "N hosts h0.. on one switch")
-                    ->check(CLI::Range(std::size_t{1}, kMaxHosts));
-  auto* shape =
-      app.add_option("--fabric", arguments.fabric,
-                     "A shape: leaf-spine:4x2x4 (leaves, spines, hosts a leaf), fat-tree:4");
+  auto* hosts =
+      app.add_option("--hosts", arguments.hosts, "serve N hosts h0, h1, ... on one switch")
+          ->type_name("N")
+          ->check(CLI::Range(std::size_t{1}, kMaxHosts));
+  auto* shape = app.add_option("--shape", arguments.shape,
+                               "serve star:8 (hosts), leaf-spine:4x2x4 (leaves, spines, hosts of "
+                               "each leaf) or fat-tree:4 (ports of each switch)")
+                    ->type_name("SHAPE");
   topology->excludes(hosts)->excludes(shape);
   shape->excludes(hosts);
   app.add_option("--one-armed", arguments.one_armed,
-                 "All hosts without an interface of their own are behind this INTERFACE");
-  app.add_option("--socket", arguments.socket, "Where hosts attach")->capture_default_str();
-  app.add_option("--pcap", arguments.pcap, "Capture every port into this directory");
-  app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
+                 "reach all hosts without an interface of their own through this interface")
+      ->type_name("INTERFACE");
+  app.add_option("--fabric", arguments.socket, "listen for hosts at this socket")
+      ->type_name("PATH")
+      ->envname("CEPHEUS_FABRIC")
+      ->capture_default_str();
+  app.add_option("--pcap", arguments.pcap, "capture every port into this directory")
+      ->type_name("DIR");
+  app.add_option("--ready-fd", arguments.ready_fd, "write a line to this descriptor when serving")
+      ->type_name("FD")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
-  app.add_flag("-v,--verbose", arguments.verbose, "Print more");
-  app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
+  app.add_option(
+         "--max-groups", arguments.max_groups,
+         "keep at most N groups per switch; 0 refuses all (default: the topology's, else 1024)")
+      ->type_name("N");
+  app.add_flag("-v,--verbose", arguments.verbose, "log events");
   app.callback([&] {
-    if (arguments.topology.empty() && arguments.fabric.empty() && arguments.hosts == 0) {
-      throw CLI::RequiredError("--topology FILE, --fabric SHAPE or --hosts N");
+    if (arguments.topology.empty() && arguments.shape.empty() && arguments.hosts == 0) {
+      throw CLI::RequiredError("--hosts N, --shape SHAPE or --topology FILE");
     }
   });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    return cepheus::command_line::finish(app, error);
   }
   spdlog::set_default_logger(spdlog::stderr_logger_st("cepheus-switch"));
   spdlog::set_pattern("cepheus-switch: %v");

@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "support/command_line/command_line.h"
 #include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/metrics.h"
@@ -34,23 +36,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kRefused = 1;  // the fabric refused, or does not exist
+constexpr int kRefused = 1;  // the fabric refused, or no fabric answered
 constexpr int kUsage = 2;
 
 struct Command {
-  std::string socket;
+  std::string socket = live::kDefaultSocket;
   bool as_json = false;
-  std::optional<live::View> view;
+  std::vector<live::View> views;
   std::optional<double> watch_seconds;
   bool explains = false;                 // reads processes' reports, needs no fabric
-  std::vector<std::string> nearest;      // of these devices, needs no fabric
+  std::vector<std::string> nearest;      // devices to order, needs no fabric
   bool describes = false;                // describes readings, needs no fabric
   bool measures = false;                 // prints metrics
-  std::optional<HttpAddress> listen;     // ... or serves them there
-  std::optional<WebOptions> web;         // serves the web page
-  std::optional<RecordOptions> records;  // writes a recording
-  bool tops = false;                     // shows the fabric in a terminal
-  bool once = false;                     // ... or prints it
+  std::optional<HttpAddress> listen;     // ... or serves them at this address
+  std::optional<WebOptions> web;         // serves the live page
+  std::optional<RecordOptions> records;  // writes a timeline
+  bool tops = false;                     // refreshes a terminal
+  bool once = false;                     // ... or prints one look
   bool maps = false;                     // shows the topology
   std::string svg;                       // ... as a drawing in this file; "-": to standard output
   json request = {{"ask", "status"}};
@@ -64,7 +66,7 @@ int complain(const std::string& text, int exit_code) {
 bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool may_colour() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
-// A document over many lines for people; one line per document with --watch.
+// One document over many lines, or with --watch on one line.
 std::string json_text(const json& document, const Command& command) {
   return live::json_text(document, command.watch_seconds ? -1 : 2) + "\n";
 }
@@ -106,7 +108,7 @@ wire::Result<std::string> map_of(const Command& command) {
   return std::string();
 }
 
-// Changes of a reload, a line each; nothing for other requests.
+// The changes of a reload, one a line; empty for other requests.
 std::string changes_text(const json& answer) {
   const auto changed = answer.find("changed");
   if (changed == answer.end() || !changed->is_array()) return "";
@@ -118,7 +120,6 @@ std::string changes_text(const json& answer) {
   return text;
 }
 
-// One answer of the fabric in the user's format.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
   if (!command.nearest.empty()) return nearest(command);
@@ -128,15 +129,21 @@ wire::Result<std::string> answer_text(const Command& command) {
   }
   if (command.measures) return metrics(command);
   if (command.maps) return map_of(command);
-  if (!command.view) {
+  if (command.views.empty()) {
     return live::ask(command.socket, command.request).map([&](const json& answer) {
       return command.as_json ? json_text(answer, command) : changes_text(answer);
     });
   }
-  const bool logs = command.watch_seconds && command.view == live::View::kGroups && !is_terminal();
+  const bool logs =
+      command.watch_seconds && !is_terminal() && command.views == std::vector{live::View::kGroups};
   return live::ask_status(command.socket).map([&](const live::FabricStatus& status) {
     if (command.as_json) return json_text(live::to_json(status), command);
-    return logs ? waiting_lines(status) : to_text(status, *command.view, may_colour());
+    if (logs) return waiting_lines(status);
+    std::string text;
+    for (const live::View view : command.views) {
+      text += (text.empty() ? "" : "\n") + to_text(status, view, may_colour());
+    }
+    return text;
   });
 }
 
@@ -156,7 +163,7 @@ int watch(const Command& command) {
   }
 }
 
-// Continues without a fabric: it may start later, and the page reports its absence.
+// Goes on if no fabric answers: one may start, and the page reports that none answers.
 int serve(const Command& command) {
   const auto served = serve_metrics(*command.listen, [&] {
     return metrics(command)
@@ -176,7 +183,7 @@ int top(const Command& command) {
     return std::cout ? 0 : kRefused;
   }
   if (!is_terminal() || ::isatty(STDIN_FILENO) == 0) {
-    return complain("top needs a terminal: take top --once, or --json", kUsage);
+    return complain("top needs a terminal; elsewhere run cepheusctl top --once, or --json", kUsage);
   }
   const auto shown = show_top(command.socket, may_colour());
   return shown ? 0 : complain(shown.error().text, kRefused);
@@ -206,82 +213,80 @@ int run(const Command& command) {
 
 class CommandLine {
  public:
-  CommandLine() : app_("Looks into a running Cepheus fabric.", "cepheusctl") {
+  CommandLine() : app_("Inspect and change a running fabric.") {
+    command_line::set_up(app_, "cepheusctl", CEPHEUS_VERSION);
     app_.option_defaults()->always_capture_default(false);
     app_.require_subcommand(1);
     app_.fallthrough();
-    app_.set_version_flag("--version", "cepheusctl " CEPHEUS_VERSION "\n");
-    app_.add_option("--socket", command_.socket, "the fabric's socket, as given to cepheus-switch")
+    app_.add_option("--fabric", command_.socket, "connect to the fabric at this socket")
         ->envname("CEPHEUS_FABRIC")
-        ->type_name("PATH");
-    app_.add_flag("--json", command_.as_json, "print JSON, for programs");
-    app_.footer(
-        "Exit status: 0 done, 1 the fabric refused or is not there, 2 wrong usage.\n"
-        "Reports of `explain` are read from $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-UID,\n"
-        "or /dev/shm/cepheus-UID.1 and so on where another user has that name.\n"
-        "Colour is used on a terminal only, and not if NO_COLOR is set.");
-    add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
-             live::View::kPorts);
-    add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
-             live::View::kGroups);
-    add_view("counters", "readings that are not 0, with the ports, links and groups they are of",
-             live::View::kCounters)
+        ->type_name("PATH")
+        ->capture_default_str();
+    app_.add_flag("--json", command_.as_json, "print JSON");
+    add_view("status", "show ports, groups and counters",
+             {live::View::kPorts, live::View::kGroups, live::View::kCounters});
+    add_view("ports", "show hosts and trunks: address, client, link, frames, payload bytes",
+             {live::View::kPorts});
+    add_view("groups", "show multicast groups: tree, acknowledged packets, lagging members",
+             {live::View::kGroups});
+    add_view("counters", "show readings above 0 with their ports, links and groups",
+             {live::View::kCounters})
         ->add_flag("--describe", command_.describes, "describe each reading instead")
         ->excludes("--watch");
     add_topology();
     CLI::App* explains = app_.add_subcommand(
-        "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
+        "explain", "show path and reason of this user's MPI broadcasts, by communicator");
     explains->callback([this] { command_.explains = true; });
     add_watch(*explains);
-    app_.add_subcommand("nearest", "RDMA devices by how near they are to this shell's cores")
-        ->add_option("devices", command_.nearest, "as ibv_devices lists them")
-        ->type_name("DEVICE...")
+    CLI::App* nearest =
+        app_.add_subcommand("nearest", "order RDMA devices by distance from this shell's cores");
+    nearest
+        ->add_option("DEVICE", command_.nearest, "order these devices, as ibv_devices lists them")
+        ->type_name("")
         ->required();
+    command_line::set_example(*nearest, "cepheusctl nearest mlx5_0 mlx5_1");
     add_metrics();
     add_top();
     add_web();
     add_record();
     add_link();
-    app_.add_subcommand("reload", "have the fabric read its topology file again, groups untouched")
-        ->callback([this] {
-          command_.request = {{"ask", "reload"}};
-        });
+    app_.add_subcommand("reload", "reread the topology file; groups go on")->callback([this] {
+      command_.request = {{"ask", "reload"}};
+    });
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
     });
     app_.add_subcommand("stop", "end the fabric")->callback([this] {
       command_.request = {{"ask", "stop"}};
     });
+    command_line::set_example(
+        app_, "cepheusctl --fabric /tmp/cepheus.sock ports",
+        "Exit status: 0 done, 1 the fabric refused or did not answer, 2 wrong usage.\n"
+        "CEPHEUS_REPORT_DIR: directory of explain's reports (default: /dev/shm/cepheus-UID, or\n"
+        "/dev/shm/cepheus-UID.1 and so on if that name belongs to another user).\n"
+        "NO_COLOR: no colour, not even on a terminal.");
   }
 
   // The command, or the exit code if there is nothing (more) to do.
   std::variant<Command, int> parse(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
-      const bool asks_no_fabric =
-          command_.explains || command_.describes || !command_.nearest.empty();
-      if (command_.socket.empty() && !asks_no_fabric) {
-        throw CLI::RequiredError("--socket (or CEPHEUS_FABRIC)");
-      }
-    } catch (const CLI::Success& done) {  // --help, --version
-      return app_.exit(done);
     } catch (const CLI::ParseError& error) {
-      app_.exit(error);
-      return kUsage;
+      return command_line::finish(app_, error);
     }
     return command_;
   }
 
  private:
-  CLI::App* add_view(const char* name, const char* help, live::View view) {
+  CLI::App* add_view(const char* name, const char* help, std::vector<live::View> views) {
     CLI::App* sub = app_.add_subcommand(name, help);
-    sub->callback([this, view] { command_.view = view; });
+    sub->callback([this, views = std::move(views)] { command_.views = views; });
     add_watch(*sub);
     return sub;
   }
 
   void add_watch(CLI::App& sub) {
-    sub.add_option("--watch", command_.watch_seconds, "refresh every SECONDS until interrupted")
+    sub.add_option("--watch", command_.watch_seconds, "repeat every SECONDS until interrupted")
         ->type_name("[SECONDS]")
         ->expected(0, 1)
         ->default_str("1")
@@ -289,16 +294,16 @@ class CommandLine {
   }
 
   void add_topology() {
-    CLI::App* sub = app_.add_subcommand(
-        "topology", "switches floor by floor, their cables, and the trees of groups");
-    sub->add_option("--svg", command_.svg, "draw it into FILE; - for standard output")
+    CLI::App* sub =
+        app_.add_subcommand("topology", "show switches, their cables and the trees of groups");
+    sub->add_option("--svg", command_.svg, "draw into FILE; - is standard output")
         ->type_name("FILE");
     sub->callback([this] { command_.maps = true; });
   }
 
   void add_metrics() {
     CLI::App* sub = app_.add_subcommand(
-        "metrics", "what the fabric counts, in Prometheus's text format; once, or over HTTP");
+        "metrics", "print all readings in Prometheus's text format, once or over HTTP");
     sub->callback([this] { command_.measures = true; });
     sub->add_option_function<std::string>(
            "--listen",
@@ -307,20 +312,20 @@ class CommandLine {
              if (!address) throw CLI::ValidationError("--listen", address.error().text);
              command_.listen = *address;
            },
-           "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free one")
+           "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free port")
         ->type_name("ADDRESS:PORT");
   }
 
   void add_top() {
     CLI::App* sub = app_.add_subcommand(
-        "top", "on a terminal: links and groups by what they carry, who lags, what is dropped");
-    sub->add_flag("--once", command_.once, "print it once; with --json for programs");
+        "top", "refresh a terminal: links and groups by traffic, lagging members, drops");
+    sub->add_flag("--once", command_.once, "print one look and exit");
     sub->callback([this] { command_.tops = true; });
   }
 
   void add_web() {
     CLI::App* sub = app_.add_subcommand(
-        "web", "a picture of the fabric for browsers, until interrupted: trees, rates, who lags");
+        "web", "serve a live page until interrupted: trees, traffic, lagging members, drops");
     sub->add_option_function<std::string>(
            "--listen",
            [this](const std::string& text) {
@@ -328,7 +333,7 @@ class CommandLine {
              if (!address) throw CLI::ValidationError("--listen", address.error().text);
              web_.listen = *address;
            },
-           "where; port 0: any free one. Beyond loopback only with the token that is printed")
+           "listen at this address; port 0: any free port; beyond loopback the page needs a token")
         ->type_name("ADDRESS:PORT")
         ->default_str("127.0.0.1:8080");
     sub->add_flag("--control", web_.control,
@@ -338,13 +343,15 @@ class CommandLine {
 
   void add_record() {
     CLI::App* sub = app_.add_subcommand(
-        "record", "a timeline for ui.perfetto.dev: broadcasts by rank, turns, waits, packets");
-    sub->add_option("file", record_.file, "where to")->type_name("FILE")->required();
-    sub->add_option("--seconds", record_.seconds, "so long; by default until interrupted")
+        "record", "write a timeline for ui.perfetto.dev: broadcasts, turns, waits, packets");
+    sub->add_option("FILE", record_.file, "write to this file")->type_name("")->required();
+    command_line::set_example(*sub, "cepheusctl record --seconds 5 trace.json");
+    sub->add_option("--seconds", record_.seconds,
+                    "record for this many seconds (default: until interrupted)")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.05, 86400.0));
     sub->add_option("--packets-per-second", record_.packets_per_second,
-                    "data and acknowledgements to sample; what is rare is always recorded")
+                    "record at most N data and acknowledgement packets a second")
         ->type_name("N")
         ->check(CLI::Range(100, 1'000'000))
         ->capture_default_str();
@@ -352,28 +359,29 @@ class CommandLine {
   }
 
   void add_link() {
-    CLI::App* sub =
-        app_.add_subcommand("link", "change a host's link or a trunk, or cut and mend it");
-    sub->add_option("link", link_, "a host, or a trunk by its switches: h1, leaf0-spine0")
-        ->type_name("LINK")
+    CLI::App* sub = app_.add_subcommand("link", "cut, mend or make lossy a host's link or a trunk");
+    command_line::set_example(*sub, "cepheusctl link h1 --loss 0.1");
+    sub->add_option("LINK", link_, "change the link of this host, or this trunk: h1, leaf0-spine0")
+        ->type_name("")
         ->required();
     sub->add_option("--direction", direction_,
-                    "which way: to-switch or to-host; of a trunk to-leaf0 or to-spine0; both")
+                    "change this direction: both, to-switch, to-host, or to-leaf0 of a trunk")
         ->check([](const std::string& way) {
           const bool is_way = way == "both" || way.starts_with("to-");
-          return is_way ? std::string() : "write both, or to- and what is at the end: " + way;
+          return is_way ? std::string() : "give both, or to- and one end of the link, not " + way;
         })
         ->type_name("both|to-...")
         ->capture_default_str();
-    CLI::Option* loss = sub->add_option("--loss", loss_, "lose each frame with this probability")
-                            ->type_name("P")
-                            ->check(CLI::Range(0.0, 1.0));
+    CLI::Option* loss =
+        sub->add_option("--loss", loss_, "lose each frame with this probability, 0 to 1")
+            ->type_name("P")
+            ->check(CLI::Range(0.0, 1.0));
     CLI::Option* up = sub->add_flag("--up", up_, "mend the link");
     CLI::Option* down = sub->add_flag("--down", down_, "cut the link: every frame is dropped");
     up->excludes(down);
     sub->callback([this, loss] {
       if (loss->count() == 0 && !up_ && !down_) {
-        throw CLI::ValidationError("link", "nothing to change; give --loss P, --up or --down");
+        throw CLI::RequiredError("--loss P, --up or --down");
       }
       // In the protocol the way from host to switch is "up".
       const char* way = direction_ == "to-switch" ? "up"

@@ -189,41 +189,50 @@ json status_answer(std::uint32_t lag = 0) {
 
 TEST(Cepheusctl, ShowsPortsGroupsAndCounters) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation ports({"--socket", fabric.socket(), "ports"});
+  Invocation ports({"--fabric", fabric.socket(), "ports"});
   EXPECT_EQ(ports.output(), to_text(some_status(12), live::View::kPorts, false));
   EXPECT_EQ(ports.exit_code(), 0);
   EXPECT_EQ(fabric.last_request(), json({{"ask", "status"}}));
-  Invocation groups({"groups", "--socket", fabric.socket()});
+  Invocation groups({"groups", "--fabric", fabric.socket()});
   EXPECT_THAT(groups.output(), HasSubstr("waiting for h0 (12 packets)"));
   EXPECT_EQ(groups.exit_code(), 0);
-  Invocation counters({"counters", "--socket", fabric.socket()});
+  Invocation counters({"counters", "--fabric", fabric.socket()});
   EXPECT_THAT(counters.output(), ContainsRegex("drop_no_route +4"));
   EXPECT_EQ(counters.exit_code(), 0);
 }
 
+TEST(Cepheusctl, ShowsAllTablesAsStatus) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation status({"--fabric", fabric.socket(), "status"});
+  EXPECT_EQ(status.exit_code(), 0);
+  EXPECT_EQ(status.output(), to_text(some_status(12), live::View::kPorts, false) + "\n" +
+                                 to_text(some_status(12), live::View::kGroups, false) + "\n" +
+                                 to_text(some_status(12), live::View::kCounters, false));
+}
+
 TEST(Cepheusctl, PrintsTheStatusAsJson) {
   AnsweringFabric fabric(status_answer());
-  Invocation run({"ports", "--json", "--socket", fabric.socket()});
+  Invocation run({"ports", "--json", "--fabric", fabric.socket()});
   EXPECT_EQ(json::parse(run.output(), nullptr, false), to_json(some_status(0)));
 }
 
 TEST(Cepheusctl, UsesNoColourInAPipe) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation run({"groups", "--socket", fabric.socket()});
+  Invocation run({"groups", "--fabric", fabric.socket()});
   EXPECT_THAT(run.output(), Not(HasSubstr("\033")));
 }
 
 TEST(Cepheusctl, ChangesALink) {
   AnsweringFabric fabric(json{{"ok", true}});
-  Invocation loss({"--socket", fabric.socket(), "link", "h1", "--loss", "0.25"});
+  Invocation loss({"--fabric", fabric.socket(), "link", "h1", "--loss", "0.25"});
   EXPECT_EQ(loss.exit_code(), 0) << loss.output();
   EXPECT_EQ(fabric.last_request(),
             json({{"ask", "link"}, {"link", "h1"}, {"direction", "both"}, {"loss", 0.25}}));
-  Invocation cut({"--socket", fabric.socket(), "link", "h1", "--down", "--direction", "to-host"});
+  Invocation cut({"--fabric", fabric.socket(), "link", "h1", "--down", "--direction", "to-host"});
   EXPECT_EQ(cut.exit_code(), 0) << cut.output();
   EXPECT_EQ(fabric.last_request(),
             json({{"ask", "link"}, {"link", "h1"}, {"direction", "down"}, {"up", false}}));
-  Invocation mend({"--socket", fabric.socket(), "link", "h1", "--up", "--direction", "to-switch"});
+  Invocation mend({"--fabric", fabric.socket(), "link", "h1", "--up", "--direction", "to-switch"});
   EXPECT_EQ(mend.exit_code(), 0) << mend.output();
   EXPECT_EQ(fabric.last_request(),
             json({{"ask", "link"}, {"link", "h1"}, {"direction", "up"}, {"up", true}}));
@@ -231,49 +240,50 @@ TEST(Cepheusctl, ChangesALink) {
 
 TEST(Cepheusctl, ChangesATrunkEitherWay) {
   AnsweringFabric fabric(json{{"ok", true}});
-  Invocation cut({"--socket", fabric.socket(), "link", "leaf0-spine0", "--down"});
+  Invocation cut({"--fabric", fabric.socket(), "link", "leaf0-spine0", "--down"});
   EXPECT_EQ(cut.exit_code(), 0) << cut.output();
   EXPECT_EQ(
       fabric.last_request(),
       json({{"ask", "link"}, {"link", "leaf0-spine0"}, {"direction", "both"}, {"up", false}}));
-  Invocation loss({"--socket", fabric.socket(), "link", "leaf0-spine0#2", "--direction",
+  Invocation loss({"--fabric", fabric.socket(), "link", "leaf0-spine0#2", "--direction",
                    "to-spine0", "--loss", "0.5"});
   EXPECT_EQ(loss.exit_code(), 0) << loss.output();
   EXPECT_EQ(fabric.last_request(), json({{"ask", "link"},
                                          {"link", "leaf0-spine0#2"},
                                          {"direction", "to-spine0"},
                                          {"loss", 0.5}}));
-  Invocation wrong({"--socket", "x", "link", "leaf0-spine0", "--direction", "left", "--up"});
+  Invocation wrong({"--fabric", "x", "link", "leaf0-spine0", "--direction", "left", "--up"});
   EXPECT_EQ(wrong.exit_code(), 2);
 }
 
 TEST(Cepheusctl, StopsAFabricAndResetsItsCounters) {
   AnsweringFabric fabric(json{{"ok", true}});
-  EXPECT_EQ(Invocation({"stop", "--socket", fabric.socket()}).exit_code(), 0);
+  EXPECT_EQ(Invocation({"stop", "--fabric", fabric.socket()}).exit_code(), 0);
   EXPECT_EQ(fabric.last_request(), json({{"ask", "stop"}}));
-  EXPECT_EQ(Invocation({"reset-counters", "--socket", fabric.socket()}).exit_code(), 0);
+  EXPECT_EQ(Invocation({"reset-counters", "--fabric", fabric.socket()}).exit_code(), 0);
   EXPECT_EQ(fabric.last_request(), json({{"ask", "reset_counters"}}));
 }
 
 TEST(Cepheusctl, PrintsTheChangesOfAReload) {
   AnsweringFabric fabric(
       json{{"ok", true}, {"changed", {"users = [\"ann\"]", "switch s0: max_groups = 9\x1b"}}});
-  Invocation reload({"reload", "--socket", fabric.socket()});
+  Invocation reload({"reload", "--fabric", fabric.socket()});
   EXPECT_EQ(reload.exit_code(), 0);
   EXPECT_EQ(fabric.last_request(), json({{"ask", "reload"}}));
   EXPECT_EQ(reload.output(), "users = [\"ann\"]\nswitch s0: max_groups = 9\\x1b\n");
   AnsweringFabric same(json{{"ok", true}, {"changed", json::array()}});
-  EXPECT_EQ(Invocation({"reload", "--socket", same.socket()}).output(), "nothing has changed\n");
+  EXPECT_EQ(Invocation({"reload", "--fabric", same.socket()}).output(), "nothing has changed\n");
 }
 
 TEST(Cepheusctl, ExitsWithOneIfTheFabricRefusesOrIsNotThere) {
   AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no host 'h9'"}});
-  Invocation refused({"--socket", fabric.socket(), "link", "h9", "--up"});
+  Invocation refused({"--fabric", fabric.socket(), "link", "h9", "--up"});
   EXPECT_EQ(refused.exit_code(), 1);
   EXPECT_EQ(refused.output(), "cepheusctl: there is no host 'h9'\n");
-  Invocation absent({"--socket", "/nonexistent/fabric", "ports"});
+  Invocation absent({"--fabric", "/nonexistent/fabric", "ports"});
   EXPECT_EQ(absent.exit_code(), 1);
   EXPECT_THAT(absent.output(), StartsWith("cepheusctl: no fabric at /nonexistent/fabric.ctl"));
+  EXPECT_THAT(absent.output(), HasSubstr("name the fabric by --fabric PATH or CEPHEUS_FABRIC"));
 }
 
 TEST(Cepheusctl, NoTextOfAFabricControlsTheTerminal) {
@@ -284,19 +294,19 @@ TEST(Cepheusctl, NoTextOfAFabricControlsTheTerminal) {
       wire::Ipv4(10, 0, 0, 1);
   AnsweringFabric fabric(json{{"ok", true}, {"status", live::to_json(status)}});
   for (const char* view : {"ports", "groups", "counters"}) {
-    Invocation shown({"--socket", fabric.socket(), view});
+    Invocation shown({"--fabric", fabric.socket(), view});
     EXPECT_THAT(shown.output(), HasSubstr("\\x1b[2J"));
     EXPECT_EQ(commands_in(shown.output()), "") << view;
     EXPECT_EQ(shown.exit_code(), 0);
-    Invocation as_json({"--socket", fabric.socket(), view, "--json"});
+    Invocation as_json({"--fabric", fabric.socket(), view, "--json"});
     EXPECT_EQ(json::parse(as_json.output(), nullptr, false), live::to_json(status));
     EXPECT_EQ(commands_in(as_json.output()), "") << view;
   }
-  Invocation watching({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  Invocation watching({"--fabric", fabric.socket(), "groups", "--watch", "0.05"});
   EXPECT_EQ(commands_in(watching.output_until("\n")), "");
   watching.interrupt();
   fabric.change_answer(json{{"ok", false}, {"error", "no\x1b[31m"}});
-  Invocation refused({"--socket", fabric.socket(), "ports"});
+  Invocation refused({"--fabric", fabric.socket(), "ports"});
   EXPECT_EQ(refused.output(), "cepheusctl: no\\x1b[31m\n");
 }
 
@@ -309,9 +319,9 @@ TEST(Cepheusctl, ReportsThatAnswersOfWrongTypesAreNoRecording) {
     answer.update(wrong);
     AnsweringFabric fabric(answer);
     Invocation run(
-        {"--socket", fabric.socket(), "record", "--seconds", "0.05", directory + "/record"});
+        {"--fabric", fabric.socket(), "record", "--seconds", "0.05", directory + "/record"});
     EXPECT_EQ(run.exit_code(), 1) << wrong;
-    EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is no recording")) << wrong;
+    EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is not a recording")) << wrong;
   }
   ::unsetenv("CEPHEUS_REPORT_DIR");
   std::filesystem::remove_all(directory);
@@ -319,27 +329,37 @@ TEST(Cepheusctl, ReportsThatAnswersOfWrongTypesAreNoRecording) {
 
 TEST(Cepheusctl, TakesNamesThatAreNoUtf8) {
   AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no such host"}});
-  Invocation link({"--socket", fabric.socket(), "link", "h\xFF", "--down"});
+  Invocation link({"--fabric", fabric.socket(), "link", "h\xFF", "--down"});
   EXPECT_EQ(link.exit_code(), 1) << link.output();
   EXPECT_EQ(fabric.last_request()["link"], "h\xEF\xBF\xBD");
 }
 
 TEST(Cepheusctl, ExitsWithTwoOnWrongUsage) {
-  EXPECT_EQ(Invocation({}).exit_code(), 2);
-  EXPECT_EQ(Invocation({"ports"}).exit_code(), 2) << "no socket";
-  EXPECT_EQ(Invocation({"--socket", "x", "prots"}).exit_code(), 2);
-  EXPECT_EQ(Invocation({"--socket", "x", "link", "h0", "--loss", "2"}).exit_code(), 2);
-  EXPECT_EQ(Invocation({"--socket", "x", "link", "h0", "--up", "--down"}).exit_code(), 2);
-  Invocation nothing({"--socket", "x", "link", "h0"});
+  Invocation empty({});
+  EXPECT_EQ(empty.exit_code(), 2);
+  EXPECT_THAT(empty.output(), StartsWith("cepheusctl: give a command: status, ports, groups"));
+  Invocation unknown({"prots"});
+  EXPECT_EQ(unknown.exit_code(), 2);
+  EXPECT_THAT(unknown.output(), StartsWith("cepheusctl: there is no command 'prots'"));
+  Invocation nearest({"nearest"});
+  EXPECT_EQ(nearest.exit_code(), 2);
+  EXPECT_THAT(nearest.output(), StartsWith("cepheusctl nearest: DEVICE is required\n"
+                                           "Example: cepheusctl nearest mlx5_0 mlx5_1\n"));
+  EXPECT_EQ(Invocation({"--fabric", "x", "link", "h0", "--loss", "2"}).exit_code(), 2);
+  EXPECT_EQ(Invocation({"--fabric", "x", "link", "h0", "--up", "--down"}).exit_code(), 2);
+  Invocation nothing({"--fabric", "x", "link", "h0"});
   EXPECT_EQ(nothing.exit_code(), 2);
-  EXPECT_THAT(nothing.output(), HasSubstr("give --loss P, --up or --down"));
+  EXPECT_THAT(nothing.output(),
+              StartsWith("cepheusctl link: --loss P, --up or --down is required\n"));
 }
 
 TEST(Cepheusctl, ExplainsItself) {
   Invocation run({"--help"});
   EXPECT_EQ(run.exit_code(), 0);
   EXPECT_THAT(run.output(), HasSubstr("groups"));
-  EXPECT_THAT(run.output(), HasSubstr("CEPHEUS_FABRIC"));
+  EXPECT_THAT(run.output(), HasSubstr("/tmp/cepheus.sock"));
+  EXPECT_THAT(run.output(), HasSubstr("(Env:CEPHEUS_FABRIC)"));
+  EXPECT_EQ(Invocation({"--version"}).output(), "cepheusctl " CEPHEUS_VERSION "\n");
 }
 
 TEST(Cepheusctl, DescribesCountersWithoutAFabric) {
@@ -353,7 +373,7 @@ TEST(Cepheusctl, DescribesCountersWithoutAFabric) {
 
 TEST(Cepheusctl, WatchesUntilInterrupted) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  Invocation run({"--fabric", fabric.socket(), "groups", "--watch", "0.05"});
   EXPECT_THAT(run.output_until("(12 packets)"), HasSubstr("(12 packets)"));
   fabric.change_answer(status_answer(3));
   EXPECT_THAT(run.output_until("(3 packets)"), HasSubstr("(3 packets)"));
@@ -363,7 +383,7 @@ TEST(Cepheusctl, WatchesUntilInterrupted) {
 
 TEST(Cepheusctl, LogsLaggingMembersWithoutATerminal) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  Invocation run({"--fabric", fabric.socket(), "groups", "--watch", "0.05"});
   constexpr char kLine[] = "198.18.0.1  source none yet; waiting for h0 (12 packets)\n";
   EXPECT_THAT(run.output_until(std::string(kLine) + kLine), StartsWith(std::string(kLine) + kLine));
   run.interrupt();
@@ -372,7 +392,7 @@ TEST(Cepheusctl, LogsLaggingMembersWithoutATerminal) {
 
 TEST(Cepheusctl, WatchesInJsonByLines) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05", "--json"});
+  Invocation run({"--fabric", fabric.socket(), "groups", "--watch", "0.05", "--json"});
   const std::string output = run.output_until("\n");
   EXPECT_EQ(json::parse(output.substr(0, output.find('\n')), nullptr, false),
             to_json(some_status(12)));
@@ -382,7 +402,7 @@ TEST(Cepheusctl, WatchesInJsonByLines) {
 
 TEST(Cepheusctl, WatchesEverySecondByDefault) {
   AnsweringFabric fabric(status_answer(12));
-  Invocation run({"--socket", fabric.socket(), "groups", "--watch"});
+  Invocation run({"--fabric", fabric.socket(), "groups", "--watch"});
   EXPECT_THAT(run.output_until("(12 packets)"), HasSubstr("(12 packets)"));
   run.interrupt();
   EXPECT_EQ(run.exit_code(), 0);

@@ -21,8 +21,8 @@ using reports::RecordState;
 using reports::ReportDirectory;
 
 constexpr std::string_view kNoJobs =
-    "no reports: no MPI program has used coll/cepheus lately, or there was no room for reports "
-    "(coll_cepheus_verbose 1 says so)\n";
+    "no reports: no MPI program has used coll/cepheus in the last hour, or there was too little "
+    "space for reports; run the program with coll_cepheus_verbose 1 to see the cause\n";
 
 // Calls of one path of one communicator, rank by rank.
 struct Tally {
@@ -133,9 +133,9 @@ std::string us_text(double us) {
 std::string sizes_text(const JobUse& job, bool colour) {
   live::TextTable table({{"COMMUNICATOR"},
                          {"BROADCASTS"},
-                         {"WAY"},
+                         {"CHOICE"},
                          {"MULTICAST", true},
-                         {"ELSE", true},
+                         {"OTHER", true},
                          {"COMPARED", true}});
   bool is_empty = true;
   for (const CommunicatorUse& one : job.communicators) {
@@ -150,7 +150,7 @@ std::string sizes_text(const JobUse& job, bool colour) {
 }
 
 std::string name_text(const CommunicatorUse& one) {
-  return one.ranks != 0 ? one.name : std::to_string(one.freed) + " that were freed";
+  return one.ranks != 0 ? one.name : std::to_string(one.freed) + " freed";
 }
 
 }  // namespace
@@ -160,8 +160,8 @@ wire::Result<std::vector<FoundReport>> read_reports(const std::string& path) {
   if (!directory) {
     return wire::fail(directory.error().code,
                       "no reports in " + directory.error().text +
-                          "; no MPI program has used coll/cepheus as this user, or it wrote "
-                          "elsewhere (CEPHEUS_REPORT_DIR)");
+                          "; no MPI program of this user has used coll/cepheus; check that "
+                          "CEPHEUS_REPORT_DIR is the program's");
   }
   directory->clear();
   std::vector<FoundReport> found;
@@ -251,7 +251,8 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
             ", " + std::to_string(job.processes) +
             (job.processes == 1 ? " process, " : " processes, ") +
             (job.running > 0 ? std::to_string(job.running) + " running" : "ended") + "\n";
-    live::TextTable table({{"COMMUNICATOR"}, {"RANKS", true}, {"CALLS", true}, {"PATH"}, {"WHY"}});
+    live::TextTable table(
+        {{"COMMUNICATOR"}, {"RANKS", true}, {"CALLS", true}, {"PATH"}, {"REASON"}});
     for (const CommunicatorUse& one : job.communicators) {
       std::string name = name_text(one);
       std::string ranks = one.ranks == 0 ? "-" : std::to_string(one.ranks);
@@ -267,7 +268,7 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
     }
     if (job.uncounted > 0) {
       text += "  and " + std::to_string(job.uncounted) +
-              " calls of its ranks in no row: their reports had no room for more\n";
+              " calls without a row: the ranks' reports were full\n";
     }
   }
   return text;

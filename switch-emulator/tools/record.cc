@@ -323,7 +323,7 @@ wire::Result<void> record(const RecordOptions& options) {
   try {
     return record_at(options);
   } catch (const json::exception& e) {
-    return wire::fail(wire::ErrorCode::kFailed, "the fabric's answer is no recording (" +
+    return wire::fail(wire::ErrorCode::kFailed, "the fabric's answer is not a recording (" +
                                                     std::string(e.what()) +
                                                     "): is cepheus-switch of the same version?");
   }

@@ -224,8 +224,8 @@ wire::Result<void> serve_web(const WebOptions& options) {
   return serve_http(
       options.listen, kWebLimits, [&](httplib::Server& server) { site.set_up(server); },
       [&](const std::string& url) {
-        std::cout << "the fabric's picture at " << url << "/" << (token.empty() ? "" : "#" + token)
-                  << std::endl;
+        std::cout << "the fabric's live page at " << url << "/"
+                  << (token.empty() ? "" : "#" + token) << std::endl;
       },
       [&] { site.end(); });
 }

@@ -74,7 +74,7 @@ class Rivals:
         self.outputs.append(Lines(process.stdout))
 
     def __enter__(self):
-        job = [BUILD / "bin/cepheus-run", "--join", self.switch.socket, "--on", "h0,h2,h4", "--", "-np", 3,
+        job = [BUILD / "bin/cepheus-run", "--fabric", self.switch.socket, "--on", "h0,h2,h4", "--", "-np", 3,
                *mca_arguments({"coll_cepheus_mode": "require", "coll_cepheus_verbose": 1}), BUILD / "tests/mpi/broadcast_check",
                "--until", "never", "--size", 16 << 20, "--max", 16 << 20, "--root", 0]
         self.start(job)

@@ -104,7 +104,7 @@ class Connections(unittest.TestCase):
         return sender, receivers
 
     def status(self, host):
-        result = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
+        result = subprocess.run([DAEMON, "status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
                                timeout=30, check=True)
         return json.loads(result.stdout)
 
@@ -145,14 +145,14 @@ class Connections(unittest.TestCase):
         sender, receivers = self.connect()
         self.daemons[2].kill()
         self.assertIn(address(2), self.await_death(sender, "LEFT"))
-        self.assertIn("cepheus-cmd has gone", receivers[0].await_line("ERROR"))
+        self.assertIn("lost cepheus-cmd", receivers[0].await_line("ERROR"))
         self.daemons[1].kill()
         self.assertIn("has ended", self.await_death(receivers[1], "CLOSED"))
 
     def test_all_learn_of_a_silent_daemon(self):
         sender, receivers = self.connect()
         self.daemons[3].send_signal(signal.SIGSTOP)
-        self.assertIn("has said nothing for 2000 ms", self.await_death(sender, "LEFT"))
+        self.assertIn("has been silent for 2000 ms", self.await_death(sender, "LEFT"))
 
     def test_the_example_moves_data_over_a_group_that_the_daemons_set_up(self):
         switch = self.stack.enter_context(Switch("--hosts", 3))

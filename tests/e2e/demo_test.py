@@ -28,7 +28,7 @@ class Demo(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             file, svg = pathlib.Path(scratch) / "file", pathlib.Path(scratch) / "tree.svg"
             file.write_bytes(bytes(range(256)) * 1000)
-            shown = demo(file, "--fabric", "leaf-spine:2x2x2", "--hosts", 4, "--svg", svg)
+            shown = demo(file, "--shape", "leaf-spine:2x2x2", "--hosts", 4, "--svg", svg)
             self.assertEqual(shown.returncode, 0, shown.stderr)
             drawing = ElementTree.parse(svg).getroot()
         self.assertEqual(len(set(re.findall(r"sha256 (\w+)", shown.stdout))), 1)
@@ -58,11 +58,11 @@ class Demo(unittest.TestCase):
         self.assertTrue(psns[1], "no packet was acknowledged")
 
     def test_a_picture_is_served_during_the_broadcast(self):
-        process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--fabric", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],
+        process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--shape", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],
                                    text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
-        address = next(line.split()[-1] for line in process.stdout if "picture at" in line)
+        address = next(line.split()[-1] for line in process.stdout if "live page at" in line)
         url, _, token = address.partition("#")
         groups = []
         give_up = time.monotonic() + 60
@@ -74,12 +74,12 @@ class Demo(unittest.TestCase):
         self.assertEqual(process.wait(60), 0)
 
     def test_a_shape_that_has_too_few_hosts_is_refused(self):
-        refused = demo("--fabric", "leaf-spine:2x1x1", "--hosts", 4)
+        refused = demo("--shape", "leaf-spine:2x1x1", "--hosts", 4)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("leaf-spine:2x1x1 has 2 hosts: give --hosts 2 or fewer", refused.stderr)
 
     def test_the_switch_refuses_an_unknown_shape(self):
-        refused = demo("--fabric", "ring:4")
+        refused = demo("--shape", "ring:4")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("ring:4", refused.stderr)
 

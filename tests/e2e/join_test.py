@@ -19,7 +19,7 @@ class Jobs(EndToEnd):
         return switch
 
     def start(self, switch, ranks, *program, mca=None, options=()):
-        command = [BUILD / "bin/cepheus-run", "-v", "--join", switch.socket, *options, "--", "-np", ranks, *mca_arguments(mca or {}),
+        command = [BUILD / "bin/cepheus-run", "-v", "--fabric", switch.socket, *options, "--", "-np", ranks, *mca_arguments(mca or {}),
                    *program]
         return subprocess.Popen(list(map(str, command)), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
@@ -53,7 +53,7 @@ class Jobs(EndToEnd):
         self.assertTrue(output.wait_for("3 hosts at"), output.text())
         refused = self.finish(self.start(switch, 2, *QUICK, mca=REQUIRE))
         self.assertEqual((refused.code, refused.out), (1, ""), refused.everything())
-        self.assertRegex(refused.err, "^cepheus-run: the fabric at .* has no room for this job: 2 free hosts are wanted, and the "
+        self.assertRegex(refused.err, "^cepheus-run: the fabric at .* has too few free hosts for this job: 2 free hosts are wanted, and the "
                                       "fabric has 1 of 4: wait for other jobs, or start one with more\n$")
         first.send_signal(signal.SIGTERM)
         first.wait(TIME_LIMIT)

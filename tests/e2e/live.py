@@ -100,7 +100,7 @@ class LiveRun:
         return Switch(*arguments, program=program)
 
     def command(self, mca, program):
-        return [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(len(self.hosts)),
+        return [str(BUILD / "bin/cepheus-run"), "--fabric", self.switch.socket, "--", "-np", str(len(self.hosts)),
                 *mca_arguments(mca), *program]
 
     def program(self, arguments, seed):

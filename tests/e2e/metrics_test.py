@@ -43,7 +43,7 @@ class Endpoint:
     """cepheusctl metrics --listen over a fabric's socket."""
 
     def __init__(self, fabric, where="127.0.0.1:0"):
-        self.process = subprocess.Popen([CTL, "--socket", fabric, "metrics", "--listen", where], text=True, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen([CTL, "--fabric", fabric, "metrics", "--listen", where], text=True, stdout=subprocess.PIPE)
         line = self.process.stdout.readline()
         self.url = line.split()[-1]
         self.port = int(re.search(r":(\d+)/", line).group(1))
@@ -61,7 +61,7 @@ class Endpoint:
 
 class Metrics(unittest.TestCase):
     def setUp(self):
-        self.switch = Switch("--fabric", "leaf-spine:2x2x2")
+        self.switch = Switch("--shape", "leaf-spine:2x2x2")
         self.addCleanup(self.switch.close)
 
     def endpoint(self, *arguments):
@@ -70,7 +70,7 @@ class Metrics(unittest.TestCase):
         return made
 
     def test_are_the_same_once_and_over_http(self):
-        once = subprocess.run([CTL, "--socket", self.switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout
+        once = subprocess.run([CTL, "--fabric", self.switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout
         page = self.endpoint(self.switch.socket).page()
         self.assertEqual(families(once), families(page))
         self.assertEqual(value(page, 'cepheus_port_attached{switch="leaf0",port="h0"}'), 0)
@@ -163,7 +163,7 @@ class Monitoring(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with Switch("--hosts", 1) as switch:
-            cls.names = families(subprocess.run([CTL, "--socket", switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout)
+            cls.names = families(subprocess.run([CTL, "--fabric", switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout)
 
     def check_names(self, text):
         used = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))

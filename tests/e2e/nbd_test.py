@@ -37,7 +37,7 @@ class Parameters(unittest.TestCase):
         return done.stderr
 
     def test_missing_parameters_are_named(self):
-        self.assertIn("give volume=NAME and replicas=HOST:PORT", self.refusal("volume=v"))
+        self.assertIn("volume=NAME and replicas=HOST:PORT,... are required", self.refusal("volume=v"))
 
     def test_unknown_parameters_are_refused(self):
         self.assertIn("unknown parameter 'replica'", self.refusal("replica=localhost:1"))

@@ -66,7 +66,7 @@ class Recording(unittest.TestCase):
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            output = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
+            output = subprocess.run([CTL, "--fabric", run.switch.fabric, "record", "--seconds", "0.5", self.file], text=True, check=True,
                                   stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
             self.assertIn("ui.perfetto.dev", output)
             run.wait_for_payload(1 << 16)
@@ -80,7 +80,7 @@ class Recording(unittest.TestCase):
     def test_ends_with_the_process_that_records(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
-        command = [CTL, "--socket", switch.socket, "record", self.file]
+        command = [CTL, "--fabric", switch.socket, "record", self.file]
         with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as first:
             self.assertIn("recording into", first.stdout.readline())
             second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
@@ -95,7 +95,7 @@ class Recording(unittest.TestCase):
     def test_is_complete_when_the_fabric_ends(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
-        with subprocess.Popen([CTL, "--socket", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
+        with subprocess.Popen([CTL, "--fabric", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
             self.assertIn("recording into", recorder.stdout.readline())
             switch.close()
             self.assertEqual(recorder.wait(TIME_LIMIT), 0)
@@ -105,7 +105,7 @@ class Recording(unittest.TestCase):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
+            run = subprocess.run([CTL, "--fabric", fabric, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 

@@ -23,7 +23,7 @@ def soak(count, seconds, interval, hosts=4, show=lambda line: None):
     """(exit code, output, samples): a sample has COLUMNS."""
     samples = []
     with Switch("--hosts", hosts) as switch:
-        command = [str(BUILD / "bin/cepheus-run"), "--join", switch.socket, "--", *mca_arguments(REQUIRE),
+        command = [str(BUILD / "bin/cepheus-run"), "--fabric", switch.socket, "--", *mca_arguments(REQUIRE),
                    str(PROGRAMS / "soak_check"), "--count", str(count), "--seconds", str(seconds), "--interval", str(interval)]
         process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         errors = Lines(process.stderr)

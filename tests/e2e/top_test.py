@@ -62,12 +62,12 @@ class Terminal:
 
 class Top(unittest.TestCase):
     def top(self, switch, columns, rows):
-        terminal = Terminal(columns, rows, CTL, "--socket", switch.socket, "top")
+        terminal = Terminal(columns, rows, CTL, "--fabric", switch.socket, "top")
         self.addCleanup(terminal.close)
         return terminal
 
     def test_shows_a_running_job_on_a_small_and_on_a_large_terminal(self):
-        with LiveRun("--max", 1 << 18, hosts=16, fabric=("--fabric", "fat-tree:4")) as run:
+        with LiveRun("--max", 1 << 18, hosts=16, fabric=("--shape", "fat-tree:4")) as run:
             run.wait_for_payload(1 << 20)
             for columns, rows in ((80, 24), (200, 50)):
                 with self.subTest(columns=columns, rows=rows):
@@ -86,7 +86,7 @@ class Top(unittest.TestCase):
             self.assertEqual(run.finish(), 0)
 
     def test_obeys_keys_and_a_new_size(self):
-        with Switch("--fabric", "fat-tree:4") as switch:
+        with Switch("--shape", "fat-tree:4") as switch:
             terminal = self.top(switch, 80, 24)
             terminal.wait_for("sort links by name")
             terminal.keys("s")
@@ -115,7 +115,7 @@ class Top(unittest.TestCase):
 
     def test_without_a_terminal_prints_once_or_explains_how(self):
         with Switch("--hosts", 2) as switch:
-            command = [CTL, "--socket", switch.socket, "top"]
+            command = [CTL, "--fabric", switch.fabric, "top"]
             refused = subprocess.run(command, text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("top --once", refused.stderr)

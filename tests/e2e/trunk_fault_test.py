@@ -22,7 +22,7 @@ MIXED = ("--count", 20, "--max", MEGA, "--root", "random")
 
 class FatTreeRun(LiveRun):
     def __init__(self, seed):
-        super().__init__(*MIXED, hosts=RANKS, fabric=("--fabric", "fat-tree:4"), mca=VERBOSE, seed=seed)
+        super().__init__(*MIXED, hosts=RANKS, fabric=("--shape", "fat-tree:4"), mca=VERBOSE, seed=seed)
 
     def trunks_in_use(self):
         """Trunks in the trees of rank 0's groups: (switch below, switch above)."""

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Kills a volume's programs at random moments, while its user writes and records the acknowledged writes.
+"""Kill a volume's programs at random moments, while its user writes and records the acknowledged writes.
 
 usage: volume_kills.py [--count N] [--seed N] [--cache page|direct] [--multicast cepheus|mcrdma]     (CEPHEUS_BUILD names the build tree)
 

@@ -146,7 +146,7 @@ class Volumes(unittest.TestCase):
 
     def test_an_mpi_rank_writes_a_volume_between_its_broadcasts(self):
         with Volume(topology=star(8)) as volume:
-            command = [BUILD / "bin/cepheus-run", "--join", volume.switch.socket, "--", "-np", 4, *mca_arguments(REQUIRE),
+            command = [BUILD / "bin/cepheus-run", "--fabric", volume.switch.socket, "--", "-np", 4, *mca_arguments(REQUIRE),
                        PROGRAMS / "volume_rank_check", "--volume", "v", "--replicas", volume.addresses]
             run = subprocess.run([str(word) for word in command], text=True, capture_output=True, timeout=120, check=False)
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr + volume.logs())

@@ -85,7 +85,7 @@ class Volume:
     def __init__(self, replicas=3, size="8M", options=(), topology=None, fabric=None):
         self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-volume-")
         self.directory = pathlib.Path(self.scratch.name)
-        arguments = () if topology else ("--fabric", fabric) if fabric else ("--hosts", replicas + 2)
+        arguments = () if topology else ("--shape", fabric) if fabric else ("--hosts", replicas + 2)
         self.switch = Switch(BUILD, *arguments, topology=topology)
         self.replicas = [volume_process.Replica(BUILD, self.switch.socket, i + 1, self.directory, size, "v", options) for i in range(replicas)]
         self.users = []

@@ -14,7 +14,7 @@ class Web:
     """A context manager; `url` ends with a slash, `token` is empty if none is needed."""
 
     def __init__(self, fabric, *arguments):
-        command = [BUILD / "bin/cepheusctl", "--socket", fabric, "web", "--listen", "127.0.0.1:0", *arguments]
+        command = [BUILD / "bin/cepheusctl", "--fabric", fabric, "web", "--listen", "127.0.0.1:0", *arguments]
         self.process = subprocess.Popen(list(map(str, command)), text=True, stdout=subprocess.PIPE)
         self.address = self.process.stdout.readline().split()[-1]
         self.url, _, self.token = self.address.partition("#")

@@ -18,7 +18,7 @@ from web_fabric import Web
 
 NEEDED = "chromium chromium-driver python3-selenium"
 HOSTS = 16
-FABRIC = ("--fabric", "fat-tree:4")
+FABRIC = ("--shape", "fat-tree:4")
 
 
 def browser(width, dark):

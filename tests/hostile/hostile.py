@@ -284,7 +284,7 @@ def main():
     options = parser.parse_args()
     unknown = set(options.attacks) - set(ATTACKS)
     if unknown:
-        parser.error("unknown: " + ", ".join(sorted(unknown)))
+        parser.error("there is no attack " + ", ".join(sorted(unknown)))
     sanitized = options.sanitized and options.sanitized.resolve()
     if sanitized:
         os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess, whose memory would count as leaked

@@ -212,7 +212,7 @@ class Daemons:
         return recorder.sent
 
     def of_switch(self):
-        ctl, path = [self.bin / "cepheusctl", "--socket", self.switch.socket], self.switch.socket
+        ctl, path = [self.bin / "cepheusctl", "--fabric", self.switch.socket], self.switch.socket
 
         def hello_as(host):  # switch-emulator/ports/handshake.cc
             return struct.pack("=IHHQ64s", 0x43455048, 3, 0, 0, host)
@@ -238,7 +238,7 @@ class Daemons:
         return [attach, command]
 
     def of_pages(self):
-        ctl = [self.bin / "cepheusctl", "--socket", self.switch.socket]
+        ctl = [self.bin / "cepheusctl", "--fabric", self.switch.socket]
         for name, page in ("web", "view.json"), ("metrics", "metrics"):
             process, url = self.start(*ctl, name, "--listen", "127.0.0.1:0")
             port = int(url.split(":")[2].split("/")[0])
@@ -263,7 +263,7 @@ class Daemons:
         os.close(ready_writer)
         with open(ready) as line:
             line.readline()
-        status = [self.bin / "cepheus-cmd", "--status", "--socket"]
+        status = [self.bin / "cepheus-cmd", "status", "--socket"]
         recorded = self.record(programs, programs + "-recorded", *status, programs + "-recorded")
 
         def greet():

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Each changed C++ file alone: does it compile without the files that a unity build puts before it, and what does clang-tidy say?
+"""Checks each changed C++ file alone: it must compile without the files that a unity build puts before it, and pass clang-tidy.
 
 usage: changed_check.py BUILD [FILES...]
 
-Changed is what is not committed; in a clean checkout, what the last commit changed. A changed header is looked at through the source file of its name. Exit status 0: nothing to say; 1: something, on standard error;
-77: nothing could be checked.
+Changed files are those that are not committed; in a clean checkout, those of the last commit. A changed header is checked by the
+source file of its name. Exit status 0: no finding; 1: findings, on standard error; 77: nothing could be checked.
 """
 
 import concurrent.futures
@@ -59,7 +59,7 @@ def commands(build):
         if "/Unity/" in entry["file"] and file.is_file():
             members = [pathlib.Path(name) for name in re.findall(r'#include "(.*)"', file.read_text(encoding="utf-8"))]
         options = [word for word in words[1:] if word not in ("-c", entry["file"])]
-        # Without the precompiled headers: a file has to include what it uses.
+        # Without precompiled headers: a file must include the headers that it uses.
         while (at := next((n for n, word in enumerate(options) if "/cmake_pch." in word), None)) is not None:
             del options[at - 1:at + 1]
         if "-o" in options:
@@ -70,7 +70,7 @@ def commands(build):
 
 
 def look_at(file, command):
-    """What is wrong with it, as text."""
+    """The findings about it, as text."""
     directory, compiler, options = command
     if shutil.which("clang-tidy"):
         words = ["clang-tidy", "--quiet", str(file), "--", *options, "-Wno-unknown-warning-option", "-Qunused-arguments"]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Has the table of layers, and holds every include against it. Each folder has a README, which says its part of it.
+"""Checks every include against the table of layers below. Each folder's README has its row of the table.
 
-A finding is "file:line: rule". Engines are held to more: they do no I/O and read no clock.
+A finding is "file:line: rule". Engines have more rules: they do no I/O and read no clock.
 usage: layer_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
 """
 
@@ -18,6 +18,7 @@ NET = "net"
 REPORTS = "support/reports"
 RECORDING = "support/recording"
 LOCALITY = "support/locality"
+COMMAND_LINE = "support/command_line"
 ENGINES = ["nic-emulator/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
@@ -38,24 +39,25 @@ COLL_CORE, COLL_HOST, COLL_REPORTS, COLL_GROUP, COLL_UNITS = COLL_PARTS = [
 VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
-# In the order of the floors, the lowest first: nothing includes what stands above it.
+# The lowest layer first: no folder includes a folder below it in this table.
 MAY_INCLUDE = {
     WIRE: [],
     NET: [WIRE],
     REPORTS: [WIRE],
     RECORDING: [WIRE],
     LOCALITY: [WIRE],
+    COMMAND_LINE: [],
     "nic-emulator/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
+    "switch-emulator/tools": [WIRE, NET, COMMAND_LINE, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
-    SIM_CHECKED: [WIRE, NET, RECORDING, *ENGINES, SIM_CORE],
+    SIM_CHECKED: [WIRE, NET, COMMAND_LINE, RECORDING, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
-    "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
+    "fabric-sim": [WIRE, NET, COMMAND_LINE, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
     "libmcast/engine": [WIRE, "controller"],
     "libmcast": [WIRE, LOCALITY, "controller", "libmcast/engine", C_API],
@@ -78,12 +80,12 @@ MAY_INCLUDE = {
     "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma"],
     "replica/volume": [WIRE, VOLUME, "controller", "replica/control", "replica/rdma"],
     "replica/nbdkit": [],
-    "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
+    "replica/tools": [WIRE, COMMAND_LINE, VOLUME, "replica/control", "replica/server"],
     "replica/e2e": [WIRE],
     CONNECTIONS_API: [],
     CONNECTIONS: [WIRE, "controller"],
     "controller/connections/client": [WIRE, CONNECTIONS],
-    "controller/connections/daemon": [WIRE, CONNECTIONS, "controller/connections/client"],
+    "controller/connections/daemon": [WIRE, COMMAND_LINE, CONNECTIONS, "controller/connections/client"],
     "controller/connections/e2e": [],
     "libmcast/e2e": ["libmcast", "examples", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e", "examples"],
@@ -96,10 +98,10 @@ MAY_INCLUDE = {
     "hpl-patches": [],
 }
 
-# Folder -> what only its tests may include: they need a neighbour to talk to.
+# Folder -> folders that only its tests may include: they need a peer.
 TESTS_MAY_INCLUDE = {
     "nic-emulator/verbs": [LIVE],
-    "controller": [NET],  # what both take a time to be
+    "controller": [NET],  # both have the same times
     "replica/server": ["libmcast"],  # its fake device
     **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP]},
 }
@@ -121,12 +123,12 @@ BORDERS = {
     r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
 }
 
-# What an engine must not do: it gets packets and the time as arguments (docs/architecture.md).
+# Forbidden in engines, which get packets and the time as arguments (docs/architecture.md).
 ENGINE_BANS = {
     r"\b(steady|system|high_resolution)_clock\b|\bclock_gettime\b|\bgettimeofday\b": "reads a clock",
     r"\bstd::(j?thread|mutex|condition_variable|async|atomic)\b|\bpthread_": "uses threads",
     r"\bsocket\s*\(": "opens a socket",
-    # The last words of a failed assertion, right before abort(), are no log.
+    # The text of a failed assertion, right before abort(), is not a log.
     r"(\b[dfv]*printf|\bputs)\s*\((?![^\n]*\n\s*std::abort\(\))|\bstd::(cout|cerr|clog)\b|\bspdlog\b": "prints or logs",
     r"\bsleep_for\b|\busleep\b": "sleeps",
 }
@@ -135,7 +137,7 @@ CLOCK = "wire/clock.h"
 
 CODE = {".h", ".c", ".cc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
-# Comments, string and character literals, which are no code. Line breaks stay, so that lines keep their numbers.
+# Comments, string and character literals are not code. Line breaks stay, so that lines keep their numbers.
 NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 
 
@@ -145,12 +147,12 @@ def longest_match(path, folders):
 
 
 def is_of_tests(path):
-    """A test, or what tests share."""
+    """A test, or a file that tests share."""
     return re.search(r"(_test|_testing|_fuzz)\.\w+$|/test_[^/]*$", path) is not None
 
 
 def is_beside_the_engine(path, text):
-    """Tests, what they share, and small programs lie beside the code they are about."""
+    """Tests, their shared files, and small programs lie in the engine's folder."""
     return is_of_tests(path) or re.search(r"^int main\(", text, re.M)
 
 

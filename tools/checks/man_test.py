@@ -9,7 +9,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
 PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs/man"
-COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-replica": ["serve", "status", "check"]}
+COMMANDS = {"cepheusctl": ["status", "ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-cmd": ["status"], "cepheus-replica": ["serve", "status", "check"]}
 
 
 def options(text):
@@ -17,7 +17,7 @@ def options(text):
 
 
 def split_at_synopsis(page):
-    """The SYNOPSIS section, and what follows it."""
+    """The SYNOPSIS section, and the sections after it."""
     synopsis, following = re.fullmatch(r".*?\n\.SH SYNOPSIS\n(.*?)(\n\.SH .*)", page, re.DOTALL).groups()
     return synopsis, following
 
@@ -32,12 +32,12 @@ class Pages(unittest.TestCase):
     def check(self, program):
         helps = help_of(program) + "".join(help_of(program, c) for c in COMMANDS.get(program, []))
         page = (PAGES / f"{program}.1").read_text().replace("\\-", "-")
-        # Help texts speak of other programs' options, too, mpirun's for instance.
+        # Help texts name other programs' options, too, mpirun's for instance.
         self.assertEqual(options(page) - options(helps), set(), "the page is out of date")
         listed = set(re.findall(r"^\s*(?:-\w,? )?(--[a-z][a-z-]+)", helps, re.MULTILINE))
         synopsis, following = split_at_synopsis(page)
         self.assertEqual(listed - options(following), set(), "the page does not describe these options after its SYNOPSIS")
-        self.assertNotIn("\n.TP", synopsis, "a description stands in the SYNOPSIS")
+        self.assertNotIn("\n.TP", synopsis, "the SYNOPSIS has a description")
         for command in COMMANDS.get(program, []):
             self.assertIn(command, page)
 

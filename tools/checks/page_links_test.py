@@ -103,7 +103,7 @@ class Tree:
         return first not in (".", "..", "build") and (self.root / first).is_dir()
 
     def dead_paths(self):
-        """Paths from the root of the tree, in text and code, to which there is no file; * stands for any name."""
+        """Paths from the root of the tree, in text and code, without a file; * stands for any name."""
         findings = []
         for page in self.pages():
             text = self.text(page)

@@ -46,7 +46,7 @@ def rules_of(page):
 
 
 def shown_by(rule):
-    """The names of tests in the paragraph behind "Shown by"."""
+    """The names of tests in the paragraph after "Shown by"."""
     found = SHOWN.search(rule)
     return re.findall(r"`([^`]+)`", found.group(1)) if found else []
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bash's completion of our programs, as a user at a prompt gets it.
+"""Completion of our programs in bash.
 
 usage: completion_test.py BUILD [-v]
 """
@@ -17,7 +17,7 @@ BASH_COMPLETION = pathlib.Path("/usr/share/bash-completion/bash_completion")
 
 
 def complete(line):
-    """What bash offers at the end of `line`."""
+    """The completions of bash at the end of `line`."""
     words = line.split(" ")
     script = f"""
 source {BASH_COMPLETION}; source {COMPLETION}
@@ -36,7 +36,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 class Completion(unittest.TestCase):
     def test_of_commands(self):
         self.assertEqual(complete("cepheusctl me"), ["metrics"])
-        self.assertEqual(complete("cepheusctl --socket x co"), ["counters"])
+        self.assertEqual(complete("cepheusctl --fabric x co"), ["counters"])
         self.assertEqual(complete("cepheusctl ne"), ["nearest"])
         self.assertEqual(complete("cepheus "), ["doctor"])
         self.assertEqual(complete("cepheus-replica st"), ["status"])
@@ -45,12 +45,12 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheusctl metrics --li"), ["--listen"])
         self.assertEqual(complete("cepheusctl link h0 --di"), ["--direction"])
         self.assertEqual(complete("cepheus-switch --to"), ["--topology"])
-        self.assertEqual(complete("cepheus-cmd --st"), ["--status"])
+        self.assertEqual(complete("cepheus-cmd st"), ["status"])
         self.assertEqual(complete("cepheus-run --pc"), ["--pcap"])
         self.assertIn("--seeds", complete("cepheus-sim --"))
 
     def test_of_what_options_take(self):
-        self.assertEqual(complete("cepheus-switch --fabric le"), ["leaf-spine:"])
+        self.assertEqual(complete("cepheus-switch --shape le"), ["leaf-spine:"])
         self.assertEqual(complete("cepheusctl link h0 --direction to-h"), ["to-host"])
         self.assertEqual(complete("cepheus-switch --hosts "), [])
 

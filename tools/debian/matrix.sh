@@ -3,7 +3,7 @@
 #
 # usage: matrix.sh [RELEASE...] [-- CTEST ARGUMENTS]     (as root; releases by number, 12 and 13 by default)
 #
-# Roots stay in build/matrix for the next time, about 5 GB each, with what was built there. Packages come from where this
+# Roots stay in build/matrix for the next time, about 5 GB each, with their build trees. Packages come from where this
 # machine's apt has Debian's from, by the same ways. Prints a line a release; exit status 1 if one failed.
 set -euo pipefail
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
@@ -47,7 +47,7 @@ inside() {  # ROOT COMMAND: in the root, at the tree, with a build directory of 
   cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
   unshare --mount --propagation private bash -euc '
     root=$1
-    mount --bind "$root" "$root"  # a mount of its own, which "ip netns" asks of /
+    mount --bind "$root" "$root"  # "ip netns" needs / to be a mount
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount --rbind /dev "$root/dev"

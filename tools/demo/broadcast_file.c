@@ -50,7 +50,7 @@ static void sha256(const unsigned char* data, uint64_t size, char hex[kHex]) {
   for (unsigned i = 0; i < length; i++) sprintf(hex + 2 * i, "%02x", digest[i]);
 }
 
-/* MPI counts are ints: what exceeds one goes as pieces of 1 GiB. */
+/* MPI counts are ints: larger files go as pieces of 1 GiB. */
 static void broadcast(unsigned char* data, uint64_t bytes, int root) {
   const uint64_t piece = (uint64_t)1 << 30;
   for (uint64_t at = 0; at < bytes; at += piece) {

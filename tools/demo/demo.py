@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The demo: a file to every host by plain MPI_Bcast, and what the root's link carried for it."""
+"""Broadcast a file to all hosts of an emulated fabric by plain MPI_Bcast, and count the bytes on the root's link."""
 
 import argparse
 import json
@@ -46,7 +46,7 @@ class Demo:
 
     def command(self, program, *arguments, mca=()):
         parameters = [word for name, value in mca for word in ("--mca", name, value)]
-        return [str(self.build / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(self.hosts), *parameters,
+        return [str(self.build / "bin/cepheus-run"), "--fabric", self.switch.socket, "--", "-np", str(self.hosts), *parameters,
                 str(program), *map(str, arguments)]
 
     def cepheus(self, program, *arguments, mca=()):
@@ -80,8 +80,8 @@ class Demo:
         return self.root_link(ports, os.path.getsize(path)) and drawn
 
     def show(self, path, address, seconds):
-        """A picture for browsers while the file goes round, until interrupted or for so long."""
-        web = [str(self.build / "bin/cepheusctl"), "--socket", self.switch.socket, "web", "--listen", address, "--control"]
+        """Serves the live page and repeats the broadcast, until interrupted or for the given seconds."""
+        web = [str(self.build / "bin/cepheusctl"), "--fabric", self.switch.socket, "web", "--listen", address, "--control"]
         job = self.command(self.build / "demo/broadcast_file", path, "--repeat",
                            mca=[("coll_cepheus_verbose", "1"), ("coll_cepheus_safeguard_samples", "0")])
         with subprocess.Popen(web) as page, subprocess.Popen(job, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
@@ -99,8 +99,8 @@ class Demo:
 
     def draw(self):
         """The tree that the group has now: in words, and into a file if one is wanted."""
-        command = [self.build / "bin/cepheusctl", "--socket", self.switch.socket, "topology"]
-        topology = subprocess.run(command, text=True, stdout=subprocess.PIPE)  # says itself what is wrong
+        command = [self.build / "bin/cepheusctl", "--fabric", self.switch.socket, "topology"]
+        topology = subprocess.run(command, text=True, stdout=subprocess.PIPE)  # it prints its own errors
         if topology.returncode != 0:
             return False
         shown = topology.stdout
@@ -143,7 +143,7 @@ class Demo:
         return True
 
     def ctl(self, *words):
-        return subprocess.run([self.build / "bin/cepheusctl", "--socket", self.switch.socket, *words], text=True, stdout=subprocess.PIPE).stdout
+        return subprocess.run([self.build / "bin/cepheusctl", "--fabric", self.switch.socket, *words], text=True, stdout=subprocess.PIPE).stdout
 
     def ladder(self, path, scratch):
         """A small piece of the file, once more on a fabric that captures."""
@@ -199,14 +199,14 @@ class Demo:
 
 def main():
     parser = argparse.ArgumentParser(prog="./run demo", description=__doc__)
-    parser.add_argument("file", nargs="?", default=find_default_file(), help="file to broadcast")
-    parser.add_argument("--hosts", type=int, default=4, help="emulated hosts, 2 to 64 (default 4)")
-    parser.add_argument("--fabric", metavar="SHAPE", help="of several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
+    parser.add_argument("file", nargs="?", default=find_default_file(), help="broadcast this file (default: %(default)s)")
+    parser.add_argument("--hosts", type=int, default=4, metavar="N", help="emulate N hosts, 2 to 64 (default: 4)")
+    parser.add_argument("--shape", metavar="SHAPE", help="emulate several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
     parser.add_argument("--svg", metavar="FILE", help="draw the fabric and the broadcast's tree into FILE")
-    parser.add_argument("--report", metavar="FILE", help="a page with what ran, the tree, bytes by link, times and packets")
+    parser.add_argument("--report", metavar="FILE", help="write a page with path, tree, bytes by link, times and packets into FILE")
     parser.add_argument("--web", metavar="ADDRESS:PORT", nargs="?", const="127.0.0.1:8080",
-                        help="show the fabric in a browser (default 127.0.0.1:8080) while the file goes round, until Ctrl-C")
-    parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # or for so long
+                        help="serve a live page and repeat the broadcast until Ctrl-C (default: 127.0.0.1:8080)")
+    parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # duration of --web
     parser.add_argument("--seconds", type=float, default=0.7, help=argparse.SUPPRESS)  # of each size
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -214,15 +214,15 @@ def main():
         parser.error(f"--hosts {options.hosts}: give 2 to 64")
     if not os.path.isfile(options.file) or not os.access(options.file, os.R_OK):
         parser.error(f"{options.file}: not a readable file")
-    shape = ("--fabric", options.fabric) if options.fabric else ("--hosts", str(options.hosts))
+    shape = ("--shape", options.shape) if options.shape else ("--hosts", str(options.hosts))
     try:
         with Switch(options.build, *shape) as switch:
             there = sum(port["kind"] == "host" for port in switch.ports())
             if there < options.hosts:
-                parser.error(f"{options.fabric} has {there} hosts: give --hosts {there} or fewer")
+                parser.error(f"{options.shape} has {there} hosts: give --hosts {there} or fewer")
             return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(
                 os.path.realpath(options.file), options.web, options.web_seconds, options.report)
-    except RuntimeError as error:  # said why itself
+    except RuntimeError as error:  # has printed its reason
         parser.error(str(error))
 
 

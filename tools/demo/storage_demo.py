@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""A volume on three replicas, as a block device over NBD: fio writes to it while a replica dies and comes back, and reads back what
-it wrote; then the replicas are compared."""
+"""Write to a volume on three replicas by fio over NBD, while a replica dies and returns; read all data back and compare the replicas."""
 
 import argparse
 import json
@@ -15,11 +14,11 @@ from volume_process import Volume  # noqa: E402
 
 MIB = 1 << 20
 VICTIM = 1  # in the volume's list
-PATIENCE = 120
+TIME_LIMIT = 120
 
 
 class Fio:
-    """Random writes to all of the volume, read back and compared behind them. It says when which write was done."""
+    """Random writes to the whole volume, later read back and compared. fio logs the time of each write."""
 
     def __init__(self, volume, size, rate):
         self.log, self.result = volume.directory / "writes", volume.directory / "fio.json"
@@ -29,7 +28,7 @@ class Fio:
         self.process = subprocess.Popen(command, cwd=volume.directory)
 
     def wait(self):
-        return self.process.wait(PATIENCE) == 0
+        return self.process.wait(TIME_LIMIT) == 0
 
     def counts(self):
         """Writes that were acknowledged, reads that were right."""
@@ -91,8 +90,8 @@ def demo(build, megabytes, rate):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run demo-storage", description=__doc__)
-    parser.add_argument("--size", type=int, default=128, metavar="MIB", help="of the volume, 16 to 4096 (default 128)")
-    parser.add_argument("--rate", type=int, default=1500, help="writes a second (default 1500)")
+    parser.add_argument("--size", type=int, default=128, metavar="MIB", help="make a volume of this size in MiB, 16 to 4096 (default: 128)")
+    parser.add_argument("--rate", type=int, default=1500, metavar="N", help="write N times per second (default: 1500)")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not 16 <= options.size <= 4096 or options.rate < 1:

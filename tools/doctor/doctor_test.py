@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`cepheus doctor` as a command: what it says on an emulated fabric, and without any device."""
+"""`cepheus doctor` as a command, on an emulated fabric and without any device; the list of tools."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class OnAFabric(unittest.TestCase):
     def tearDownClass(cls):
         cls.switch.close()
 
-    def test_everything_is_green(self):
+    def test_all_checks_pass(self):
         run = doctor("--fabric", self.fabric, "--json")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         found = findings(run)
@@ -42,36 +42,45 @@ class OnAFabric(unittest.TestCase):
         self.assertIn("cepheus0", found["device"]["seen"])
         self.assertIn("10.0.0.1", found["gid"]["seen"])
 
-    def test_says_so_in_words(self):
+    def test_prints_that_all_checks_passed(self):
         run = doctor("--fabric", self.fabric)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("this host can take part in groups", run.stdout)
-        self.assertNotIn("red", run.stdout)
+        self.assertNotIn("failed", run.stdout)
 
-    def test_a_component_that_is_not_visible_is_red_and_says_what_to_do(self):
+    def test_fails_with_a_remedy_if_a_component_is_not_visible(self):
         run = doctor("--fabric", self.fabric, "--json", OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT")
         self.assertEqual(run.returncode, 1)
-        red = findings(run)["coll/cepheus"]
-        self.assertFalse(red["ok"])
-        self.assertIn("SYSTEM_DEFAULT:", red["todo"])
+        failed = findings(run)["coll/cepheus"]
+        self.assertFalse(failed["ok"])
+        self.assertIn("SYSTEM_DEFAULT:", failed["todo"])
 
-    def test_a_device_that_is_not_there_is_red(self):
+    def test_fails_for_a_missing_device(self):
         run = doctor("--fabric", self.fabric, "--device", "mlx9_9", "--json")
         self.assertEqual(run.returncode, 1)
         self.assertIn("no device mlx9_9 (there: cepheus0", findings(run)["device"]["seen"])
 
 
 class Alone(unittest.TestCase):
-    def test_a_fabric_that_does_not_run_is_red(self):
+    def test_fails_without_a_running_fabric(self):
         run = doctor("--fabric", "/nonexistent/fabric", "--json")
         self.assertEqual(run.returncode, 1, run.stdout)
-        red = findings(run)["device"]
-        self.assertFalse(red["ok"])
-        self.assertIn("cepheus-switch", red["todo"])
+        failed = findings(run)["device"]
+        self.assertFalse(failed["ok"])
+        self.assertIn("cepheus-switch", failed["todo"])
 
     def test_wrong_usage_is_2(self):
         self.assertEqual(doctor("--group", "224.0.0.1").returncode, 2)
-        self.assertEqual(subprocess.run([CEPHEUS], capture_output=True).returncode, 2)
+        self.assertEqual(subprocess.run([CEPHEUS, "bogus"], capture_output=True).returncode, 2)
+
+    def test_counts_failed_checks(self):
+        run = doctor("--fabric", "/nonexistent/fabric")
+        self.assertRegex(run.stdout, r"\n[1-9] of \d+ checks failed\n$")
+
+    def test_lists_every_tool_without_a_command(self):
+        run = subprocess.run([CEPHEUS], text=True, capture_output=True, check=True)
+        pages = {page.stem for page in (pathlib.Path(__file__).resolve().parents[2] / "docs/man").iterdir()}
+        self.assertEqual(pages - {word for word in run.stdout.split() if word.startswith("cepheus")}, set())
 
     def test_help(self):
         run = doctor("--help")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `cepheus doctor` makes of what other commands print: each red finding, and that it says what to do."""
+"""The checks of `cepheus doctor` by other commands' output: each failure has a remedy."""
 
 import argparse
 import importlib.machinery
@@ -33,7 +33,7 @@ DEVICE = """hca_id: rxe7
                 GID[  0]:               fe80::1, RoCE v2
                 GID[  1]:               ::ffff:10.0.0.1, RoCE v2
 """
-GREEN = {
+GOOD = {
     "ibv_devinfo": (0, DEVICE),
     "ip route": (0, "198.18.0.1 from 10.0.0.1 dev h7 uid 0\n"),
     "ip neigh": (0, "198.18.0.1 lladdr 02:00:00:00:00:01 REACHABLE\n"),
@@ -48,7 +48,7 @@ GREEN = {
 
 def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None, transport=BUILD / "bin/cepheus"):
     """What the doctor finds if commands answer as on a good host, but for those in `said`."""
-    said = {**GREEN, **(said or {})}
+    said = {**GOOD, **(said or {})}
 
     def output_of(*command, **_):
         words = " ".join(map(str, command))
@@ -66,19 +66,19 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None, transpor
 
 
 class Findings(unittest.TestCase):
-    def red(self, **how):
-        reds = [f for f in findings(**how) if not f.good]
-        for each in reds:
-            self.assertTrue(each.todo, f"{each.name} says nothing to do")
-        return {f.name: f for f in reds}
+    def failed(self, **how):
+        failures = [f for f in findings(**how) if not f.good]
+        for each in failures:
+            self.assertTrue(each.todo, f"{each.name} has no remedy")
+        return {f.name: f for f in failures}
 
     def only(self, name, todo, **how):
-        reds = self.red(**how)
-        self.assertEqual(list(reds), [name])
-        self.assertIn(todo, reds[name].todo)
+        failures = self.failed(**how)
+        self.assertEqual(list(failures), [name])
+        self.assertIn(todo, failures[name].todo)
 
-    def test_all_is_green_on_a_good_host(self):
-        self.assertEqual(self.red(), {})
+    def test_all_checks_pass_on_a_good_host(self):
+        self.assertEqual(self.failed(), {})
 
     def device(self, text):
         return next(f.seen for f in findings(said={"ibv_devinfo": (0, text)}) if f.name == "device")
@@ -117,7 +117,7 @@ class Findings(unittest.TestCase):
     def test_no_route_to_groups(self):
         self.only("route", "ip route add 198.18.0.0/15 via SWITCH", said={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
 
-    def test_nobody_answers_for_groups(self):
+    def test_no_machine_answers_for_groups(self):
         self.only("neighbour", "cepheus-switch", said={"ip neigh": (0, "198.18.0.1 FAILED\n")})
 
     def test_the_gateway_of_groups_does_not_answer(self):
@@ -129,7 +129,7 @@ class Findings(unittest.TestCase):
         self.only("ucx", "ucx-utils", said={"ucx_info -v": (None, "ucx_info is not installed")})
 
     def test_ucx_of_debian_13(self):
-        self.assertEqual(self.red(said={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
+        self.assertEqual(self.failed(said={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
 
     def test_transport_not_visible(self):
         self.only("rc_mcast", "1.13.1", said={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
@@ -138,7 +138,7 @@ class Findings(unittest.TestCase):
         self.only("open-mpi", "4.1 and 5.0", said={"ompi_info --version": (0, "Open MPI v4.0.3\n")})
 
     def test_open_mpi_5(self):
-        self.assertEqual(self.red(said={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
+        self.assertEqual(self.failed(said={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
 
     def test_transport_not_built(self):
         (found,) = (f for f in findings(transport=BUILD / "nowhere.so") if f.name == "rc_mcast")
@@ -156,7 +156,7 @@ class Findings(unittest.TestCase):
 
     def test_a_checkout_is_not_asked_of_mpirun(self):
         with mock.patch.dict(cepheus.os.environ, OMPI_MCA_mca_base_component_path="/some/build"):
-            self.assertEqual(self.red(said={"mpirun": (0, "")}), {})
+            self.assertEqual(self.failed(said={"mpirun": (0, "")}), {})
 
 
 if __name__ == "__main__":

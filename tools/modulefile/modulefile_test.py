@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `module load` makes of the module file.
+"""The environment after `module load`.
 
 usage: modulefile_test.py FILE [-v]
 """

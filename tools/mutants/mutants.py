@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Whether unit tests notice small changes of the engines: conditions negated, calls removed, constants off by one, comparisons moved.
+"""Check that unit tests notice small changes of the engines: negated conditions, removed calls, constants off by one, moved comparisons.
 
-Each change is built and run against its folder's unit tests, in a copy of the tree, in build/mutants. That takes hours. A survivor is
-printed as file, line and change: it needs a test, or a line that says why it changes nothing. A table by folder comes last.
+Each change is built and run against its folder's unit tests, in a copy of the tree in build/mutants. That takes hours. A survivor is
+printed as file, line and change: it needs a test, or a comment with the reason why it changes nothing. A table by folder comes last.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ENGINES = {
     "collectives/core": ["collectives_core_test"],
     "replica/engine": ["replica_engine_test", "replica_sim_test"],
 }
-# Of the controller only what has no sockets; of wire nothing that only other tests run.
+# Of the controller only files without sockets; of wire only files that its own tests run.
 LEFT_OUT = ("controller/connections/daemon/", "controller/connections/client/", "wire/capture_reader", "wire/icrc_packets", "wire/mrp_packets")
 # A change may make a test program run for ever, or take memory for ever.
 LONGEST = 300  # seconds, without a change
@@ -39,7 +39,7 @@ class Copy:
     """A copy of the tree's files as they are now, with a build of its own, which stays for the next time."""
 
     def __init__(self, place, jobs):
-        self.tree, self.build, self.jobs, self.patience = place / "tree", place / "build", jobs, {}
+        self.tree, self.build, self.jobs, self.time_limits = place / "tree", place / "build", jobs, {}
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
                                 capture_output=True, text=True).stdout.split("\0")
         names = {name for name in listed if name and (ROOT / name).is_file()}
@@ -63,13 +63,13 @@ class Copy:
     def passes(self, test):
         environment = {**os.environ, "CEPHEUS_FIRST_SEED": FIRST_SEED}
         command = ["prlimit", f"--as={MOST_MEMORY}", self.build / "tests" / test, "--gtest_fail_fast", "--gtest_brief=1"]
-        patience = self.patience.get(test, LONGEST)
+        time_limit = self.time_limits.get(test, LONGEST)
         began = time.monotonic()
         try:
-            passed = subprocess.run(command, env=environment, timeout=patience, capture_output=True, check=False).returncode == 0
+            passed = subprocess.run(command, env=environment, timeout=time_limit, capture_output=True, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
-        self.patience.setdefault(test, 5 + SLOWER * (time.monotonic() - began))  # the first time is without a change
+        self.time_limits.setdefault(test, 5 + SLOWER * (time.monotonic() - began))  # the first time is without a change
         return passed
 
 
@@ -115,11 +115,11 @@ def try_folder(copy, folder, seed, count):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="of: " + ", ".join(ENGINES) + " (default: all)")
-    parser.add_argument("--count", type=int, default=60, help="changes of each folder that build (default: %(default)s)")
-    parser.add_argument("--short", dest="count", action="store_const", const=3, help="3 of each folder")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="which ones (default: another each time)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time (default: %(default)s)")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="change these folders: " + ", ".join(ENGINES) + " (default: all)")
+    parser.add_argument("--count", type=int, default=60, metavar="N", help="take N changes of each folder that build (default: %(default)s)")
+    parser.add_argument("--short", dest="count", action="store_const", const=3, help="take 3 changes of each folder")
+    parser.add_argument("--seed", type=int, default=int(time.time()), metavar="N", help="choose changes by this seed (default: the time)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="run N compilers at a time (default: %(default)s)")
     options = parser.parse_args()
     unknown = set(options.folders) - set(ENGINES)
     if unknown:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What ./run mutants makes of lines."""
+"""The changes of lines by ./run mutants."""
 
 import pathlib
 import re
@@ -76,7 +76,7 @@ class Choice(unittest.TestCase):
 
 
 class Trial(unittest.TestCase):
-    """A tree of one file, whose test is a program that reads it."""
+    """A tree of one file, and a test program that reads it."""
 
     def try_change(self, expected, test):
         with tempfile.TemporaryDirectory() as scratch:

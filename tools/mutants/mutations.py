@@ -1,11 +1,11 @@
-"""Small changes of C++ source, each of which a unit test should notice: where they can be made, and what they make of a line."""
+"""Small changes of C++ source that unit tests should notice: the places of changes, and the changed lines."""
 
 import dataclasses
 import pathlib
 import random
 import re
 
-# Lines that are no code of the program's own, or that check it.
+# Lines that are not the program's own code, or that check it.
 IDLE = re.compile(r"^\s*(//|#|\*|/\*|using |namespace |template|static_assert|assert|case |friend |extern )|CEPHEUS_CHECK|operator[<>]")
 TEXT = re.compile(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])*\'|//.*')
 CONDITION = re.compile(r"\b(?:if|while) \(")

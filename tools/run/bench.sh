@@ -2,21 +2,21 @@
 
 bench_help() {
   cat <<'TEXT'
-usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME --help says more
+usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME --help describes it
 
-  micro      what the parts cost: ICRC, table bytes, switch copies, registration, RC stream
-  bcast      MPI_Bcast by size: cepheus beside Open MPI's algorithms over the same NIC, TCP, shared memory
-  overlap    MPI_Ibcast beside a computation of its length: how much of the shorter one is hidden
-  safeguard  mode try beside the better of its two ways, on links that are good, lose packets or are slow
-  ranks      MPI_Bcast where 32 and 64 ranks share this machine: the default beside Open MPI alone
-  sim        packets over links that the simulator makes a second beside ns-3, time to set up, memory
-  storage    replicated writes: one multicast WRITE against unicasts and a chain; and those of a volume
-  hpl        HPL's panel broadcast, row swap and whole job: increasing ring and long beside multicast
-  compare    one of these on two commits, in turns: what a change has cost
+  micro      measure parts: ICRC, table bytes, switch copies, registration, RC stream
+  bcast      measure MPI_Bcast by size, against Open MPI's algorithms over the same NIC, TCP, shared memory
+  overlap    measure how much of an MPI_Ibcast a computation of its length hides
+  safeguard  measure mode try against the better of its two ways, on good, lossy and slow links
+  ranks      measure MPI_Bcast of 32 and 64 ranks on this machine, against Open MPI alone
+  sim        measure the simulator against ns-3: packet-hops per second, time to set up, memory
+  storage    measure one multicast WRITE against unicasts and a chain; and a volume's writes
+  hpl        measure HPL's panel broadcast, row swap and job against its increasing ring and long
+  compare    measure one of these on two commits, in turns
 TEXT
 }
 
-# The packages and targets of each, beyond those of running MPI programs.
+# Each has its own packages and targets, beyond those of MPI programs.
 bench_command() {
   local name=${1:-}
   [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|safeguard|ranks|sim|storage|hpl|compare)$ ]] || bench_help | usage

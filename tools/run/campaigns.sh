@@ -4,7 +4,7 @@ faults_help() {
   cat <<'TEXT'
 usage: ./run faults [MOMENTS]
 
-Breaks live fabrics under broadcasts: MOMENTS random moments (default 20) of each fault, first on one switch, then on
+Break live fabrics under broadcasts, at MOMENTS random moments (default: 20) for each fault, first on one switch, then on
 a fat-tree. Data must be right each time.
 TEXT
 }
@@ -21,10 +21,10 @@ hostile_help() {
   cat <<'TEXT'
 usage: ./run hostile [--sanitize] [OPTIONS] [ATTACK...]
 
-Measures the speed of broadcasts beside attacks of other hosts (floods; attacks on rings, doorbells and sockets):
-at least 80 % of the speed beside a CPU load must be left, 50 % beside two hosts that stream to each other. Then strangers
-connect to every socket of every daemon; memory and descriptors must not grow.
---sanitize: switch, hosts and daemons run under AddressSanitizer; speeds and memory are not judged.
+Measure the throughput that hostile hosts take from others, against a CPU load: floods; abused rings, doorbells and
+sockets. At least 80 % must remain, beside two hosts that stream to each other 50 %. Then open unknown connections to
+every socket of every daemon; memory and descriptors must not grow.
+--sanitize: run switch, hosts and daemons under AddressSanitizer; speeds and memory are not judged.
 
 TEXT
   exec /usr/bin/python3 tests/hostile/hostile.py --help
@@ -51,7 +51,7 @@ soak_help() {
   cat <<'TEXT'
 usage: ./run soak [COUNT]
 
-COUNT broadcasts (default 1000000), an hour at most. Memory, descriptors and switch tables may not grow.
+Broadcast COUNT times (default: 1000000), for an hour at most. Memory, descriptors and switch tables may not grow.
 TEXT
 }
 soak_command() {
@@ -63,8 +63,8 @@ longturn_help() {
   cat <<'TEXT'
 usage: ./run longturn [--packets N]
 
-One root broadcasts N packets of 256 bytes (default 9000000), then the others do: a turn longer than PSNs can be
-compared, on a live leaf-spine fabric, by each method of changing the source.
+Broadcast N packets of 256 bytes (default: 9000000) from one root, then from the others, on a live leaf-spine fabric, by
+each method of changing the source. Such a turn is longer than the range in which PSNs can be compared.
 TEXT
 }
 longturn_command() {
@@ -77,7 +77,7 @@ types_help() {
   cat <<'TEXT'
 usage: ./run types [COUNT]
 
-Broadcasts COUNT random datatypes (default 10000) in mode require.
+Broadcast COUNT random datatypes (default: 10000) in mode require.
 TEXT
 }
 types_command() {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What ctest would run: names of tests, or with --packages the Debian packages that they need.
+"""Prints ctest's selection: names of tests, or with --packages the Debian packages that they need.
 
 usage: chosen.py BUILD [--packages] [CTEST ARGUMENTS]
 """

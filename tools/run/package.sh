@@ -1,10 +1,10 @@
-# ./run build, install, package: what is made of the tree. Sourced by ./run.
+# ./run build, install, package: products of the tree. Sourced by ./run.
 
 build_help() {
   cat <<'TEXT'
 usage: ./run build [TARGET...]
 
-Builds TARGETs (default: everything, tests and benches included) into build/dev.
+Build TARGETs (default: everything, with tests and benches) into build/dev.
 TEXT
 }
 build_command() { build "$@"; }
@@ -13,7 +13,7 @@ install_help() {
   cat <<'TEXT'
 usage: ./run install PREFIX
 
-Builds for release, into build/release, and installs under PREFIX.
+Build for release into build/release, and install under PREFIX.
 TEXT
 }
 install_command() {
@@ -28,11 +28,11 @@ package_help() {
   cat <<'TEXT'
 usage: ./run package [DIR]
 
-Makes Debian packages of what is committed, in DIR (default: build/package); lintian looks at them.
+Make Debian packages of the last commit in DIR (default: build/package), and check them by lintian.
 TEXT
 }
 
-# The packages depend on nothing but what is committed: neither on this directory's name nor on the time.
+# The packages depend only on the commit: neither on this directory's name nor on the time.
 package_command() {
   need "${packages[@]}" build-essential debhelper dpkg-dev fakeroot lintian
   local directory version
@@ -43,7 +43,7 @@ package_command() {
   git archive --prefix="cepheus-$version/" HEAD | tar -x -C "$directory"
   (cd "$directory/cepheus-$version" && dpkg-buildpackage --no-sign --build=binary) >&2
   rm -rf "$directory/cepheus-$version"
-  # A build of our own is for no distribution's archive: what that asks of one is not looked at.
+  # The packages are not for a distribution's archive, so checks of its own rules are off.
   lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs,bad-distribution-in-changes-file \
     "$directory"/cepheus_"$version"_*.changes
 }

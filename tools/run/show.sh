@@ -1,4 +1,4 @@
-# ./run demo, demo-storage, hpl, lab: programs to look at. Sourced by ./run.
+# ./run demo, demo-storage, hpl, lab: demonstrations. Sourced by ./run.
 
 demo_help() { exec /usr/bin/python3 tools/demo/demo.py --help; }
 demo_command() {
@@ -20,7 +20,7 @@ hpl_command() {
   exec /usr/bin/python3 hpl-patches/hpl.py --build "$build" "$@"
 }
 
-# The machine's kernel is fetched apart, into build/lab.
+# The machine's kernel is downloaded separately, into build/lab.
 readonly lab_packages=(qemu-system-x86 busybox-static iproute2 ibverbs-providers ibverbs-utils)
 
 lab_help() {
@@ -28,10 +28,10 @@ lab_help() {
 usage: ./run lab [OPTIONS] [COMMAND...]
        ./run lab demo [FILE]          broadcast a file to every host with plain MPI_Bcast; print the kernel's counters
        ./run lab matrix               try every verbs operation between the emulated NIC and rdma_rxe; print a table
-       ./run lab soak [--count N]     N broadcasts (default 1000) under loss, by each source-change method
-       ./run lab ext4 [--files N]     ext4 on a replicated volume over nbd, while a replica dies and comes back
+       ./run lab soak [--count N]     broadcast N times (default: 1000) under loss, by each source-change method
+       ./run lab ext4 [--files N]     use ext4 on a replicated volume over nbd, while a replica dies and returns
 
-Runs COMMAND (none: a shell) in a virtual machine with Debian's kernel. Its hosts have rdma_rxe devices, with
+Run COMMAND (default: a shell) in a virtual machine with Debian's kernel. Its hosts have rdma_rxe devices, with
 cepheus-switch between them. demo, matrix, soak and ext4 need the tests' libraries, too.
 
 TEXT

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Runs a command, and ends what the command started when the command ends, or on SIGINT, SIGTERM, SIGHUP or SIGKILL.
+"""Runs a command, and ends all its processes when the command ends, or on SIGINT, SIGTERM, SIGHUP or SIGKILL.
 
 usage: supervise.py COMMAND [ARGUMENTS]
 
-Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel tells of that. All that the command
+Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel notifies of that. All that the command
 starts belongs to the keeper, however deep, since the keeper is a subreaper. Processes without the variable CEPHEUS_SUPERVISED
 are left alone: services that come with packages. Temporary files go to a directory of this run (TMPDIR), which the keeper
-removes. It removes Open MPI's shared memory, too: mpirun does that only for ranks that have told it of theirs. The exit code is
+removes. It removes Open MPI's shared memory, too: mpirun does that only for ranks that have registered theirs. The exit code is
 the command's, or 128 + the signal.
 """
 
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE_SECONDS = 4  # from SIGTERM to SIGKILL
+TIME_LIMIT_SECONDS = 4  # from SIGTERM to SIGKILL
 SEGMENT = re.compile(r"(/dev/shm/(?:vader_segment|sm_segment|open_mpi)\.\S+)$", re.MULTILINE)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -92,7 +92,7 @@ def segments(pid):
 
 def clear(mark):
     """Ends all descendants: by SIGTERM, so that they clean up, and by SIGKILL those that remain."""
-    asked, limit, shared = set(), time.monotonic() + PATIENCE_SECONDS, set()
+    asked, limit, shared = set(), time.monotonic() + TIME_LIMIT_SECONDS, set()
     while running := descendants(mark):
         late = time.monotonic() > limit
         for pid in running:

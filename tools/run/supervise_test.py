@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What ./run starts ends with it, by SIGTERM and by SIGKILL, and leaves no process, socket, shared memory or directory.
+"""Processes of ./run end with it, by SIGTERM and by SIGKILL, and leave no process, socket, shared memory or directory.
 
 ./run becomes supervise.py before it does anything (../../run), so these are the programs that it ends up with.
 """
@@ -19,7 +19,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("CEPHEUS_BUILD", str(SOURCE / "build/dev"))
 SUPERVISE = [sys.executable, "-B", SOURCE / "tools/run/supervise.py"]
-PATIENCE = 60  # seconds; a bound, what happens is polled for
+TIME_LIMIT = 60  # seconds; an upper bound, events are polled
 SHARED_MEMORY = pathlib.Path("/dev/shm")
 
 # Name: (command, a program that runs once it is well under way)
@@ -35,7 +35,7 @@ PROGRAMS = {
 
 
 def marked(mark):
-    """{process number: program} of what runs with this variable, whoever its parent is."""
+    """{process number: program} of all processes with this variable."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
@@ -56,15 +56,15 @@ def in_use(name):
 
 
 def until(condition, what):
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIME_LIMIT
     while not condition():
         if time.monotonic() > limit:
-            raise AssertionError(f"not within {PATIENCE} s: {what()}")
+            raise AssertionError(f"not within {TIME_LIMIT} s: {what()}")
         time.sleep(0.05)
 
 
 def end(name, signum, complaints):
-    """Starts it, ends it by the signal once it is under way, and says what it left."""
+    """Starts it, ends it by the signal when it runs, and returns its remains."""
     command, under_way = PROGRAMS[name]
     with tempfile.TemporaryDirectory(prefix="ends-") as scratch:
         mark = f"CEPHEUS_ENDS={scratch}"
@@ -81,7 +81,7 @@ def end(name, signum, complaints):
                     complaints.append(f"{name}: ended by itself: {said.read()}")
                     return
                 run.send_signal(signum)
-                code = run.wait(PATIENCE)
+                code = run.wait(TIME_LIMIT)
                 until(lambda: not runs(), runs)
                 until(lambda: os.listdir(scratch) == ["said"], lambda: os.listdir(scratch))
                 expected = 128 + signum if signum == signal.SIGTERM else -signum

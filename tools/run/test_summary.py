@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Counts what ran: tests inside GoogleTest programs and scripts, passed, failed and skipped, and names the skips.
+"""Counts tests inside GoogleTest programs and scripts: passed, failed and skipped. Names the skips.
 
-usage: test_summary.py BUILD_DIRECTORY CTEST_LOG SECONDS [LEFT_OUT...]      (names of what the short suite did not run)
+usage: test_summary.py BUILD_DIRECTORY CTEST_LOG SECONDS [LEFT_OUT...]      (names of tests outside the short suite)
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 
 def skipped_cases(text):
-    """What programs and scripts of ctest's log left out while they passed: names, or the reasons that they gave."""
+    """The skips inside passed programs and scripts of ctest's log: names, or reasons."""
     skipped = []
     for part in re.split(r"^\d+/\d+ Testing: ", text, flags=re.M)[1:]:
         test = part.split("\n", 1)[0]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What ./run test says at its end: each kind of skip is counted and named."""
+"""The summary of ./run test: each kind of skip is counted and named."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-# ./run check, test, fuzz, mutants, sanitize, odr, matrix: is the tree right? Sourced by ./run.
+# ./run check, test, fuzz, mutants, sanitize, odr, matrix: checks of the tree. Sourced by ./run.
 
 build_for_tests() {  # TARGETS...
   need "${packages[@]}" "${test_packages[@]}"
@@ -8,7 +8,7 @@ build_for_tests() {  # TARGETS...
 # The names of the tests that ctest chooses by these arguments, and with --packages the packages that they run programs of.
 chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
 
-# A test needs one of these beyond what the short suite installs: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
+# Tests outside the short suite need one of these: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
 readonly only_with_all='^needs-(qemu-system-x86|slurm-wlm|prometheus|chromium|libopenblas-serial-dev)$'
 
 run_ctest() {  # LOG CTEST ARGUMENTS...
@@ -20,11 +20,11 @@ run_ctest() {  # LOG CTEST ARGUMENTS...
 
 test_help() {
   cat <<'TEXT'
-usage: ./run test                      the short suite: every mechanism, end to end where it has an end
-       ./run test --all                every test, and every fuzzer for 15 s
-       ./run test CTEST ARGUMENTS      only those tests: -R NAME, -L unit, --rerun-failed
+usage: ./run test                      run the short suite: every mechanism, end to end if possible
+       ./run test --all                run every test, and every fuzzer for 15 s
+       ./run test CTEST ARGUMENTS      run only those tests: -R NAME, -L unit, --rerun-failed
 
-Each installs and builds only what its tests need. The short suite needs no virtual machine, Slurm, Prometheus,
+Each installs and builds only the needs of its tests. The short suite needs no virtual machine, Slurm, Prometheus,
 browser or HPL; its summary names the tests that it leaves out. As another user than root, --all skips the virtual
 machine and the browser if their packages are missing.
 TEXT
@@ -70,11 +70,11 @@ fuzz_help() {
   cat <<'TEXT'
 usage: ./run fuzz [SECONDS]
 
-Runs every fuzzer for SECONDS (default 30), with sanitizers, in build/fuzz.
+Run every fuzzer for SECONDS (default: 30), with sanitizers, in build/fuzz.
 TEXT
 }
 fuzz_command() {
-  [[ ${1:-30} =~ ^[1-9][0-9]*$ ]] || die "fuzz: '$1' is no number of seconds"
+  [[ ${1:-30} =~ ^[1-9][0-9]*$ ]] || die "fuzz: '$1' is not a number of seconds; example: ./run fuzz 30"
   need "${packages[@]}" "${test_packages[@]}" clang libclang-rt-dev
   configure fuzz -DBUILD_TESTING=ON
   cmake -DCEPHEUS_FUZZ_SECONDS="${1:-30}" build/fuzz >/dev/null
@@ -92,7 +92,7 @@ sanitize_help() {
   cat <<'TEXT'
 usage: ./run sanitize [asan|tsan]... [-- CTEST ARGUMENTS]
 
-Runs all unit tests, or those that CTEST ARGUMENTS choose, under AddressSanitizer and UndefinedBehaviorSanitizer, in
+Run all unit tests, or those that CTEST ARGUMENTS choose, under AddressSanitizer and UndefinedBehaviorSanitizer, in
 build/asan, and under ThreadSanitizer, in build/tsan (default: both). Without CTEST ARGUMENTS an MPI program of four threads
 broadcasts under ThreadSanitizer, too.
 TEXT
@@ -109,7 +109,7 @@ sanitize_command() {
   (($#)) || { all=1; set -- -L unit; }
   ((${#presets[@]})) || presets=(asan tsan)
   need "${packages[@]}" "${test_packages[@]}"
-  export UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n  # its hooks run in threads that tsan takes for ended
+  export UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n  # its hooks run in threads that tsan regards as ended
   for preset in "${presets[@]}"; do
     configure "$preset"
     mapfile -t names < <(/usr/bin/python3 -B tools/run/chosen.py "build/$preset" "$@")
@@ -121,7 +121,7 @@ sanitize_command() {
   done
   return "$code"
 }
-# Open MPI is not instrumented: what its own locks order looks unordered.
+# Open MPI is not instrumented: tsan does not see the order that its locks make.
 sanitize_threads() {
   cmake --build build/tsan --target "${runtime_targets[@]}" threads_check >&2
   TSAN_OPTIONS=ignore_noninstrumented_modules=1 CEPHEUS_BUILD=$PWD/build/tsan \
@@ -132,7 +132,7 @@ odr_help() {
   cat <<'TEXT'
 usage: ./run odr
 
-Links every library and program as a whole, in build/lto. A name that means two things in one of them is an error.
+Link every library and program as a whole, in build/lto. A name with two definitions in one of them is an error.
 TEXT
 }
 odr_command() {
@@ -146,8 +146,8 @@ matrix_help() {
   cat <<'TEXT'
 usage: ./run matrix [12|13]... [-- TEST ARGUMENTS]
 
-Runs ./run demo and ./run test (or ./run test TEST ARGUMENTS) on these Debian releases (default: both), each in a root
-of its own in build/matrix. Root only.
+Run ./run demo and ./run test (or ./run test TEST ARGUMENTS) on these Debian releases (default: both), each in its own
+root directory in build/matrix. Needs root.
 TEXT
 }
 matrix_command() {
@@ -159,9 +159,9 @@ check_help() {
   cat <<'TEXT'
 usage: ./run check
 
-Run it before a commit. Checks format, layers, names, man pages and links, runs all unit tests side by side, and
-looks at each changed C++ file alone, with clang-tidy. Changed is what is not committed; in a clean checkout, what
-the last commit changed. Needs no root once its packages are there.
+Check the tree before a commit: format, layers, names, man pages, links, all unit tests, and each changed C++ file by
+clang-tidy. Changed files are those that are not committed; in a clean checkout, those of the last commit. Needs no
+root if its packages are installed.
 TEXT
 }
 check_command() {

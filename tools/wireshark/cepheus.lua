@@ -1,4 +1,4 @@
--- Wireshark dissector of Cepheus: registration (MRP), and what the packets of a multicast group say of it.
+-- Wireshark dissector of Cepheus: registration (MRP), and the packets of multicast groups.
 --
 -- Registration is UDP at the registration port; wire/mrp.h, wire/hello.h and wire/mrp_key.h have its bit diagrams, and a test
 -- compares the numbers and names below with theirs. A group's packets are RoCEv2, dissected by Wireshark itself; "Cepheus group"
@@ -17,7 +17,7 @@ local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRE
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
 local GIVE_UP, COMPLAIN, ALIVE, HELLO = 10, 11, 12, 13
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
-                 "host does not know the queue pair", "member could not bring its queue pair up", "evicted",
+                 "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups"}
@@ -79,7 +79,7 @@ local wrong = {
 }
 mrp.fields, mrp.experts = f, wrong
 
--- What earlier packets of the capture told: epochs by group, turns between switches, and by frame what was known at it.
+-- State from earlier packets of the capture: epochs by group, turns between switches, and the state at each frame.
 local epochs, turns, known
 
 function group.init()
@@ -99,7 +99,7 @@ local function name_of(names, number)
   return names[number] or "unknown " .. number
 end
 
--- The flags say another thing for each type. Returns what the packet list shows of them.
+-- The flags' meaning depends on the type. Returns the text for the packet list.
 local function add_flags(tree, range, type)
   local flags = range:uint()
   if type == REJECT or type == UNREGISTER or type == GIVE_UP then
@@ -124,7 +124,7 @@ local function add_flags(tree, range, type)
   return ""
 end
 
--- What a REPORT says of a member.
+-- A member in a REPORT.
 local function condition(flags)
   local said = {}
   for bit, text in ipairs({"port down", "source", "lags", "late"}) do
@@ -177,7 +177,7 @@ local function add_record(tree, range, type)
   end
 end
 
--- The records between header and stated length. Returns what the packet list shows of them.
+-- The records between header and stated length. Returns the text for the packet list.
 local function add_records(tree, range, type)
   local at, said, count = 0, {}, 0
   while at < range:len() do
@@ -198,7 +198,7 @@ local function add_records(tree, range, type)
   return table.concat(said, ", ")
 end
 
--- A registration runs while the group before it may still send: what counts is the epoch that is activated.
+-- The previous group may still send during a registration: the activated epoch counts.
 local function remember(type, id, epoch)
   if type == ACTIVATE or (type == REGISTER and epochs[id] == nil) then epochs[id] = epoch end
 end
@@ -323,7 +323,7 @@ local function kind_of(opcode)
   return kind.value == 0 and ACK or kind.value == 1 and RNR_NAK or kind.value == 3 and NAK or nil, code and code.value
 end
 
--- By the table of the header: who is at the two ends of the link, and which end this packet goes to.
+-- By the table of the header: the two ends of the link, and the end to which this packet goes.
 local function way_of(to_group, kind, qpn, peer)
   if to_group then
     return qpn == VIRTUAL_QPN and FROM_HOST or BETWEEN
@@ -333,7 +333,7 @@ local function way_of(to_group, kind, qpn, peer)
   return is_feedback and turns[peer .. "/" .. qpn] and BETWEEN or TO_HOST
 end
 
--- What is told of this packet, found out when it is seen first: later ones must not change it.
+-- The facts about this packet, from its first dissection: later packets must not change them.
 local function look()
   local source, destination = tostring(of.source().value), tostring(of.destination().value)
   local opcode, qpn, psn = of.opcode().value, of.qpn().value, of.psn().value

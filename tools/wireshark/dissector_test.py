@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The dissector of registration: every field of every type against what wire/ says, and what is malformed.
+"""The dissector of registration: every field of every type against wire/, and malformed packets.
 
-usage: dissector_test.py MRP_PACKETS [-v]        (MRP_PACKETS: the program that prints datagrams and what they say)
+usage: dissector_test.py MRP_PACKETS [-v]        (MRP_PACKETS: the program that prints datagrams and their fields)
 """
 
 import json
@@ -139,7 +139,7 @@ class Malformed(Dissector):
         self.assertEqual([p.values["mrp.short"] != [] for p in packets], [True] * (len(whole) - 1))
 
     def test_nothing_breaks_it(self):
-        """3000 datagrams with bytes changed, cut or added; what tshark's run() finds of errors in the script fails."""
+        """3000 datagrams with bytes changed, cut or added; tshark's run() fails on errors in the script."""
         chance = random.Random(7)
         base = [datagram(member(), member(), type_=t) for t in range(17)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
                                                                           datagram(bytes.fromhex("0302 0000 0aff0001"), type_=HELLO)]

@@ -1,4 +1,4 @@
-"""Captures made in Python, and what tshark with cepheus.lua says of one."""
+"""Makes captures, and dissects them by tshark with cepheus.lua."""
 
 import atexit
 import collections
@@ -21,7 +21,7 @@ SCRIPT_ERROR = re.compile(r"Lua Error|_ws\.lua\.error|\.lua:\d+:")
 
 
 def need():
-    """Ends the test as skipped where there is no tshark."""
+    """Skips the test if tshark is missing."""
     if shutil.which("tshark") is None:
         print("SKIPPED: tshark is missing; install it to test the dissector")
         sys.exit(77)
@@ -78,7 +78,7 @@ def run(capture, *arguments, preferences=()):
 
 
 class Packet:
-    """What tshark says of one packet: all values of each of our fields, in order, as numbers, texts of fields, and experts."""
+    """tshark's result for one packet: all values of each of our fields, in order, as numbers, texts of fields, and experts."""
 
     def __init__(self, element):
         self.values, self.shown, self.protocols = collections.defaultdict(list), collections.defaultdict(list), []

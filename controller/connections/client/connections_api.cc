@@ -186,7 +186,8 @@ cepheus_cmd_status_t cepheus_cmd_connect(cepheus_cmd_client_h client, uint32_t r
                     "a service's name has 1 to 64 printable characters without blanks");
     }
     if (hosts == nullptr || host_count == 0 || host_count > connections::kMostReceivers) {
-      return failed(CEPHEUS_CMD_ERR_INVALID, "a connection has 1 to 16 receivers: name so many");
+      return failed(CEPHEUS_CMD_ERR_INVALID,
+                    "a connection has 1 to 16 receivers: name 1 to 16 hosts");
     }
     for (std::size_t i = 0; i < host_count; ++i) {
       const auto host = wire::Ipv4::parse(hosts[i] == nullptr ? "" : hosts[i]);

@@ -27,7 +27,7 @@ wire::Result<bool> listen_at(Local::acceptor& acceptor, const std::string& path,
   };
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
-    if (!S_ISSOCK(there.st_mode)) return fail("there is something that is no socket: remove it");
+    if (!S_ISSOCK(there.st_mode)) return fail("the path is not a socket: remove it");
     Local::socket probe(acceptor.get_executor());
     asio::error_code gone;
     probe.connect(Local::endpoint(path), gone);
@@ -187,7 +187,7 @@ void Daemon::on_program_frame(ProgramId id, std::span<const std::uint8_t> frame)
     forget_program(id);
   };
   if (!message) {
-    return refuse("what came is no message of cepheus-cmd: use libcepheus-connections");
+    return refuse("the message is not one of cepheus-cmd: use libcepheus-connections");
   }
   if (!program.has_greeted) {
     if (message->type != MessageType::kProgram || message->version != kVersion) {

@@ -1,9 +1,9 @@
-// cepheus-cmd: the connection management daemon of one host, and what it says of itself.
+// cepheus-cmd: the connection management daemon of one host, and its status.
 #include <poll.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -11,6 +11,7 @@
 
 #include "controller/connections/client/client.h"
 #include "controller/connections/daemon/daemon.h"
+#include "support/command_line/command_line.h"
 
 namespace {
 
@@ -23,7 +24,8 @@ wire::Result<std::optional<wire::MrpKey>> read_key(const std::string& path) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open()) {
-    return wire::fail(wire::ErrorCode::kInvalid, "can't read the key " + path + ": correct --key");
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "can't read the key " + path + "; correct --key or CEPHEUS_KEY_FILE");
   }
   auto key = wire::MrpKey::parse(text);
   if (!key) return wire::fail(key.error().code, path + ": " + key.error().text);
@@ -38,17 +40,20 @@ int serve(const std::string& host, const std::string& key_file,
   };
   const auto address = wire::Ipv4::parse(host);
   if (!address || address->is_unset())
-    return fail("--host takes this host's address in the fabric");
+    return fail("--host '" + host + "' is not an IPv4 address; give this host's, as in 10.0.0.1");
   settings.peers.host = *address;
   auto key = read_key(key_file);
   if (!key) return fail(key.error().text);
   settings.peers.key = std::move(*key);
   if (settings.peers.pattern.find("%h") == std::string::npos) {
-    return fail("--peers must have %h where a host's address is to stand");
+    return fail("--peers '" + settings.peers.pattern +
+                "' lacks %h, which stands for a host's address");
   }
   if (settings.listen.empty()) {
     settings.listen = host + ":" + std::to_string(connections::kDefaultPort);
   }
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("cepheus-cmd"));
+  spdlog::set_pattern("cepheus-cmd: %v");
   const auto ended = connections::Daemon(settings).run();
   return ended ? 0 : fail(ended.error().text);
 }
@@ -89,7 +94,7 @@ void print(const nlohmann::json& s) {
 // An exit code; 1: no daemon answers.
 int show_status(const std::string& socket, bool as_json) {
   const auto fail = [](const std::string& why) {
-    std::cerr << why << "\n";
+    std::cerr << "cepheus-cmd: " << why << "\n";
     return 1;
   };
   auto client = connections::Client::open(socket);
@@ -111,7 +116,7 @@ int show_status(const std::string& socket, bool as_json) {
     }
     pollfd waits{client->fd(), client->events(), 0};
     if (poll(&waits, 1, kPatienceMs) == 0) {
-      return fail("cepheus-cmd at " + socket + " does not answer: see whether it is stopped");
+      return fail("cepheus-cmd at " + socket + " does not answer; is it stopped or overloaded?");
     }
   }
 }
@@ -119,39 +124,53 @@ int show_status(const std::string& socket, bool as_json) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Connects programs that send to a group of hosts with those that receive."};
-  app.set_version_flag("--version", CEPHEUS_VERSION);
+  CLI::App app{"Connect senders of sender groups with their receivers: the daemon of one host."};
+  command_line::set_up(app, "cepheus-cmd", CEPHEUS_VERSION);
+  app.fallthrough();
   connections::DaemonSettings settings;
   settings.socket = connections::Client::default_socket();
   settings.peers.pattern = "%h:" + std::to_string(connections::kDefaultPort);
-  const char* named = std::getenv("CEPHEUS_KEY_FILE");
-  std::string host, key_file = named == nullptr ? "" : named;
-  bool is_status = false, as_json = false;
-  app.add_option("--host", host, "This host's address in the fabric");
-  app.add_option(
-      "--listen", settings.listen,
-      "HOST:PORT or unix:PATH for other daemons (default: the host's address, port 18517)");
-  app.add_option("--socket", settings.socket, "UNIX socket for programs of this host")
+  std::string host, key_file;
+  bool as_json = false;
+  app.add_option("--host", host, "serve the host with this address in the fabric")
+      ->type_name("ADDRESS");
+  app.add_option("--listen", settings.listen,
+                 "listen for other daemons here (default: the host's address, port 18517)")
+      ->type_name("HOST:PORT|unix:PATH");
+  app.add_option("--socket", settings.socket, "listen for programs of this host at this socket")
+      ->type_name("PATH")
+      ->envname("CEPHEUS_CMD_SOCKET")
       ->capture_default_str();
   app.add_option("--peers", settings.peers.pattern,
-                 "How another host's daemon is reached: HOST:PORT or unix:PATH, %h is its address")
+                 "reach other daemons at this address; %h stands for the host's address")
+      ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();
-  app.add_option("--key", key_file, "File with the fabric's key (default: $CEPHEUS_KEY_FILE)");
-  app.add_option("--patience-ms", settings.peers.patience_ms,
-                 "Another daemon that is silent for so long is gone")
+  app.add_option("--key", key_file, "sign messages with the fabric's key from this file")
+      ->type_name("FILE")
+      ->envname("CEPHEUS_KEY_FILE");
+  app.add_option("--peer-timeout-ms", settings.peers.patience_ms,
+                 "take another daemon for dead after this silence in milliseconds")
+      ->type_name("N")
       ->check(CLI::Range(100, 60000))
       ->capture_default_str();
-  app.add_option("--ready-fd", settings.ready_fd, "Writes a line there once it serves");
-  auto* status = app.add_flag("--status", is_status, "What the running daemon says of itself");
-  app.add_flag("--json", as_json, "The status as one JSON object")->needs(status);
+  app.add_option("--ready-fd", settings.ready_fd, "write a line to this descriptor when serving")
+      ->type_name("FD");
+  auto* status = app.add_subcommand(
+      "status", "show the running daemon's services, connections, peers and refusals");
+  status->add_flag("--json", as_json, "print one JSON object");
+  command_line::set_example(*status, "cepheus-cmd status --socket /run/cepheus-cmd/cmd.sock");
+  command_line::set_example(
+      app, "cepheus-cmd --host 10.0.0.1",
+      "Exit status: 0 done, 1 no daemon answers status, 2 wrong usage, or it can't listen.");
+  app.callback([&] {
+    if (!*status && host.empty())
+      throw CLI::RequiredError("--host ADDRESS (or the command status)");
+  });
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    app.exit(e);
-    return kUsage;
+  } catch (const CLI::ParseError& error) {
+    return command_line::finish(app, error);
   }
-  if (is_status) return show_status(settings.socket, as_json);
+  if (*status) return show_status(settings.socket, as_json);
   return serve(host, key_file, settings);
 }

@@ -218,8 +218,8 @@ void PeerLinks::on_watch() {
   }
   for (const LinkPtr& link : silent) {
     if (link->stream) link->stream->close();
-    lose(link, "its cepheus-cmd has said nothing for " + std::to_string(settings_.patience_ms) +
-                   " ms: see whether the host is there");
+    lose(link, "its cepheus-cmd has been silent for " + std::to_string(settings_.patience_ms) +
+                   " ms: check that the host runs");
   }
   is_watching_ = !links_.empty();
   if (!is_watching_) return;

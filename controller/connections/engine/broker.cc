@@ -43,7 +43,8 @@ void Broker::on_request(wire::Instant now, ProgramId program, const Message& req
       return close(now, program, request.connection, out);
     default:
       refusals_.add(Refusal::kBadProgram);
-      return drop(now, program, "no program says that: use libcepheus-connections", out);
+      return drop(now, program, "programs do not send this message: use libcepheus-connections",
+                  out);
   }
 }
 
@@ -148,9 +149,9 @@ void Broker::on_timer(wire::Instant now, Actions& out) {
     refusals_.add(Refusal::kTimedOut);
     fail(now, entry, late->member.host,
          late->state == BranchState::kDialling
-             ? "its cepheus-cmd did not answer in time: see whether it runs"
+             ? "its cepheus-cmd did not answer in time: check that it runs"
              : "no answer in time from the program of service '" + entry->second.service +
-                   "': see whether it takes its events",
+                   "': check that it takes its events",
          out);
   }
   for (auto link = links_.begin(); link != links_.end();) {

@@ -15,7 +15,7 @@ void Broker::listen(ProgramId program, const std::string& service, Actions& out)
   } else if (taken == services_.end() && p.services.size() >= kMostServicesOfProgram) {
     refusals_.add(Refusal::kTooManyServices);
     answer.text = "one program listens for at most " + std::to_string(kMostServicesOfProgram) +
-                  " services: tell yours apart by the sender's data";
+                  " services: distinguish yours by the sender's data";
   } else if (taken == services_.end() && services_.size() >= kMostServices) {
     refusals_.add(Refusal::kTooManyServices);
     answer.text = "this host has as many services as may be: end programs that listen";

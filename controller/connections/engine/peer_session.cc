@@ -84,15 +84,16 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
                   " has no key and the other one has: give both the fabric's (--key)");
   }
   if (hello.time_ms < kLeastPatienceMs) {
-    return refuse("a patience of less than " + std::to_string(kLeastPatienceMs) +
-                  " ms can't be met: raise the other daemon's --patience-ms");
+    return refuse("a time limit below " + std::to_string(kLeastPatienceMs) +
+                  " ms can't be met; raise the other daemon's --peer-timeout-ms");
   }
   peers_hello_ = hello;
   return hello;
 }
 
 wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
-  constexpr const char* kGarbage = "what came is no message of cepheus-cmd: see what connects here";
+  constexpr const char* kGarbage =
+      "the message is not one of cepheus-cmd: check the program that connects here";
   if (!peers_hello_) {
     const auto message = Message::parse(frame);
     if (message && message->type == MessageType::kRefusal) return refuse(message->text);

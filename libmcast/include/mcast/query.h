@@ -11,7 +11,7 @@ extern "C" {
 typedef struct mcast_context_attr {
   size_t struct_size;
   char device[64];
-  char device_why[128]; /* why this device: "asked for by name", "the only one" */
+  char device_why[128]; /* why this device: "named by the user", "the only one" */
   uint32_t ipv4;        /* host byte order; the host's identity in groups */
   int gid_index;
   uint32_t path_mtu;         /* bytes */

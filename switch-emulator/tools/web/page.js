@@ -236,7 +236,7 @@ function groupItem(group, g) {
   const next = group.next_source ? `; ${group.next_source} waits to send` : "";
   const bar = html("span", { class: "bar" });
   bar.style.background = COLOURS[g % COLOURS.length];
-  return html("li", {}, bar, html("span", {}, group.source ? `from ${group.source}` : "no member has sent yet"), html("span", {}, rate(group.bps)),
+  return html("li", {}, bar, html("span", {}, group.source ? `from ${group.source}` : "no source has sent yet"), html("span", {}, rate(group.bps)),
               html("span", { class: "note" }, `${group.id}, ${plural(group.members, "member")}, led by ${group.leader}: ${behind}${next}`));
 }
 
