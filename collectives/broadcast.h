@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/reports/report_file.h"
 #include "collectives/units/payload.h"
 
@@ -26,17 +26,17 @@ struct Broadcast {
         began(ReportFile::instance().begin_call()) {}
 
   // Blocking: the program waits inside MPI until it is done.
-  bool attended() const { return done == nullptr; }
+  bool is_blocking() const { return done == nullptr; }
 
   Payload payload;
   const int root;  // rank of the communicator
   void (*const done)(Broadcast*, Code);
-  const std::int64_t began;     // for recordings: ns, 0 while there is none
-  bool is_unserved = false;     // it was started before the ranks' places were looked at again
-  Course* course = nullptr;     // from its turn on, until it is over
-  std::string why_saved;        // Code::kNotServed: the reason
-  Code outcome = Code::kDone;   // once it is over
-  Broadcast* behind = nullptr;  // in its queue
+  const std::int64_t began;        // for recordings: ns, 0 while there is none
+  bool is_unserved = false;        // it was started before the ranks' places were looked at again
+  Algorithm* algorithm = nullptr;  // from its turn on, until it is over
+  std::string why_saved;           // Code::kNotServed: the reason
+  Code outcome = Code::kDone;      // once it is over
+  Broadcast* behind = nullptr;     // in its queue
 };
 
 // Non-blocking ones, first in, first out. They are their callers' memory: nothing is allocated.

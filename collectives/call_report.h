@@ -25,11 +25,11 @@ class CallReport {
 
   // One call on `comm`, which ends now. Opened at the first one: by then programs have named their
   // communicators. Without room for reports nothing is counted, and nothing else changes.
-  void count(const host::Communicator& comm, Route route, bool attended, const char* reason,
+  void count(const host::Communicator& comm, Route route, bool blocking, const char* reason,
              const Times& times) {
     if (!tried_) open(comm);
     if (!scope_) return;
-    const char* const path = text_of(route, attended);
+    const char* const path = text_of(route, blocking);
     scope_->count(path, reason);
     if (times.began != 0)
       scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
@@ -39,22 +39,22 @@ class CallReport {
   void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
     if (!tried_) open(comm);
     if (!scope_) return;
-    const bool attended = judgement.sizes.attended;
+    const bool blocking = judgement.sizes.blocking;
     scope_->choose(to_text(judgement.sizes).c_str(),
-                   attended ? host::implementation() : "point to point",
+                   blocking ? host::implementation() : "point to point",
                    {judgement.way == Way::kMulticast, judgement.comparisons,
                     static_cast<std::uint64_t>(judgement.multicast_ns),
                     static_cast<std::uint64_t>(judgement.saved_ns)});
   }
 
  private:
-  static const char* text_of(Route route, bool attended) {
+  static const char* text_of(Route route, bool blocking) {
     const auto texts = [](const std::string& before) {
       return std::array{before + "eager lane", before + "bulk lane", before + "hosts",
                         before + "point to point", before + host::implementation()};
     };
     static const auto kBlocking = texts(""), kOthers = texts("ibcast: ");
-    return (attended ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
+    return (blocking ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
   }
 
   void open(const host::Communicator& comm) {

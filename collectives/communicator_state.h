@@ -12,7 +12,7 @@
 #include "collectives/broadcast.h"
 #include "collectives/call_report.h"
 #include "collectives/core/eligibility.h"
-#include "collectives/group/arrangement.h"
+#include "collectives/group/host_discovery.h"
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
 #include "collectives/safeguard.h"
@@ -30,7 +30,7 @@ class CommunicatorState {
   // Before each persistent request, which its starts will use in one order on all ranks.
   bool may_serve_request();
   // The saved function has served it alone. Without `why` the communicator's own reason is counted.
-  void count_saved(bool attended, const CallReport::Times& times, const std::string& why = "");
+  void count_saved(bool blocking, const CallReport::Times& times, const std::string& why = "");
   // ... after serve(): ends its broadcast.
   void count_saved(const Broadcast& broadcast);
 
@@ -90,21 +90,21 @@ class CommunicatorState {
 
   // Under the guard:
   Code step(Broadcast& broadcast);
-  Code choose_course(Broadcast& broadcast);
+  Code choose_algorithm(Broadcast& broadcast);
   Code choose_way(Broadcast& broadcast, Way& way);
-  void take_team_course(Broadcast& broadcast, Multicast* multicast, const std::string& why);
+  void take_team_algorithm(Broadcast& broadcast, Multicast* multicast, const std::string& why);
   void end_turn(const Broadcast& broadcast, Code rc);
   // Into started_; false if none is started.
   bool take_incoming();
   bool is_known_unserved();
   bool is_earned(size_t bytes);
   void look_again();
-  void settle();
+  void choose_algorithms();
   void tell_unserved();
   void look_after();
-  void count(Route route, bool attended, const std::string& reason, const CallReport::Times& times);
+  void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
 
-  const Placement& placement() const { return arrangement_.placement(); }
+  const Placement& placement() const { return host_discovery_.placement(); }
   bool is_unserved() const {
     return placement().shape == Placement::Shape::kOneHost ||
            placement().shape == Placement::Shape::kNone;
@@ -112,8 +112,8 @@ class CommunicatorState {
 
   const Team all_;
   std::once_flag first_call_;
-  Arrangement arrangement_;
-  bool settled_ = false;  // the arrangement, and what follows from it
+  HostDiscovery host_discovery_;
+  bool is_placed_ = false;  // the arrangement, and what follows from it
   FirstCalls first_calls_;
   LookAgain look_again_;  // at the ranks' places
   bool told_unserved_ = false;
@@ -123,11 +123,11 @@ class CommunicatorState {
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   Safeguard safeguard_;
   // One broadcast has its turn at a time, so they share their courses.
-  TeamBroadcast team_course_;
-  std::optional<HostsBroadcast> hosts_course_;  // Shape::kHosts
-  bool serves_ = false;                         // a blocking one has its turn
+  TeamBroadcast team_algorithm_;
+  std::optional<HostsBroadcast> hosts_algorithm_;  // Shape::kHosts
+  bool serves_ = false;                            // a blocking one has its turn
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  std::chrono::nanoseconds nap_{0};  // the course in hand can spare the caller for so long
+  std::chrono::nanoseconds sleep_{0};  // the course in hand can spare the caller for so long
 
   BroadcastQueue started_;  // the first is being served
   std::mutex incoming_mutex_;

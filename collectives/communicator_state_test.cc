@@ -119,10 +119,10 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   job.start(0, std::byte{1});
   job.fabric.is_port_up = false;
   job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
-  const Ranks::Started& settling = job.start(1, std::byte{1});
+  const Ranks::Started& pending = job.start(1, std::byte{1});
   ASSERT_EQ(Ranks::attach(), MCAST_ERR_NO_DEVICE);
   job.pass();
-  ASSERT_TRUE(settling.is_done());
+  ASSERT_TRUE(pending.is_done());
   for (int rank = 0; rank < 2; ++rank) job.call_saved(rank);
 
   Ranks::Started& first = job.start(1, std::byte{2});

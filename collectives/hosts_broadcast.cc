@@ -14,7 +14,7 @@ bool is_mistake(Code rc) {
 
 }  // namespace
 
-void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
+void HostsBroadcast::begin(Payload& payload, int root, bool blocking) {
   payload_ = &payload;
   source_host_ = hosts_.host_of[static_cast<std::size_t>(root)];
   source_inside_ = hosts_.inside.member_of(root);
@@ -22,7 +22,7 @@ void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
   root_leads_ = hosts_.leaders.rank_of(source_host_) == root;
   const bool small = Multicast::is_small(std::min(BulkOperation::most_bytes(), payload.bytes()));
   serves_ = &hosts_.serving[small ? 1 : 0];
-  attended_ = attended;
+  blocking_ = blocking;
   step_ = Step::kOpen;
   done_ = length_ = 0;
   error_ = Code::kDone;
@@ -53,7 +53,7 @@ void HostsBroadcast::spoil(Code rc) {
 Code HostsBroadcast::inside(Payload& payload, int root) {
   if (hosts_.inside.size() == 1) return Code::kDone;
   if (!is_inside_) {
-    tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !attended_});
+    tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !blocking_});
     is_inside_ = true;
   }
   Actions none;
@@ -71,8 +71,8 @@ void HostsBroadcast::finish_inside() {
 // The ranks of a root's host that have its data already would not learn of a refusal.
 void HostsBroadcast::start_across() {
   using Otherwise = TeamBroadcast::Otherwise;
-  const bool may_refuse = attended_ && done_ == 0 && root_leads_;
-  across_.begin({multicast_, "", *window_, source_host_, attended_,
+  const bool may_refuse = blocking_ && done_ == 0 && root_leads_;
+  across_.begin({multicast_, "", *window_, source_host_, blocking_,
                  may_refuse ? Otherwise::kSavedFunction : Otherwise::kTree});
   is_across_ = true;
 }
@@ -133,7 +133,7 @@ Code HostsBroadcast::progress() {
     switch (step_) {
       case Step::kOpen:
         rc = open();
-        next = attended_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
+        next = blocking_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
         break;
       case Step::kDecide:
         rc = decide();

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/team_broadcast.h"
 
 namespace cepheus::coll {
@@ -26,7 +26,7 @@ struct Hosts {
   std::array<bool, 2> serving = {};
 };
 
-class HostsBroadcast final : public Course {
+class HostsBroadcast final : public Algorithm {
  public:
   // `multicast`: the leaders'; null on other ranks.
   HostsBroadcast(Hosts& hosts, Multicast* multicast)
@@ -35,7 +35,7 @@ class HostsBroadcast final : public Course {
   HostsBroadcast& operator=(const HostsBroadcast&) = delete;
 
   // `root`: rank of the communicator.
-  void begin(Payload& payload, int root, bool attended);
+  void begin(Payload& payload, int root, bool blocking);
   Code progress() override;
   std::chrono::nanoseconds spare_time() const override {
     return is_across_ ? across_.spare_time() : std::chrono::nanoseconds(0);
@@ -71,7 +71,7 @@ class HostsBroadcast final : public Course {
   bool is_root_ = false;
   bool root_leads_ = false;  // its host
   bool* serves_ = nullptr;   // the lane, as all ranks know
-  bool attended_ = false;
+  bool blocking_ = false;
 
   Step step_ = Step::kOpen;
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it

@@ -43,7 +43,7 @@ class Multicast {
   Code prepare(uint64_t first, bool small);
   const std::string& reason() const { return reason_; }
   // Why the session has broken.
-  const std::string& breach() const { return session_->agreement().reason(); }
+  const std::string& failure() const { return session_->agreement().reason(); }
   // The operation of a unit, until its finish().
   Operation& begin(const Call& call, bool small);
   // While prepare() is not done: an error if the root has sent `call` another way.
@@ -66,9 +66,9 @@ class Multicast {
   // What must go on while the program is elsewhere in MPI: others may need what this member has.
   void look_after();
   // The group has broken, and look_after() is needed soon again.
-  bool is_settling() const {
+  bool is_draining() const {
     const Agreement& agreement = session_->agreement();
-    return agreement.is_broken() && !agreement.is_salvaged();
+    return agreement.has_failed() && !agreement.is_drained();
   }
   // Groups were set up: all members agree on that, so they are torn down together.
   bool has_groups() const { return link_.is_open() || tear_down_started_; }
@@ -83,7 +83,7 @@ class Multicast {
     ControlMessage message;
   };
 
-  bool is_cut_before(uint64_t unit) const;
+  bool switched_over_before(uint64_t unit) const;
   Code set_up(TeamLane& lane, uint64_t first);
   Code try_again(uint64_t unit);
   uint64_t retry_after(Backoff backoff) const;

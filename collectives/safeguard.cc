@@ -21,10 +21,10 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
               .first;
 }
 
-Code Safeguard::choose(std::size_t bytes, bool attended, Way& way) {
+Code Safeguard::choose(std::size_t bytes, bool blocking, Way& way) {
   way = Way::kMulticast;
   if (!parameters().is_safeguarded()) return Code::kDone;
-  Class& sizes = of({bytes, attended});
+  Class& sizes = of({bytes, blocking});
   Comparison& comparison = sizes.second.comparison;
   if (comparison.is_due()) {
     const Code rc = agree(sizes);
@@ -59,7 +59,7 @@ void Safeguard::end(std::optional<Route> route) {
 void Safeguard::recount(std::size_t bytes) {
   if (current_ == nullptr) return;
   current_->second.comparison.take_back();
-  if (bytes > 0) (void)of({bytes, current_->first.attended}).second.comparison.next();
+  if (bytes > 0) (void)of({bytes, current_->first.blocking}).second.comparison.next();
 }
 
 // --- What the ranks say to each other.

@@ -31,7 +31,7 @@ class Safeguard {
   explicit Safeguard(const Team& team) : team_(team) {}
 
   // The way of the next broadcast, in the order of their turns. Code::kPending: call again.
-  Code choose(std::size_t bytes, bool attended, Way& way);
+  Code choose(std::size_t bytes, bool blocking, Way& way);
   // Why the broadcast chosen last takes Way::kSaved.
   const std::string& reason() const;
   // That broadcast has ended so; without a route in an error. Ignored if none was chosen since.

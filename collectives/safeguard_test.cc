@@ -22,15 +22,15 @@ class SafeguardStory : public testing::Test {
   }
 
   // Groups are there, and no broadcast is timed yet that `bytes` are the size of.
-  void set_up(fake::Job& job, std::size_t bytes, bool attended = true) {
-    broadcast(job, 1, bytes, milliseconds(0), attended);
+  void set_up(fake::Job& job, std::size_t bytes, bool blocking = true) {
+    broadcast(job, 1, bytes, milliseconds(0), blocking);
   }
   // Broadcasts of `bytes` from all ranks in turn. The fabric holds each back for `held`.
   void broadcast(fake::Job& job, int count, std::size_t bytes, milliseconds held,
-                 bool attended = true) {
+                 bool blocking = true) {
     for (int i = 0; i < count; ++i) {
-      job.begin_all(i % kRanks, bytes, attended);
-      job.fabric.cut_off(2);
+      job.begin_all(i % kRanks, bytes, blocking);
+      job.fabric.disconnect(2);
       job.pass(held);
       job.fabric.mend();
       ASSERT_TRUE(job.run());

@@ -9,7 +9,7 @@ void TeamBroadcast::begin(const Arguments& arguments) {
   multicast_ = arguments.multicast;
   payload_ = &arguments.payload;
   root_ = arguments.root;
-  attended_ = arguments.attended;
+  blocking_ = arguments.blocking;
   otherwise_ = arguments.otherwise;
   small_ = Multicast::is_small(payload_->bytes());
   path_ = multicast_ != nullptr ? Path::kUndecided : Path::kOther;
@@ -53,7 +53,7 @@ Call TeamBroadcast::next_call() const {
           payload_,
           done_,
           std::min(most, payload_->bytes() - done_),
-          !attended_};
+          !blocking_};
 }
 
 Code TeamBroadcast::run() {
@@ -107,7 +107,7 @@ Code TeamBroadcast::progress() {
     if (rc == Code::kNotServed) {
       // Unfolds at the unit that the cut names, on all members alike.
       path_ = Path::kOther;
-      reason_ = multicast_->breach();
+      reason_ = multicast_->failure();
       continue;
     }
     done_ += length;

@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/multicast.h"
 #include "collectives/units/payload.h"
 #include "collectives/units/tree_operation.h"
 
 namespace cepheus::coll {
 
-class TeamBroadcast final : public Course {
+class TeamBroadcast final : public Algorithm {
  public:
   enum class Otherwise : std::uint8_t { kSavedFunction, kTree };
   struct Arguments {
@@ -21,7 +21,7 @@ class TeamBroadcast final : public Course {
     std::string_view why;  // ... for this reason
     Payload& payload;
     int root;       // member
-    bool attended;  // the program waits inside MPI until it is done
+    bool blocking;  // the program waits inside MPI until it is done
     Otherwise otherwise;
   };
 
@@ -55,7 +55,7 @@ class TeamBroadcast final : public Course {
   Multicast* multicast_ = nullptr;
   Payload* payload_ = nullptr;
   int root_ = 0;
-  bool attended_ = false;
+  bool blocking_ = false;
   Otherwise otherwise_ = Otherwise::kTree;
   bool small_ = false;
 

@@ -63,10 +63,10 @@ TEST_F(MistakenCount, ThatARankLearnsOfLateLeavesAllAtTheSameUnit) {
 using LostUnit = Story;
 
 // Rank 2 of 4 loses the first of the broadcast's three units, which the fabric acknowledges for it.
-void lose_first_unit(fake::Job& job, bool attended) {
+void lose_first_unit(fake::Job& job, bool blocking) {
   expect_right_broadcasts(job, 4);
   job.fabric.deafen(job.last_end(2));
-  job.begin_all(0, 1000, attended);
+  job.begin_all(0, 1000, blocking);
   ASSERT_TRUE(job.run());
 }
 
@@ -137,7 +137,7 @@ void expect_error_of_repair(std::size_t bytes, std::size_t length) {
   expect_right_broadcasts(job, 3);
   job.mpi.wrong_lengths[job.team(0).tag(Tag::kRepair)] = length;
   job.begin_all(0, bytes);
-  job.fabric.cut_off(2);
+  job.fabric.disconnect(2);
   job.pass(milliseconds(20));
   ASSERT_EQ(job.result(2), Code::kPending);
   job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
@@ -163,7 +163,7 @@ TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
 
 // Rank 2's NIC has acknowledged the data, so the root has returned. The group breaks, and rank 2
 // computes for two seconds before MPI hands the data over.
-TEST_F(Story, ARankThatComputesAfterABreachLosesNothingThatHasArrived) {
+TEST_F(Story, ARankThatComputesAfterAFailureLosesNothingThatHasArrived) {
   for (const std::size_t bytes : {10u, 300u}) {
     SCOPED_TRACE(bytes);
     fake::Job job(3);
@@ -199,7 +199,7 @@ TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
       (void)Messages::post(stray.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
     job.pass(milliseconds(5));
     job.begin_all(0, 10);
-    job.fabric.cut_off(2);
+    job.fabric.disconnect(2);
     job.pass(milliseconds(20));
     ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
     job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
@@ -219,9 +219,9 @@ class ScarceMemory : public Story {
   void TearDown() override { fake::make_memory_scarce(false); }
 
   // The ranks whose calls end in an error; the next broadcasts are right.
-  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool attended = true) {
-    job.begin_all(0, 1000, attended);
-    job.begin(scarce, 0, 1000, attended, true);
+  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool blocking = true) {
+    job.begin_all(0, 1000, blocking);
+    job.begin(scarce, 0, 1000, blocking, true);
     EXPECT_TRUE(job.run());
     std::vector<int> failing;
     for (int rank = 0; rank < 4; ++rank) {
@@ -267,10 +267,10 @@ TEST_F(ScarceMemory, OfAllRanksOfAHostSendsThemToTheSavedFunctionWithTheOthers) 
 }
 
 TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedFunctionCanNotServe) {
-  for (const bool attended : {true, false}) {
+  for (const bool blocking : {true, false}) {
     fake::Job job(4, 2);
-    const std::vector<int> failing = failing_ranks(job, 2, attended);
-    EXPECT_THAT(failing, attended ? std::vector<int>{} : std::vector<int>({2, 3}));
+    const std::vector<int> failing = failing_ranks(job, 2, blocking);
+    EXPECT_THAT(failing, blocking ? std::vector<int>{} : std::vector<int>({2, 3}));
   }
 }
 
@@ -287,7 +287,7 @@ TEST_F(Story, ARankThatComesLateToItsHostsBroadcastGetsEachWindow) {
 
 // The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small
 // ones' lane is set up. The root is two broadcasts ahead of rank 2.
-TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
+TEST_F(Story, ALaneThatIsSetUpBehindALocalFailureLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);
   ASSERT_TRUE(job.run());
@@ -321,7 +321,7 @@ TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
 
 // Rank 2's lane of large broadcasts breaks before it hears that the small ones' lane is ready, where
 // its NIC has data already.
-TEST_F(Story, ABreachDuringTheSetUpOfALaneLosesNothing) {
+TEST_F(Story, AFailureDuringTheSetUpOfALaneLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);
   ASSERT_TRUE(job.run());

@@ -42,7 +42,7 @@ struct cepheus_request_t {
   CommunicatorState* state;
   bool is_persistent;
   BroadcastCall call;
-  alignas(Running) std::byte room[sizeof(Running)];
+  alignas(Running) std::byte memory[sizeof(Running)];
 };
 
 namespace {
@@ -66,7 +66,7 @@ void start(cepheus_request_t& request) {
   request.super.req_status.MPI_ERROR = MPI_SUCCESS;
   request.super.req_complete = REQUEST_PENDING;
   request.super.req_state = OMPI_REQUEST_ACTIVE;
-  request.state->start(*new (request.room) Running(request));
+  request.state->start(*new (request.memory) Running(request));
 }
 
 }  // namespace

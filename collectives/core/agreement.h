@@ -6,20 +6,20 @@
 // one. All members count units alike. The root of a unit decides its path, and nobody else:
 //
 //   root that finds the group whole     sends by multicast
-//   root that knows it to be broken     CUT(unit) to all: this unit and all later ones go by the
+//   root that knows it to be broken     SWITCH_OVER(unit) to all: this unit and all later ones go by the
 //                                       saved function
 //
-// Two roots never decide differently: a member gets past the unit of a CUT only by that CUT, so
+// Two roots never decide differently: a member gets past the unit of a SWITCH_OVER only by that SWITCH_OVER, so
 // whoever is the root of a later unit knows it. Units before the cut were sent by multicast,
 // perhaps not to all: a member whose side is broken takes in what had arrived, then asks the unit's
 // root:
 //
-//   LACK(unit, bytes it has)            -> the rest, point to point; or a CUT answers it
+//   LACK(unit, bytes it has)            -> the rest, point to point; or a SWITCH_OVER answers it
 //
 // The root of a small unit has mostly returned; it keeps what not all have acknowledged and serves
-// from its progress. The root of a large one is still inside: it sends BROKEN(unit) to all, and
+// from its progress. The root of a large one is still inside: it sends FAILED(unit) to all, and
 // returns when each has said HAVE(unit) or LACK(unit) and has been served. Members hear of a breach
-// by BROKEN, LACK or CUT, or find it themselves.
+// by FAILED, LACK or SWITCH_OVER, or find it themselves.
 //
 // A root that has no copy of a unit any more answers LACK by GONE: the member's call ends in an
 // error. That takes a fabric that acknowledged data and then lost it.
@@ -29,7 +29,7 @@
 // and less often: questions pile up at a root that computes outside MPI.
 //
 //   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
-//                                          the unit; BROKEN if the group has failed at the root
+//                                          the unit; FAILED if the group has failed at the root
 //
 // After two such answers the member takes the unit for lost, and the group for broken. The second
 // one answers a question that the member has sent after the first.
@@ -51,8 +51,8 @@ inline constexpr std::uint64_t kNoUnit = ~std::uint64_t{0};
 // Travels as it is: all ranks run the same build.
 struct ControlMessage {
   enum class Kind : std::uint32_t {
-    kBroken = 1,
-    kCut,
+    kFailed = 1,
+    kSwitchOver,
     kLack,
     kHave,
     kGone,
@@ -63,8 +63,10 @@ struct ControlMessage {
   };
   Kind kind;
   std::uint32_t generation;  // of the groups; counted alike by all
-  std::uint64_t unit;        // kBroken: that must be answered for, or kNoUnit; kCut: the first unit
-  std::uint64_t value;       // kLack: bytes it has; kCut: the unit at which to try multicast again
+  std::uint64_t
+      unit;  // kFailed: that must be answered for, or kNoUnit; kSwitchOver: the first unit
+  std::uint64_t
+      value;  // kLack: bytes it has; kSwitchOver: the unit at which to try multicast again
   Cause cause;
   char reason[180];  // of the breach, naming the rank that found it
 };
@@ -83,8 +85,8 @@ class Agreement {
  public:
   enum class Path : std::uint8_t {
     kMulticast,
-    kSalvage,  // the group has broken: wait for salvaged()
-    kRepair,   // member: take it from what was salvaged, or lack(); root: until is_answered()
+    kDrain,   // the group has broken: wait for drained()
+    kRepair,  // member: take it from what was drained, or lack(); root: until is_answered()
     kSaved,
     kGone,  // member: nobody has the unit for it any more
   };
@@ -106,7 +108,7 @@ class Agreement {
   void fail(Cause cause, const std::string& reason);  // found here
   // The group is stopped and all that had arrived is at hand. `unacknowledged`: of what this rank
   // sent as a root that has returned, some may not have arrived everywhere.
-  void salvaged(bool unacknowledged, Actions& out);
+  void drained(bool unacknowledged, Actions& out);
   // All members know that the group of one has broken, and have all units before `unit`: this one and
   // all later ones go by the saved function until `retry_at`.
   void give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason);
@@ -122,11 +124,11 @@ class Agreement {
 
   // --- Questions.
   Path path() const;  // of the current unit
-  bool is_broken() const { return broken_; }
-  bool is_salvaged() const { return salvaged_; }
+  bool has_failed() const { return failed_; }
+  bool is_drained() const { return drained_; }
   Cause cause() const { return cause_; }
   const std::string& reason() const { return reason_; }
-  std::optional<std::uint64_t> cut() const { return cut_; }
+  std::optional<std::uint64_t> switch_over() const { return switch_over_; }
   std::uint64_t retry_at() const { return retry_at_; }  // if there is a cut
   void set_retry_at(std::uint64_t unit) { retry_at_ = unit; }
   // Root on path kRepair: every member has said what it has.
@@ -135,7 +137,7 @@ class Agreement {
  private:
   ControlMessage message(ControlMessage::Kind kind, std::uint64_t unit, std::uint64_t value) const;
   void send(int to, const ControlMessage& message, Actions& out) const;
-  void decide_cut(Actions& out);
+  void decide_switch_over(Actions& out);
   void take_lack(int from, const ControlMessage& message, Actions& out);
   void take_answer(int from);
   void take_waiting(int from, std::uint64_t unit, Actions& out);
@@ -159,14 +161,14 @@ class Agreement {
   int delivered_ = 0;         // answers that count
   std::uint64_t retry_after_ = 0;
 
-  bool broken_ = false;
-  bool salvaged_ = false;
+  bool failed_ = false;
+  bool drained_ = false;
   Cause cause_ = Cause::kWork;
   std::string reason_;
-  std::optional<std::uint64_t> cut_;
+  std::optional<std::uint64_t> switch_over_;
   std::uint64_t retry_at_ = kNoUnit;
 
-  struct Asked {  // BROKEN(unit) that is to be answered when the unit is complete here
+  struct Asked {  // FAILED(unit) that is to be answered when the unit is complete here
     std::uint64_t unit;
     int by;
   };
@@ -175,7 +177,7 @@ class Agreement {
     int from;
     ControlMessage message;
   };
-  std::vector<Deferred> deferred_;  // LACKs that came before salvaged()
+  std::vector<Deferred> deferred_;  // LACKs that came before drained()
   std::vector<bool> answered_;
   int unanswered_ = 0;
 };

@@ -26,10 +26,10 @@ constexpr Way other(Way way) { return way == Way::kMulticast ? Way::kSaved : Way
 // Sizes above half of the class's largest, which is a power of two. Broadcasts that the program does
 // not wait for have classes of their own.
 struct SizeClass {
-  SizeClass(std::size_t size, bool is_attended)
-      : exponent(static_cast<std::uint8_t>(std::bit_width(size - 1))), attended(is_attended) {}
+  SizeClass(std::size_t size, bool is_blocking)
+      : exponent(static_cast<std::uint8_t>(std::bit_width(size - 1))), blocking(is_blocking) {}
   std::uint8_t exponent;
-  bool attended;
+  bool blocking;
   friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
 std::string to_text(const SizeClass& sizes);  // "up to 64 KiB", "ibcast up to 64 KiB"

@@ -11,12 +11,12 @@ namespace cepheus::coll {
 class SpareTime {
  public:
   using Duration = std::chrono::nanoseconds;
-  // At this rate or below, a fabric takes at least two naps to fill a NIC's window.
+  // At this rate or below, a fabric takes at least two sleeps to fill a NIC's window.
   static constexpr Duration kNap = std::chrono::microseconds(250);
   static constexpr std::int64_t kFastMegabytesPerSecond = 500;
   // A few bytes take their latency, however fast the links are.
   static constexpr Duration kLatency = std::chrono::microseconds(200);
-  // A nap is at most the time that the broadcast has taken so far, divided by this.
+  // A sleep is at most the time that the broadcast has taken so far, divided by this.
   static constexpr int kParts = 8;
 
   // Of `bytes` that have been on their way for `elapsed`. 0: not yet; once it has taken longer than

@@ -22,7 +22,7 @@ TEST(SpareTime, WhatTakesLongIsSleptOver) {
   EXPECT_EQ(SpareTime::of(0, std::chrono::hours(1)), SpareTime::kNap);
 }
 
-TEST(SpareTime, ANapIsASmallPartOfTheWait) {
+TEST(SpareTime, ASleepIsASmallPartOfTheWait) {
   for (const std::size_t size : {std::size_t{8}, std::size_t{1} << 16, std::size_t{1} << 20}) {
     for (auto elapsed = microseconds(1); elapsed < milliseconds(10); elapsed += microseconds(7)) {
       EXPECT_LE(SpareTime::of(size, elapsed), nanoseconds(elapsed) / SpareTime::kParts);

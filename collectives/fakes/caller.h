@@ -38,7 +38,7 @@ class Caller {
 
   // A broadcast of `memory`, which holds the data on the root. `has_gaps`: the data lies in no
   // contiguous memory.
-  void begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps);
+  void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
   // One look at it. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: what it came to; Code::kNotServed: the saved function
@@ -46,7 +46,7 @@ class Caller {
   void finish(Code rc);
   bool is_calling() const { return payload_.has_value(); }
   // Once its course is chosen.
-  Route route() const { return course_ != nullptr ? course_->route() : Route::kSaved; }
+  Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Comparisons that this rank has judged, and how often they have changed the way.
   std::size_t comparisons() const { return comparisons_; }
   std::size_t changes() const { return changes_; }
@@ -60,7 +60,7 @@ class Caller {
   int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
 
  private:
-  Code choose_course();
+  Code choose_algorithm();
 
   Team team_;
   std::optional<Hosts> hosts_;            // of several ranks a host
@@ -68,11 +68,11 @@ class Caller {
   Safeguard safeguard_;
   std::size_t comparisons_ = 0, changes_ = 0;
   std::map<SizeClass, Way> ways_;  // as judged here
-  TeamBroadcast team_course_;
-  std::optional<HostsBroadcast> hosts_course_;
-  Course* course_ = nullptr;  // of this broadcast, once it is chosen
+  TeamBroadcast team_algorithm_;
+  std::optional<HostsBroadcast> hosts_algorithm_;
+  Algorithm* algorithm_ = nullptr;  // of this broadcast, once it is chosen
   int root_ = 0;
-  bool attended_ = false;
+  bool blocking_ = false;
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
 };

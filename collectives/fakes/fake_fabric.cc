@@ -86,11 +86,11 @@ const mcast_group::Send* Fabric::next_for(const mcast_group& end, mcast_group** 
 std::vector<std::uint32_t> Fabric::deliverable() const {
   std::vector<std::uint32_t> found;
   for (const auto& group : groups_) {
-    if (group->status < 0 || group->wire == 0 || is_cut_off(group->member)) continue;
+    if (group->status < 0 || group->wire == 0 || is_disconnected(group->member)) continue;
     if (ended_.contains(group->wire)) continue;
     mcast_group* from = nullptr;
     const auto* send = next_for(*group, &from);
-    if (send == nullptr || is_cut_off(from->member)) continue;
+    if (send == nullptr || is_disconnected(from->member)) continue;
     if (send->op == nullptr || !group->receives.empty()) found.push_back(group->number);
   }
   return found;

@@ -92,11 +92,11 @@ class Fabric {
   // The end fails, and what it has of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
   // Nothing moves from or to this rank any more.
-  void cut_off(int rank) { cut_.insert(rank); }
-  void mend() { cut_.clear(); }
+  void disconnect(int rank) { disconnected_.insert(rank); }
+  void mend() { disconnected_.clear(); }
   // Its process has died: its NIC answers nothing any more.
   void kill(int rank) { dead_.insert(rank); }
-  bool is_whole() const { return cut_.empty() && dead_.empty(); }
+  bool is_whole() const { return disconnected_.empty() && dead_.empty(); }
   // Units that were lost at this rank and that every member has acknowledged.
   std::size_t lost_for_good(int rank) const;
   // An operation under way may read or write some of these bytes.
@@ -117,7 +117,9 @@ class Fabric {
   friend struct FabricCalls;
   mcast_group* find(std::uint32_t end) const;
   bool knows(mcast_group_h group);
-  bool is_cut_off(int rank) const { return cut_.contains(rank) || dead_.contains(rank); }
+  bool is_disconnected(int rank) const {
+    return disconnected_.contains(rank) || dead_.contains(rank);
+  }
   const mcast_group::Send* next_for(const mcast_group& end, mcast_group** from) const;
 
   std::vector<std::unique_ptr<mcast_group>> groups_;
@@ -126,7 +128,7 @@ class Fabric {
   void note_end_of(const mcast_group& end);
 
   std::size_t misuses_ = 0;
-  std::set<int> cut_, dead_;
+  std::set<int> disconnected_, dead_;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
   std::set<std::pair<int, std::uint64_t>> lost_;
   std::map<std::uint64_t, std::size_t> acknowledged_;

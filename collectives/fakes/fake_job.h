@@ -23,8 +23,8 @@ class Job {
 
   // The rank calls a broadcast. Its root's data depends on `bytes` alone. `has_gaps`: the data lies
   // in no contiguous memory.
-  void begin(int rank, int root, std::size_t bytes, bool attended = true, bool has_gaps = false);
-  void begin_all(int root, std::size_t bytes, bool attended = true);
+  void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
+  void begin_all(int root, std::size_t bytes, bool blocking = true);
   // One look of the rank at its broadcast and at the groups. `at_nic`: and, first, at its NIC.
   void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.

@@ -22,8 +22,8 @@ struct Transfer {
   void* owner;
   std::uint32_t tag;  // of the message: the channel's
   // The channel's own.
-  static constexpr std::size_t kRoom = 128;
-  alignas(std::max_align_t) std::byte room[kRoom];
+  static constexpr std::size_t kBytes = 128;
+  alignas(std::max_align_t) std::byte bytes[kBytes];
 };
 
 class Channel {

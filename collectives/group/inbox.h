@@ -52,7 +52,7 @@ class Inbox {
   bool skips() const { return wanted_ > 0; }
   void drop_skipped();
   // Copies all, so that the lane may go.
-  void salvage();
+  void keep();
   void clear();
 
  private:

@@ -48,8 +48,8 @@ class Messages {
     bool is_receive = false;
     bool is_copied = false;
     std::size_t size = 0;
-    std::unique_ptr<std::byte[]> copy;  // room for what is sent; kept for the next message
-    std::size_t room = 0;
+    std::unique_ptr<std::byte[]> copy;  // of the bytes to send; kept for the next message
+    std::size_t capacity = 0;
   };
   static Code start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
                     Pending& out);

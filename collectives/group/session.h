@@ -1,5 +1,5 @@
 // The groups of one team from their set-up until they break: lanes, what arrived, the
-// agreement about the break, and what is salvaged then.
+// agreement about the break, and what is drained then.
 //
 // Everything here runs under the communicator's guard.
 #pragma once
@@ -69,7 +69,7 @@ class Session {
   void each_group(F f);
   void look_at(const TeamLane& lane);
   void stop();
-  void salvage(Actions& out);
+  void end_drain(Actions& out);
 
   const Team& team_;
   const uint32_t generation_;

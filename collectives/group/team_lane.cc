@@ -65,7 +65,7 @@ bool may_pass(int32_t status) {
     case MCAST_ERR_NO_MEMORY:
     case MCAST_ERR_NO_DEVICE:  // a port comes up again, a switch is started
     case MCAST_ERR_AGAIN:
-    case TeamLane::kBroken:
+    case TeamLane::kRefused:
       return true;
     default:
       return false;
@@ -87,7 +87,7 @@ void TeamLane::make_group(MemberRecord& record) {
   record.fingerprint = parameters().fingerprint();
   record.lane = kind_;
   if (!refusal_.empty()) {
-    record.status = kBroken;
+    record.status = kRefused;
     snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
     return;
   }
@@ -143,7 +143,7 @@ void TeamLane::start() {
     snprintf(outcome_.reason, sizeof outcome_.reason,
              "%s's point-to-point layer failed during set-up (%d)", host::implementation(),
              static_cast<int>(rc));
-    settle();
+    finish();
     return;
   }
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
@@ -189,7 +189,7 @@ void TeamLane::gathered() {
 
 // The session broke meanwhile. The others still wait for the outcome.
 void TeamLane::announce_lost() {
-  announce(kBroken, rank_text(team_) + ": the fabric failed during the group's set-up");
+  announce(kRefused, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
 void TeamLane::registered(mcast_status_t status) {
@@ -211,7 +211,7 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   set_state(State::kAnnouncing);
 }
 
-void TeamLane::settle() {
+void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
     // Without a group this member's session has broken meanwhile.
@@ -242,7 +242,7 @@ TeamLane::State TeamLane::progress() {
       break;
     }
     case State::kAnnouncing:
-      if (messages_.test(error)) settle();
+      if (messages_.test(error)) finish();
       break;
     case State::kReady:
     case State::kFailed:

@@ -65,7 +65,7 @@ class TeamLane {
     arrival_arg_ = arg;
   }
 
-  // This member's session has broken, for `reason`: the lane fails on all members. Data of a group
+  // This member's session has failed, for `reason`: the lane fails on all members. Data of a group
   // that this member does not look after would be acknowledged and lost. Before start.
   void refuse(const std::string& reason) { refusal_ = reason; }
   // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
@@ -81,7 +81,7 @@ class TeamLane {
 
   // No mcast_status_t:
   static constexpr int32_t kMistaken = -1000;
-  static constexpr int32_t kBroken = -1001;
+  static constexpr int32_t kRefused = -1001;
 
   State progress();
   State state() const { return state_; }
@@ -90,8 +90,8 @@ class TeamLane {
   const char* reason() const { return outcome_.reason; }
   // kFailed: members set up different lanes, because the counts that they pass differ.
   bool is_mistaken() const { return outcome_.status == kMistaken; }
-  // kFailed: a member's session has broken.
-  bool is_broken() const { return outcome_.status == kBroken; }
+  // kFailed: a member's session has failed.
+  bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
   uint32_t epoch() const { return outcome_.epoch; }
 
@@ -120,7 +120,7 @@ class TeamLane {
   bool is_lost() const { return own_.status == MCAST_OK && (group_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);
-  void settle();
+  void finish();
   void set_state(State state) { state_ = state; }
 
   const Team& team_;

@@ -10,14 +10,14 @@ namespace cepheus::coll::sim {
 
 enum class Fault : std::uint8_t {
   kNone,
-  kCut,         // nothing moves from or to one rank, for a while
-  kCutForLong,  // ... for ever
-  kFailed,      // one end of a group fails
-  kDeaf,        // what arrives at one end is acknowledged and lost
-  kMute,        // one end hands no completion over
-  kRefused,     // switches refuse the first registrations
-  kTaken,       // another group has the identifier, once
-  kDeath,       // the process of one rank ends
+  kDisconnected,         // nothing moves from or to one rank, for a while
+  kDisconnectedForLong,  // ... for ever
+  kFailed,               // one end of a group fails
+  kDeaf,                 // what arrives at one end is acknowledged and lost
+  kMute,                 // one end hands no completion over
+  kRefused,              // switches refuse the first registrations
+  kTaken,                // another group has the identifier, once
+  kDeath,                // the process of one rank ends
   kCount
 };
 const char* name(Fault fault);

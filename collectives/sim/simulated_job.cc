@@ -72,7 +72,7 @@ JobOutcome SimulatedJob::run() {
       fail("liveness: broadcast " + std::to_string(slowest()) + " does not end");
     fake::now() += std::chrono::milliseconds(1);
     if (!struck_at_ && is_due(event) && strike()) struck_at_ = event;
-    if (struck_at_ && event == *struck_at_ + kEventsToMend && fault_ != Fault::kCutForLong)
+    if (struck_at_ && event == *struck_at_ + kEventsToMend && fault_ != Fault::kDisconnectedForLong)
       fabric_.mend();
     if (struck_at_ && more_faults_ > 0 && pick(is_new_group_ ? 4 : 2000) == 0) strike_again();
     is_new_group_ = false;
@@ -130,9 +130,9 @@ bool SimulatedJob::strike() {
   if (ends.empty()) return false;
   const std::uint32_t end = one_of(ends);
   switch (fault_) {
-    case Fault::kCut:
-    case Fault::kCutForLong:
-      fabric_.cut_off(fabric_.rank_of(end));
+    case Fault::kDisconnected:
+    case Fault::kDisconnectedForLong:
+      fabric_.disconnect(fabric_.rank_of(end));
       break;
     case Fault::kFailed:
       fabric_.fail(end, MCAST_CAUSE_DEVICE, "the port is gone");
@@ -150,7 +150,7 @@ bool SimulatedJob::strike() {
 }
 
 void SimulatedJob::strike_again() {
-  constexpr Fault kFaults[] = {Fault::kCut, Fault::kFailed, Fault::kDeaf, Fault::kMute};
+  constexpr Fault kFaults[] = {Fault::kDisconnected, Fault::kFailed, Fault::kDeaf, Fault::kMute};
   --more_faults_;
   fabric_.mend();
   fault_ = kFaults[pick(4)];
@@ -254,7 +254,7 @@ void SimulatedJob::begin(Rank& rank) {
   const Broadcast& now = program_[rank.at];
   rank.memory.assign(now.bytes, std::byte{0xEE});
   if (now.root == rank.rank) fill(rank);
-  rank.caller.begin(rank.memory, now.root, now.attended, plan_.has_gaps && pick(3) == 0);
+  rank.caller.begin(rank.memory, now.root, now.blocking, plan_.has_gaps && pick(3) == 0);
 }
 
 std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {

@@ -53,7 +53,7 @@ class SimulatedJob {
   struct Broadcast {
     int root;
     std::size_t bytes;
-    bool attended;
+    bool blocking;
   };
   struct Rank {
     Rank(int r, fake::Mpi& mpi, int ranks_per_host)

@@ -78,7 +78,7 @@ Code BulkOperation::progress(Actions& out) {
   switch (agreement.path()) {
     case Path::kMulticast:
       return end_unit(run_and_look(), out);
-    case Path::kSalvage:
+    case Path::kDrain:
       return Code::kPending;
     case Path::kRepair:
       return end_unit(repair(out), out);
@@ -179,7 +179,8 @@ Code BulkOperation::gather() {
   Code rc = Code::kDone;
   bool stale = false;
   for (Ready& each : ready_) {
-    if (each.unit > call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+    if (each.unit > call_.unit)
+      return fail_call(call_, "ranks disagree on the order of broadcasts");
     if (each.unit == call_.unit || rc != Code::kDone) continue;
     // Said before a unit that then went another way.
     stale = true;
@@ -234,7 +235,7 @@ Code BulkOperation::send() {
 
 Code BulkOperation::transfer() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  if (mistaken_) return broken(call_, "ranks disagree on the order or the roots of broadcasts");
+  if (mistaken_) return fail_call(call_, "ranks disagree on the order or the roots of broadcasts");
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;
@@ -261,7 +262,7 @@ Code BulkOperation::repair(Actions& out) {
 }
 
 Code BulkOperation::repair_member(Actions& out) {
-  if (window_ == nullptr) {  // it can take nothing: GONE or a CUT is the answer
+  if (window_ == nullptr) {  // it can take nothing: GONE or a SWITCH_OVER is the answer
     session_->agreement().lack(call_.length, out);
     return Code::kPending;
   }

@@ -62,7 +62,7 @@ Code mismatch(const Call& call, const EagerHeader& header, Session& session);
 Code look_for_small(const Call& call, Session& session);
 
 // Says why in the log, and returns Code::kFailed.
-Code broken(const Call& call, const char* why);
+Code fail_call(const Call& call, const char* why);
 // The same of a unit that the fabric lost and that its root has no copy of. This rank takes part in
 // the rest, so it returns Code::kDone. In mode "require" it ends the job.
 Code lost(const Call& call);

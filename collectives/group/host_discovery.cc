@@ -1,4 +1,4 @@
-#include "collectives/group/arrangement.h"
+#include "collectives/group/host_discovery.h"
 
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ Identity own_identity(bool again) {
 
 }  // namespace
 
-bool Arrangement::is_known_to_all() {
+bool HostDiscovery::is_known_to_all() {
   const int ranks_per_host = parameters().ranks_per_host;
   std::vector<Identity> identities;
   if (ranks_per_host > 0) {
@@ -96,13 +96,13 @@ bool Arrangement::is_known_to_all() {
   return true;
 }
 
-void Arrangement::again() {
+void HostDiscovery::again() {
   state_ = State::kNew;
   again_ = true;
   placement_ = {};
 }
 
-Code Arrangement::start() {
+Code HostDiscovery::start() {
   asked_ = true;
   own_ = own_identity(again_);
   told_.assign(told_bytes(), 0);
@@ -122,7 +122,7 @@ Code Arrangement::start() {
 }
 
 // Ranks of other settings would choose other ways for the same broadcast.
-void Arrangement::compare_settings() {
+void HostDiscovery::compare_settings() {
   const auto other = std::ranges::find_if(
       identities_, [&](const Identity& each) { return each.settings != own_.settings; });
   if (other == identities_.end()) return;
@@ -135,7 +135,7 @@ void Arrangement::compare_settings() {
 }
 
 // Rank 0: all identities are here.
-void Arrangement::place() {
+void HostDiscovery::place() {
   compare_settings();
   const Placement placement = Placement::of(identities_);
   snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
@@ -147,7 +147,7 @@ void Arrangement::place() {
 }
 
 // Passes the places on, and takes them in.
-Code Arrangement::tell() {
+Code HostDiscovery::tell() {
   state_ = State::kTelling;
   std::vector<Identity> ranks(static_cast<std::size_t>(team_.size()));
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -166,7 +166,7 @@ Code Arrangement::tell() {
   return rc;
 }
 
-bool Arrangement::progress() {
+bool HostDiscovery::progress() {
   Code error = state_ == State::kNew ? start() : Code::kDone;
   while (error == Code::kDone && state_ != State::kDone && messages_.test(error)) {
     if (error != Code::kDone) break;

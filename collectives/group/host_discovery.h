@@ -18,9 +18,9 @@
 
 namespace cepheus::coll {
 
-class Arrangement {
+class HostDiscovery {
  public:
-  explicit Arrangement(const Team& team) : team_(team) {}
+  explicit HostDiscovery(const Team& team) : team_(team) {}
 
   // True when placement() is known.
   bool progress();

@@ -11,9 +11,9 @@
 
 namespace cepheus::coll {
 
-class Course {
+class Algorithm {
  public:
-  virtual ~Course() = default;
+  virtual ~Algorithm() = default;
   // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, on all ranks alike: the
   // saved function shall serve it.
   virtual Code progress() = 0;
