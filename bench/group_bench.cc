@@ -39,7 +39,7 @@ using wire::Instant;
 constexpr std::uint32_t kMtu = 4096;
 constexpr std::uint32_t kBurst = 128;    // packets under way
 constexpr std::uint32_t kAckEvery = 32;  // as the NIC asks for them
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kTimeLimit = std::chrono::seconds(30);
 
 class LiveSwitch {
  public:
@@ -130,7 +130,7 @@ class Hosts {
     mrp::RegistrationConfig config;
     config.host = members_[0].host;
     config.instance = 1;
-    config.timeout = kPatience;
+    config.timeout = kTimeLimit;
     mrp::Registration registration(config, id, epoch);
     if (!hosts_[0].membership.lead(id, epoch, config.instance))
       throw std::runtime_error("can't lead");
@@ -180,7 +180,7 @@ class Hosts {
   }
 
   void run(mrp::Registration& registration, mrp::Registration::State until) {
-    const Instant limit = wire::monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kTimeLimit;
     while (registration.state() != until) {
       const Instant now = wire::monotonic_now();
       if (now > limit) throw std::runtime_error("no group: " + registration.error().text);
@@ -264,7 +264,7 @@ class Stream {
 
   std::uint64_t receive_burst() {
     std::uint64_t copies = 0;
-    const Instant limit = wire::monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kTimeLimit;
     const std::uint64_t wanted = kBurst * (hosts_.size() - 1);
     while (copies < wanted) {
       const std::uint64_t before = copies;
@@ -308,7 +308,7 @@ class Stream {
 constexpr int kTurns = 5;  // with and without a recorder
 constexpr wire::McstId kFirstGroup{198, 18, 0, 1};
 
-// This pause gives a host its whole burst back (live/stray_account.h).
+// This pause gives a host its whole burst back (live/unanswered_account.h).
 constexpr wire::Duration kRest = std::chrono::milliseconds(12);
 
 nlohmann::json measure_registration(std::size_t members, int rounds) {

@@ -28,7 +28,7 @@ from records import Records, percentile
 
 LINK = 'rate = "2Gbps"\ndelay = "2us"\nqueue = "64MiB"'
 KERNELS = {"OPENBLAS_CORETYPE": "Prescott"}
-PATIENCE = ["--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_watchdog_ms", "30000",
+TIME_LIMIT = ["--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_watchdog_ms", "30000",
             "--mca", "coll_cepheus_register_timeout_ms", "20000"]
 JOB_SECONDS = 600
 PHASES = {"pbcast": "panel broadcast", "laswp": "row swap"}
@@ -118,7 +118,7 @@ class Bench:
                        depths=[variants[0].depth], central=case.central).text()
         with Fabric(self.build, hosts, link=LINK) as fabric:
             (fabric.directory / "HPL.dat").write_text(text)
-            command = [self.build / "bin/cepheus-run", "--join", fabric.socket, "--", *MESSAGES_OVER_NIC, *PATIENCE,
+            command = [self.build / "bin/cepheus-run", "--join", fabric.socket, "--", *MESSAGES_OVER_NIC, *TIME_LIMIT,
                        self.programs[1 if case.isolated else 0]]
             done = subprocess.run(command, cwd=fabric.directory, env=os.environ | KERNELS, capture_output=True, text=True,
                                   timeout=JOB_SECONDS, check=False)

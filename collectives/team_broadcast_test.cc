@@ -187,16 +187,16 @@ TEST_F(Story, ARankThatComputesAfterAFailureLosesNothingThatHasArrived) {
 }
 
 // Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
-TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
+TEST_F(Story, UnknownMessagesDoNotCloseTheControlLink) {
   constexpr std::size_t kRight = sizeof(ControlMessage);
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{1}, kRight - 1, kRight + 1, 10 * kRight}) {
     SCOPED_TRACE(length);
     fake::Job job(3);
     expect_right_broadcasts(job, 3);
-    const std::vector<std::byte> stray(length);
+    const std::vector<std::byte> unknown(length);
     for (int to = 0; to < 3; ++to)
-      (void)Messages::post(stray.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
+      (void)Messages::post(unknown.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
     job.pass(milliseconds(5));
     job.begin_all(0, 10);
     job.fabric.disconnect(2);

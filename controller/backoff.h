@@ -64,7 +64,7 @@ struct Repeats {
   // REJECT of a member that failed, until the leader answers.
   Pace leave{times::kLeaveRetry, times::kLeaveRetry, 5};
   // UNREGISTER, GIVE_UP and REMOVE, until all have answered: members that are gone never do.
-  Pace farewell{times::kFirstRetry, times::kLongestRetry, 3};
+  Pace unregister{times::kFirstRetry, times::kLongestRetry, 3};
 };
 
 }  // namespace cepheus::mrp

@@ -225,8 +225,8 @@ void Registration::go_on(Instant now, Outbox& out) {
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
-  const bool is_cut_off = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
-  const bool in_operation = is_cut_off || of_memory;
+  const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
+  const bool in_operation = is_unreachable || of_memory;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
@@ -274,8 +274,8 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox
   reject_ = reject;
   give_up_ = next_ask_ = kNever;
   evictions_.stop();
-  repeat_ = Backoff(config_.repeats.farewell, now);
-  send_farewell(now, out);
+  repeat_ = Backoff(config_.repeats.unregister, now);
+  send_unregister(now, out);
 }
 
 void Registration::give_up(Instant now, std::string why, Outbox& out) {
@@ -286,7 +286,7 @@ void Registration::give_up(Instant now, std::string why, Outbox& out) {
   check_consistent();
 }
 
-void Registration::send_farewell(Instant now, Outbox& out) {
+void Registration::send_unregister(Instant now, Outbox& out) {
   if (repeat_.is_used_up()) {
     repeat_.stop();
     if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
@@ -333,10 +333,10 @@ void Registration::unregister(Instant now, Outbox& out) {
     case State::kActive:
       give_up_ = next_ask_ = kNever;
       evictions_.stop();
-      repeat_ = Backoff(config_.repeats.farewell, now);
+      repeat_ = Backoff(config_.repeats.unregister, now);
       set_state(State::kUnregistering, "asked to unregister");
       expect_confirmations();
-      send_farewell(now, out);
+      send_unregister(now, out);
   }
   check_consistent();
 }
@@ -357,7 +357,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
   }
   if (now >= next_ask_) {
     // Only answers keep the questions going, and members that wait for those who are late.
-    const bool is_waited_for = now - asked_at_ <= config_.asker_patience && late_.any(now);
+    const bool is_waited_for = now - asked_at_ <= config_.asker_time_limit && late_.any(now);
     next_ask_ = kNever;
     if (suspects_.any(now) || is_waited_for) query(now, out);
   }
@@ -379,7 +379,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
         break;
       case State::kFailed:
       case State::kUnregistering:
-        send_farewell(now, out);
+        send_unregister(now, out);
         break;
       case State::kIdle:
       case State::kGone:

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "controller/backoff.h"
-#include "controller/laggards.h"
+#include "controller/lagging_members.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
 #include "wire/sender_group.h"
@@ -98,11 +98,11 @@ struct RegistrationConfig {
   // `timeout` counts.
   std::optional<Duration> silence;
   Repeats repeats;
-  Duration refresh_pending = times::kRefreshPending;  // until the group is active
-  Duration ask_again = times::kAskAgain;              // between two QUERYs while somebody lags
-  Duration evict_after = times::kEvict;               // of silence; a port that is down is enough
-  Duration source_grace = times::kSourceGrace;        // for answers to a source that is gone
-  Duration asker_patience = times::kAskerPatience;    // members that wait COMPLAIN more often
+  Duration refresh_pending = times::kRefreshPending;   // until the group is active
+  Duration ask_again = times::kAskAgain;               // between two QUERYs while somebody lags
+  Duration evict_after = times::kEvict;                // of silence; a port that is down is enough
+  Duration source_grace = times::kSourceGrace;         // for answers to a source that is gone
+  Duration asker_time_limit = times::kAskerTimeLimit;  // members that wait COMPLAIN more often
 };
 
 class Registration {
@@ -171,7 +171,7 @@ class Registration {
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
   void ask_again(wire::MrpType type, Outbox& out) const;
   void send_to_group(wire::MrpType type, Outbox& out) const;
-  void send_farewell(Instant now, Outbox& out);
+  void send_unregister(Instant now, Outbox& out);
   bool agrees_on_method(const wire::MrpHeader& confirm);
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
@@ -203,8 +203,8 @@ class Registration {
   Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
-  Laggards suspects_;              // silent, or down
-  Laggards late_;                  // they answer
+  LaggingMembers suspects_;        // silent, or down
+  LaggingMembers late_;            // they answer
   struct Asker {
     Ipv4 host;
     Instant asked;

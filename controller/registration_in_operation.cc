@@ -46,7 +46,7 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox
   }
   answer.header.flags = wire::MrpHeader::kPresence;
   // It may wait for a source that has died: nobody else would ask.
-  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_patience;
+  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_time_limit;
   if (state_ == State::kActive && !asked_lately) query(now, out);
 }
 
@@ -74,14 +74,14 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   for (const MrpMember& reported : message.list()) {
     if (find(reported.host) == members_.size()) continue;
     if (reported.flags == wire::kMemberLate) {
-      alive |=
-          late_.name(now, reported.host, Laggards::Role::kReceiver, reported.qpn.value()).heard;
+      alive |= late_.name(now, reported.host, LaggingMembers::Role::kReceiver, reported.qpn.value())
+                   .heard;
     } else if (state_ == State::kActive) {
       judge(now, reported, out);
     }
   }
   if (state_ != State::kActive) return;
-  if (alive && !suspects_.any_silent(now, config_.asker_patience)) {
+  if (alive && !suspects_.any_silent(now, config_.asker_time_limit)) {
     reassure(now, out);
   }
   // Somebody lags: look again until nobody does.
@@ -91,7 +91,7 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
 // Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
 void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
-  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
+  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_time_limit; });
   std::vector<MrpMember> list;
   for (const Asker& asker : askers_) {
     const std::size_t i = find(asker.host);
@@ -104,7 +104,7 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const std::size_t member = find(reported.host);
   if (reported.host == config_.host) return;
   const bool is_source = (reported.flags & wire::kMemberSource) != 0;
-  const auto role = is_source ? Laggards::Role::kSource : Laggards::Role::kReceiver;
+  const auto role = is_source ? LaggingMembers::Role::kSource : LaggingMembers::Role::kReceiver;
   const Duration silence = suspects_.name(now, reported.host, role, reported.qpn.value()).silence;
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;

@@ -16,7 +16,8 @@ using wire::MrpType;
 
 // Where messages are lost and ways are many, no attempt may ever come through whole.
 constexpr std::size_t kAttemptsThatDo = 4;
-constexpr auto kRole = Laggards::Role::kReceiver;  // of all who are named: the sender alone sends
+constexpr auto kRole =
+    LaggingMembers::Role::kReceiver;      // of all who are named: the sender alone sends
 constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
 
 }  // namespace
@@ -106,7 +107,7 @@ void SenderRegistration::begin_step(Instant now, State state, const char* reason
 
 Pace SenderRegistration::pace() const {
   if (is_active()) return config_.repeats.install;
-  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.farewell;
+  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.unregister;
 }
 
 // Without regions, which INSTALL alone brings.
@@ -268,7 +269,7 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
     }
     if (!is_active()) return;
   }
-  if (is_heard && !suspects_.any_silent(now, config_.asker_patience)) alive_at_ = now;
+  if (is_heard && !suspects_.any_silent(now, config_.asker_time_limit)) alive_at_ = now;
   // Somebody lags: look again until nobody does.
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
 }

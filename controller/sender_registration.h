@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/laggards.h"
+#include "controller/lagging_members.h"
 #include "controller/registration.h"
 #include "wire/sender_group.h"
 #include "wire/times.h"
@@ -43,7 +43,7 @@ struct SenderConfig {
   Repeats repeats;
   Duration ask_again = times::kAskAgain;  // between two QUERYs while somebody lags
   Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
-  Duration asker_patience = times::kAskerPatience;
+  Duration asker_time_limit = times::kAskerTimeLimit;
   LostMember lost_receiver = LostMember::kEvicted;
 };
 
@@ -131,8 +131,8 @@ class SenderRegistration {
   Instant give_up_ = wire::kNever;
   Backoff repeat_;  // of what its state has to send
   Instant next_ask_ = wire::kNever;
-  Laggards suspects_;  // silent, or down
-  Laggards late_;      // they answer, or were not asked
+  LaggingMembers suspects_;  // silent, or down
+  LaggingMembers late_;      // they answer, or were not asked
   Instant alive_at_{};
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;

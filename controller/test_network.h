@@ -93,7 +93,7 @@ class Network {
     kept_back_.clear();
   }
   // Delivers all that is under way, and what that causes, in order.
-  void settle() {
+  void run_until_idle() {
     for (;;) {
       if (under_way.empty()) merge();
       if (under_way.empty()) return;
@@ -104,11 +104,11 @@ class Network {
   }
   // Lets time pass from deadline to deadline up to `until`, everything delivered at once.
   void run(Instant until) {
-    settle();
+    run_until_idle();
     while (leader.deadline() <= until) {
       now = leader.deadline();
       tick();
-      settle();
+      run_until_idle();
     }
     now = until;
   }

@@ -109,7 +109,7 @@ class SenderNetwork {
     }
   }
   // Delivers all that is under way, and what that causes, in order.
-  void settle() {
+  void run_until_idle() {
     while (!under_way.empty()) {
       const Datagram d = under_way.front();
       under_way.pop_front();
@@ -118,11 +118,11 @@ class SenderNetwork {
   }
   // Lets time pass from deadline to deadline up to `until`, everything delivered at once.
   void run(Instant until) {
-    settle();
+    run_until_idle();
     while (sender.deadline() <= until) {
       now = sender.deadline();
       tick();
-      settle();
+      run_until_idle();
     }
     now = until;
   }

@@ -144,7 +144,7 @@ TEST_F(WaitingMember, LearnsThatTheSourceDiedInSilence) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
-TEST_F(WaitingMember, IsToldThatItWasTakenOut) {
+TEST_F(WaitingMember, IsToldThatItWasEvicted) {
   const MrpMessage asked = question(2);
   report(2, kDown);
   const auto answer = answer_to(2, asked);
@@ -188,7 +188,7 @@ TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
 // without it.
 class FailedMember : public LeaderTest {
  protected:
-  MrpMessage farewell(std::uint32_t i) {
+  MrpMessage leave_message(std::uint32_t i) {
     Outbox said;
     net_.hosts.at(host(i)).leave(now_, said);
     return said.messages.at(0);
@@ -236,7 +236,7 @@ TEST_F(LostPath, IsASwitchsWordAboutMembers) {
 }
 
 TEST_F(FailedMember, EndsTheGroupForAll) {
-  leader().on_message(now_, host(2), farewell(2), out_);
+  leader().on_message(now_, host(2), leave_message(2), out_);
   EXPECT_EQ(leader().state(), State::kFailed);
   EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kMemberFailed);
   EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) left the group"));
@@ -245,7 +245,7 @@ TEST_F(FailedMember, EndsTheGroupForAll) {
 }
 
 TEST_F(FailedMember, SpeaksForItselfOnly) {
-  MrpMessage said = farewell(2);
+  MrpMessage said = leave_message(2);
   leader().on_message(now_, host(3), said, out_);
   said.members[0].qpn = wire::Qpn(0x99);
   leader().on_message(now_, host(2), said, out_);
@@ -259,7 +259,7 @@ TEST_F(FailedMember, MayBeTheLeaderItself) {
   EXPECT_EQ(leader().state(), State::kFailed);
   net_.under_way.clear();
   for (const MrpMessage& m : out_.messages) net_.under_way.push_back({host(0), m});
-  net_.settle();
+  net_.run_until_idle();
   for (const auto& [address, membership] : net_.hosts) {
     EXPECT_EQ(membership.state(), Membership::State::kGone);
     EXPECT_EQ(membership.reject_reason(), wire::MrpReject::kMemberFailed);

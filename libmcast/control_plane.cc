@@ -237,12 +237,12 @@ unsigned ControlPlane::publish_due(wire::Instant now) {
 unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = publish_due(now);
   for (Group* group : groups_) {
-    group->engine().look_for_laggards(now, actions_);
+    group->engine().look_for_lagging_members(now, actions_);
     group->engine().tell_failure(now, actions_);
     if (group->deadline() > now) continue;
-    const bool was_settled = group->engine().is_settled();
+    const bool had_outcome = group->engine().has_outcome();
     group->engine().role().on_timer(now, actions_);
-    if (!was_settled) note_failed_sends(*group);
+    if (!had_outcome) note_failed_sends(*group);
     ++done;
   }
   done += run_leaving(now);
@@ -312,7 +312,7 @@ wire::Instant ControlPlane::deadline() const {
 
 void ControlPlane::update_busy() {
   busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
-            return !g->engine().is_settled();
+            return !g->engine().has_outcome();
           });
 }
 

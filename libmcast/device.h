@@ -69,12 +69,12 @@ constexpr wire::Duration retry_time(Timers timers) {
 }
 // For how long no send may complete. The device has to find out about a loss first, whatever is
 // asked for.
-constexpr wire::Duration sender_patience(std::optional<wire::Duration> asked, Timers timers) {
+constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> asked, Timers timers) {
   return std::max(asked.value_or(wire::times::kSenderGivesUp), retry_time(timers));
 }
 // For how long a member that waits for data may go unanswered. Whoever lets sends wait for long
 // lets questions wait as long.
-constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) {
+constexpr wire::Duration receiver_time_limit(std::optional<wire::Duration> asked) {
   return std::max(asked.value_or(wire::Duration(0)), wire::times::kReceiverGivesUp);
 }
 

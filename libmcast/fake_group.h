@@ -42,7 +42,7 @@ class FakeGroup : public testing::Test {
   static constexpr const char* kData = "datadata";
 
   struct Options {
-    std::uint32_t patience_ms = 0;
+    std::uint32_t time_limit_ms = 0;
     size_t max_eager_memory = 0;
   };
 
@@ -55,7 +55,7 @@ class FakeGroup : public testing::Test {
   void open(const Options& options) {
     if (context_ != nullptr) mcast_context_destroy(context_);
     mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
-    params.progress_timeout_ms = options.patience_ms;
+    params.progress_timeout_ms = options.time_limit_ms;
     params.max_eager_memory = options.max_eager_memory;
     ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
   }

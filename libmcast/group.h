@@ -36,7 +36,7 @@ struct Facilities {
   CompletionQueues& queues;
   MemoryBudget& eager_budget;
   Timers timers;
-  wire::Duration sender_patience, receiver_patience;
+  wire::Duration sender_time_limit, receiver_time_limit;
   std::uint16_t control_port;  // where this process takes registration datagrams
 };
 

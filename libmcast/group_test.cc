@@ -329,7 +329,7 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
 }
 
 TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
-  open({.patience_ms = 600});  // The emulated NIC's retries take 540
+  open({.time_limit_ms = 600});  // The emulated NIC's retries take 540
   make(MCAST_LANE_BULK);
   become_active();
   Op send;

@@ -26,11 +26,11 @@ class PublishedRegions {
   }
 
   // INVALID: WRITEs are announced, the number is taken, or there are too many.
-  Expected<void> check_room(std::uint16_t number) const;
+  Expected<void> check_free(std::uint16_t number) const;
   // NO_MEMORY: the device does not register it. Needs no lock.
   Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
   // `memory` of register_region(), which is taken, is the region of that number from now on. INVALID
-  // as check_room().
+  // as check_free().
   Expected<void> publish(wire::Instant now, std::uint16_t number, MrHandle& memory);
   // The same of memory that the caller has registered, and keeps so. INVALID also: it has no such
   // part, is closed to others or another device's, or the group is of same_key.

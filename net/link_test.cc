@@ -176,7 +176,7 @@ TEST(Link, SameSeedGivesTheSameFaults) {
   EXPECT_NE(fates(7), fates(8));
 }
 
-TEST(Link, CalmsDownWhenFaultsAreSetToNone) {
+TEST(Link, HasNoFaultsOnceTheyAreSetToNone) {
   LinkConfig config;
   config.loss = 1;
   Link link(config);

@@ -15,7 +15,7 @@ std::size_t ways(const Topology::Plan& plan, const std::string& from, Ipv4 to) {
   for (const SwitchConfig& config : plan.configs) {
     if (config.name != from) continue;
     for (const Route& route : config.routes) {
-      if (route.home == config.homes->at(to)) return route.ports.size();
+      if (route.leaf == config.leaf_of_host->at(to)) return route.ports.size();
     }
   }
   return 0;

@@ -34,13 +34,13 @@ struct PortConfig {
 // Which switches branch sender groups' data (docs/protocol.md): all, those that hosts are at, none.
 enum class SenderGroups : std::uint8_t { kEverywhere, kRacks, kOff };
 
-// To the hosts at another switch, their home.
+// To the hosts at another switch, their leaf.
 struct Route {
-  Ipv4 home;                  // its address
+  Ipv4 leaf;                  // its address
   std::vector<PortId> ports;  // equal cost
 };
-// The home of each host of a fabric: one table for all its switches.
-using Homes = std::unordered_map<Ipv4, Ipv4>;
+// The leaf of each host of a fabric: one table for all its switches.
+using LeafOfHost = std::unordered_map<Ipv4, Ipv4>;
 
 struct SwitchConfig {
   std::string name = "s0";
@@ -48,7 +48,7 @@ struct SwitchConfig {
   wire::Mac mac;
   std::vector<PortConfig> ports;                        // PortId = index
   std::vector<Route> routes;                            // hosts on its own ports need none
-  std::shared_ptr<const Homes> homes;                   // null: there are no hosts but those
+  std::shared_ptr<const LeafOfHost> leaf_of_host;       // null: there are no hosts but those
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated

@@ -137,20 +137,20 @@ class Planner {
 
   // Every port on some shortest path; one search per switch that has hosts.
   void add_routes() {
-    auto homes = std::make_shared<Homes>();
+    auto leaf_of_host = std::make_shared<LeafOfHost>();
     std::vector<bool> has_hosts(t_.switches.size());
     for (const HostSpec& host : t_.hosts) {
       has_hosts[host.switch_index] = true;
-      homes->emplace(host.address, addresses_[host.switch_index]);
+      leaf_of_host->emplace(host.address, addresses_[host.switch_index]);
     }
-    for (SwitchConfig& config : plan_.configs) config.homes = homes;
+    for (SwitchConfig& config : plan_.configs) config.leaf_of_host = leaf_of_host;
     for (std::size_t target = 0; target < has_hosts.size(); ++target) {
       if (!has_hosts[target]) continue;
       const std::vector<std::size_t> hops = hops_to(target, plan_.ends);
       for (std::size_t at = 0; at < hops.size(); ++at) {
         if (at == target) continue;
         Route route;
-        route.home = addresses_[target];
+        route.leaf = addresses_[target];
         for (std::size_t p = 0; p < plan_.ends[at].size(); ++p) {
           const PortEnd& end = plan_.ends[at][p];
           if (end.kind == PortKind::kSwitch && hops[end.peer_switch] + 1 == hops[at]) {

@@ -46,10 +46,10 @@ Topology leaves_and_spines() {
 }
 
 std::vector<PortId> route(const SwitchConfig& config, Ipv4 host) {
-  const auto home = config.homes->find(host);
-  if (home == config.homes->end()) return {};
+  const auto leaf = config.leaf_of_host->find(host);
+  if (leaf == config.leaf_of_host->end()) return {};
   for (const Route& r : config.routes) {
-    if (r.home == home->second) return r.ports;
+    if (r.leaf == leaf->second) return r.ports;
   }
   return {};
 }

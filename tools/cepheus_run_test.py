@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 cepheus_run = importlib.util.module_from_spec(importlib.util.spec_from_loader("cepheus_run", loader))
 loader.exec_module(cepheus_run)
 
-PATIENCE = 20
+TIME_LIMIT = 20
 
 # Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
@@ -233,7 +233,7 @@ class Running(unittest.TestCase):
 
     def run_script(self, *words, **env):
         process = self.start(*words, **env)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIME_LIMIT)
         return process.returncode, out, err
 
     def notes(self, name):
@@ -251,7 +251,7 @@ class Running(unittest.TestCase):
         except ProcessLookupError:
             return
         self.addCleanup(os.close, handle)
-        self.assertTrue(select.select([handle], [], [], PATIENCE)[0], f"process {pid} is still there")
+        self.assertTrue(select.select([handle], [], [], TIME_LIMIT)[0], f"process {pid} is still there")
 
     def test_gives_mpiruns_output_and_exit_code(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
@@ -261,7 +261,7 @@ class Running(unittest.TestCase):
     def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
         process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.addCleanup(process.kill)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         self.assertEqual(process.returncode, 7)
 
     def test_finds_an_installed_tree_from_where_it_lies_itself(self):
@@ -276,7 +276,7 @@ class Running(unittest.TestCase):
         (prefix / "bin/cepheus-run").write_text(text)
         env = {**self.env, "PATH": f"{prefix}/bin:/usr/bin:/bin"}
         del env["CEPHEUS_BUILD"]
-        done = subprocess.run([sys.executable, prefix / "bin/cepheus-run", "--", "./a"], env=env, timeout=PATIENCE, check=False,
+        done = subprocess.run([sys.executable, prefix / "bin/cepheus-run", "--", "./a"], env=env, timeout=TIME_LIMIT, check=False,
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"LD_PRELOAD={prefix}/lib/multiarch/cepheus/libcepheus-roce.so", self.notes("mpirun")["arguments"])
@@ -365,7 +365,7 @@ class Running(unittest.TestCase):
         """Waits until the mpirun of `process` runs."""
         fifo = os.open(self.root / "notes/started", os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, fifo)
-        self.assertTrue(select.select([fifo], [], [], PATIENCE)[0], "mpirun did not start")
+        self.assertTrue(select.select([fifo], [], [], TIME_LIMIT)[0], "mpirun did not start")
         return process
 
     def test_ends_everything_when_told_to(self):
@@ -374,7 +374,7 @@ class Running(unittest.TestCase):
             os.mkfifo(self.root / "notes/started")
             process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
             process.send_signal(signum)
-            process.communicate(timeout=PATIENCE)
+            process.communicate(timeout=TIME_LIMIT)
             self.assertEqual(process.returncode, 128 + signum)
             self.assert_nothing_left()
 
@@ -385,7 +385,7 @@ class Running(unittest.TestCase):
         for name in ("mpirun", "switch"):
             self.assertNotEqual(os.getpgid(self.notes(name)["pid"]), process.pid)
         os.killpg(process.pid, signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assert_nothing_left()
 
@@ -393,7 +393,7 @@ class Running(unittest.TestCase):
         os.mkfifo(self.root / "notes/started")
         process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
         process.kill()
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIME_LIMIT)
         for name in ("mpirun", "switch"):
             self.assert_ends(self.notes(name)["pid"])
 

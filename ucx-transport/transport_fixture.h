@@ -81,9 +81,9 @@ EXPORTED unsigned mcast_progress(mcast_context_h) {
 EXPORTED mcast_status_t mcast_send_eager_pack(mcast_group_h, mcast_pack_cb_t pack, void* arg,
                                               std::uint32_t imm, size_t* length) {
   if (lib.send != MCAST_OK) return lib.send;
-  std::vector<char> room(lib.attr.max_message);
-  *length = pack(room.data(), arg);
-  lib.sent.push_back({std::string(room.data(), *length), imm});
+  std::vector<char> memory(lib.attr.max_message);
+  *length = pack(memory.data(), arg);
+  lib.sent.push_back({std::string(memory.data(), *length), imm});
   return MCAST_OK;
 }
 EXPORTED mcast_status_t mcast_send(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,

@@ -114,8 +114,8 @@ TEST_F(RcMcast, HandsArrivalsToTheHandlerOfTheirId) {
   Handled five, six;
   ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &five, 0), UCS_OK);
   ASSERT_EQ(uct_iface_set_am_handler(iface_, 6, handle, &six, 0), UCS_OK);
-  alignas(64) char room[128] = {};
-  char* const data = room + MCAST_RECV_HEADROOM;
+  alignas(64) char memory[128] = {};
+  char* const data = memory + MCAST_RECV_HEADROOM;
   std::memcpy(data, "hello", 5);
   EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 6), MCAST_OK);
   EXPECT_EQ(six.data, "hello");

@@ -31,7 +31,7 @@ inline constexpr Duration kAskAgain = 250ms;
 // How often a leader looks after its groups though its program is elsewhere.
 inline constexpr Duration kLook = 250ms;
 // A member that asked within this time still waits.
-inline constexpr Duration kAskerPatience = 1s;
+inline constexpr Duration kAskerTimeLimit = 1s;
 // Silence after which a member that lags is taken for dead; a port that is down is enough.
 inline constexpr Duration kEvict = 5s;
 // For the last answers to a source that is gone.
@@ -97,8 +97,8 @@ static_assert(kSenderGivesUp > kLeaderEvicts);
 static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
 // A member that waits is not forgotten between two of its questions, and is answered before it
 // asks for the last time.
-static_assert(kSenderAsks + kLook <= kAskerPatience);
-static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
+static_assert(kSenderAsks + kLook <= kAskerTimeLimit);
+static_assert(kReceiverAsksAgain + kLook <= kAskerTimeLimit);
 // A leader that was stopped for a moment is not gone.
 static_assert(kReceiverGivesUp >= kEvict);
 // A leader asks more often than a switch that lost two of three REFRESHs forgets the group.

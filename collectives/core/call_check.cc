@@ -10,7 +10,7 @@ bool CallCheck::is_due(const CallAtHand& own, Time now) {
     since_ = now;
     called_ = false;
   }
-  if (called_ || now < since_ + kPatience) return false;
+  if (called_ || now < since_ + kTimeLimit) return false;
   called_ = true;
   return true;
 }

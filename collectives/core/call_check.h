@@ -1,7 +1,7 @@
 // Ranks whose arguments of one broadcast differ, where no data shows it: a root of a large broadcast
 // waits for members that wait for something else.
 //
-//   root that has waited for kPatience      CALLED(unit, bytes) to all
+//   root that has waited for kTimeLimit      CALLED(unit, bytes) to all
 //   member whose call of that unit differs  MISTAKE(unit, reason) to all: every rank's call ends in
 //                                           an error
 //
@@ -26,7 +26,7 @@ struct CallAtHand {
 class CallCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::milliseconds kPatience{1000};
+  static constexpr std::chrono::milliseconds kTimeLimit{1000};
 
   struct Mistake {
     enum class Kind : std::uint8_t {

@@ -54,7 +54,7 @@ struct Parameters {
   }
   // For how long sends may not complete; 0: libmcast's own limit. In mode try
   // the host's own broadcast can go on, so the limit is shorter.
-  int patience_ms() const {
+  int time_limit_ms() const {
     constexpr int kOtherWay = 2000;
     return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
   }

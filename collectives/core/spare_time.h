@@ -12,7 +12,7 @@ class SpareTime {
  public:
   using Duration = std::chrono::nanoseconds;
   // At this rate or below, a fabric takes at least two sleeps to fill a NIC's window.
-  static constexpr Duration kNap = std::chrono::microseconds(250);
+  static constexpr Duration kSleep = std::chrono::microseconds(250);
   static constexpr std::int64_t kFastMegabytesPerSecond = 500;
   // A few bytes take their latency, however fast the links are.
   static constexpr Duration kLatency = std::chrono::microseconds(200);
@@ -23,7 +23,7 @@ class SpareTime {
   // on such a fabric, the processor is of more use to others.
   static Duration of(std::size_t bytes, Duration elapsed) {
     const Duration quick(static_cast<std::int64_t>(bytes) * 1000 / kFastMegabytesPerSecond);
-    return elapsed < std::max(quick, kLatency) ? Duration(0) : std::min(kNap, elapsed / kParts);
+    return elapsed < std::max(quick, kLatency) ? Duration(0) : std::min(kSleep, elapsed / kParts);
   }
 };
 

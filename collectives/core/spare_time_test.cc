@@ -18,8 +18,8 @@ TEST(SpareTime, FewBytesAreWaitedForAwake) {
 TEST(SpareTime, WhatTakesLongIsSleptOver) {
   constexpr std::size_t size = std::size_t{8} << 20;  // 16.8 ms at 500 MB/s
   EXPECT_EQ(SpareTime::of(size, milliseconds(16)), nanoseconds(0));
-  EXPECT_EQ(SpareTime::of(size, milliseconds(17)), SpareTime::kNap);
-  EXPECT_EQ(SpareTime::of(0, std::chrono::hours(1)), SpareTime::kNap);
+  EXPECT_EQ(SpareTime::of(size, milliseconds(17)), SpareTime::kSleep);
+  EXPECT_EQ(SpareTime::of(0, std::chrono::hours(1)), SpareTime::kSleep);
 }
 
 TEST(SpareTime, ASleepIsASmallPartOfTheWait) {

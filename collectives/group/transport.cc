@@ -25,7 +25,7 @@ mcast_context_params_t context_params() {
   params.register_timeout_ms = static_cast<uint32_t>(p.registration_ms());
   params.register_silence_ms = static_cast<uint32_t>(p.registration_silence_ms());
   params.max_eager_memory = static_cast<size_t>(p.max_eager_memory);
-  params.progress_timeout_ms = static_cast<uint32_t>(p.patience_ms());
+  params.progress_timeout_ms = static_cast<uint32_t>(p.time_limit_ms());
   return params;
 }
 

@@ -294,7 +294,7 @@ TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
   EXPECT_EQ(report().header.uncounted, 20 - reports::records_in(reports::kReportStep));
 }
 
-TEST_F(Report, LongReasonsAreCutAndStillOne) {
+TEST_F(Report, LongReasonsAreTruncatedAndStillOne) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
   ReportScope scope(file, "c", 0, 2);

@@ -17,7 +17,7 @@ enum class Invariant {
   kResidue,      // no state is left in a switch, no buffer in use, after the end
   kBalance,      // frames and copies are sent on, taken, held or dropped, each by one name
   kLossless,     // no frame of a lossless link is dropped for want of room
-  kPatience,     // switches ask a source again seldom, and never for a receiver that answered RNR
+  kTimeLimit,    // switches ask a source again seldom, and never for a receiver that answered RNR
   kConsistency,  // the tables of a switch agree with each other
   kProgress,     // no event loop without end
 };

@@ -104,7 +104,7 @@ bool GroupScenario::all_done() const {
 // A disaster lets operations fail, but none may stay open. It takes longer than a calm end: a leader
 // gives up one member after the other, and retries of those who still send begin after that.
 void GroupScenario::end_operations() {
-  const Instant end = simulator_.now() + plan_.settle;
+  const Instant end = simulator_.now() + plan_.quiet_time;
   for (const auto& group : groups_) {
     std::string open = still_open(*group);
     for (; !open.empty() && simulator_.now() < end; open = still_open(*group)) {
@@ -157,7 +157,7 @@ void GroupScenario::run_operations() {
     last_begins = std::max(last_begins, Instant{group.starts});
   }
   const Instant calm = std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
-  const Instant give_up = calm + plan_.settle;
+  const Instant give_up = calm + plan_.quiet_time;
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
   const Instant end = must_end ? give_up : calm + 20ms;
@@ -185,11 +185,11 @@ bool GroupScenario::all_is_calm() const {
 }
 
 void GroupScenario::dissolve() {
-  const Duration strays = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
-  if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + strays)) return;
+  const Duration late = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
+  if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + late)) return;
   const bool ends_in_calm = all_is_calm();
   for (const auto& group : groups_) group->leader().unregister();
-  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.settle;
+  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.quiet_time;
   const auto all_gone = [this] {
     return std::all_of(groups_.begin(), groups_.end(),
                        [](const auto& group) { return group->leader().is_gone(); });

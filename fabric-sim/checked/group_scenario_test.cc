@@ -74,7 +74,7 @@ ScenarioPlan plan_across_the_wrap() {
   plan.faults = Faults{};
   plan.faults.loss = 0.0005;
   plan.faults.end = 10s;
-  plan.settle = 10s;
+  plan.quiet_time = 10s;
   plan.event_budget = 20'000'000;
   GroupPlan group;
   group.id = wire::McstId(198, 18, 3, 4);

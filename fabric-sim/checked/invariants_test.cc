@@ -275,7 +275,7 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
 }
 
 // Its host stands still for longer than a sender waits; the cut leaves a way to it all the time.
-TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
+TEST(Liveness, FindsALivingReceiverThatIsRemovedBesideACut) {
   PlanOptions options;
   options.sender_groups = options.cuts = true;
   std::size_t found = 0;

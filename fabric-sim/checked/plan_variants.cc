@@ -191,7 +191,7 @@ void use_host_sync(ScenarioPlan& plan) {
   // senders outlast a silence.
   plan.transport.least_silence = 300ms;
   plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 10);
-  plan.settle = 4s;
+  plan.quiet_time = 4s;
   // A queue pair that is stopped says nothing, for as long as a driver takes. A program that computes
   // before it stops its own is late, but not taken for dead.
   const wire::Duration longest = plan.transport.silence() / 3;

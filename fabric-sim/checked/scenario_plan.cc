@@ -151,7 +151,7 @@ void spread_delays(Random& random, ScenarioPlan& plan) {
   // A time-out is longer than the way there and back, and all else in proportion.
   while (plan.transport.ack_timeout() < 2 * spread + 1ms) ++plan.transport.timeout_code;
   plan.faults.end = plan.faults.begin + 4 * (plan.faults.end - plan.faults.begin);
-  plan.settle = 4s;
+  plan.quiet_time = 4s;
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rest = 20ms;
 }
 

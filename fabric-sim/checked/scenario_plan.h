@@ -128,10 +128,10 @@ struct ScenarioPlan {
   std::vector<IncidentPlan> incidents;
   TrunkCutPlan cut;
   wire::Duration lasts{0};  // the run: groups without work stand until then
-  wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
+  wire::Duration quiet_time{std::chrono::milliseconds(400)};  // calm time in which all must end
   // Nobody waits for groups that a disaster may have ended: others of the same members come after.
   bool has_successors = false;
-  bool late_packets_meet_tombstone = false;  // unregister at once, not after the last stray packet
+  bool late_packets_meet_tombstone = false;  // unregister at once, not after the last late packet
   std::uint64_t event_budget = 400'000;
 };
 

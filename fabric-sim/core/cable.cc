@@ -54,7 +54,7 @@ bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId ent
     return send(now, own, entry);
   }
   if (queue_ != nullptr) return enqueue(now, frame, entry);
-  carry(now, frame);
+  transmit(now, frame);
   return false;
 }
 
@@ -62,7 +62,7 @@ bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId ent
 bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   const net::TrafficClass of = net::class_of(frame);
   if (link_.free_at() <= now && !queue_->must_wait(of, now)) {
-    carry(now, frame);
+    transmit(now, frame);
     return false;
   }
   if (entry == net::IngressBooks::kNone && !queue_->has_room(of, frame.size())) {
@@ -87,7 +87,7 @@ void Cable::transmit(Instant now) {
   if (transmit_at_ <= now) transmit_at_ = wire::kNever;
   Waiting next;
   if (link_.free_at() <= now && queue_->pop(now, next)) {
-    carry(now, next.frame);
+    transmit(now, next.frame);
     if (next.entry != net::IngressBooks::kNone) watch_->on_copy_left(now, next.entry);
   }
   arrange_transmission(now);
@@ -108,7 +108,7 @@ void Cable::on_pause(Instant now, const Frame& frame) {
   arrange_transmission(now);
 }
 
-void Cable::carry(Instant now, const Frame& frame) {
+void Cable::transmit(Instant now, const Frame& frame) {
   const net::Passage passage = wire::PauseFrame::is_one(frame)
                                    ? link_.offer_control(now, frame.size())
                                    : link_.offer(now, frame.size());
@@ -139,8 +139,8 @@ bool Cable::carries_roce() const {
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (is_roce(line_[(first_ + i) & (line_.size() - 1)])) return true;
   }
-  for (std::uint32_t i = 0; i < strays_.size(); ++i) {
-    if (is_roce(strays_[i]) && std::ranges::count(free_, i) == 0) return true;
+  for (std::uint32_t i = 0; i < held_back_.size(); ++i) {
+    if (is_roce(held_back_[i]) && std::ranges::count(free_, i) == 0) return true;
   }
   return waiting() > 0;
 }
@@ -148,12 +148,12 @@ bool Cable::carries_roce() const {
 void Cable::deliver_at(Instant at, const Frame& frame) {
   if (count_ > 0 && at < last_arrival_) {
     if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(strays_.size()));
-      strays_.emplace_back();
+      free_.push_back(static_cast<std::uint32_t>(held_back_.size()));
+      held_back_.emplace_back();
     }
     const std::uint32_t place = free_.back();
     free_.pop_back();
-    strays_[place] = frame;
+    held_back_[place] = frame;
     return simulator_.schedule(at, *this, place);
   }
   if (count_ == line_.size()) grow();
@@ -181,7 +181,7 @@ void Cable::on_event(Instant now, std::uint64_t what) {
   const auto* const receiver = reinterpret_cast<const char*>(&to_);
   for (int line = 0; line < 4; ++line) __builtin_prefetch(receiver + 64 * line);
   if (what != kFirst) {
-    const Frame frame = strays_[what];
+    const Frame frame = held_back_[what];
     free_.push_back(static_cast<std::uint32_t>(what));
     return to_.receive(now, port_, frame);
   }

@@ -91,8 +91,8 @@ class Cable final : public Actor {
   bool enqueue(Instant now, const wire::Frame& frame, net::IngressBooks::EntryId entry);
   void transmit(Instant now);
   void arrange_transmission(Instant now);
-  void carry(Instant now, const wire::Frame& frame);
-  std::size_t under_way() const { return count_ + strays_.size() - free_.size(); }
+  void transmit(Instant now, const wire::Frame& frame);
+  std::size_t under_way() const { return count_ + held_back_.size() - free_.size(); }
   void deliver_at(Instant at, const wire::Frame& frame);
   void grow();
   bool damage(wire::Frame& frame, std::uint32_t bit);
@@ -112,8 +112,8 @@ class Cable final : public Actor {
   std::vector<Instant> arrivals_;
   std::vector<wire::Frame> line_;
   net::Link link_;
-  std::vector<wire::Frame> strays_;  // held back or doubled on the way: each has an event
-  std::vector<std::uint32_t> free_;  // of their places
+  std::vector<wire::Frame> held_back_;  // held back or doubled on the way: each has an event
+  std::vector<std::uint32_t> free_;     // of their places
   std::uint64_t dropped_unreadable_ = 0;
   const std::string name_;
 };

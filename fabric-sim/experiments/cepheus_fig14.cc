@@ -54,7 +54,7 @@ void run(const ExperimentOptions& options, Report& report) {
       settled.push_back(settles_after(rates, 1, p.f2_begins, p.f2_ends));
       if (seed > 1) continue;
       for (std::size_t f = 0; f < flows.size(); ++f) {
-        draw_course(report, flows[f].name + ", " + filter.name, rates, f, 10ms);
+        draw_curve(report, flows[f].name + ", " + filter.name, rates, f, 10ms);
       }
     }
     const std::string name = filter.name;

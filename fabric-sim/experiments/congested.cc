@@ -36,7 +36,7 @@ net::Topology two_racks_of_four() {
   return topology;
 }
 
-void draw_course(Report& report, const std::string& series, const FlowRates& rates,
+void draw_curve(Report& report, const std::string& series, const FlowRates& rates,
                  std::size_t flow, wire::Duration every) {
   const wire::Duration end = rates.every() * static_cast<std::int64_t>(rates.intervals());
   for (wire::Duration at{0}; at + every <= end; at += every) {

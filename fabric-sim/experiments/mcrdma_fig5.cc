@@ -31,7 +31,7 @@ void run(const ExperimentOptions& options, Report& report) {
         report.add(series + ", settled", milliseconds((p + 1) * phase),
                    rates.mean(f, p * phase + phase / 2, (p + 1) * phase), "Gb/s settled", beside);
       }
-      draw_course(report, series, rates, f, phase / 10);
+      draw_curve(report, series, rates, f, phase / 10);
     }
   }
 }

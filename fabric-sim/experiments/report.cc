@@ -112,7 +112,7 @@ void Report::write_table(std::ostream& out, std::string_view x_name) const {
   if (has_paper) rows[0].cells.emplace_back("paper");
   if (has_expected) rows[0].cells.emplace_back("expected");
   for (const Point& p : points) {
-    if (p.is_course) continue;
+    if (p.is_of_curve) continue;
     const std::string range = p.low == p.high ? "" : number(p.low) + ".." + number(p.high);
     Row row{{p.series, number(p.x), number(p.value) + ' ' + p.unit, range}, p.beside.note};
     if (has_paper) row.cells.push_back(number_or_dash(p.beside.paper));
@@ -145,7 +145,7 @@ void Report::write_headline(std::ostream& out, std::string_view series,
   for (const auto beside : {paper_text, expected_text, no_text}) {
     std::vector<Point> points;
     std::copy_if(points_.begin(), points_.end(), std::back_inserter(points), [&](const Point& p) {
-      return p.series == series && !p.is_course && !beside(p).empty();
+      return p.series == series && !p.is_of_curve && !beside(p).empty();
     });
     if (points.empty()) continue;
     const Point &first = points.front(), &last = points.back();

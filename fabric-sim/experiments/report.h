@@ -25,7 +25,7 @@ struct Point {
   std::string unit;
   double low = 0, high = 0;  // of the seeds
   Beside beside = {};
-  bool is_course = false;  // one of many of a curve: not in the table
+  bool is_of_curve = false;  // one of many of a curve: not in the table
 };
 
 class Report {

@@ -48,8 +48,8 @@ void measure(const CnpFilter& filter, const ExperimentOptions& options, Report& 
     report.add("unicasts, " + name + ", settled", milliseconds(to), sum / k, "Gb/s settled",
                {.expected = kLink - share});
   }
-  draw_course(report, "multicast, " + name, rates, 0, step / 10);
-  draw_course(report, "first unicast, " + name, rates, 1, step / 10);
+  draw_curve(report, "multicast, " + name, rates, 0, step / 10);
+  draw_curve(report, "first unicast, " + name, rates, 1, step / 10);
   const Testbed::Totals totals = testbed.totals();
   report.add("marked, " + name, 6, static_cast<double>(totals.marked), "frames");
 }
@@ -90,7 +90,7 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
                  {.expected = share});
     }
     for (std::size_t f = 0; f < flows.size(); ++f) {
-      draw_course(report, flows[f].name + ", " + name, rates, f, step / 10);
+      draw_curve(report, flows[f].name + ", " + name, rates, f, step / 10);
     }
   }
 }

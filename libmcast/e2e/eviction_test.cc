@@ -59,7 +59,7 @@ void expect_survivors_complete(Team& team, int root, int lost) {
 class KilledMember : public testing::TestWithParam<int> {};
 
 // The root is member 1, the leader member 0.
-TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
+TEST_P(KilledMember, IsEvictedAndTheOthersComplete) {
   const int lost = GetParam();
   const Fabric fabric = Fabric::of_text(kSlowLinks);
   Team team(fabric, 4, kOpen);
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));
 
 // Its port stays up: it is silent for five seconds before it is taken for dead, and meanwhile
 // nobody gives up.
-TEST(LostMember, ThatIsCutOffIsTakenOutBeforeTheOthersGiveUp) {
+TEST(LostMember, ThatIsDisconnectedIsEvictedBeforeTheOthersGiveUp) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, kOpen);
   team.form(kBulk);

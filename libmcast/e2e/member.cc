@@ -92,7 +92,7 @@ json Member::lead(Group& g, const json& c) {
                                          regions.size()));
 }
 
-json Member::settle(Group& g) {
+json Member::await_outcome(Group& g) {
   wait([&] { return mcast_group_test(g.handle) != MCAST_INPROGRESS; });
   return answer(mcast_group_test(g.handle));
 }
@@ -309,7 +309,7 @@ json Member::run(const json& c) {
   if (at == groups_.end()) return {{"status", MCAST_ERR_INVALID}, {"text", "no group " + name}};
   Group& g = at->second;
   if (what == "lead") return lead(g, c);
-  if (what == "settle") return settle(g);
+  if (what == "await_outcome") return await_outcome(g);
   if (what == "query") return query(g);
   if (what == "start_send") return start_send(g, c);
   if (what == "await_send") return await_send(g);

@@ -87,7 +87,7 @@ class Member {
   json open(const json& c);
   json create(const json& c);
   json lead(Group& g, const json& c);
-  json settle(Group& g);
+  json await_outcome(Group& g);
   json query(Group& g);
   json start_send(Group& g, const json& c);
   json await_send(Group& g);

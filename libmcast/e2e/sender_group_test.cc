@@ -42,7 +42,7 @@ void form(Team& team, std::size_t size = kSize) {
   }
   const json led = team.lead(0, "b", names, regions);
   EXPECT_EQ(led.value("status", -100), MCAST_OK) << led;
-  for (const json& reply : team.settle("b")) {
+  for (const json& reply : team.await_outcome("b")) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
 }
@@ -107,9 +107,9 @@ TEST(SenderGroup, IsRefusedWhereSwitchesServeNone) {
   Team team(fabric, 4);
   const json names = team.create(kSenderGroup);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team[0].ask({{"do", "settle"}, {"group", "b"}});
-  EXPECT_EQ(settled.value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.value("text", ""), HasSubstr("the switches serve no sender groups"));
+  const json outcome = team[0].ask({{"do", "await_outcome"}, {"group", "b"}});
+  EXPECT_EQ(outcome.value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.value("text", ""), HasSubstr("the switches serve no sender groups"));
 }
 
 TEST(SenderGroup, SendsOfReceiversAreRefused) {
@@ -137,7 +137,7 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
 // The first receiver, whose name all feedback comes under, or another.
 class KilledReceiver : public testing::TestWithParam<int> {};
 
-TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
+TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   const int lost = GetParam();
   const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
   Team team(fabric, 4);
@@ -163,7 +163,7 @@ TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
 INSTANTIATE_TEST_SUITE_P(AliasOrNot, KilledReceiver, testing::Values(1, 3));
 
 // Its port stays up: it is silent for five seconds before it is taken for dead.
-TEST(SenderGroup, TakesOutAReceiverThatIsCutOff) {
+TEST(SenderGroup, EvictsAReceiverThatIsDisconnected) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4);
   form(team);

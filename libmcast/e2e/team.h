@@ -62,15 +62,15 @@ class Team {
         {{"do", "lead"}, {"group", group}, {"members", names}, {"regions", regions}});
   }
   // How it ended for each.
-  std::vector<json> settle(const std::string& group) {
-    return ask_all({{"do", "settle"}, {"group", group}});
+  std::vector<json> await_outcome(const std::string& group) {
+    return ask_all({{"do", "await_outcome"}, {"group", group}});
   }
   // Creates and registers a group that must become active.
   void form(const json& group, int leader = 0) {
     const std::string name = group.at("group");
     const json names = create(group);
     EXPECT_EQ(lead(leader, name, names).value("status", -100), MCAST_OK);
-    for (const json& reply : settle(name))
+    for (const json& reply : await_outcome(name))
       EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   void destroy(const std::string& group) { ask_all({{"do", "destroy"}, {"group", group}}); }

@@ -19,7 +19,7 @@ void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBu
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  for (const json& reply : team.settle("b")) {
+  for (const json& reply : team.await_outcome("b")) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
 }
@@ -99,9 +99,9 @@ TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
   const json names = team.create(kBulk);
   EXPECT_EQ(team[2].ask(publish(kSize)).value("status", -100), MCAST_OK);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team.settle("b");
-  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""),
+  const json outcome = team.await_outcome("b");
+  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.at(0).value("text", ""),
               HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
 }
 
@@ -202,9 +202,9 @@ TEST(AnnouncedWrite, IsRefusedWhereSwitchesDoNotReadAnnouncements) {
   Team team(fabric, kHosts);
   const json names = team.create(announced_lane());
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team.settle("b");
-  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
+  const json outcome = team.await_outcome("b");
+  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
 }
 
 // The writer leads the group, and has the member's name in its error.

@@ -11,7 +11,7 @@
 namespace cepheus::mcast {
 
 GroupEngine::GroupEngine(GroupPort& port, const Config& config)
-    : port_(port), config_(config), watchdog_(config.sender_patience) {
+    : port_(port), config_(config), watchdog_(config.sender_time_limit) {
   if (is_sender_group()) {
     role_ = std::make_unique<ReceiverRole>(*this);
   } else {
@@ -175,7 +175,7 @@ bool GroupEngine::is_on_duty() const {
   return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
 }
 
-bool GroupEngine::is_settled() const {
+bool GroupEngine::has_outcome() const {
   return state_ == MCAST_GROUP_FAILED ||
          (state_ == MCAST_GROUP_ACTIVE && regions_status() == MCAST_OK);
 }
@@ -187,7 +187,7 @@ void GroupEngine::set_watched(bool watched) {
   watched_sends_ = {};
 }
 
-void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
+void GroupEngine::look_for_lagging_members(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_ACTIVE || !watched_ || flow_.sends_outstanding == 0) return;
   const std::pair sends(flow_.messages_sent, flow_.sends_outstanding);
   if (sends != watched_sends_) {

@@ -62,7 +62,7 @@ class GroupEngine {
   struct Config {
     mrp::MrpMember self;
     bool is_sender_group = false;
-    wire::Duration sender_patience{}, receiver_patience{};
+    wire::Duration sender_time_limit{}, receiver_time_limit{};
     wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
     Presence::Pace presence = {};                          // ... or it waits for data
   };
@@ -125,7 +125,7 @@ class GroupEngine {
                                 std::span<const mrp::MrpMember> members,
                                 std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
   // Asks for the members that hold the group up if sends of this member have not ended for long.
-  void look_for_laggards(wire::Instant now, mrp::Outbox& out);
+  void look_for_lagging_members(wire::Instant now, mrp::Outbox& out);
   // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
   // waits for data and the other side is gone.
   void look(wire::Instant now, mrp::Outbox& out);
@@ -137,7 +137,7 @@ class GroupEngine {
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
-  bool is_settled() const;  // nothing is expected from the control channel soon
+  bool has_outcome() const;  // nothing is expected from the control channel soon
   // As its leader, though the program is elsewhere: it refreshes the group, or tells that it
   // failed.
   bool is_on_duty() const;
@@ -153,7 +153,7 @@ class GroupEngine {
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts.
   void activate(bool host_sync);
   void fail_with(const wire::Error& error, wire::MrpReject reject);  // its registration did
-  void calm() { watchdog_.calm(); }  // whoever holds its sends up is alive
+  void reset_watchdog() { watchdog_.reset(); }  // whoever holds its sends up is alive
 
  private:
   void look_for_stall(wire::Instant now);

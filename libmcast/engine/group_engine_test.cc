@@ -168,16 +168,16 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
-TEST_F(TwoMembers, AskForLaggardsOnlyWhileSendsDoNotMove) {
+TEST_F(TwoMembers, AskForLaggingMembersOnlyWhileSendsDoNotMove) {
   become_active();
   member_.engine.on_send_posted(1);
-  member_.engine.look_for_laggards(now_, members_);
-  member_.engine.look_for_laggards(now_ + 400ms, members_);
+  member_.engine.look_for_lagging_members(now_, members_);
+  member_.engine.look_for_lagging_members(now_ + 400ms, members_);
   EXPECT_THAT(types(members_), IsEmpty());
   member_.engine.on_send_posted(1);
-  member_.engine.look_for_laggards(now_ + 600ms, members_);
+  member_.engine.look_for_lagging_members(now_ + 600ms, members_);
   EXPECT_THAT(types(members_), IsEmpty()) << "it has sent more";
-  member_.engine.look_for_laggards(now_ + 1100ms, members_);
+  member_.engine.look_for_lagging_members(now_ + 1100ms, members_);
   EXPECT_THAT(types(members_), ElementsAre("complain"));
 }
 

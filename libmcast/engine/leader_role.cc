@@ -50,7 +50,7 @@ void LeaderRole::follow() {
   const mrp::Registration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
     alive_at_ = r.alive_at();
-    group_.calm();
+    group_.reset_watchdog();
   }
   if (heard_at_ != r.heard_at()) {
     heard_at_ = r.heard_at();

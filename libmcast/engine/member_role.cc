@@ -21,7 +21,7 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(membership_.host_sync());
       return;
     case Task::kWait:
-      group_.calm();
+      group_.reset_watchdog();
       return heard();
     case Task::kStands:
       return heard();

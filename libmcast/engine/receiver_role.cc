@@ -10,7 +10,7 @@ using ReceiverTask = mrp::ReceiverMembership::Task;
 ReceiverRole::ReceiverRole(GroupEngine& group)
     : SenderGroupRole(group),
       membership_(group.member()),
-      silence_(group.config().receiver_patience) {}
+      silence_(group.config().receiver_time_limit) {}
 
 Expected<void> ReceiverRole::check_may_send() const {
   return fail(

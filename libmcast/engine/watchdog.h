@@ -23,7 +23,7 @@ class Watchdog {
     return idle_ >= limit_;
   }
   // Whoever keeps the sends waiting is alive: the time begins anew.
-  void calm() { idle_ = wire::Duration(0); }
+  void reset() { idle_ = wire::Duration(0); }
   wire::Duration limit() const { return limit_; }
 
  private:

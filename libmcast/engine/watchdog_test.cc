@@ -23,7 +23,7 @@ class Looks {
   }
   void away(wire::Duration span) { now_ += span; }
   void complete() { ++completed_; }
-  void calm() { watchdog_.calm(); }
+  void reset() { watchdog_.reset(); }
 
  private:
   Watchdog watchdog_;
@@ -49,7 +49,7 @@ TEST(Watchdog, StartsAnewWhenItHearsThatTheOthersAreAlive) {
   Looks looks(2s);
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(looks.over(1900ms, true));
-    looks.calm();
+    looks.reset();
   }
   EXPECT_TRUE(looks.over(2100ms, true));
 }

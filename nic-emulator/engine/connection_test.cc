@@ -58,7 +58,7 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
 }
 
-TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
+TEST(Connection, SendOfManyPacketsIsDividedAtTheMtu) {
   TwoHosts hosts;
   hosts.b.receive(1, 0, 4000);
   hosts.a.send(1, 10, 2049);

@@ -219,7 +219,7 @@ TEST_F(Fetch, NoMoreReadsAreInFlightThanAllowed) {
   EXPECT_EQ(a_.transmit_all().size(), 4u);
   EXPECT_FALSE(a_.nic.wants_to_transmit());
   EXPECT_TRUE(hosts_.pass_deadline());
-  hosts_.settle();
+  hosts_.run_until_idle();
   EXPECT_THAT(a_.ids(), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
@@ -354,7 +354,7 @@ TEST_F(Fetch, ALongReadGoesInPiecesOfHalfAWindow) {
   EXPECT_EQ(requests[1].psn(), 104u);
   hosts.b.hear(requests);
   hosts.a.hear(hosts.b.transmit_all());
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_TRUE(std::equal(hosts.b.memory.begin(), hosts.b.memory.begin() + 2560,
                          hosts.a.memory.begin() + kResult));

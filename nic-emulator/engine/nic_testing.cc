@@ -322,7 +322,7 @@ bool TwoHosts::pass_deadline() {
   return true;
 }
 
-void TwoHosts::settle(const Lose& lose) {
+void TwoHosts::run_until_idle(const Lose& lose) {
   for (int budget = kEventBudget; budget > 0; --budget) {
     exchange(lose);
     if (!pass_deadline()) return;

@@ -132,7 +132,7 @@ struct TwoHosts {
   // Jumps to the next deadline and lets it pass. False: there is none.
   bool pass_deadline();
   // Exchanges and passes deadlines until nothing is left to do.
-  void settle(const Lose& lose = nullptr);
+  void run_until_idle(const Lose& lose = nullptr);
 };
 
 // Bytes that differ at every place, by seed.

@@ -84,7 +84,7 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
       if (is_rc()) requester_.drain();
       // Without the attribute the program did not ask for the event (IBTA 10.3.1, SQD).
       owes_drained_ = (mask & kAttrDrainedEvent) != 0 && attr.drained_event;
-      settle_requester(out);
+      end_requester(out);
       break;
     default:
       break;
@@ -280,7 +280,7 @@ void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
   } else {
     requester_.on_result(now, headers, data, out);
   }
-  settle_requester(out);
+  end_requester(out);
 }
 
 void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
@@ -304,7 +304,7 @@ void QueuePair::on_timer(Instant now, NicOutput& out) {
   resume(now);
   if (requester_.deadline() > now) return;
   requester_.on_timer(now);
-  settle_requester(out);
+  end_requester(out);
 }
 
 void QueuePair::build_response(wire::Frame& frame) {
@@ -348,7 +348,7 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
   result_is_next_ = true;
   if (is_rc()) {
     const Build built = requester_.build(now, buffer, frame);
-    if (built == Build::kFailed) settle_requester(out);
+    if (built == Build::kFailed) end_requester(out);
     return built;
   }
   const Build built = unreliable_.build(buffer, frame, out);
@@ -356,12 +356,12 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
     set_state(QpState::kSqe, "a send's memory can't be read");
     unreliable_.flush(WcStatus::kLocalProtection, out);
   } else {
-    settle_requester(out);
+    end_requester(out);
   }
   return built;
 }
 
-void QueuePair::settle_requester(NicOutput& out) {
+void QueuePair::end_requester(NicOutput& out) {
   if (const auto failure = requester_.failure()) {
     break_down(failure, "send request failed", out);
   } else if (context_.state == QpState::kSqd && owes_drained_ &&

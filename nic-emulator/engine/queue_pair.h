@@ -100,7 +100,7 @@ class QueuePair {
   void reset();
   // To ERR: completes and flushes both queues.
   void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
-  void settle_requester(NicOutput& out);  // breaks down or reports drained, if it is so
+  void end_requester(NicOutput& out);  // breaks down or reports drained, if it is so
 
   // Null unless the NIC has congestion control. Beside the places, since it is asked for as often.
   std::unique_ptr<QpCongestion> congestion_;

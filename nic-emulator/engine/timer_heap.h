@@ -34,7 +34,7 @@ class TimerHeap {
       heap_.push_back(&element);
     }
     s.due = due;
-    settle(s.index);
+    sift(s.index);
   }
 
   void cancel(T& element) {
@@ -46,7 +46,7 @@ class TimerHeap {
     heap_.pop_back();
     if (last == &element) return;
     place(hole, last);
-    settle(hole);
+    sift(hole);
   }
 
   // Takes the earliest element if it is due, else null.
@@ -74,7 +74,7 @@ class TimerHeap {
   }
 
   // Moves the element at `i` up or down to where it belongs.
-  void settle(std::size_t i) {
+  void sift(std::size_t i) {
     T* element = heap_[i];
     while (i > 0 && earlier(element, heap_[(i - 1) / 2])) {
       place(i, heap_[(i - 1) / 2]);

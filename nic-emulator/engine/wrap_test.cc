@@ -245,7 +245,7 @@ TEST_P(FarTime, TimeOutsAndRnrWaitsPassTheEdge) {
     hosts.now = wire::Instant(std::chrono::nanoseconds(GetParam())) - before;
     hosts.a.send(1, 0, 600);
     int lost = 0;
-    hosts.settle([&](const Packet&, const Host& from) {
+    hosts.run_until_idle([&](const Packet&, const Host& from) {
       if (&from == &hosts.b && hosts.a.count(Counter::kRxRnrNak) == 1) {
         hosts.b.receive(1, 0, 600);
       }

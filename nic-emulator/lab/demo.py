@@ -12,7 +12,7 @@ import sys
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev"))
 HERE = pathlib.Path(__file__).resolve().parent
 # The guest is emulated: what is slow here is not broken.
-PATIENCE = ("--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000")
+TIME_LIMIT = ("--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000")
 HOSTS = int(os.environ.get("CEPHEUS_LAB_HOSTS", "0"))
 
 
@@ -29,7 +29,7 @@ def main():
     path = os.path.realpath(options.file)
     size = os.path.getsize(path)
     print(f"{path}, {size} bytes, from rank 0 to {HOSTS} hosts with rdma_rxe, one cepheus-switch", flush=True)
-    run = subprocess.run([HERE / "mpirun", "--mca", "coll_cepheus_mode", "require", *PATIENCE, "--mca", "coll_cepheus_verbose", "1",
+    run = subprocess.run([HERE / "mpirun", "--mca", "coll_cepheus_mode", "require", *TIME_LIMIT, "--mca", "coll_cepheus_verbose", "1",
                           BUILD / "demo/broadcast_file", path])
     if run.returncode != 0:
         return 1

@@ -34,9 +34,9 @@ class DrivePolicy {
 
   // Without the lock, these two:
   bool watches_memory() const { return evidence_.load(kRelaxed) >= kWatches; }
-  // `armed`: a completion queue is; `naps`: the program sleeps on the port, and polls again then.
-  bool leaves_to_program(wire::Instant now, bool armed, bool naps) const {
-    if (naps) return true;
+  // `armed`: a completion queue is; `sleeps`: the program sleeps on the port, and polls again then.
+  bool leaves_to_program(wire::Instant now, bool armed, bool sleeps) const {
+    if (sleeps) return true;
     if (armed || watches_memory()) return false;
     const wire::Instant last = last_poll_.load(kRelaxed);
     return last != wire::Instant::min() && now - last < kPollGrace;

@@ -28,7 +28,7 @@ TEST(DrivePolicy, LetsTheThreadSleepLongerTheLongerTheProgramHasPolled) {
   EXPECT_EQ(DrivePolicy::until_next_look(1h), 4ms) << "a time-out may be as short as 8 ms";
 }
 
-TEST(DrivePolicy, LeavesAProgramAloneThatNaps) {
+TEST(DrivePolicy, LeavesAProgramAloneThatSleeps) {
   DrivePolicy drive;
   drive.polled(kStart);
   EXPECT_TRUE(drive.leaves_to_program(kStart + 10ms, false, true));

@@ -163,7 +163,7 @@ std::size_t LiveNic::progress(Instant now) {
   if (timers_.may_fire(now, engine_.deadline(), taken, taken < kReceiveBatch)) {
     engine_.on_timer(now, actions_);
   }
-  settle(now);
+  hand_over(now);
   return taken;
 }
 
@@ -181,7 +181,7 @@ std::size_t LiveNic::receive(Instant now) {
   return taken;
 }
 
-void LiveNic::settle(Instant now) {
+void LiveNic::hand_over(Instant now) {
   // Acknowledgements first, completions second: a program may exit as soon as it sees its last
   // completion.
   transmit(now);

@@ -164,7 +164,7 @@ class LiveNic {
   void check_fabric();
   void check_fabric_sometimes(Instant now);
   void take_down();
-  void settle(Instant now);
+  void hand_over(Instant now);
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
@@ -175,7 +175,7 @@ class LiveNic {
   // What a polling program does when there is nothing (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);
-  bool nap(fabric::HostPort::WaitFor what);
+  bool sleep_on(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
   void kick();
 
@@ -205,7 +205,7 @@ class LiveNic {
   std::uint64_t delivered_ = 0;             // completions, of all time
   Instant fabric_check_{};                  // when the program looks after the fabric next
   bool thread_on_port_ = false;             // it has armed the port and sleeps on it
-  std::atomic<bool> napping_{false};        // the program has, and does; read without it
+  std::atomic<bool> sleeping_{false};       // the program has, and does; read without it
 
   std::atomic<bool> stopping_{false};
   // Each of the two sets its own and then looks at the other's: an arming program kicks the thread
@@ -220,7 +220,7 @@ auto LiveNic::run(Work&& work) {
   const Instant now = wire::monotonic_now();
   auto result = work(engine_, now, actions_);
   const bool sends = engine_.wants_to_transmit();
-  settle(now);
+  hand_over(now);
   if (sends) on_sent(now);
   return result;
 }

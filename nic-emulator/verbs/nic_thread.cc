@@ -84,7 +84,7 @@ void LiveNic::thread_loop() {
   Instant polled_since = wire::monotonic_now();
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
-    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
+    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, sleeping_)) {
       stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
       continue;
     }
@@ -107,7 +107,8 @@ void LiveNic::thread_loop() {
         for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
                     WaitPolicy::Step::kSleepForBatch;
         // arm() says no if something has arrived meanwhile.
-        on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
+        on_port =
+            is_up() && !sleeping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
       if (!moved) {
@@ -143,9 +144,9 @@ void LiveNic::thread_loop() {
 
 void LiveNic::stay_out_of_the_way(Duration how_long) {
   thread_defers_.store(true);
-  const bool naps = napping_;  // a packet wakes the program, and its poll tells other waiters
+  const bool sleeps = sleeping_;  // a packet wakes the program, and its poll tells other waiters
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
-  if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
+  if ((sleeps || armed_queues_.load() == 0) && !stopping_.load()) {
     sleep_until(wire::monotonic_now() + how_long, false);
   }
   thread_defers_.store(false);

@@ -17,7 +17,7 @@ BUILD = os.environ["CEPHEUS_BUILD"]
 LIBRARY = os.path.join(BUILD, "lib", "libcepheus-roce.so")
 SWITCH = os.path.join(BUILD, "bin", "cepheus-switch")
 CTL = os.path.join(BUILD, "bin", "cepheusctl")
-PATIENCE = 60  # seconds; more than any machine needs
+TIME_LIMIT = 60  # seconds; more than any machine needs
 
 # What a program sees of the fabric of this test alone.
 CLEAN = {k: v for k, v in os.environ.items()
@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
 
     def run_program(self, *command, env=None, expect=0):
         done = subprocess.run(command, env=env or self.fabric.environment("h0"), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIME_LIMIT, check=False)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -73,14 +73,14 @@ class Programs(unittest.TestCase):
         server = subprocess.Popen(command, env=self.fabric.environment("h0", **environment), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         try:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIME_LIMIT
             while not is_listening(port):
                 self.assertIsNone(server.poll(), "the server ended early")
                 self.assertLess(time.monotonic(), until, "the server does not listen")
                 os.sched_yield()
             client = subprocess.run([*command, "127.0.0.1"], env=self.fabric.environment("h1", **environment), capture_output=True,
-                                    text=True, timeout=PATIENCE, check=False)
-            told = server.communicate(timeout=PATIENCE)[0]
+                                    text=True, timeout=TIME_LIMIT, check=False)
+            told = server.communicate(timeout=TIME_LIMIT)[0]
         finally:
             if server.poll() is None:
                 server.kill()

@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from program_testing import BUILD, CLEAN, CTL, LIBRARY, PATIENCE, Fabric, Programs, free_port, is_listening
+from program_testing import BUILD, CLEAN, CTL, LIBRARY, TIME_LIMIT, Fabric, Programs, free_port, is_listening
 
 
 class Devinfo(Programs):
@@ -56,7 +56,7 @@ class ConnectionManager(Programs):
 
     def told_by(self, *command, **environment):
         done = subprocess.run(command, env=self.fabric.environment("h0", **environment), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIME_LIMIT, check=False)
         return done.stdout + done.stderr
 
     def test_its_absence_is_told_once(self):
@@ -136,7 +136,7 @@ class Pingpong(Programs):
         first = subprocess.Popen(["ibv_rc_pingpong", "-g", "0", "-p", str(port)], env=self.fabric.environment("h0"),
                                  stdout=subprocess.DEVNULL)
         try:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIME_LIMIT
             while not is_listening(port):
                 self.assertLess(time.monotonic(), until)
                 os.sched_yield()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from program_testing import PATIENCE, Fabric
+from program_testing import TIME_LIMIT, Fabric
 
 SUITE = "/usr/share/doc/rdma-core/tests"
 MODULES = ("addr", "atomic", "cq", "cq_events", "cqex", "device", "fork", "mr", "odp", "parent_domain", "pd", "qp", "qpex",
@@ -52,7 +52,7 @@ class RdmaCore(unittest.TestCase):
             stand_in_for_rdma(directory)
             path = f"{directory}:{os.environ['PATH']}"
             done = subprocess.run([sys.executable, "run_tests.py", "-v", "--dev", "cepheus0"], cwd=suite,
-                                  env=fabric.environment("h0", PATH=path), capture_output=True, text=True, timeout=2 * PATIENCE,
+                                  env=fabric.environment("h0", PATH=path), capture_output=True, text=True, timeout=2 * TIME_LIMIT,
                                   check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         passed = len(re.findall(r"\.\.\. ok$", done.stderr, re.MULTILINE))

@@ -36,7 +36,7 @@ TEST(LastError, MayBeSetByWhatEndsWithItsThread) {
   EXPECT_EQ(seen, std::string(kLength, 'e'));
 }
 
-TEST(LastError, IsCutWhereItIsTooLong) {
+TEST(LastError, IsTruncatedWhereItIsTooLong) {
   set_last_error(std::string(5000, 'e'));
   const std::string text = last_error();
   EXPECT_GE(text.size(), 500u);

@@ -251,7 +251,7 @@ int Endpoint::post_send(std::uint64_t id, std::size_t offset, std::size_t length
 }
 
 std::optional<ibv_wc> Endpoint::wait() {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   ibv_wc wc{};
   do {
     const int polled = ibv_poll_cq(cq, 1, &wc);
@@ -263,7 +263,7 @@ std::optional<ibv_wc> Endpoint::wait() {
 
 std::optional<ibv_event_type> Endpoint::wait_async() {
   pollfd want{context->async_fd, POLLIN, 0};
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience).count();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(kTimeLimit).count();
   if (::poll(&want, 1, static_cast<int>(ms)) != 1) return std::nullopt;
   ibv_async_event event{};
   if (ibv_get_async_event(context, &event) != 0) return std::nullopt;

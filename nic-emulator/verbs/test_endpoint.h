@@ -15,7 +15,7 @@
 namespace cepheus::verbs {
 
 inline constexpr std::uint32_t kQkey = 0x11111111;
-inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
+inline constexpr std::chrono::seconds kTimeLimit{20};  // more than any machine needs
 
 // cepheus-switch with `hosts` hosts in a process of its own, and CEPHEUS_FABRIC pointing at it.
 class SwitchProcess {
@@ -77,9 +77,9 @@ struct Endpoint {
   int post_recv(std::uint64_t id, std::size_t offset, std::size_t length, ibv_qp* to = nullptr);
   int post_send(std::uint64_t id, std::size_t offset, std::size_t length,
                 const std::function<void(ibv_send_wr&)>& change = {}, ibv_qp* by = nullptr);
-  // The next completion, or nothing within kPatience.
+  // The next completion, or nothing within kTimeLimit.
   std::optional<ibv_wc> wait();
-  // The next asynchronous event, acknowledged; nothing within kPatience.
+  // The next asynchronous event, acknowledged; nothing within kTimeLimit.
   std::optional<ibv_event_type> wait_async();
 
   ibv_context* context = nullptr;

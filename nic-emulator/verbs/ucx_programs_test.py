@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from program_testing import BUILD, CLEAN, LIBRARY, PATIENCE, Fabric, Programs
+from program_testing import BUILD, CLEAN, LIBRARY, TIME_LIMIT, Fabric, Programs
 
 EXCHANGE = os.path.join(BUILD, "tests", "mpi", "exchange_check")
 DEVICE = "cepheus0:1"
@@ -25,7 +25,7 @@ class Ucx(Programs):
     def setUpClass(cls):
         super().setUpClass()
         # Where it was built with MPI it asks for ranks; the pair here meets over TCP.
-        usage = subprocess.run(["ucx_perftest", "-h"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        usage = subprocess.run(["ucx_perftest", "-h"], capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
         cls.without_mpi = ["-P", "0"] if "MPI mode" in usage.stdout + usage.stderr else []
 
     def perftest(self, test, *options, layer=("-d", DEVICE), **environment):
@@ -66,7 +66,7 @@ class OpenMpi(Programs):
                    "-x", f"UCX_TLS={transports}", "-x", f"UCX_NET_DEVICES={DEVICE}", *options]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
-        done = subprocess.run([*command, EXCHANGE], env=CLEAN, capture_output=True, text=True, timeout=2 * PATIENCE,
+        done = subprocess.run([*command, EXCHANGE], env=CLEAN, capture_output=True, text=True, timeout=2 * TIME_LIMIT,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout, f"ok: 7 sizes among {ranks} ranks\n")

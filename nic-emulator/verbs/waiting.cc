@@ -70,17 +70,17 @@ void LiveNic::rest(Instant now, bool amid_message) {
   using WaitFor = fabric::HostPort::WaitFor;
   const Step step = policy.found_nothing(now, amid_message);
   if (step == Step::kLook) return;
-  if (step == Step::kSleep && nap(WaitFor::kFrame)) return;
-  if (step == Step::kSleepForBatch && nap(WaitFor::kBatch)) return;
+  if (step == Step::kSleep && sleep_on(WaitFor::kFrame)) return;
+  if (step == Step::kSleepForBatch && sleep_on(WaitFor::kBatch)) return;
   fabric::offer_core(policy);
 }
 
-bool LiveNic::nap(fabric::HostPort::WaitFor what) {
+bool LiveNic::sleep_on(fabric::HostPort::WaitFor what) {
   using fabric::WaitPolicy;
   Duration most = WaitPolicy::kForFrame;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !is_up() || napping_) return false;
+    if (!lock.owns_lock() || !is_up() || sleeping_) return false;
     if (thread_on_port_) {
       // One sleeper a port: the thread sees that the program polls, and leaves it.
       if (!drive_.watches_memory()) kick();
@@ -93,12 +93,12 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
     }
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
-    napping_ = true;
+    sleeping_ = true;
   }
   port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // as it will: the thread is not to come between
-  napping_ = false;
+  sleeping_ = false;
   if (!is_abandoned()) port_->withdraw();
   return true;
 }

@@ -87,7 +87,7 @@ class User {
       choose(*task);
       if (!start(*task)) return 1;
     }
-    if (!settle()) return 1;
+    if (!await_tasks()) return 1;
     if (!settings_.flush_when.empty() && !flush_when_told()) return 1;
     say({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
     return read_all();
@@ -137,7 +137,7 @@ class User {
     if (task == nullptr) return false;
     task->what = What::kFlush;
     task->count = 0;
-    return start(*task) && settle();
+    return start(*task) && await_tasks();
   }
 
   // What has ended is looked at, and given back; null: something was wrong.
@@ -166,7 +166,7 @@ class User {
   }
 
   // Until nothing is under way.
-  bool settle() {
+  bool await_tasks() {
     std::unique_lock lock(mutex_);
     while (free_.size() < tasks_.size()) {
       changed_.wait(lock, [this] { return !ended_.empty(); });
@@ -277,7 +277,7 @@ class User {
       task->count = std::min(kAtOnce, blocks_ - first);
       if (!start(*task)) return 1;
     }
-    return settle() ? 0 : 1;
+    return await_tasks() ? 0 : 1;
   }
 
   const Settings& settings_;
@@ -302,7 +302,7 @@ class User {
 
 int main(int argc, char** argv) {
   Settings settings;
-  std::uint32_t patience_ms = 60000;
+  std::uint32_t time_limit_ms = 60000;
   CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
   app.option_defaults()->take_last();
   app.add_option("--volume", settings.volume)->required();
@@ -317,7 +317,7 @@ int main(int argc, char** argv) {
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
-  app.add_option("--patience-ms", patience_ms);
+  app.add_option("--patience-ms", time_limit_ms);
   app.add_option("--multicast", settings.multicast);
   app.add_flag("--verify", settings.verify_only, "reads all and ends");
   app.add_flag_callback(
@@ -329,7 +329,7 @@ int main(int argc, char** argv) {
   params.replicas = settings.replicas.c_str();
   params.depth = settings.depth;
   params.copy_rate = settings.copy_rate;
-  params.open_timeout_ms = patience_ms;
+  params.open_timeout_ms = time_limit_ms;
   params.multicast = settings.multicast.c_str();
   cepheus_volume_h volume = nullptr;
   char error[512];

@@ -9,14 +9,14 @@
 namespace cepheus::replica {
 
 enum class Ask : std::uint8_t {
-  kPromise,  // take nobody older any more; the answer tells all that the replica knows
-  kConfig,   // who is in sync from now on
-  kSettle,   // the same of a configuration that was found: what was lost stays noted
-  kBitmap,   // the whole bitmap, in place of the replica's
-  kMark,     // set bits: data will follow
-  kClear,    // clear bits: the chunks are alike and flushed everywhere
-  kFlush,    // all data to the disk
-  kJoin,     // leave the last multicast group, and be a member of the next one
+  kPromise,      // take nobody older any more; the answer tells all that the replica knows
+  kConfig,       // who is in sync from now on
+  kConfigFound,  // the same of a configuration that was found: what was lost stays noted
+  kBitmap,       // the whole bitmap, in place of the replica's
+  kMark,         // set bits: data will follow
+  kClear,        // clear bits: the chunks are alike and flushed everywhere
+  kFlush,        // all data to the disk
+  kJoin,         // leave the last multicast group, and be a member of the next one
   kPing,
 };
 
@@ -24,7 +24,7 @@ struct Request {
   Ask ask = Ask::kPing;
   std::uint64_t serial = 0;            // what the answer repeats
   Epoch epoch;                         // the writer's
-  Config config{};                     // kConfig, kSettle
+  Config config{};                     // kConfig, kConfigFound
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap

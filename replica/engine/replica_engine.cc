@@ -78,7 +78,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case Ask::kPing:
       break;
     case Ask::kConfig:
-    case Ask::kSettle:
+    case Ask::kConfigFound:
       if (is_later(request.config, record_.config)) record_.config = request.config;
       if (request.ask == Ask::kConfig) record_.loss = Loss::kNone;
       out.push_back({Kind::kSaveRecord});

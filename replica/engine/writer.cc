@@ -288,7 +288,7 @@ Instant Writer::deadline() const {
   for (const Round& round : rounds_) {
     if (may_be_late(round)) at = std::min(at, round.until);
   }
-  if (!has_group_ && unsettled_.empty() && promised().includes(wanted())) {
+  if (!has_group_ && unconfirmed_.empty() && promised().includes(wanted())) {
     at = std::min(at, form_at_);
   }
   if (is_serving) at = std::min(at, clean_at_);

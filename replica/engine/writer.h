@@ -199,7 +199,7 @@ class Writer {
   // Of the configuration that was found, if not all whom it names had it on record: it goes on
   // record with all of them before this writer's own first one, `first_`, and until then none may
   // be given up.
-  Members unsettled_, first_;
+  Members unconfirmed_, first_;
   std::optional<unsigned> growing_;  // who is new in config_ while it is not confirmed
   std::vector<Peer> peers_;
   std::vector<Op> ops_;  // the last one is for copies

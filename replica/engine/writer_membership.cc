@@ -125,13 +125,13 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   const Loss least = least_loss(last.members);
   ChunkBitmap marks(settings_.geometry.chunks());
   Members members;
-  unsettled_ = {};
+  unconfirmed_ = {};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!last.members.has(r)) continue;
     const Peer& peer = peers_[r];
     marks.add(peer.marks);
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
-    if (peer.config != last) unsettled_ = last.members;
+    if (peer.config != last) unconfirmed_ = last.members;
   }
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
@@ -146,7 +146,7 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
     if (members.has(r)) tell_marks(r, out);
   }
   first_ = members;
-  propose(now, unsettled_.empty() ? members : unsettled_, out);
+  propose(now, unconfirmed_.empty() ? members : unconfirmed_, out);
   form_at_ = now;
 }
 
@@ -173,7 +173,7 @@ void Writer::propose(Instant now, Members members, WriterActions& out) {
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
   Round round;
   round.purpose = Round::Purpose::kConfig;
-  round.request.ask = unsettled_.empty() ? Ask::kConfig : Ask::kSettle;
+  round.request.ask = unconfirmed_.empty() ? Ask::kConfig : Ask::kConfigFound;
   round.request.config = config_;
   round.waiting = members;
   start_round(now, std::move(round), out);
@@ -230,7 +230,7 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   drop_group(out);
   rounds_.clear();
   growing_.reset();
-  unsettled_ = {};
+  unconfirmed_ = {};
   for (Peer& peer : peers_) {
     peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   }
@@ -279,7 +279,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
-  if (unsettled_.has(replica)) return start_again(now, epoch_, out);
+  if (unconfirmed_.has(replica)) return start_again(now, epoch_, out);
   Members members = config_.members.without(replica);
   if (growing_) members = members.without(*growing_);
   if (config_.members.has(replica)) {
@@ -310,7 +310,7 @@ void Writer::drop_group(WriterActions& out) {
 
 // The group is that of all who are wanted, made anew whenever that changes.
 void Writer::keep_group(Instant now, WriterActions& out) {
-  if (!unsettled_.empty()) return;
+  if (!unconfirmed_.empty()) return;
   if (phase_ == Phase::kServing) {
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       Peer& peer = peers_[r];

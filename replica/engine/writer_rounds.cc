@@ -40,9 +40,9 @@ bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
 }
 
 // The volume goes on without the replicas that have not answered: one in sync has. Before the first
-// configuration is settled it does not, since all of its members have to promise.
+// configuration is confirmed it does not, since all of its members have to promise.
 bool Writer::may_be_late(const Round& round) const {
-  return settings_.rules.evict_hung_disk && round.until != Instant::max() && unsettled_.empty() &&
+  return settings_.rules.evict_hung_disk && round.until != Instant::max() && unconfirmed_.empty() &&
          !(in_sync() - round.waiting).empty();
 }
 
@@ -136,8 +136,8 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       break;
     case Round::Purpose::kConfig:
       if (round.request.config.version != config_.version) break;
-      if (!unsettled_.empty()) {
-        unsettled_ = {};
+      if (!unconfirmed_.empty()) {
+        unconfirmed_ = {};
         propose(now, first_, out);
         break;
       }

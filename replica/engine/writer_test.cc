@@ -232,7 +232,7 @@ TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
   EXPECT_EQ(writer->lost().count(), kGeometry.chunks());
 }
 
-// A successor settles a configuration with one that has a new disk, and dies; the next one must
+// A successor confirms a configuration with one that has a new disk, and dies; the next one must
 // not take that for a replica that has everything.
 TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   connect_all();
@@ -244,7 +244,7 @@ TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
   writer->on_connected(now, 1, todo);
   writer->on_connected(now, 2, todo);
   // Until the first configuration of its own, which nobody hears.
-  for (bool has_settled = false; !has_settled && !todo.empty();) {
+  for (bool is_confirmed = false; !is_confirmed && !todo.empty();) {
     WriterActions actions;
     actions.swap(todo);
     for (const WriterAction& action : actions) {

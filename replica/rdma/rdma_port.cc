@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kCompletions = 4096;
 // A group that does not move for so long is made anew: the volume has another way to find out who is to blame.
-constexpr unsigned kGroupPatienceMs = 1000;
+constexpr unsigned kGroupTimeLimitMs = 1000;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
   std::unique_ptr<RdmaPort> port(new RdmaPort);
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
   params.device = device.empty() ? nullptr : device.c_str();
-  params.progress_timeout_ms = kGroupPatienceMs;
+  params.progress_timeout_ms = kGroupTimeLimitMs;
   if (mcast_context_create(&params, &port->groups_) != MCAST_OK) {
     port->groups_ = nullptr;
     return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());

@@ -40,7 +40,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSize = 16 << 20;
-constexpr int kPatienceMs = 20000;
+constexpr int kTimeLimitMs = 20000;
 
 Hello writers_hello() {
   Hello hello;
@@ -90,7 +90,7 @@ class Client {
   std::optional<FrameSocket::Frame> next_frame() {
     socket_.flush();
     bool ok = true;
-    for (bool lives = true; lives; lives = wait(kPatienceMs) && socket_.receive()) {
+    for (bool lives = true; lives; lives = wait(kTimeLimitMs) && socket_.receive()) {
       if (const auto frame = socket_.next(ok)) return frame;
       EXPECT_TRUE(ok);
     }
@@ -99,7 +99,7 @@ class Client {
   static wire::UniqueFd dialled(const Endpoint& at) {
     auto fd = dial(at);
     pollfd want{fd->get(), POLLOUT, 0};
-    EXPECT_EQ(poll(&want, 1, kPatienceMs), 1);
+    EXPECT_EQ(poll(&want, 1, kTimeLimitMs), 1);
     return std::move(*fd);
   }
   bool wait(int ms) {

@@ -182,7 +182,7 @@ bool World::has_another_in_sync(unsigned replica) const {
   return false;
 }
 
-void World::befall(const Fault& fault) {
+void World::inject(const Fault& fault) {
   WriterHost& writer = *writers.back();
   ReplicaHost& replica = *replicas[fault.replica];
   say(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
@@ -251,7 +251,7 @@ bool World::run_until(Instant end, const std::function<bool()>& is_done) {
   return !outcome.failure;
 }
 
-bool World::is_settled() const {
+bool World::is_finished() const {
   WriterHost& last = *writers.back();
   if (!last.is_up() || last.engine().phase() != Writer::Phase::kServing || !last.is_idle()) {
     return false;
@@ -300,7 +300,7 @@ bool World::come_to_serve() {
 }
 
 // Nothing befalls anybody any more: one writer makes all alike, and everything can be read.
-void World::settle() {
+void World::end_calmly() {
   is_calm = true;
   say("calm");
   for (auto& replica : replicas) replica->live_on();
@@ -315,7 +315,7 @@ void World::settle() {
   events.in(100ms, [this] { writers.back()->flush(); });
   run_until(events.now() + 150ms, [] { return false; });
   if (outcome.failure) return;
-  if (run_until(events.now() + 5s, [this] { return is_settled(); })) return compare();
+  if (run_until(events.now() + 5s, [this] { return is_finished(); })) return compare();
   if (!outcome.failure) fail("replicas do not come to be alike");
 }
 
@@ -342,10 +342,10 @@ void World::compare() {
 World::Outcome World::run() {
   add_writer();
   for (const Fault& fault : plan.faults) {
-    events.at(fault.at, [this, &fault] { befall(fault); });
+    events.at(fault.at, [this, &fault] { inject(fault); });
   }
   run_until(kFaultsEnd, [] { return false; });
-  if (!outcome.failure) settle();
+  if (!outcome.failure) end_calmly();
   outcome.steps = events.steps();
   return outcome;
 }

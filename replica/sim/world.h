@@ -229,15 +229,15 @@ class World {
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
-  void befall(const Fault& fault);
+  void inject(const Fault& fault);
   void lose_power(bool with_writer);
   bool has_another_in_sync(unsigned replica) const;
-  void settle();
+  void end_calmly();
   void mend_disks();
   bool end_requests();
   bool come_to_serve();
   void compare();
-  bool is_settled() const;
+  bool is_finished() const;
   bool run_until(Instant end, const std::function<bool()>& is_done);
 
   bool trace_;

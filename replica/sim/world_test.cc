@@ -39,7 +39,7 @@ class WorldTest : public testing::Test {
   }
 };
 
-TEST_F(WorldTest, HoldsWhereNothingBefallsIt) {
+TEST_F(WorldTest, HoldsWithoutFaults) {
   World world(plan(200), {}, 1, false);
   EXPECT_EQ(failure(world), "none");
 }

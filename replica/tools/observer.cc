@@ -9,7 +9,7 @@
 namespace cepheus::replica {
 namespace {
 
-constexpr wire::Duration kPatience = std::chrono::seconds(5);
+constexpr wire::Duration kTimeLimit = std::chrono::seconds(5);
 
 int wait_on(int fd, short events, wire::Instant until) {
   const auto left =
@@ -31,7 +31,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!fd) return tl::unexpected(fd.error());
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
-  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kPatience) != 1) {
+  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
     return observer.failed(wire::ErrorCode::kTimedOut, "nobody answers");
   }
   if (const int error = outcome(raw)) {
@@ -55,7 +55,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
 }
 
 wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
-  const wire::Instant until = wire::monotonic_now() + kPatience;
+  const wire::Instant until = wire::monotonic_now() + kTimeLimit;
   for (;;) {
     if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it hung up");
     if (wait_on(socket_.fd(), socket_.events(), until) != 1) {

@@ -16,12 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr wire::Duration kJoinPatience = 1s;
+constexpr wire::Duration kJoinTimeLimit = 1s;
 // Whoever is there answers a read within a few retries.
-constexpr wire::Duration kProbePatience = 400ms;
+constexpr wire::Duration kProbeTimeLimit = 400ms;
 constexpr wire::Duration kRegisteringStep = 100us;
 // The device can't wake the thread: it looks again so soon.
-constexpr wire::Duration kNap = 50us;
+constexpr wire::Duration kPause = 50us;
 // It can, but not for what libmcast finds out by itself, about members that it gives up.
 constexpr wire::Duration kGroupStep = 10ms;
 constexpr wire::Duration kIdleStep = 100ms;
@@ -66,12 +66,12 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   generation_ = generation;
   members_ = joining_ = members;
   state_ = State::kJoining;
-  until_ = now + kJoinPatience;
-  const auto broken = [&](const std::string& why) {
+  until_ = now + kJoinTimeLimit;
+  const auto failed = [&](const std::string& why) {
     last_failure_ = why;
     fail({});
   };
-  if (auto opened = open_port(); !opened) return broken(opened.error().text);
+  if (auto opened = open_port(); !opened) return failed(opened.error().text);
   // drop() of the old port has forgotten it.
   generation_ = generation;
   members_ = joining_ = members;
@@ -79,7 +79,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   for (unsigned r = 0; r < replicas_; ++r) {
     if (!members.has(r)) continue;
     auto connection = RcConnection::create(*port_, depth_ + 2);
-    if (!connection) return broken(connection.error().text);
+    if (!connection) return failed(connection.error().text);
     connections_[r] = std::move(*connection);
   }
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
@@ -93,7 +93,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   }
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK) {
     group_ = nullptr;
-    broken(mcast_last_error());
+    failed(mcast_last_error());
   }
 }
 
@@ -306,7 +306,7 @@ void GroupPath::suspect(wire::Instant now, const std::string& why) {
   if (!port_->is_up()) return fail({});
   state_ = State::kProbing;
   probing_ = members_;
-  until_ = now + kProbePatience;
+  until_ = now + kProbeTimeLimit;
   for (unsigned r = 0; r < replicas_; ++r) {
     if (members_.has(r)) post(OpKind::kProbe, 0, r, probe_place(r), kProbe, 0);
   }
@@ -365,7 +365,7 @@ wire::Instant GroupPath::deadline(wire::Instant now) const {
       return std::min(until_, now + 10 * kRegisteringStep);
     case State::kActive:
       if (posted_writes_ == 0 && waiting_.empty()) return now + kIdleStep;
-      return now + (group_wakes_ ? kGroupStep : kNap);
+      return now + (group_wakes_ ? kGroupStep : kPause);
   }
   return wire::kNever;
 }

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr wire::Duration kAgain = 50ms;
 constexpr wire::Duration kRefusedAgain = 1s;
-constexpr wire::Duration kPatience = 2s;  // to connect, and to be welcomed
+constexpr wire::Duration kTimeLimit = 2s;  // to connect, and to be welcomed
 
 bool is_sound(const Geometry& g) {
   return std::has_single_bit(g.block) && g.block >= 512 && g.chunk >= g.block &&
@@ -41,7 +41,7 @@ void ReplicaLink::dial_now(wire::Instant now) {
   }
   socket_ = std::make_unique<FrameSocket>(std::move(*fd), kMostFrame);
   state_ = State::kDialling;
-  until_ = now + kPatience;
+  until_ = now + kTimeLimit;
 }
 
 ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why) {

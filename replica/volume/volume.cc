@@ -21,7 +21,7 @@ constexpr wire::Duration kSpin = 40us;
 constexpr wire::Duration kMeasure = 1s;
 constexpr std::size_t kSmallRequest = 64 << 10;
 constexpr std::size_t kLargeRequests = 8;
-constexpr wire::Duration kStatusPatience = 1s;
+constexpr wire::Duration kStatusTimeLimit = 1s;
 
 int error_of(IoStatus status) {
   switch (status) {
@@ -40,7 +40,7 @@ int error_of(IoStatus status) {
 tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOptions options) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
-  const wire::Duration patience = options.open_timeout;
+  const wire::Duration time_limit = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
   // Signals are the program's: the new thread inherits this mask.
   sigset_t all, before;
@@ -49,7 +49,7 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(volume->mutex_);
-  volume->changed_.wait_for(lock, patience,
+  volume->changed_.wait_for(lock, time_limit,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });
   if (volume->failure_) return tl::unexpected(*volume->failure_);
   if (volume->serves_) {
@@ -110,7 +110,7 @@ std::string Volume::status() {
   status_.clear();
   status_asked_ = true;
   wake();
-  changed_.wait_for(lock, kStatusPatience, [this] { return !status_.empty(); });
+  changed_.wait_for(lock, kStatusTimeLimit, [this] { return !status_.empty(); });
   return status_;
 }
 
@@ -145,7 +145,7 @@ void Volume::run() {
       engine_->on_timer(now, actions_);
       carry_out(now);
     }
-    settle(now);
+    report(now);
     if (worked) last_work_ = now;
     const bool is_busy = engine_ && engine_->under_way() > 0;
     wait(now, is_busy && now - last_work_ < kSpin);
@@ -374,7 +374,7 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
 }
 
 // What callers want to know.
-void Volume::settle(wire::Instant now) {
+void Volume::report(wire::Instant now) {
   if (!engine_) return;
   const auto phase = engine_->phase();
   if (engine_->has_ended()) {

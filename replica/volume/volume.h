@@ -59,7 +59,7 @@ class Volume {
   void carry_out(wire::Instant now);
   void carry_out(wire::Instant now, WriterAction& action);
   void form(wire::Instant now, const WriterAction& action);
-  void settle(wire::Instant now);
+  void report(wire::Instant now);
   void measure_copies(wire::Instant now);
   Progress progress_of(unsigned replica) const;
   std::string status_json() const;

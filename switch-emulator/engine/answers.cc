@@ -96,7 +96,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
   if (is_of_members(header)) {
     merge(call, answer, party->roster);
-    return settle(call, answer.id(), answer.epoch());
+    return tell_or_wait(call, answer.id(), answer.epoch());
   }
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
@@ -118,7 +118,7 @@ void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
   if (known == 0) call.count(Counter::kDropNotMember);
 }
 
-void Answers::settle(Call& call, McstId id, std::uint16_t epoch) {
+void Answers::tell_or_wait(Call& call, McstId id, std::uint16_t epoch) {
   const auto party = find(id, epoch);
   if (!party || party->roster.ready() == 0) return;
   Roster& roster = party->roster;

@@ -23,7 +23,7 @@ class Answers {
   void on_answer(Call& call, const MrpRequest& answer);
   // The leader has asked, or members have confirmed: says what can be said now, or sets the time
   // for it.
-  void settle(Call& call, McstId id, std::uint16_t epoch);
+  void tell_or_wait(Call& call, McstId id, std::uint16_t epoch);
 
   void on_timer(Call& call);
   Instant deadline() const { return due_.empty() ? wire::kNever : due_.front().at; }

@@ -19,12 +19,12 @@ Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket
   send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kAck,
                 wire::Aeth::kNoCreditLimit, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 Claim drop(Call& call, Counter reason) {
   call.count(reason);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 // A NIC's packets lie within 2^23 of the first it can have outstanding (IBTA 9.7.2). What does not is
@@ -70,7 +70,7 @@ Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const Tur
   const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);
   send_feedback(call, group, packet.path, turn, wire::AckKind::kNak, error, first);
   call.count(Counter::kGateGaveUp);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
 }
 
 bool gate_is_open(const Call& call, const OneSource& group) {
-  return !call.rules().gate || group.turn.is_settled();
+  return !call.rules().gate || group.turn.is_finished();
 }
 
 void empty_gate(Call& call, OneSource& group, PortId port) {
@@ -104,7 +104,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   const Gate::Kept kept = gate.keep(packet, turn.source, call.config.max_held, call.payloads);
   if (kept == Gate::Kept::kYes) {
     call.count(Counter::kGateHeld);
-    return Claim::kSettled;
+    return Claim::kHandled;
   }
   if (kept == Gate::Kept::kAlready && packet.psn() != first) {
     return drop(call, Counter::kDropGateAnswered);
@@ -119,7 +119,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
                                  : gate.next_timer(call.config.gate_rnr_timer);
   send_feedback(call, group, packet.path, turn, wire::AckKind::kRnrNak, timer, first);
   call.count(Counter::kGateRnr);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace cepheus::fabric

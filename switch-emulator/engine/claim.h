@@ -19,13 +19,13 @@ struct Call;
 
 enum class Claim : std::uint8_t {
   kCurrent,  // belongs to the current turn, which may have begun with it
-  kSettled,  // kept by the gate, answered or dropped, and counted
+  kHandled,  // kept by the gate, answered or dropped, and counted
 };
 
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
 Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet);
 
-// May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn
+// May a newcomer begin? With the rule on, once the turn is finished: all answers to the last turn
 // must be in, the newcomer's own, too: one that breaks rule C1 lacks what it would be taken to
 // have, and the old source would complete what one member never got.
 bool gate_is_open(const Call& call, const OneSource& group);

@@ -24,8 +24,10 @@ class Gate {
   }
   // The old turn goes on.
   void on_old_source() { since_.reset(); }
-  // The old turn's source has been silent for `patience` while a newcomer waited.
-  bool is_past(Instant now, Duration patience) const { return since_ && now - *since_ > patience; }
+  // The old turn's source has been silent for `time_limit` while a newcomer waited.
+  bool is_past(Instant now, Duration time_limit) const {
+    return since_ && now - *since_ > time_limit;
+  }
 
   // Puts the first packets of one newcomer in PSN order, as they came: `most` at most, and what
   // `payloads` has room for. `source`: its turn's name, behind a switch port.

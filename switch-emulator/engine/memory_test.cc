@@ -17,7 +17,7 @@ class Core {
     SwitchConfig config;
     config.address = Ipv4(10, 255, 0, 100);
     config.hello = {};
-    auto homes = std::make_shared<net::Homes>();
+    auto leaf_of_host = std::make_shared<net::LeafOfHost>();
     for (std::uint8_t trunk = 0; trunk < kTrunks; ++trunk) {
       PortConfig port;
       port.kind = PortKind::kSwitch;
@@ -27,12 +27,12 @@ class Core {
     }
     for (std::size_t h = 0; h < members; ++h) {
       const std::size_t trunk = h == 0 ? 0 : 1 + (h - 1) % (kTrunks - 1);
-      homes->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
+      leaf_of_host->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
       if (h == 0) continue;  // the leader's own switch names only those behind this one
       list_.push_back({TestNetwork::ip(h), TestNetwork::qpn(h)});
       behind_[trunk].push_back(list_.back());
     }
-    config.homes = homes;
+    config.leaf_of_host = leaf_of_host;
     switch_ = std::make_unique<Switch>(config, payloads_);
   }
 

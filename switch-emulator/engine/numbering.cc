@@ -45,7 +45,7 @@ Claim ask_for_first(Call& call, OneSource& group, const GroupPacket& packet, Psn
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kNak, sequence, next);
   call.count(Counter::kNewcomerNak);
-  return Claim::kSettled;
+  return Claim::kHandled;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
   }
   // Nobody's turn, and all have what was sent: any packet of the next source begins its turn. Where
   // a source has left and somebody lacks a part of its turn, a newcomer waits as for any other.
-  const bool is_free = turn.source() == kNoPath && turn.is_settled();
+  const bool is_free = turn.source() == kNoPath && turn.is_finished();
   if (!is_free) {
     // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&

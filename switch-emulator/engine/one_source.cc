@@ -129,7 +129,7 @@ HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
   const int down = is_down ? wire::kMemberDown : 0;
   const auto flags = [](int all) { return static_cast<std::uint8_t>(all); };
   if (path == turn.source()) {
-    const bool owes = !turn.is_settled();
+    const bool owes = !turn.is_finished();
     if (!is_down && !owes) return {};
     return {flags(down | wire::kMemberSource | (owes ? wire::kMemberOwes : 0)),
             static_cast<std::uint32_t>(stats.data_packets) & Psn::kMask};

@@ -124,11 +124,11 @@ void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
     roster.ask_nameless(nameless);
     parts.send(call, request, &roster, flags);
   }
-  answers_.settle(call, request.id(), request.epoch());
+  answers_.tell_or_wait(call, request.id(), request.epoch());
 }
 
 // The switch has no name of a member behind a trunk. A request for one goes by every trunk of the
-// tree that leads to its home: the trunk of its registration, and seldom another one, whose switches
+// tree that leads to its leaf: the trunk of its registration, and seldom another one, whose switches
 // drop it. False during REGISTER: all members behind have names, so others are at the leader's side.
 bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
                              Split& parts) const {
@@ -143,7 +143,7 @@ bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member
   return found;
 }
 
-// Older than what is known, or a repeat of what has been settled: nothing changes and nobody
+// Older than what is known, or a repeat of an answered one: nothing changes and nobody
 // answers.
 bool Registrar::is_stale(const MrpRequest& request) {
   if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
@@ -455,9 +455,9 @@ void Registrar::age(Call& call, McstId id) {
       return groups_.reschedule(id, entry);
     }
   }
-  const bool broken = entry.orphaned.has_value();
+  const bool orphaned = entry.orphaned.has_value();
   call.count(Counter::kStaleTableAged);
-  dissolve(call, id, broken ? MrpReject::kEvicted : MrpReject::kNone);
+  dissolve(call, id, orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {

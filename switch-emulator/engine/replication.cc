@@ -172,7 +172,7 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
 
 template <typename Copies>
 void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
-  if (claim_turn(call, group, packet) == Claim::kSettled) return;
+  if (claim_turn(call, group, packet) == Claim::kHandled) return;
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
   if (!turn.has_room_for(psn, call.config.data_window)) {

@@ -21,13 +21,15 @@ std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::I
 }
 
 Routes::Routes(const SwitchConfig& config)
-    : homes_(config.homes), up_(config.ports.size(), true), lacks_(config.ports.size()) {
-  const auto add_class = [&](Ipv4 home, const std::vector<PortId>& ports) {
-    classes_.push_back({ports, home});
+    : leaf_of_host_(config.leaf_of_host),
+      up_(config.ports.size(), true),
+      lacks_(config.ports.size()) {
+  const auto add_class = [&](Ipv4 leaf, const std::vector<PortId>& ports) {
+    classes_.push_back({ports, leaf});
     return static_cast<ClassNo>(classes_.size() - 1);
   };
   for (const Route& route : config.routes) {
-    if (!route.ports.empty()) behind_.emplace(route.home, add_class(route.home, route.ports));
+    if (!route.ports.empty()) behind_.emplace(route.leaf, add_class(route.leaf, route.ports));
   }
   for (std::uint16_t i = 0; i < config.ports.size(); ++i) {
     if (config.ports[i].kind == PortKind::kHost) {
@@ -36,40 +38,40 @@ Routes::Routes(const SwitchConfig& config)
   }
 }
 
-bool Routes::set_unreachable(PortId port, std::span<const Ipv4> homes) {
+bool Routes::set_unreachable(PortId port, std::span<const Ipv4> leaves) {
   std::vector<bool>& lacks = lacks_[port.value()];
-  if (homes.empty() && lacks.empty()) return false;
+  if (leaves.empty() && lacks.empty()) return false;
   lacks.resize(classes_.size());
-  std::vector<Ipv4> sorted(homes.begin(), homes.end());
+  std::vector<Ipv4> sorted(leaves.begin(), leaves.end());
   std::ranges::sort(sorted);
   bool changed = false;
   for (ClassNo c = 0; c < classes_.size(); ++c) {
-    const Ipv4 home = classes_[c].home;
-    const bool lacked = !home.is_unset() && std::ranges::binary_search(sorted, home);
+    const Ipv4 leaf = classes_[c].leaf;
+    const bool lacked = !leaf.is_unset() && std::ranges::binary_search(sorted, leaf);
     changed |= lacks[c] != lacked;
     lacks[c] = lacked;
   }
-  if (homes.empty()) lacks.clear();
+  if (leaves.empty()) lacks.clear();
   return changed;
 }
 
-void Routes::list_unreachable(std::vector<Ipv4>& homes) const {
-  homes.clear();
+void Routes::list_unreachable(std::vector<Ipv4>& leaves) const {
+  leaves.clear();
   for (ClassNo c = 0; c < classes_.size(); ++c) {
     const Class& one = classes_[c];
     const auto serves_it = [&](PortId port) { return serves(port, c); };
-    if (!one.home.is_unset() && std::ranges::none_of(one.ports, serves_it)) {
-      homes.push_back(one.home);
+    if (!one.leaf.is_unset() && std::ranges::none_of(one.ports, serves_it)) {
+      leaves.push_back(one.leaf);
     }
   }
 }
 
 std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
   if (const auto at = own_.find(host); at != own_.end()) return at->second;
-  if (homes_ == nullptr) return std::nullopt;
-  const auto home = homes_->find(host);
-  if (home == homes_->end()) return std::nullopt;
-  const auto at = behind_.find(home->second);
+  if (leaf_of_host_ == nullptr) return std::nullopt;
+  const auto leaf = leaf_of_host_->find(host);
+  if (leaf == leaf_of_host_->end()) return std::nullopt;
+  const auto at = behind_.find(leaf->second);
   return at == behind_.end() ? std::nullopt : std::optional(at->second);
 }
 

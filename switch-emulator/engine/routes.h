@@ -1,9 +1,9 @@
 // Layer 3 forwarding: which ports lead to a host, and which of them a flow or a group takes.
 //
-// Hosts at one switch, their home, form one class, and so does each host on an own port; a group
+// Hosts at one switch, their leaf, form one class, and so does each host on an own port; a group
 // chooses a port once per class, so that its tree stays a tree: one that is in the tree
 // already, else the one that fewest groups use. A port serves a class unless it is down, or the
-// neighbour there has no way to that home itself (trunks.h).
+// neighbour there has no way to that leaf itself (trunks.h).
 #pragma once
 
 #include <memory>
@@ -29,12 +29,12 @@ class Routes {
 
   void set_up(PortId port, bool up) { up_[port.value()] = up; }
   bool is_up(PortId port) const { return up_[port.value()]; }
-  // The neighbour at `port` has a way to all homes but these. True if that is new.
-  bool set_unreachable(PortId port, std::span<const Ipv4> homes);
-  // Homes that no port serves, in their order.
-  void list_unreachable(std::vector<Ipv4>& homes) const;
+  // The neighbour at `port` has a way to all leaves but these. True if that is new.
+  bool set_unreachable(PortId port, std::span<const Ipv4> leaves);
+  // Leaves that no port serves, in their order.
+  void list_unreachable(std::vector<Ipv4>& leaves) const;
 
-  // Host's class: the host itself on an own port, or those at its home.
+  // Host's class: the host itself on an own port, or those at its leaf.
   std::optional<ClassNo> find(Ipv4 host) const;
   const std::vector<PortId>& ports(ClassNo c) const { return classes_[c].ports; }
   bool serves(PortId port, ClassNo c) const {
@@ -52,12 +52,12 @@ class Routes {
  private:
   struct Class {
     std::vector<PortId> ports;
-    Ipv4 home;
+    Ipv4 leaf;
   };
 
-  std::shared_ptr<const net::Homes> homes_;   // of all hosts; may be null
-  std::unordered_map<Ipv4, ClassNo> own_;     // hosts on own ports
-  std::unordered_map<Ipv4, ClassNo> behind_;  // homes that routes lead to
+  std::shared_ptr<const net::LeafOfHost> leaf_of_host_;  // of all hosts; may be null
+  std::unordered_map<Ipv4, ClassNo> own_;                // hosts on own ports
+  std::unordered_map<Ipv4, ClassNo> behind_;             // leaves that routes lead to
   std::vector<Class> classes_;
   std::vector<bool> up_;
   std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port lacks none

@@ -77,25 +77,26 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
   EXPECT_EQ(net->inbox(1).size(), 1u);
 }
 
-constexpr Ipv4 kHome(10, 255, 0, 2);
+constexpr Ipv4 kLeaf(10, 255, 0, 2);
 
-TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
+TEST(Routes, PutTheHostsOfOneLeafIntoOneClass) {
   SwitchConfig config;
   config.ports.resize(3);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
   config.ports[2].kind = PortKind::kHost;
   config.ports[2].host = Ipv4(10, 0, 0, 9);
   constexpr Ipv4 kOther(10, 255, 0, 3), kNowhere(10, 255, 0, 4);
-  config.routes = {{kHome, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome},
-                                                         {Ipv4(10, 0, 0, 2), kHome},
-                                                         {Ipv4(10, 0, 0, 3), kNowhere},
-                                                         {Ipv4(10, 0, 0, 5), kOther}});
+  config.routes = {{kLeaf, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
+  config.leaf_of_host =
+      std::make_shared<net::LeafOfHost>(net::LeafOfHost{{Ipv4(10, 0, 0, 1), kLeaf},
+                                                        {Ipv4(10, 0, 0, 2), kLeaf},
+                                                        {Ipv4(10, 0, 0, 3), kNowhere},
+                                                        {Ipv4(10, 0, 0, 5), kOther}});
   const Routes routes(config);
   EXPECT_EQ(routes.class_count(), 3u);
-  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
+  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another leaf";
   EXPECT_EQ(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 2)));
-  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 3))) << "no way to its home";
+  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 3))) << "no way to its leaf";
   EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 4)));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 0, PortId(2)), PortId(0));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(2)), PortId(1));
@@ -152,8 +153,9 @@ TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
   SwitchConfig config;
   config.ports.resize(4);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
-  config.routes = {{kHome, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome}});
+  config.routes = {{kLeaf, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  config.leaf_of_host =
+      std::make_shared<net::LeafOfHost>(net::LeafOfHost{{Ipv4(10, 0, 0, 1), kLeaf}});
   Routes routes(config);
   routes.set_up(PortId(1), false);
   std::array<int, 4> flows{};

@@ -41,9 +41,10 @@ net::SwitchConfig make_config() {
   for (std::uint8_t p = 0; p < 3; ++p) config.ports[p].host = wire::Ipv4(10, 0, 0, p + 1);
   config.ports[3].kind = net::PortKind::kSwitch;
   config.ports[3].peer = wire::Ipv4(10, 255, 0, 2);
-  constexpr wire::Ipv4 kHome(10, 255, 0, 3);
-  config.routes = {{kHome, {wire::PortId(3)}}};
-  config.homes = std::make_shared<net::Homes>(net::Homes{{wire::Ipv4(10, 0, 0, 9), kHome}});
+  constexpr wire::Ipv4 kLeaf(10, 255, 0, 3);
+  config.routes = {{kLeaf, {wire::PortId(3)}}};
+  config.leaf_of_host =
+      std::make_shared<net::LeafOfHost>(net::LeafOfHost{{wire::Ipv4(10, 0, 0, 9), kLeaf}});
   return config;
 }
 
@@ -98,14 +99,14 @@ class Harness {
     SwitchOutput out;
     now_ += std::chrono::milliseconds(1);
     if (frame) switch_.on_packet(now_, port, *frame, out);
-    settle(out);
+    check(out);
     payloads_.release(ref);
   }
   void wait(wire::Duration time) {
     now_ += time;
     SwitchOutput out;
     switch_.on_timer(now_, out);
-    settle(out);
+    check(out);
     fabric::must(switch_.deadline() > now_, "a deadline that on_timer does not move");
   }
   // What the input meets: a fuzzer whose frames are all dropped at once finds nothing.
@@ -119,7 +120,7 @@ class Harness {
   }
 
  private:
-  void settle(const SwitchOutput& out) {
+  void check(const SwitchOutput& out) {
     switch_.check_consistent();
     fabric::must(switch_.imbalance().empty(), "counters that do not balance");
     for (const auto& emit : out.emits) {

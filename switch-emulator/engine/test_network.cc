@@ -94,17 +94,17 @@ std::vector<std::size_t> TestNetwork::distances_from(std::size_t s) const {
 }
 
 void TestNetwork::start() {
-  auto homes = std::make_shared<net::Homes>();
+  auto leaf_of_host = std::make_shared<net::LeafOfHost>();
   std::set<std::size_t> with_hosts;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     with_hosts.insert(hosts_[host].at);
-    homes->emplace(ip(host), switches_[hosts_[host].at].config.address);
+    leaf_of_host->emplace(ip(host), switches_[hosts_[host].at].config.address);
   }
-  for (const std::size_t home : with_hosts) {
-    const auto distance = distances_from(home);
+  for (const std::size_t leaf : with_hosts) {
+    const auto distance = distances_from(leaf);
     for (std::size_t s = 0; s < switches_.size(); ++s) {
-      if (s == home) continue;
-      Route route{switches_[home].config.address, {}};
+      if (s == leaf) continue;
+      Route route{switches_[leaf].config.address, {}};
       for (std::uint16_t p = 0; p < switches_[s].peers.size(); ++p) {
         const std::size_t next = switches_[s].peers[p].switch_no;
         if (next != kNone && distance[next] + 1 == distance[s]) route.ports.push_back(PortId(p));
@@ -112,7 +112,7 @@ void TestNetwork::start() {
       switches_[s].config.routes.push_back(std::move(route));
     }
   }
-  for (SwitchNode& s : switches_) s.config.homes = homes;
+  for (SwitchNode& s : switches_) s.config.leaf_of_host = leaf_of_host;
   for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config, payloads);
 }
 

@@ -14,8 +14,8 @@ constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDoubl
 
 const char* to_string(Turn::State state) {
   switch (state) {
-    case Turn::State::kSettled:
-      return "settled";
+    case Turn::State::kFinished:
+      return "finished";
     case Turn::State::kRunning:
       return "running";
     case Turn::State::kAbandoned:
@@ -41,7 +41,7 @@ void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   gate_.on_admitted();
   paths_[source_].acked = base_ - 1;
   find_slowest();
-  settle("another source has begun");
+  update_state("another source has begun");
 }
 
 // Past the gate, all of the turn's messages have arrived everywhere.
@@ -63,7 +63,7 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   if (ahead <= 0) return false;
   length_ += ahead;
   ended_ = ends_message;
-  settle("new data");
+  update_state("new data");
   return true;
 }
 
@@ -72,7 +72,7 @@ void Turn::set_acked(PathNo path, Psn psn) {
   paths_[path].acked = psn;
   if (path != slowest_) return;
   if (!find_as_slow_behind(path)) find_slowest();
-  settle("all have acknowledged all");
+  update_state("all have acknowledged all");
 }
 
 Psn Turn::acknowledge() {
@@ -97,11 +97,11 @@ void Turn::await_handover(Instant now) {
   handover_since_ms_ = handover_repeat_ms_ = milliseconds(now.time_since_epoch());
 }
 
-bool Turn::is_handover_past(Instant now, Duration patience) {
+bool Turn::is_handover_past(Instant now, Duration time_limit) {
   const std::uint32_t ms = milliseconds(now.time_since_epoch());
-  if (ms - handover_repeat_ms_ > milliseconds(patience / 2)) handover_since_ms_ = ms;
+  if (ms - handover_repeat_ms_ > milliseconds(time_limit / 2)) handover_since_ms_ = ms;
   handover_repeat_ms_ = ms;
-  return ms - handover_since_ms_ > milliseconds(patience);
+  return ms - handover_since_ms_ > milliseconds(time_limit);
 }
 
 std::uint8_t Turn::next_handover_timer() {
@@ -111,7 +111,7 @@ std::uint8_t Turn::next_handover_timer() {
 }
 
 bool Turn::jump(std::uint64_t packets) {
-  if (source_ == kNoPath || !is_settled() || gate_.holds() || agg_ != sent()) return false;
+  if (source_ == kNoPath || !is_finished() || gate_.holds() || agg_ != sent()) return false;
   const auto steps = static_cast<std::int64_t>(packets);
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (i != source_) paths_[i].acked = acked(i) + steps;
@@ -143,7 +143,7 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
   }
   gate_.renumber(gone, last);
   find_slowest();
-  settle("a path has left");
+  update_state("a path has left");
 }
 
 // The slowest path is the first of several that are as slow. So the paths before it need no second
@@ -168,11 +168,11 @@ void Turn::find_slowest() {
 }
 
 Turn::State Turn::state_now() const {
-  if (ended_ && !before(min(), sent())) return State::kSettled;
+  if (ended_ && !before(min(), sent())) return State::kFinished;
   return source_ == kNoPath ? State::kAbandoned : State::kRunning;
 }
 
-void Turn::settle(const char* reason) { set_state(state_now(), reason); }
+void Turn::update_state(const char* reason) { set_state(state_now(), reason); }
 
 void Turn::set_state(State state, const char* reason) {
   if (state == state_) return;

@@ -2,7 +2,7 @@
 // acknowledged, what the source was told, which NAK waits, and which newcomer waits for the turn's
 // end.
 //
-//     kSettled -- data --> kRunning -- its source leaves --> kAbandoned
+//     kFinished -- data --> kRunning -- its source leaves --> kAbandoned
 //        ^                    |                                 |
 //        +-- all have all ----+--- whoever lacks it leaves -----+
 //
@@ -88,7 +88,7 @@ class Turn {
     Psn port_first;
   };
   enum class State : std::uint8_t {
-    kSettled,    // all have all of it, or nobody has sent yet: another source may begin
+    kFinished,   // all have all of it, or nobody has sent yet: another source may begin
     kRunning,    // a message is on its way, or somebody lacks a part of one
     kAbandoned,  // the same, but its source has left: only evictions end it
   };
@@ -97,7 +97,7 @@ class Turn {
 
   State state() const { return state_; }
   const char* reason() const { return reason_; }  // for the last change of state
-  bool is_settled() const { return state_ == State::kSettled; }
+  bool is_finished() const { return state_ == State::kFinished; }
 
   // Whose turn it is; kNoPath: nobody has sent, or who did has left.
   PathNo source() const { return source_; }
@@ -167,9 +167,9 @@ class Turn {
   // it, longer each time. Timer code of the next RNR.
   void await_handover(Instant now);
   bool awaits_handover() const { return handover_timer_ != 0; }
-  // The new source has begun again. Has it waited for `patience`? A new source that was silent for
+  // The new source has begun again. Has it waited for `time_limit`? A new source that was silent for
   // half of that gave the last one no chance to acknowledge, so the time begins again.
-  bool is_handover_past(Instant now, Duration patience);
+  bool is_handover_past(Instant now, Duration time_limit);
   std::uint8_t next_handover_timer();
 
   // For simulation: as if the source had sent `packets` messages of one packet more, and all had
@@ -199,11 +199,11 @@ class Turn {
   void finish(Psn end, bool counts_turns);
   void find_slowest();
   bool find_as_slow_behind(PathNo path);
-  void settle(const char* reason);
+  void update_state(const char* reason);
   void set_state(State state, const char* reason);
   State state_now() const;
 
-  State state_ = State::kSettled;
+  State state_ = State::kFinished;
   bool ended_ = true;
   bool is_source_host_ = false;
   std::uint8_t handover_timer_ = 0;

@@ -45,18 +45,18 @@ class TurnTest : public testing::Test {
   Turn turn_{kStart};
 };
 
-TEST_F(TurnTest, IsSettledUntilSomebodySends) {
-  EXPECT_EQ(turn_.state(), State::kSettled);
+TEST_F(TurnTest, IsFinishedUntilSomebodySends) {
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
   EXPECT_EQ(turn_.source(), kNoPath);
   begin(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   data(0);
   EXPECT_EQ(turn_.state(), State::kRunning);
   EXPECT_STREQ(turn_.reason(), "new data");
 }
 
-TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
+TEST_F(TurnTest, IsFinishedWhenAllHaveAMessagesEnd) {
   begin(0);
   data(0, false);
   for (PathNo path : {1, 2, 3}) ack(path, 0);
@@ -68,19 +68,19 @@ TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
   EXPECT_EQ(turn_.slowest(), 2);
   EXPECT_EQ(turn_.min(), kStart);
   ack(2, 1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "all have acknowledged all");
   data(1);  // a repeat changes nothing
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
-TEST_F(TurnTest, IsSettledByTheDepartureOfWhoeverLacksAPart) {
+TEST_F(TurnTest, IsFinishedWhenThePathThatLacksAPartLeaves) {
   begin(0);
   data(0);
   ack(1, 0);
   ack(2, 0);
   leave(3);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
   EXPECT_STREQ(turn_.reason(), "a path has left");
 }
 
@@ -94,7 +94,7 @@ TEST_F(TurnTest, IsAbandonedByItsSourceUnlessAllHaveIt) {
   leave(1);
   EXPECT_EQ(turn_.state(), State::kAbandoned);
   leave(1);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
@@ -161,7 +161,7 @@ TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
   leave(1);  // path 3 becomes path 1
   EXPECT_EQ(turn_.source(), 1);
   ack(2, 0);
-  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_EQ(turn_.state(), State::kFinished);
 }
 
 TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
@@ -193,7 +193,7 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
 TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   using std::chrono::milliseconds;
   constexpr milliseconds kWrap{std::int64_t{1} << 32};
-  constexpr milliseconds kGateAge{1600}, kPatience{200};
+  constexpr milliseconds kGateAge{1600}, kTimeLimit{200};
   for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
     const Instant start{kWrap - before};
     Turn turn(kStart);
@@ -202,13 +202,13 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
     EXPECT_TRUE(
         turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge + milliseconds(1), kGateAge));
     turn.await_handover(start);
-    // A source that repeats every 50 ms, each time within half of the patience.
-    for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
-      EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
+    // A source that repeats every 50 ms, each time within half of the time limit.
+    for (milliseconds passed{0}; passed <= kTimeLimit; passed += milliseconds(50)) {
+      EXPECT_FALSE(turn.is_handover_past(start + passed, kTimeLimit)) << passed.count();
     }
-    EXPECT_TRUE(turn.is_handover_past(start + kPatience + milliseconds(1), kPatience));
+    EXPECT_TRUE(turn.is_handover_past(start + kTimeLimit + milliseconds(1), kTimeLimit));
     // One that was silent for longer begins again.
-    EXPECT_FALSE(turn.is_handover_past(start + kPatience + milliseconds(102), kPatience));
+    EXPECT_FALSE(turn.is_handover_past(start + kTimeLimit + milliseconds(102), kTimeLimit));
   }
 }
 
@@ -242,7 +242,7 @@ std::chrono::nanoseconds best_round(std::size_t paths) {
       turn.set_acked(static_cast<PathNo>(i), turn.sent());
     }
     best = std::min(best, cpu_time() - begin);
-    EXPECT_TRUE(turn.is_settled());
+    EXPECT_TRUE(turn.is_finished());
   }
   return best;
 }

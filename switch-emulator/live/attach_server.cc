@@ -54,15 +54,15 @@ void refuse(int socket, WelcomeStatus status, std::string text) {
 
 }  // namespace
 
-AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-                           ListeningSocket& socket, const Access& access, wire::Duration patience)
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+                           ListeningSocket& socket, const Access& access, wire::Duration time_limit)
     : poller_(poller),
       datapath_(datapath),
       doorbells_(doorbells),
-      errands_(errands),
+      tasks_(tasks),
       socket_(socket),
       access_(access),
-      patience_(patience),
+      time_limit_(time_limit),
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
@@ -106,7 +106,7 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
   visitors_.insert_or_assign(fd,
-                             Visitor{std::move(socket), peer, wire::monotonic_now() + patience_});
+                             Visitor{std::move(socket), peer, wire::monotonic_now() + time_limit_});
   hear(fd);  // most have said hello by now
 }
 
@@ -199,7 +199,7 @@ void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredential
   welcome.pool = datapath_.pools().geometry();
   welcome.area = static_cast<std::uint32_t>(host);
   if (!fabric::send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
-  errands_.run([&] {
+  tasks_.run([&] {
     if (is_still(host)) datapath_.shared_port(host)->forget_granted();
   });
 }
@@ -208,7 +208,7 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
                                                          const PeerCredentials& peer) {
   fabric::SwitchPort& port = *datapath_.shared_port(host);
   wire::Result<fabric::GrantedFds> fds;
-  errands_.run([&] {
+  tasks_.run([&] {
     fds = port.open(peer);
     if (!fds) return;
     if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
@@ -239,7 +239,7 @@ void AttachServer::detach(std::size_t host) {
   if (!client.socket.is_open()) return;
   poller_.forget(client.socket.get());
   if (client.process.is_open()) poller_.forget(client.process.get());
-  errands_.run([&] {
+  tasks_.run([&] {
     if (!is_still(host)) return;
     doorbells_.forget(datapath_.shared_port(host)->doorbell());
     datapath_.detach(wire::monotonic_now(), host);

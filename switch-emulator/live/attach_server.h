@@ -2,7 +2,7 @@
 // ends; keeps hosts for the jobs of launchers as long as those keep their sockets.
 //
 // Who may not attach is told so when he connects; who may, and then says nothing, is sent away
-// after a while, or when others need the place, and may connect again. Runs on the reception's
+// after a while, or when others need the place, and may connect again. Runs on the control
 // thread; ports are opened and closed on the datapath's.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 #include "switch-emulator/live/access.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/host_assignment.h"
 #include "switch-emulator/live/listening_socket.h"
 #include "switch-emulator/live/poller.h"
+#include "switch-emulator/live/task_queue.h"
 #include "switch-emulator/ports/handshake.h"
 
 namespace cepheus::live {
@@ -24,10 +24,10 @@ class AttachServer final : private HostAssignment::Ports {
  public:
   static constexpr std::size_t kMaxVisitors = 256;
 
-  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run
-  // there. `patience` is from connecting to the hello.
-  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
-               ListeningSocket& socket, const Access& access, wire::Duration patience);
+  // All outlive the server. `doorbells` is the poller of the datapath's thread, `tasks` run
+  // there. `time_limit` is from connecting to the hello.
+  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+               ListeningSocket& socket, const Access& access, wire::Duration time_limit);
   ~AttachServer();
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
@@ -89,10 +89,10 @@ class AttachServer final : private HostAssignment::Ports {
   Poller& poller_;
   Datapath& datapath_;
   Poller& doorbells_;
-  Errands& errands_;
+  TaskQueue& tasks_;
   ListeningSocket& socket_;
   const Access& access_;
-  const wire::Duration patience_;
+  const wire::Duration time_limit_;
   std::uint64_t refused_users_ = 0;
   std::map<int, Visitor> visitors_;  // by descriptor
   std::vector<Client> clients_;      // by host

@@ -21,7 +21,7 @@ class ControlConnection {
   // Longest request, and most that is taken in before it was answered.
   static constexpr std::size_t kMaxRequests = 64 << 10;
   // Who has not read anything of his answers for so long will not.
-  static constexpr wire::Duration kPatience = std::chrono::seconds(5);
+  static constexpr wire::Duration kTimeLimit = std::chrono::seconds(5);
 
   ControlConnection(fabric::UniqueFd socket, uid_t user, wire::Instant now)
       : socket_(std::move(socket)), user_(user), active_(now) {}
@@ -30,7 +30,7 @@ class ControlConnection {
   uid_t user() const { return user_; }
   wire::Instant last_active() const { return active_; }
   // When to give it up; never, as long as it is not its turn to read.
-  wire::Instant deadline() const { return has_unsent() ? active_ + kPatience : wire::kNever; }
+  wire::Instant deadline() const { return has_unsent() ? active_ + kTimeLimit : wire::kNever; }
 
   // Takes in what has come. False: there is no use in this connection any more.
   bool read(wire::Instant now);

@@ -64,12 +64,12 @@ TEST_F(ControlConnectionTest, KeepsOneTextForManyAnswers) {
 
 TEST_F(ControlConnectionTest, GivesUpWhoDoesNotRead) {
   connection.answer(long_answer());
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
   now += std::chrono::seconds(1);
   ASSERT_TRUE(connection.write(now));
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
   ASSERT_TRUE(connection.write(now + std::chrono::seconds(1)));  // there is no room for more
-  EXPECT_EQ(connection.deadline(), now + ControlConnection::kPatience);
+  EXPECT_EQ(connection.deadline(), now + ControlConnection::kTimeLimit);
 }
 
 TEST_F(ControlConnectionTest, WaitsForRequestsForEver) {

@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 using wire::ErrorCode;
 using wire::fail;
 
-constexpr milliseconds kPatience{2000};
+constexpr milliseconds kTimeLimit{2000};
 constexpr std::size_t kMaxAnswer = 64 << 20;
 
 std::string because_of_errno() { return std::string(": ") + std::strerror(errno); }
@@ -29,7 +29,7 @@ std::string because_of_errno() { return std::string(": ") + std::strerror(errno)
 class Connection {
  public:
   explicit Connection(std::string path)
-      : path_(std::move(path)), deadline_(steady_clock::now() + kPatience) {}
+      : path_(std::move(path)), deadline_(steady_clock::now() + kTimeLimit) {}
   ~Connection() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -48,10 +48,10 @@ class Connection {
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd_ < 0) return fail(ErrorCode::kUnavailable, "can't make a socket" + because_of_errno());
     // Bounds connect() and send() too: both wait for a fabric that does not read.
-    timeval patience{};
-    patience.tv_sec = kPatience.count() / 1000;
-    patience.tv_usec = kPatience.count() % 1000 * 1000;
-    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    timeval time_limit{};
+    time_limit.tv_sec = kTimeLimit.count() / 1000;
+    time_limit.tv_usec = kTimeLimit.count() % 1000 * 1000;
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
     if (errno == EAGAIN) return no_answer();
     return fail(ErrorCode::kUnavailable,

@@ -2,7 +2,7 @@
 //
 // Requests are read first and answered then, in passes: whoever asks the same within one pass gets
 // the same answer, since all had asked before it was made. Everything is bounded: connections by
-// user, requests taken in, answers kept for those who do not read. Runs on the reception's thread.
+// user, requests taken in, answers kept for those who do not read. Runs on the control thread.
 #pragma once
 
 #include <functional>

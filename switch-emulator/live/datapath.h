@@ -27,8 +27,8 @@
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/reporting.h"
-#include "switch-emulator/live/stray_account.h"
 #include "switch-emulator/live/transit.h"
+#include "switch-emulator/live/unanswered_account.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
@@ -188,7 +188,7 @@ class Datapath final : Transit::Arrivals {
   Transmission next_transmission() const;
   void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
-  void depart(const Flight& flight, wire::Instant now);
+  void dequeue(const Flight& flight, wire::Instant now);
   void control(Port& port, const Flight& flight, wire::Instant now);
   void run_flow_control(SwitchState& state, wire::Instant now);
   void run_due_flow_control(wire::Instant now);

@@ -40,8 +40,8 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
   host.turn.begin();
   while (host.turn.has_credit() && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
-    flight.origin.is_stray = host.turn.take(frame);
-    transit_.carry(flight, now);
+    flight.origin.is_unanswered = host.turn.take(frame);
+    transit_.transmit(flight, now);
     release(frame);
   }
   if (host.client->offence()) offend(host.identity.host_index);
@@ -59,8 +59,8 @@ void Datapath::drain(Host& host, wire::Instant now) {
   flight.origin.host = host.identity.host_index;
   wire::Frame& frame = flight.frame;
   for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
-    flight.origin.is_stray = host.turn.strays().take(frame);
-    if (!flight.origin.is_stray || !host.turn.is_held(now)) transit_.carry(flight, now);
+    flight.origin.is_unanswered = host.turn.unanswered().take(frame);
+    if (!flight.origin.is_unanswered || !host.turn.is_held(now)) transit_.transmit(flight, now);
     release(frame);
   }
   pace(host, now);
@@ -71,15 +71,15 @@ void Datapath::drain(Host& host, wire::Instant now) {
 void Datapath::note_answer(Host& host, const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
   if (sender == fabric::kFabricItself || sender == host.identity.host_index) return;
-  host.turn.strays().on_answer(flight.frame);
+  host.turn.unanswered().on_answer(flight.frame);
 }
 
 // The receiver had no room for a frame. No answer will come, so none pays for it: two hosts that
 // flood each other may not lose frames for free.
 void Datapath::charge_refused(const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
-  if (sender == fabric::kFabricItself || flight.origin.is_stray) return;
-  hosts_[sender].turn.strays().charge(flight.frame);
+  if (sender == fabric::kFabricItself || flight.origin.is_unanswered) return;
+  hosts_[sender].turn.unanswered().charge(flight.frame);
 }
 
 // Of each frame that none paid for, more than one copy.
@@ -87,14 +87,14 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   bool is_first = true;
   for (const fabric::Emit& emit : actions_.emits) {
     if (emit.origin != ingress) continue;
-    if (!std::exchange(is_first, false)) hosts_[sender].turn.strays().charge(emit.frame);
+    if (!std::exchange(is_first, false)) hosts_[sender].turn.unanswered().charge(emit.frame);
   }
 }
 
 // A host that has sent too much that nobody answers waits, if others send.
 void Datapath::pace(Host& host, wire::Instant now) {
   const bool others_send = contention_.others_send(host.identity.host_index, now);
-  if (host.turn.settle(now, host.client->refused(), others_send)) {
+  if (host.turn.charge_unanswered(now, host.client->refused(), others_send)) {
     host.client->count(fabric::PortCounter::kHeldBack);
   }
 }

@@ -23,8 +23,9 @@ class FloodTest : public DatapathTest {
  protected:
   static constexpr std::uint32_t kRounds = 2000, kEvery = 10;
   // What nobody answers: the first of a stream, the burst, and 10 ms of the rate.
-  static constexpr std::uint32_t kAllowed = static_cast<std::uint32_t>(
-      AnsweredFrames::kPerAnswer + StrayBudget::kBurst + StrayBudget::kPerSecond / 100 + 256);
+  static constexpr std::uint32_t kAllowed =
+      static_cast<std::uint32_t>(AnsweredFrames::kPerAnswer + UnansweredBudget::kBurst +
+                                 UnansweredBudget::kPerSecond / 100 + 256);
 
   static Frame roce(std::size_t from, Ipv4 to, wire::Opcode opcode = wire::Opcode::kRcSendOnly,
                     std::uint32_t dma_length = 0) {
@@ -107,7 +108,7 @@ TEST_F(FloodTest, ManyPacketsOfLongMessagesInARowAreBulk) {
 TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
   const std::uint32_t passed = flood_with(roce(0, address(1)));
   EXPECT_LE(passed, kAllowed);
-  EXPECT_GE(passed, StrayBudget::kBurst);
+  EXPECT_GE(passed, UnansweredBudget::kBurst);
   EXPECT_EQ(others_passed, kRounds / kEvery);
   EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
 }
@@ -157,9 +158,9 @@ TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
 
 // The switch drops them; nobody has told it that it may.
 TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
-  Frame stray = roce(0, address(1));
-  wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
-  flood_with(stray);
+  Frame unanswered = roce(0, address(1));
+  wire::store_be32(unanswered.bytes.data() + wire::kIpOffset + 12, address(3).value());
+  flood_with(unanswered);
   const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
   const PortStatus& port = status[0].ports[0];
   EXPECT_LE(counter(port, "drop_malformed") + counter(port, "drop_spoofed_source"), kAllowed);
@@ -238,10 +239,10 @@ TEST_F(FloodTest, CountsWhatHasToBeRead) {
 }
 
 TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
-  const Frame stray = roce(0, address(1));
+  const Frame unanswered = roce(0, address(1));
   std::uint32_t passed = 0;
   for (int round = 0; round < 100; ++round, now += std::chrono::microseconds(100)) {
-    while (clients[0].tx.room() > 0) clients[0].put(stray, 0);
+    while (clients[0].tx.room() > 0) clients[0].put(unanswered, 0);
     clients[2].put(roce(2, address(3)), 0);
     datapath->poll(now);
     datapath->detach(now, 0);
@@ -276,10 +277,10 @@ TEST_F(TurnTest, LeavesRoomUnderWay) {
   for (net::HostSpec& host : topology.hosts) host.up = link;
   build(topology);
   BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
-  const Frame stray = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
+  const Frame unanswered = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
   for (std::size_t n = 0; n < 2 * Transit::kMaxFlights; ++n) {
     if (flooder.tx.room() == 0) datapath->poll(now);
-    flooder.put(stray, 0);
+    flooder.put(unanswered, 0);
   }
   sender.put(plain_datagram(2, 3, std::vector<std::uint8_t>(8)), 0);
   poll_for(std::chrono::milliseconds(1));

@@ -88,7 +88,7 @@ class HostsBehindAnInterface : public DatapathTest {
     ASSERT_TRUE(network->send(bytes));
   }
   // All that was sent is in the switch when a frame of nobody's has come.
-  void settle() {
+  void await_switch() {
     const auto& counters = datapath->one_armed()->counters();
     const std::uint64_t before = counters[PortCounter::kDropUnknownSource];
     send_data(kNobody, group_number(0), 0);
@@ -127,7 +127,7 @@ TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) 
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(n), packet);
     }
-    ASSERT_NO_FATAL_FAILURE(settle());
+    ASSERT_NO_FATAL_FAILURE(await_switch());
   }
   EXPECT_GT(counted_of(kNewcomer, "gate_held"), most_held);
   EXPECT_GT(counted_of(kNewcomer, "gate_rnr"), 0u);
@@ -136,12 +136,12 @@ TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) 
 
   const std::uint64_t before = counted_of(kBystander, "rx_packets");
   for (std::uint32_t n = 0; n < most_held; ++n) send_data(kBystander, group_number(groups), n);
-  settle();
+  await_switch();
   EXPECT_EQ(counted_of(kBystander, "rx_packets"), before + most_held);
   EXPECT_EQ(counted_of(kBystander, "drop_no_slot"), 0u);
 
   for (std::uint32_t n = 0; n < groups; ++n) say(MrpType::kUnregister, group_number(n));
-  settle();
+  await_switch();
   EXPECT_EQ(datapath->pools().in_use(0, geometry.switch_area()), 0u);
 }
 
@@ -156,9 +156,9 @@ TEST_F(HostsBehindAnInterface, HaveTheirShareAgainWhenGatesOpen) {
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(0), packet);
     }
-    ASSERT_NO_FATAL_FAILURE(settle());  // hosts' packets keep no order beside each other's
+    ASSERT_NO_FATAL_FAILURE(await_switch());  // hosts' packets keep no order beside each other's
     say(MrpType::kUnregister, group_number(0));
-    ASSERT_NO_FATAL_FAILURE(settle());
+    ASSERT_NO_FATAL_FAILURE(await_switch());
     now += net::SwitchConfig().rest;
     datapath->poll(now);
     ASSERT_EQ(counted_of(kNewcomer, "gate_held"), (n + 1) * most_held);

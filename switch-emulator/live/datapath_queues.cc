@@ -90,7 +90,7 @@ void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant 
   const wire::Frame& frame = item.flight.frame;
   const net::TrafficClass of = net::class_of(frame);
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
-    return depart(item.flight, now);
+    return dequeue(item.flight, now);
   }
   const bool is_lossy = item.entry == net::IngressBooks::kNone && of != net::TrafficClass::kLink;
   if (is_lossy) {
@@ -120,7 +120,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   Waiting next;
   if (link.waiting->pop(now, next)) {
     transit_.let_go(number, next.flight.frame);
-    depart(next.flight, now);
+    dequeue(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
     state.flow->on_copy_left(next.entry);
@@ -131,13 +131,13 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   std::erase(waited_for_, number);
 }
 
-void Datapath::depart(const Flight& flight, wire::Instant now) {
+void Datapath::dequeue(const Flight& flight, wire::Instant now) {
   const auto& tap = ports_[links_[flight.link].from].tap;
   if (tap != nullptr) tap->write(flight.frame);
   if (net::class_of(flight.frame) == net::TrafficClass::kLink) {
-    transit_.carry_control(flight, now);
+    transit_.transmit_control(flight, now);
   } else {
-    transit_.carry(flight, now);
+    transit_.transmit(flight, now);
   }
 }
 

@@ -86,7 +86,7 @@ Origin Datapath::origin_of(const SwitchState& state, wire::PortId from, Origin o
 
 void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
                         wire::PortId ingress) {
-  if (origin.is_stray) charge_copies(origin.host, ingress);
+  if (origin.is_unanswered) charge_copies(origin.host, ingress);
   if (recorder_ != nullptr) {
     recorder_->counted(place_of(ports_[state.first_port]), state.engine->counters());
   }
@@ -110,7 +110,7 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
     return enqueue(port.out, {flight, switches_[port.of_switch].flow->entry_for(port.id)}, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
-  transit_.carry(flight, now);
+  transit_.transmit(flight, now);
 }
 
 }  // namespace cepheus::live

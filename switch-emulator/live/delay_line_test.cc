@@ -16,7 +16,7 @@ Flight flight(std::uint32_t link) {
   return f;
 }
 
-RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfDeparture,
+RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfSending,
               (const std::vector<std::uint8_t>& arrivals)) {
   DelayLine line;
   std::multimap<std::int64_t, std::uint32_t> expected;  // keeps the order of equal keys

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "switch-emulator/live/stray_account.h"
+#include "switch-emulator/live/unanswered_account.h"
 
 namespace cepheus::live {
 
@@ -37,7 +37,7 @@ class HostTurn {
   bool take(const wire::Frame& frame) {
     ++taken_;
     credit_ -= std::max(static_cast<std::int64_t>(frame.size()), kLeastCost);
-    return strays_.take(frame);
+    return unanswered_.take(frame);
   }
   // True: the host has sent something.
   bool end(wire::Instant now) {
@@ -73,11 +73,11 @@ class HostTurn {
     idle_rings_ = 0;
   }
 
-  StrayAccount& strays() { return strays_; }
+  UnansweredAccount& unanswered() { return unanswered_; }
   bool is_held(wire::Instant now) const { return held_until_ > now; }
-  // Settles the account of strays. True: the host has to wait.
-  bool settle(wire::Instant now, std::uint64_t refused, bool others_send) {
-    const auto until = strays_.settle(now, refused, others_send);
+  // Settles the account of unanswered frames. True: the host has to wait.
+  bool charge_unanswered(wire::Instant now, std::uint64_t refused, bool others_send) {
+    const auto until = unanswered_.charge_unanswered(now, refused, others_send);
     if (until) held_until_ = *until;
     return until && is_held(now);
   }
@@ -89,7 +89,7 @@ class HostTurn {
   std::uint32_t idle_looks_ = 0;
   std::uint32_t idle_rings_ = 0;
   bool is_ignored_ = false;
-  StrayAccount strays_;
+  UnansweredAccount unanswered_;
 };
 
 }  // namespace cepheus::live

@@ -99,11 +99,11 @@ TEST(HostTurn, ListensToADoorbellThatRingsForEachFrame) {
 TEST(HostTurn, WaitsAfterTooMuchThatNobodyAnswers) {
   HostTurn turn;
   int taken = 0;
-  while (taken < StrayBudget::kBurst) taken += take_all(turn, 64);
-  EXPECT_FALSE(turn.settle(kNow, 0, false)) << "nobody else sends";
+  while (taken < UnansweredBudget::kBurst) taken += take_all(turn, 64);
+  EXPECT_FALSE(turn.charge_unanswered(kNow, 0, false)) << "nobody else sends";
   EXPECT_FALSE(turn.is_held(kNow));
-  for (taken = 0; taken < 2 * StrayBudget::kBurst;) taken += take_all(turn, 64);
-  EXPECT_TRUE(turn.settle(kNow, 0, true));
+  for (taken = 0; taken < 2 * UnansweredBudget::kBurst;) taken += take_all(turn, 64);
+  EXPECT_TRUE(turn.charge_unanswered(kNow, 0, true));
   EXPECT_TRUE(turn.is_held(kNow));
   EXPECT_GT(turn.resume(), kNow);
   turn.wait_for_link(kNow);

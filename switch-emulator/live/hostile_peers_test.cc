@@ -164,7 +164,7 @@ TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
     const auto status = fabric.status_when(
         [&](const FabricStatus& s) { return counter_of(s, attack.counter) > before; });
     EXPECT_EQ(counter_of(status, attack.counter), before + 1) << attack.counter;
-    ASSERT_NO_FATAL_FAILURE(group.carry(packets++)) << attack.counter;
+    ASSERT_NO_FATAL_FAILURE(group.pass(packets++)) << attack.counter;
   }
 }
 
@@ -189,7 +189,7 @@ TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
       }
       send_raw(*attacker, frame);
     }
-    ASSERT_NO_FATAL_FAILURE(group.carry(round));
+    ASSERT_NO_FATAL_FAILURE(group.pass(round));
   }
   const auto malformed = [](const FabricStatus& s) { return counter_of(s, "drop_malformed"); };
   const auto status = fabric.status_when([&](const FabricStatus& s) { return malformed(s) > 0; });
@@ -213,7 +213,7 @@ TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
   const auto bad = [](const FabricStatus& s) { return counter_of(s, "drop_bad_descriptor"); };
   constexpr std::uint64_t kMost = fabric::kFrameRing - 64;  // a few may look like frames by chance
   EXPECT_GE(bad(fabric.status_when([&](const FabricStatus& s) { return bad(s) >= kMost; })), kMost);
-  ASSERT_NO_FATAL_FAILURE(group.carry(0));
+  ASSERT_NO_FATAL_FAILURE(group.pass(0));
 
   tx.produced->store(0xDEADBEEF);
   scribbler.segment().returns().consumed->store(0xDEADBEEF);
@@ -221,7 +221,7 @@ TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
   const auto corrupt = [](const FabricStatus& s) { return counter_of(s, "drop_ring_corrupt"); };
   const auto status = fabric.status_when([&](const FabricStatus& s) { return corrupt(s) > 0; });
   EXPECT_EQ(corrupt(status), 1u);
-  ASSERT_NO_FATAL_FAILURE(group.carry(1));
+  ASSERT_NO_FATAL_FAILURE(group.pass(1));
 }
 
 TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
@@ -231,16 +231,16 @@ TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   const RawClient crowding(fabric.socket(), "h3");
   const fabric::WaitingCrowd crowd(crowding.own_doorbell(), 10);
   const auto abused = [](const FabricStatus& s) { return counter_of(s, "doorbell_abused"); };
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   std::uint32_t packets = 0;
   while (abused(fabric.status()) == 0 && std::chrono::steady_clock::now() < until) {
     crowding.segment().client_sleeps().ask(fabric::kWakeOnAny);
     crowding.ring_doorbell();  // so that both of its rings are looked at
     send_packet(group.port(1), {.to = wire::Ipv4(10, 0, 0, 4)});
-    ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
+    ASSERT_NO_FATAL_FAILURE(group.pass(packets++));
   }
   EXPECT_EQ(abused(fabric.status()), 1u);
-  ASSERT_NO_FATAL_FAILURE(group.carry(packets));
+  ASSERT_NO_FATAL_FAILURE(group.pass(packets));
 }
 
 // Two members of one group stop reading: far more than their rings and slots hold goes to them.
@@ -252,7 +252,7 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
   for (std::uint32_t n = 0; n < 3 * fabric::kFrameRing; ++n) {
     blocked.send(n, 4096);
     if (n % 64 == 0) {
-      ASSERT_NO_FATAL_FAILURE(other.carry(n / 64));
+      ASSERT_NO_FATAL_FAILURE(other.pass(n / 64));
     }
   }
   const auto status = fabric.status_when([](const FabricStatus& s) {

@@ -51,7 +51,7 @@ class ListeningSocket {
   // The next connection, non-blocking; closed if there is none. Where descriptors run out it is
   // told `when_full` and closed: it must not wait for ever, nor keep waking us.
   fabric::UniqueFd accept(std::span<const std::uint8_t> when_full);
-  // Whether the kernel keeps peers from sending descriptors along (reception.h).
+  // Whether the kernel keeps peers from sending descriptors along (control_thread.h).
   bool refuses_descriptors() const { return refuses_descriptors_; }
 
  private:

@@ -10,11 +10,11 @@
 
 #include "net/settings_change.h"
 #include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/control_thread.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/interfaces.h"
 #include "switch-emulator/live/link_request.h"
 #include "switch-emulator/live/printable.h"
-#include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/record_request.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/ports/processor.h"
@@ -37,19 +37,19 @@ json done_or_refused(const wire::Result<void>& done) {
 
 struct LiveFabric::State {
   State(const net::Topology& topology, net::Topology::Plan plan, const Access& who,
-        const LiveOptions& live_options, Poller made_poller, std::unique_ptr<Errands> made_errands,
+        const LiveOptions& live_options, Poller made_poller, std::unique_ptr<TaskQueue> made_tasks,
         PathLock held_lock)
       : access(who),
         options(live_options),
         running(topology),
         lock(std::move(held_lock)),
         poller(std::move(made_poller)),
-        errands(std::move(made_errands)),
+        tasks(std::move(made_tasks)),
         datapath(topology, std::move(plan)),
         interfaces(datapath, poller, options.warn),
-        record_desk(datapath, *errands) {}
+        record_session(datapath, *tasks) {}
 
-  wire::Result<void> set_up(Reception::Sockets sockets);
+  wire::Result<void> set_up(ControlThread::Sockets sockets);
   void run();
   bool is_due(wire::Instant now) const;
   void wait(fabric::WaitPolicy& policy, wire::Instant now);
@@ -66,7 +66,7 @@ struct LiveFabric::State {
   wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
-  Access access;  // on the reception's thread, as `running`
+  Access access;  // on the control thread, as `running`
   const LiveOptions options;
   net::Topology running;
   const wire::Instant started = wire::monotonic_now();
@@ -74,13 +74,13 @@ struct LiveFabric::State {
   const wire::Duration wake_up = fabric::cost_of_sleeping();
   PathLock lock;
   Poller poller;  // of the thread that serves, as all below
-  const std::unique_ptr<Errands> errands;
+  const std::unique_ptr<TaskQueue> tasks;
   Datapath datapath;
   Interfaces interfaces;
   std::atomic<bool> stopping{false};
-  FabricStatus baseline;                 // on the reception's thread
-  RecordDesk record_desk;                // ... too
-  std::unique_ptr<Reception> reception;  // ends first
+  FabricStatus baseline;                          // on the control thread
+  RecordSession record_session;                   // ... too
+  std::unique_ptr<ControlThread> control_thread;  // ends first
 };
 
 wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology& topology,
@@ -120,12 +120,12 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   if (!ask_at) return tl::unexpected(ask_at.error());
   auto poller = Poller::create();
   if (!poller) return tl::unexpected(poller.error());
-  auto errands = Errands::create();
-  if (!errands) return tl::unexpected(errands.error());
+  auto tasks = TaskQueue::create();
+  if (!tasks) return tl::unexpected(tasks.error());
 
   auto state = std::make_unique<State>(topology, std::move(*plan), *access, options,
-                                       std::move(*poller), std::move(*errands), std::move(*lock));
-  auto done = state->set_up({std::move(*attach_at), std::move(*ask_at), options.patience});
+                                       std::move(*poller), std::move(*tasks), std::move(*lock));
+  auto done = state->set_up({std::move(*attach_at), std::move(*ask_at), options.time_limit});
   if (!done) return tl::unexpected(done.error());
   return std::unique_ptr<LiveFabric>(new LiveFabric(std::move(state)));
 }
@@ -133,8 +133,8 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
 LiveFabric::LiveFabric(std::unique_ptr<State> state) : state_(std::move(state)) {}
 LiveFabric::~LiveFabric() = default;
 
-wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
-  if (!poller.watch(errands->fd(), Poller::kIn, [this](std::uint32_t) { errands->serve(); })) {
+wire::Result<void> LiveFabric::State::set_up(ControlThread::Sockets sockets) {
+  if (!poller.watch(tasks->fd(), Poller::kIn, [this](std::uint32_t) { tasks->serve(); })) {
     return wire::fail(wire::ErrorCode::kUnavailable,
                       std::string("can't watch an eventfd: ") + std::strerror(errno));
   }
@@ -143,14 +143,13 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
   }
   datapath.start(wire::monotonic_now());
   if (auto done = interfaces.open(wire::monotonic_now()); !done) return done;
-  auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
-                                [this](const ControlRequest& request) {
-                                  return std::visit(
-                                      [this](const auto& asked) { return answer(asked); }, request);
-                                });
+  auto opened = ControlThread::open(
+      std::move(sockets), datapath, poller, *tasks, access, [this](const ControlRequest& request) {
+        return std::visit([this](const auto& asked) { return answer(asked); }, request);
+      });
   if (!opened) return tl::unexpected(opened.error());
-  reception = std::move(*opened);  // there before anybody is answered
-  return reception->start();
+  control_thread = std::move(*opened);  // there before anybody is answered
+  return control_thread->start();
 }
 
 void LiveFabric::run() { state_->run(); }
@@ -159,7 +158,7 @@ void LiveFabric::stop() { state_->stop(); }
 
 void LiveFabric::State::stop() {
   stopping.store(true, std::memory_order_release);
-  errands->nudge();
+  tasks->nudge();
 }
 
 void LiveFabric::State::run() {
@@ -199,7 +198,7 @@ void LiveFabric::State::close_offenders(wire::Instant now) {
     const fabric::SwitchPort& port = *datapath.shared_port(host);
     poller.forget(port.doorbell());
     datapath.detach(now, host);
-    reception->on_closed(host, port.attachment());
+    control_thread->on_closed(host, port.attachment());
   }
 }
 
@@ -226,16 +225,16 @@ json LiveFabric::State::answer(const StatusRequest&) {
 
 json LiveFabric::State::answer(const LinkRequest& request) {
   wire::Result<void> done;
-  errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
+  tasks->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
   return done_or_refused(done);
 }
 
 json LiveFabric::State::answer(const RecordRequest& request) {
-  return record_desk.answer(request, wire::monotonic_now());
+  return record_session.answer(request, wire::monotonic_now());
 }
 
 json LiveFabric::State::answer(const KillRequest& request) {
-  return done_or_refused(reception->kill(request.host, request.pid));
+  return done_or_refused(control_thread->kill(request.host, request.pid));
 }
 
 json LiveFabric::State::answer(const ResetCountersRequest&) {
@@ -270,10 +269,10 @@ wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
                       "nothing was changed, since a restart is needed for " +
                           first_few(change.needs_restart, "; "));
   }
-  if (auto done = reception->take_access(*who); !done) return tl::unexpected(done.error());
+  if (auto done = control_thread->take_access(*who); !done) return tl::unexpected(done.error());
   access = *who;
   running = net::with_settings(std::move(running), *next);
-  errands->run([&] { datapath.take_settings(running.switches); });
+  tasks->run([&] { datapath.take_settings(running.switches); });
   return std::move(change.taken);
 }
 
@@ -283,15 +282,15 @@ FabricStatus LiveFabric::State::status() const {
   now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
   now.mtu = running.mtu;
   now.icrc_always = running.icrc_always;
-  now.refused_users = reception->refused_users();
-  now.switches = datapath.reporting().status([this](const auto& slice) { errands->run(slice); });
-  reception->tell_reservations(now.switches);
+  now.refused_users = control_thread->refused_users();
+  now.switches = datapath.reporting().status([this](const auto& slice) { tasks->run(slice); });
+  control_thread->tell_reservations(now.switches);
   return now;
 }
 
 FabricStatus LiveFabric::status() const {
   FabricStatus now;
-  state_->reception->run([&] { now = state_->status(); });
+  state_->control_thread->run([&] { now = state_->status(); });
   return now;
 }
 

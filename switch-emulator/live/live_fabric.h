@@ -27,7 +27,7 @@ struct LiveOptions {
   // Called on the serving thread, and by start(), with what operators should read.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   // With who connects to attach, and says nothing.
-  wire::Duration patience = std::chrono::seconds(5);
+  wire::Duration time_limit = std::chrono::seconds(5);
 };
 
 class LiveFabric {

@@ -33,7 +33,7 @@ Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t coun
   std::atomic<std::uint32_t> seen{0};  // the receiver is past this PSN
   std::thread sender([&] {
     for (std::uint32_t n = 0; n < count; ++n) {
-      while (n >= seen + kWindow && wire::monotonic_now() - began < kPatience)
+      while (n >= seen + kWindow && wire::monotonic_now() - began < kTimeLimit)
         std::this_thread::yield();
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(n), .payload_bytes = 4096});
     }

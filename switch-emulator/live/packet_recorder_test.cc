@@ -138,7 +138,7 @@ TEST(RecordRequest, ShowsAPacketAndItsCopies) {
   ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
   LiveGroup group(fabric, kHosts);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
-  ASSERT_NO_FATAL_FAILURE(group.carry(0));
+  ASSERT_NO_FATAL_FAILURE(group.pass(0));
   const auto answer = ask(fabric.socket(), record_request(7, true));
   ASSERT_TRUE(answer) << answer.error().text;
   const auto words = (*answer)["events"].get<std::vector<std::uint64_t>>();

@@ -95,7 +95,7 @@ TEST_F(CaptureTest, CanBeReadWhileTheFabricIsIdle) {
   wire::Frame frame;
   send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 8});
   ASSERT_TRUE(await_frame(*h1, frame));
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (read_capture(directory + "/h1.pcap").packets.empty() &&
          std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();

@@ -8,21 +8,21 @@ namespace cepheus::live {
 
 using nlohmann::json;
 
-void RecordDesk::begin(std::uint64_t recorder, std::uint32_t packets_per_second,
-                       wire::Instant now) {
+void RecordSession::begin(std::uint64_t recorder, std::uint32_t packets_per_second,
+                          wire::Instant now) {
   recorder_ = recorder;
   const auto per_window = packets_per_second / static_cast<std::uint32_t>(std::chrono::seconds(1) /
                                                                           PacketRecorder::kWindow);
   packets_ = std::make_shared<PacketRecorder>(datapath_.switch_count(), now + kLease, per_window);
-  errands_.run([this] { datapath_.record(packets_); });
+  tasks_.run([this] { datapath_.record(packets_); });
 }
 
-void RecordDesk::end() {
-  errands_.run([this] { datapath_.record(nullptr); });
+void RecordSession::end() {
+  tasks_.run([this] { datapath_.record(nullptr); });
   packets_.reset();
 }
 
-json RecordDesk::answer(const RecordRequest& request, wire::Instant now) {
+json RecordSession::answer(const RecordRequest& request, wire::Instant now) {
   bool is_running = packets_ != nullptr && !packets_->is_over(now);
   if (is_running && request.recorder != recorder_) {
     return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");

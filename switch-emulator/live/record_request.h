@@ -14,17 +14,17 @@
 
 #include "switch-emulator/live/control_request.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/packet_recorder.h"
+#include "switch-emulator/live/task_queue.h"
 
 namespace cepheus::live {
 
-class RecordDesk {
+class RecordSession {
  public:
   // Without another question within this time a recording has ended.
   static constexpr wire::Duration kLease = std::chrono::seconds(2);
 
-  RecordDesk(Datapath& datapath, Errands& errands) : datapath_(datapath), errands_(errands) {}
+  RecordSession(Datapath& datapath, TaskQueue& tasks) : datapath_(datapath), tasks_(tasks) {}
   nlohmann::json answer(const RecordRequest& request, wire::Instant now);
 
  private:
@@ -34,7 +34,7 @@ class RecordDesk {
   void end();
 
   Datapath& datapath_;
-  Errands& errands_;
+  TaskQueue& tasks_;
   std::uint64_t recorder_ = 0;  // whose it is
   std::shared_ptr<PacketRecorder> packets_;
 };

@@ -58,11 +58,11 @@ TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
   TestFabric fabric(*file.read(), file.options());
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
-  group.carry(0);
+  group.pass(0);
   EXPECT_EQ(reload(fabric), "[]");
   file.become(three_hosts("max_groups = 0\nage = \"9min\"\n"));
   EXPECT_EQ(reload(fabric), R"(["switch s0: age = \"9min\"","switch s0: max_groups = 0"])");
-  group.carry(1);
+  group.pass(1);
   const auto status = fabric.status();
   ASSERT_EQ(status.switches[0].groups.size(), 1u);
   EXPECT_TRUE(status.switches[0].groups[0].active);

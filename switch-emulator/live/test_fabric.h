@@ -19,7 +19,7 @@
 
 namespace cepheus::live {
 
-inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
+inline constexpr std::chrono::seconds kTimeLimit{20};  // more than any machine needs
 
 class TestFabric {
  public:
@@ -47,7 +47,7 @@ class TestFabric {
   // Status as soon as `condition` holds for it, or the last one if it never does.
   template <typename Condition>
   FabricStatus status_when(Condition condition) {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kTimeLimit;
     for (;;) {
       FabricStatus now = status();
       if (condition(now) || std::chrono::steady_clock::now() > until) return now;
@@ -98,8 +98,8 @@ inline const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
 
 // Waits for a frame as a NIC does: arm, sleep, disarm. False if none comes or the fabric goes away.
 inline bool await_frame(fabric::HostPort& port, wire::Frame& frame,
-                        std::chrono::milliseconds patience = kPatience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
+                        std::chrono::milliseconds time_limit = kTimeLimit) {
+  const auto until = std::chrono::steady_clock::now() + time_limit;
   while (!port.receive(frame)) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - std::chrono::steady_clock::now());
@@ -114,7 +114,7 @@ inline bool await_frame(fabric::HostPort& port, wire::Frame& frame,
 
 // Waits until a frame with `payload_bytes` of payload can be sent. False if there never is room.
 inline bool await_room(fabric::HostPort& port, std::size_t payload_bytes) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (port.room() == 0 || (payload_bytes > 0 && port.tx_buffer().empty())) {
     if (std::chrono::steady_clock::now() > until || !port.is_connected()) return false;
     if (!port.arm()) continue;

@@ -53,7 +53,7 @@ class LiveGroup {
                           .payload_bytes = payload_bytes});
   }
   // Sends packet number `n` and expects it at every other member, whatever else may come there.
-  void carry(std::uint32_t n) {
+  void pass(std::uint32_t n) {
     send(n, 1024);
     for (std::size_t member = 1; member < ports_.size(); ++member) {
       wire::Frame frame;

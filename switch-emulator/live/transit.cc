@@ -20,15 +20,15 @@ std::uint32_t Transit::add(const net::LinkConfig& config, Kind kind, LinkSideDro
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
-void Transit::carry(const Flight& flight, Instant now) {
+void Transit::transmit(const Flight& flight, Instant now) {
   const net::Passage passage = offer(flight, now);
   if (passage.copies == 0) return;
   if (passage.corrupt) {
-    carry_corrupt(flight, passage, now);
+    transmit_corrupt(flight, passage, now);
   } else {
-    convey(flight, passage.arrival[0], now);
+    schedule(flight, passage.arrival[0], now);
   }
-  if (passage.copies == 2) convey(flight, passage.arrival[1], now);
+  if (passage.copies == 2) schedule(flight, passage.arrival[1], now);
 }
 
 // The link's word, unless the sender has its share of the queue before it.
@@ -51,14 +51,14 @@ net::Passage Transit::offer(const Flight& flight, Instant now) {
   return passage;
 }
 
-void Transit::carry_corrupt(const Flight& flight, const net::Passage& passage, Instant now) {
+void Transit::transmit_corrupt(const Flight& flight, const net::Passage& passage, Instant now) {
   Flight damaged = flight;
   damaged.corrupt = true;
   if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
     ++drops(flight.link).corrupt;
     return;
   }
-  convey(damaged, passage.arrival[0], now);
+  schedule(damaged, passage.arrival[0], now);
   release(damaged.frame);
 }
 
@@ -83,7 +83,7 @@ bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Fr
 
 // To the far end: at once, or by way of the delay line. Trunks always take the delay line: a switch
 // is never entered while another one's outputs are being read.
-void Transit::convey(const Flight& flight, Instant arrival, Instant now) {
+void Transit::schedule(const Flight& flight, Instant arrival, Instant now) {
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(flight, now);
   if (!has_room(flight.origin)) {
@@ -126,9 +126,9 @@ bool Transit::has_room(const Origin& origin) const {
   return origin.host == fabric::kFabricItself ? free > 0 : flights_[origin.host].has_room(free);
 }
 
-void Transit::carry_control(const Flight& flight, Instant now) {
+void Transit::transmit_control(const Flight& flight, Instant now) {
   const net::Passage passage = link(flight.link).offer_control(now, flight.frame.size());
-  if (passage.copies != 0) convey(flight, passage.arrival[0], now);
+  if (passage.copies != 0) schedule(flight, passage.arrival[0], now);
 }
 
 void Transit::land_next(Instant now) {

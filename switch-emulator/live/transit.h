@@ -23,7 +23,7 @@ namespace cepheus::live {
 // On whose account a frame is on its way.
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
-  bool is_stray = false;  // nobody has paid for it (stray_account.h)
+  bool is_unanswered = false;  // nobody has paid for it (unanswered_account.h)
 };
 
 struct Flight {
@@ -121,7 +121,7 @@ class Transit {
   Transit(fabric::PayloadPools& pools, std::size_t hosts, Arrivals& arrivals);
 
   // A link, by the number that is returned. Frames that no delay keeps arrive at once, within
-  // carry(); those on a trunk do not, so that no switch is entered while another one's outputs are
+  // transmit(); those on a trunk do not, so that no switch is entered while another one's outputs are
   // read. `drops` counts its losses.
   enum class Kind : std::uint8_t { kUplink, kDownlink, kTrunk };
   std::uint32_t add(const net::LinkConfig& config, Kind kind, LinkSideDrops& drops);
@@ -135,8 +135,8 @@ class Transit {
   }
 
   // Puts a frame on its link; a pause frame before all others, and spared by faults.
-  void carry(const Flight& flight, wire::Instant now);
-  void carry_control(const Flight& flight, wire::Instant now);
+  void transmit(const Flight& flight, wire::Instant now);
+  void transmit_control(const Flight& flight, wire::Instant now);
   bool has_room(const Origin& origin) const;
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
   // Precondition: something is under way.
@@ -157,9 +157,9 @@ class Transit {
     std::unique_ptr<QueueShare> queue;  // null: nobody shares it, or its caller keeps it
   };
   net::Passage offer(const Flight& flight, wire::Instant now);
-  void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
+  void transmit_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
-  void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  void schedule(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }

@@ -38,7 +38,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
     const fabric::PoolGeometry& geometry = pools_.geometry();
     const std::uint64_t slot = host * geometry.area_bytes() + next_slot_++ * geometry.slot_bytes;
     ASSERT_TRUE(pools_.accept(0, host, slot, flight.frame));
-    transit_.carry(flight, kStart);
+    transit_.transmit(flight, kStart);
     for (const std::uint8_t byte : flight.frame.payload()) ASSERT_EQ(byte, 0);
     pools_.drop(flight.frame.ref);
   }
@@ -106,7 +106,7 @@ TEST_F(TransitTest, LeavesOthersRoomUnderWay) {
     wire::RoceHeaders headers;
     headers.emit(flight.frame, 0);
     flight.frame.set_inline_payload({});
-    transit_.carry(flight, kStart);
+    transit_.transmit(flight, kStart);
   };
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) put(0);
   EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), Transit::kMaxFlights / 2, 1);

@@ -33,7 +33,7 @@ namespace cepheus::fabric {
 //
 // Both sides use read-modify-writes on one word, which have one order: if take() comes after ask()
 // it sees the request; if before, ask() synchronises with it, and the look after it sees the work.
-// No wake-up is lost, and no fence is needed. A stray request costs a spurious wake-up, nothing
+// No wake-up is lost, and no fence is needed. A needless request costs a spurious wake-up, nothing
 // else.
 class WakeFlag {
  public:

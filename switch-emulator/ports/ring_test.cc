@@ -20,7 +20,7 @@ namespace cepheus::fabric {
 namespace {
 
 constexpr std::uint32_t kCapacity = 8;
-constexpr int kPatienceMs = 20'000;
+constexpr int kTimeLimitMs = 20'000;
 
 struct Entry {
   std::uint64_t number;
@@ -196,7 +196,7 @@ bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
     flag.ask(1);
     if (!ready()) {
       pollfd waiting{doorbell, POLLIN, 0};
-      if (poll(&waiting, 1, kPatienceMs) != 1) return false;
+      if (poll(&waiting, 1, kTimeLimitMs) != 1) return false;
       eventfd_t count = 0;
       eventfd_read(doorbell, &count);
     }

@@ -15,7 +15,7 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr int kPatienceMs = 20'000;  // more than any machine needs
+constexpr int kTimeLimitMs = 20'000;  // more than any machine needs
 constexpr std::size_t kLargest = 9000;
 
 tl::unexpected<wire::Error> unavailable(const std::string& what) {
@@ -73,7 +73,7 @@ std::optional<std::vector<std::uint8_t>> TestVeth::receive() {
   std::vector<std::uint8_t> frame(kLargest);
   for (;;) {
     pollfd waiting{socket_.get(), POLLIN, 0};
-    if (poll(&waiting, 1, kPatienceMs) <= 0) return std::nullopt;
+    if (poll(&waiting, 1, kTimeLimitMs) <= 0) return std::nullopt;
     const ssize_t length = recv(socket_.get(), frame.data(), frame.size(), 0);
     if (length < 0) return std::nullopt;
     const bool ipv6 = length >= 14 && frame[12] == 0x86 && frame[13] == 0xDD;

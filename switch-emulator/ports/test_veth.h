@@ -25,7 +25,7 @@ class TestVeth {
 
   // Whole frames at the host's end.
   bool send(const std::vector<std::uint8_t>& frame);
-  std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kPatience`
+  std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kTimeLimit`
 
   // Runs an ip(8) command, without the "ip". False if it fails.
   static bool ip(const std::string& arguments);

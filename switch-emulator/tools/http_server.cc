@@ -84,7 +84,7 @@ class BoundedQueue : public httplib::TaskQueue {
   std::vector<std::thread> workers_;
 };
 
-// The library's own stream gives every read its patience: who sends a byte now and then would keep a
+// The library's own stream gives every read its time limit: who sends a byte now and then would keep a
 // worker for ever. Its interface differs between versions; this one has what any of them asks for.
 class TimedStream final : public httplib::Stream {
  public:
@@ -92,17 +92,17 @@ class TimedStream final : public httplib::Stream {
 
   // False: nothing has come in time, or the peer has closed.
   bool await_request(const std::atomic<socket_t>& listening) {
-    const auto until = steady_clock::now() + limits_.patience;
+    const auto until = steady_clock::now() + limits_.time_limit;
     while (taken_ == have_ && !is_ready(POLLIN, steady_clock::now() + kBetweenEndChecks)) {
       if (steady_clock::now() >= until || listening == INVALID_SOCKET) return false;
     }
-    read_until_ = steady_clock::now() + limits_.patience;
+    read_until_ = steady_clock::now() + limits_.time_limit;
     may_read_ = limits_.request_bytes;
     return taken_ < have_ || fill();
   }
   bool is_readable() const { return taken_ < have_ || is_ready(POLLIN, read_until_); }
   bool wait_readable() const { return is_readable(); }
-  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.patience); }
+  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + limits_.time_limit); }
   bool wait_writable() const { return is_writable(); }
   // The library bounds a body that says its length, not one in chunks.
   ssize_t read(char* to, std::size_t size) {
@@ -117,7 +117,7 @@ class TimedStream final : public httplib::Stream {
   // All of it, or -1.
   ssize_t write(const char* bytes, std::size_t size) {
     const auto until =
-        steady_clock::now() + limits_.patience + std::chrono::seconds(size / kSlowestRead);
+        steady_clock::now() + limits_.time_limit + std::chrono::seconds(size / kSlowestRead);
     for (std::size_t done = 0; done < size;) {
       if (!is_ready(POLLOUT, until)) return -1;
       const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -223,7 +223,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
   server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
   // These two stand in answers.
-  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.patience).count());
+  server.set_keep_alive_timeout(std::chrono::ceil<std::chrono::seconds>(limits.time_limit).count());
   server.set_keep_alive_max_count(limits.requests_per_connection);
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);

@@ -1,4 +1,4 @@
-// An HTTP server of few workers and short patience, in a process of its own: nothing that a reader
+// An HTTP server of few workers and short time limits, in a process of its own: nothing that a reader
 // does reaches the data path.
 #pragma once
 
@@ -32,7 +32,7 @@ struct HttpLimits {
   std::size_t request_bytes = 16 << 10;  // headers and body, as they come
   // For the first byte of a request; from there for all of it; and for an answer, or an event of
   // several, to be read, which has a second more for each MiB.
-  std::chrono::milliseconds patience{2000};
+  std::chrono::milliseconds time_limit{2000};
 };
 
 // Serves until SIGINT or SIGTERM. `set_up` adds what there is to get; `says` is called with

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kFresh{1};
 constexpr HttpLimits kMetricsLimits{64, 32, 16};
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-// One page for all who ask within a second: a fabric's desk is not asked by every reader.
+// One page for all who ask within a second: a fabric's control thread is not asked by every reader.
 class SharedPage {
  public:
   explicit SharedPage(std::function<std::string()> make) : make_(std::move(make)) {}

@@ -192,7 +192,7 @@ std::string header(const json& view) {
          scaled(delivered, "b/s") + copies;
 }
 
-Line laggard(const json& view) {
+Line lagging_member(const json& view) {
   for (const json& group : view.at("groups")) {
     if (!is_behind(group) || group.at("bps") > 0) continue;
     return {live::printable("group " + group.at("id").get<std::string>() +
@@ -213,7 +213,7 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
                              (screen.is_paused ? "go on (paused)" : "pause");
   std::vector<Line> lines = {{header(view), Style::kTitle}};
   if (screen.rows >= kLeastRows) {
-    lines.push_back(laggard(view));
+    lines.push_back(lagging_member(view));
     const std::size_t rows = screen.rows - 3;
     const std::size_t third = std::max<std::size_t>(rows * 3 / 10, 2);
     const auto add = [&](std::vector<Line> more) {

@@ -30,7 +30,7 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-// A reader of events holds a worker, and for its two seconds of patience so does whoever says
+// A reader of events holds a worker, and for its time limit of two seconds so does whoever says
 // nothing more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in
 // the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;

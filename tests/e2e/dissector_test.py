@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import BUILD, CHECK, REQUIRE, EndToEnd, over_fabric, star
-from live import PATIENCE, LiveRun
+from live import TIME_LIMIT, LiveRun
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/wireshark"))
 import tshark  # noqa: E402
@@ -147,7 +147,7 @@ class OfADeath(unittest.TestCase):
             fabric = ("--topology", topology, "--pcap", scratch)
             with LiveRun("--count", 4, "--max", 1000, "--root", 0, hosts=3, mca=REQUIRE, fabric=fabric) as run:
                 run.switch.set_links(["h2"], loss=1)  # its port stays up: it is silent
-                give_up = time.monotonic() + PATIENCE
+                give_up = time.monotonic() + TIME_LIMIT
                 while run.switch.status()["switches"][0]["counters"].get("mrp_unregister", 0) == 0 and time.monotonic() < give_up:
                     pass
             packets = tshark.dissect(pathlib.Path(scratch) / "h0.pcap", "-Y", "cepheus_mrp")

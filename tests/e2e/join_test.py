@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from harness import BUILD, CHECK, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, Run, mca_arguments, over_fabric
-from live import PATIENCE, Lines, Switch
+from live import TIME_LIMIT, Lines, Switch
 
 QUICK = (CHECK, "--count", 10, "--max", 20000)
 
@@ -25,7 +25,7 @@ class Jobs(EndToEnd):
                                 stderr=subprocess.PIPE)
 
     def finish(self, process):
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIME_LIMIT)
         return Run(subprocess.CompletedProcess(process.args, process.returncode, out, err))
 
     def hosts_of(self, run):
@@ -56,7 +56,7 @@ class Jobs(EndToEnd):
         self.assertRegex(refused.err, "^cepheus-run: the fabric at .* has no room for this job: 2 free hosts are wanted, and the "
                                       "fabric has 1 of 4: wait for other jobs, or start one with more\n$")
         first.send_signal(signal.SIGTERM)
-        first.wait(PATIENCE)
+        first.wait(TIME_LIMIT)
         self.assert_ok(self.finish(self.start(switch, 4, *QUICK, mca=REQUIRE)))
 
 

@@ -14,7 +14,7 @@ from harness import BUILD, CHECK, mca_arguments  # it makes the next module know
 from switch_process import Switch as SwitchProcess
 
 READY_SECONDS = 30
-PATIENCE = 120  # for whatever a test waits for
+TIME_LIMIT = 120  # for whatever a test waits for
 
 
 class Switch(SwitchProcess):
@@ -26,7 +26,7 @@ class Switch(SwitchProcess):
         return sum(port["rx_payload_bytes"] for port in self.ports())
 
 
-def wait_until(holds, what, seconds=PATIENCE):
+def wait_until(holds, what, seconds=TIME_LIMIT):
     """Asks again and again, whatever asking takes: what `holds()` answers once it is true; RuntimeError if that takes too long."""
     give_up = time.monotonic() + seconds
     while not (answer := holds()):
@@ -69,7 +69,7 @@ class Lines:
     def wait_for(self, pattern, times=1):
         """True once `pattern` was in `times` lines."""
         with self.changed:
-            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, PATIENCE)
+            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, TIME_LIMIT)
             return self.count(pattern) >= times
 
     def text(self):
@@ -131,7 +131,7 @@ class LiveRun:
     def wait_for_payload(self, more):
         """Until the hosts have sent `more` bytes from now on."""
         goal = self.switch.payload() + more
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIME_LIMIT
         while self.switch.payload() < goal:
             if self.process.poll() is not None or time.monotonic() > give_up:
                 raise RuntimeError("the program does not go on\n" + self.everything())
@@ -144,7 +144,7 @@ class LiveRun:
         """Lets the program end; its exit code."""
         self.stop_file.touch()
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIME_LIMIT)
         except subprocess.TimeoutExpired:
             code = None
         self.out.thread.join(READY_SECONDS)

@@ -23,11 +23,11 @@ from live import Switch
 
 MONITORING = pathlib.Path(__file__).resolve().parents[2] / "tools/monitoring"
 CTL = BUILD / "bin/cepheusctl"
-PATIENCE = 60
+TIME_LIMIT = 60
 
 
 def promtool(*words, **options):
-    done = subprocess.run(["promtool", *map(str, words)], text=True, capture_output=True, timeout=PATIENCE, **options)
+    done = subprocess.run(["promtool", *map(str, words)], text=True, capture_output=True, timeout=TIME_LIMIT, **options)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -48,15 +48,15 @@ class Endpoint:
         self.url = line.split()[-1]
         self.port = int(re.search(r":(\d+)/", line).group(1))
 
-    def page(self, patience=PATIENCE):
-        with urllib.request.urlopen(self.url, timeout=patience) as answer:
+    def page(self, time_limit=TIME_LIMIT):
+        with urllib.request.urlopen(self.url, timeout=time_limit) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), answer.headers
             return answer.read().decode()
 
     def close(self, signum=signal.SIGTERM):
         self.process.send_signal(signum)
         self.process.stdout.close()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIME_LIMIT)
 
 
 class Metrics(unittest.TestCase):
@@ -102,7 +102,7 @@ class Metrics(unittest.TestCase):
         workers, waiting = 64, 32
         endpoint = self.endpoint(self.switch.socket)
         with contextlib.ExitStack() as held:
-            crowd = [held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE)) for _ in range(workers + waiting + 20)]
+            crowd = [held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), TIME_LIMIT)) for _ in range(workers + waiting + 20)]
             for one in crowd:
                 with contextlib.suppress(ConnectionError):  # refused already
                     one.sendall(b"G")
@@ -135,12 +135,12 @@ class Metrics(unittest.TestCase):
     @staticmethod
     def page_or_nothing(endpoint):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return endpoint.page(patience=10)
+            return endpoint.page(time_limit=10)
 
     def test_answers_nothing_else(self):
         endpoint = self.endpoint(self.switch.socket)
         for method, path, code in (("GET", "/etc/passwd", 404), ("POST", "/metrics", 404), ("GET", "/", 200)):
-            connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=PATIENCE)
+            connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=TIME_LIMIT)
             connection.request(method, path)
             self.assertEqual(connection.getresponse().status, code, path)
             connection.close()
@@ -152,7 +152,7 @@ class Metrics(unittest.TestCase):
         for where, code, text in ((f"127.0.0.1:{endpoint.port}", 1, "is another process there"), ("9464", 2, "no address to listen at"),
                                   ("127.0.0.1:70000", 2, "no address"), ("::1:9464", 2, "no address")):
             done = subprocess.run([CTL, "--socket", self.switch.socket, "metrics", "--listen", where], text=True, capture_output=True,
-                                  timeout=PATIENCE)
+                                  timeout=TIME_LIMIT)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)
 

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from harness import BUILD, CHECK, over_fabric
-from live import PATIENCE, LiveRun, Switch, wait_until
+from live import TIME_LIMIT, LiveRun, Switch, wait_until
 from trace_format import Trace
 
 CTL = BUILD / "bin/cepheusctl"
@@ -67,7 +67,7 @@ class Recording(unittest.TestCase):
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
             told = subprocess.run([CTL, "--socket", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
-                                  stdout=subprocess.PIPE, timeout=PATIENCE).stdout
+                                  stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
             self.assertIn("ui.perfetto.dev", told)
             run.wait_for_payload(1 << 16)
             self.assertEqual(run.finish(), 0)
@@ -83,7 +83,7 @@ class Recording(unittest.TestCase):
         command = [CTL, "--socket", switch.socket, "record", self.file]
         with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as first:
             self.assertIn("recording into", first.stdout.readline())
-            second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+            second = subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(second.returncode, 1)
             self.assertIn("somebody else records", second.stderr)
             first.send_signal(signal.SIGKILL)
@@ -98,20 +98,20 @@ class Recording(unittest.TestCase):
         with subprocess.Popen([CTL, "--socket", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
             self.assertIn("recording into", recorder.stdout.readline())
             switch.close()
-            self.assertEqual(recorder.wait(PATIENCE), 0)
+            self.assertEqual(recorder.wait(TIME_LIMIT), 0)
         self.assertTrue(self.read().notes["fabric_ended"])
 
     def test_says_what_hinders_it(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+            run = subprocess.run([CTL, "--socket", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 
     def test_of_a_seed_shows_the_retransmission_that_a_lost_acknowledgement_costs(self):
         for seed in range(1, 20):
-            subprocess.run([SIM, "--seed", str(seed), "--record", self.file], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE)
+            subprocess.run([SIM, "--seed", str(seed), "--record", self.file], check=True, stdout=subprocess.DEVNULL, timeout=TIME_LIMIT)
             trace = self.read()
             lost = [event["ts"] for event in trace.of("i") if event["name"].startswith("loses: ACK ")]
             again = [event["ts"] for event in trace.of("X") if event["name"].endswith(" again")]

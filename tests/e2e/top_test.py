@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from harness import BUILD
-from live import PATIENCE, LiveRun, Switch, wait_until
+from live import TIME_LIMIT, LiveRun, Switch, wait_until
 
 CTL = BUILD / "bin/cepheusctl"
 
@@ -30,7 +30,7 @@ class Terminal:
 
     def tmux(self, *words):
         done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *map(str, words)], text=True, capture_output=True,
-                              env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}, timeout=PATIENCE)
+                              env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}, timeout=TIME_LIMIT)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         return done.stdout
@@ -116,14 +116,14 @@ class Top(unittest.TestCase):
     def test_without_a_terminal_prints_once_or_says_how(self):
         with Switch("--hosts", 2) as switch:
             command = [CTL, "--socket", switch.socket, "top"]
-            refused = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+            refused = subprocess.run(command, text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("top --once", refused.stderr)
-            once = subprocess.run([*command, "--once"], text=True, capture_output=True, timeout=PATIENCE)
+            once = subprocess.run([*command, "--once"], text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(once.returncode, 0, once.stderr)
             self.assertIn("LINK", once.stdout)
             self.assertNotIn("\033", once.stdout)
-            view = subprocess.run([*command, "--once", "--json"], text=True, capture_output=True, timeout=PATIENCE)
+            view = subprocess.run([*command, "--once", "--json"], text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(len(json.loads(view.stdout)["cables"]), 2)
 
 

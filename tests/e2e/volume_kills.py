@@ -16,7 +16,7 @@ import time
 from volumes import Volume, pause
 
 GOES_ON_SECONDS = 4  # after a replica's death: before a silent member is evicted, after 5 s
-PATIENCE = 60
+TIME_LIMIT = 60
 
 
 class Campaign:
@@ -31,7 +31,7 @@ class Campaign:
     def start_user(self):
         if self.user is not None and "wrong" in self.user.events:  # before it was killed
             raise RuntimeError(self.user.events["wrong"]["what"])
-        self.user = self.volume.start_user("--patience-ms", PATIENCE * 1000, "--multicast", self.multicast,
+        self.user = self.volume.start_user("--patience-ms", TIME_LIMIT * 1000, "--multicast", self.multicast,
                                            seed=self.random.randrange(1 << 32))
 
     def writes(self):
@@ -39,8 +39,8 @@ class Campaign:
 
     def wait_for_writes(self):
         """Until the user has got some more done."""
-        self.user.await_event("verified", PATIENCE)
-        before, give_up = self.user.events.get("running"), time.monotonic() + PATIENCE
+        self.user.await_event("verified", TIME_LIMIT)
+        before, give_up = self.user.events.get("running"), time.monotonic() + TIME_LIMIT
         goal = (before or {}).get("writes", 0) + 10
         while self.writes() < goal:
             if self.user.process.poll() is not None:
@@ -101,8 +101,8 @@ class Campaign:
             raise RuntimeError(f"writes paused for {longest:.2f} s after a replica's death\n{self.user.tail()}")
 
     def wait_for_all(self):
-        self.user.await_event("verified", PATIENCE)
-        self.volume.wait_for_sync(self.user, PATIENCE)
+        self.user.await_event("verified", TIME_LIMIT)
+        self.volume.wait_for_sync(self.user, TIME_LIMIT)
 
     def run(self, count, kinds=("replica_killed", "replica_killed", "replica_stopped", "replica_cut_off", "switch_killed", "writer_killed")):
         self.start_user()
@@ -110,7 +110,7 @@ class Campaign:
         for _ in range(count):
             self.one(kinds)
         self.wait_for_all()
-        done = self.volume.finish(self.user, PATIENCE)
+        done = self.volume.finish(self.user, TIME_LIMIT)
         checked = self.volume.ask("check", "--volume", "v", "--replicas", self.volume.addresses)
         if checked.returncode != 0:
             raise RuntimeError("the replicas are not alike:\n" + checked.stdout + checked.stderr)

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 
 from harness import BUILD
-from live import PATIENCE
+from live import TIME_LIMIT
 
 
 class Web:
@@ -28,7 +28,7 @@ class Web:
 
     def close(self):
         self.process.terminate()
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIME_LIMIT)
         self.process.stdout.close()
         return code
 
@@ -45,7 +45,7 @@ class Web:
         if body is not None and "Content-Type" not in (headers or {}):
             request.add_header("Content-Type", "application/json")
         try:
-            answer = urllib.request.urlopen(request, timeout=PATIENCE)
+            answer = urllib.request.urlopen(request, timeout=TIME_LIMIT)
         except urllib.error.HTTPError as refusal:
             answer = refusal
         return answer.status, answer.headers, answer

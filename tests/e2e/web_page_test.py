@@ -13,7 +13,7 @@ import sys
 import unittest
 import urllib.parse
 
-from live import PATIENCE, LiveRun
+from live import TIME_LIMIT, LiveRun
 from web_fabric import Web
 
 NEEDED = "chromium chromium-driver python3-selenium"
@@ -31,7 +31,7 @@ def browser(width, dark):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    driver.set_page_load_timeout(PATIENCE)
+    driver.set_page_load_timeout(TIME_LIMIT)
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -61,7 +61,7 @@ class Page(unittest.TestCase):
     def wait(self, driver, condition, what):
         from selenium.webdriver.support.wait import WebDriverWait
 
-        WebDriverWait(driver, PATIENCE).until(lambda d: d.execute_script(f"return {condition}"), f"{what} did not come")
+        WebDriverWait(driver, TIME_LIMIT).until(lambda d: d.execute_script(f"return {condition}"), f"{what} did not come")
 
     def text(self, driver, selector):
         return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import unittest
 
-from live import PATIENCE, LiveRun, Switch
+from live import TIME_LIMIT, LiveRun, Switch
 from web_fabric import Web
 
 
@@ -86,7 +86,7 @@ class Doors(unittest.TestCase):
     def silent(self, web):
         """200 connections that send nothing."""
         host, port = web.netloc.split(":")
-        return [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
+        return [socket.create_connection((host, int(port)), TIME_LIMIT) for _ in range(200)]
 
     def test_are_closed_to_changes_unless_asked_for(self):
         web = self.web()
@@ -127,7 +127,7 @@ class Doors(unittest.TestCase):
         self.assertEqual(web.ask("link", [1])[0], 400)
 
     def test_kill_nobody_whom_a_fabric_names_that_is_not_its_client(self):
-        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(PATIENCE)]) as bystander:
+        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(TIME_LIMIT)]) as bystander:
             self.addCleanup(bystander.kill)
             status = self.switch.status()
             port = next(port for switch in status["switches"] for port in switch["ports"] if port["name"] == "h0")
@@ -196,7 +196,7 @@ class Doors(unittest.TestCase):
         def throw(seed):
             chance = random.Random(seed)
             for _ in range(40):
-                with socket.create_connection((host, int(port)), PATIENCE) as to:
+                with socket.create_connection((host, int(port)), TIME_LIMIT) as to:
                     to.settimeout(0.2)
                     try:
                         to.sendall(b"".join(chance.choice(words) for _ in range(chance.randint(1, 12))))

@@ -30,9 +30,9 @@ UniqueFd connect_at_once(const std::string& path, int type) {
   return fd;
 }
 
-class Hog final : public Conduct {
+class CpuLoad final : public Attack {
  public:
-  explicit Hog(const Place& place) : port_(attach(place)) {}
+  explicit CpuLoad(const Place& place) : port_(attach(place)) {}
   void step() override {
     for (int n = 0; n < 20'000; ++n) asm volatile("" ::: "memory");
   }
@@ -41,7 +41,7 @@ class Hog final : public Conduct {
   std::unique_ptr<fabric::HostPort> port_;
 };
 
-class RingAbuse final : public Conduct {
+class RingAbuse final : public Attack {
  public:
   RingAbuse(const Place& place, bool has_true_indices)
       : place_(place), has_true_indices_(has_true_indices) {
@@ -74,7 +74,7 @@ class RingAbuse final : public Conduct {
 };
 
 // switch-emulator/live/hostile_rings_test.cc does the same to a datapath, and counts it out.
-class WordAbuse final : public Conduct {
+class WordAbuse final : public Attack {
  public:
   explicit WordAbuse(const Place& place) : place_(place) {}
   void step() override {
@@ -120,7 +120,7 @@ class WordAbuse final : public Conduct {
   std::mt19937 random_{7};
 };
 
-class Spy final : public Conduct {
+class Spy final : public Attack {
  public:
   explicit Spy(const Place& place)
       : place_(place),
@@ -221,7 +221,7 @@ class Spy final : public Conduct {
   std::uint64_t steps_ = 0;
 };
 
-class BellAbuse final : public Conduct {
+class BellAbuse final : public Attack {
  public:
   explicit BellAbuse(const Place& place) : client_(attach_raw(place)) {}
   void step() override {
@@ -232,7 +232,7 @@ class BellAbuse final : public Conduct {
   std::unique_ptr<live::RawClient> client_;
 };
 
-class ControlAbuse final : public Conduct {
+class ControlAbuse final : public Attack {
  public:
   explicit ControlAbuse(const Place& place)
       : port_(attach(place)), path_(live::control_path(place.socket)), connections_(24) {
@@ -256,7 +256,7 @@ class ControlAbuse final : public Conduct {
   std::size_t next_ = 0;
 };
 
-class Stranger final : public Conduct {
+class Stranger final : public Attack {
  public:
   explicit Stranger(const Place& place)
       : port_(attach(place)), path_(place.socket), connections_(400) {}
@@ -273,26 +273,26 @@ class Stranger final : public Conduct {
 
 }  // namespace
 
-std::unique_ptr<Conduct> burn_a_core(const Place& place) { return std::make_unique<Hog>(place); }
-std::unique_ptr<Conduct> send_nonsense(const Place& place) {
+std::unique_ptr<Attack> burn_a_core(const Place& place) { return std::make_unique<CpuLoad>(place); }
+std::unique_ptr<Attack> send_nonsense(const Place& place) {
   return std::make_unique<RingAbuse>(place, true);
 }
-std::unique_ptr<Conduct> lie_about_indices(const Place& place) {
+std::unique_ptr<Attack> lie_about_indices(const Place& place) {
   return std::make_unique<RingAbuse>(place, false);
 }
-std::unique_ptr<Conduct> corrupt_words(const Place& place) {
+std::unique_ptr<Attack> corrupt_words(const Place& place) {
   return std::make_unique<WordAbuse>(place);
 }
-std::unique_ptr<Conduct> look_for_others_bytes(const Place& place) {
+std::unique_ptr<Attack> look_for_others_bytes(const Place& place) {
   return std::make_unique<Spy>(place);
 }
-std::unique_ptr<Conduct> ring_for_nothing(const Place& place) {
+std::unique_ptr<Attack> ring_for_nothing(const Place& place) {
   return std::make_unique<BellAbuse>(place);
 }
-std::unique_ptr<Conduct> ask_without_end(const Place& place) {
+std::unique_ptr<Attack> ask_without_end(const Place& place) {
   return std::make_unique<ControlAbuse>(place);
 }
-std::unique_ptr<Conduct> come_without_a_word(const Place& place) {
+std::unique_ptr<Attack> come_without_a_word(const Place& place) {
   return std::make_unique<Stranger>(place);
 }
 

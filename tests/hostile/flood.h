@@ -8,7 +8,7 @@
 
 namespace cepheus::hostile {
 
-class Flood : public Conduct {
+class Flood : public Attack {
  public:
   explicit Flood(const Place& place) : place_(place), port_(attach(place)) {}
   void step() override;

@@ -10,7 +10,7 @@ namespace cepheus::hostile {
 inline constexpr std::size_t kLarge = 4096;  // bytes of a packet
 inline constexpr wire::McstId kNoGroup{198, 18, 200, 1};
 
-using Made = std::unique_ptr<Conduct>;
+using Made = std::unique_ptr<Attack>;
 
 // RoCE packets of a connection that is not there, at a host: SENDs, acknowledgements, CNPs.
 Made flood_with_roce(const Place& place, wire::Ipv4 to, wire::Opcode opcode, std::size_t bytes);

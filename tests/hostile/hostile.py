@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Whether hosts that misbehave take anything from others: floods, rings and doorbells misused, sockets abused.
 
-Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one conduct
-after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the conduct and
+Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one attack
+after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the attack and
 beside the control, what is left of that (the median over the turns, and the most that the median may be, with a confidence of 95 %),
 whether all data was right, groups that broke, what the switch holds, and the counters of the hostile hosts' ports that grew most.
-A conduct takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
+An attack takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import strangers  # noqa: E402
 from harness import BUILD, PROGRAMS, REQUIRE  # noqa: E402
-from live import PATIENCE, Lines, LiveRun, Switch, private_kib  # noqa: E402
+from live import TIME_LIMIT, Lines, LiveRun, Switch, private_kib  # noqa: E402
 from switch_process import star  # noqa: E402
 
 HONEST = 4
 # What each of the two hostile hosts does.
-CONDUCTS = {
+ATTACKS = {
     **{name: (name, "rest") for name in (
         "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "arp", "mrp-garbage", "register",
         "register-again", "descriptors", "indices", "doorbell", "control", "connect")},
@@ -63,12 +63,12 @@ LEAST = 0.8  # of the control's speed
 # Two hosts that stream to each other as fast as the switch serves them do as any program may. The switch serves all in turn, but it
 # then computes without a rest, and waits for a core like any program that computes.
 LEAST_OF = {"collusion": 0.5}
-SETTLING = 0.1  # seconds from a change of conduct to the measurement
+SETTLING = 0.1  # seconds from a change of attack to the measurement
 SLACK = {"descriptors": 2, "KiB": 16 << 10}
 # Hostile hosts are another user's: only root can have two.
 STRANGER = 65534 if os.geteuid() == 0 else None
 if STRANGER is None:  # processes of one user share a pool, and may read all of it
-    del CONDUCTS["spy"]
+    del ATTACKS["spy"]
 
 
 def most_of_median(samples):
@@ -115,7 +115,7 @@ class Broadcasts(LiveRun):
         return (self.done() - before) / (time.monotonic() - began)
 
     def status(self):
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIME_LIMIT
         while True:
             try:
                 return self.switch.status()
@@ -147,7 +147,7 @@ def counters_of(status):
 
 
 def signs_of(status, socket):
-    """What SIGNS are read from: the first hostile host, which does what gives the conduct its name, and the sockets."""
+    """What SIGNS are read from: the first hostile host, which does what gives the attack its name, and the sockets."""
     found = {}
     for one in status["switches"]:
         for port in one["ports"]:
@@ -170,13 +170,13 @@ class HostileHost:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.says = Lines(self.process.stderr)
 
-    def do(self, conduct):
-        self.process.stdin.write(conduct + "\n")
+    def do(self, attack):
+        self.process.stdin.write(attack + "\n")
         self.process.stdin.flush()
-        if self.process.stdout.readline() != f"doing {conduct}\n":
+        if self.process.stdout.readline() != f"doing {attack}\n":
             self.process.kill()
             self.says.thread.join()
-            raise RuntimeError(f"hostile_host does not do {conduct}:\n{self.says.text()}")
+            raise RuntimeError(f"hostile_host does not do {attack}:\n{self.says.text()}")
 
     def close(self):
         self.process.kill()
@@ -188,19 +188,19 @@ class HostileHost:
         self.process.stdout.close()
 
 
-class Attack:
-    """Some conducts beside broadcasts of one size; what should not have been is collected as lines."""
+class Trials:
+    """Some attacks beside broadcasts of one size; what should not have been is collected as lines."""
 
-    HEAD = (f"{'conduct':<15}{'bytes':>8}{'beside it':>11}{'beside hog':>11}{'left':>6}{'most':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
+    HEAD = (f"{'attack':<15}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'failed':>7}{'switch KiB':>15}"
             f"{'descriptors':>13}  counters")
 
     def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
         self.size, self.turns, self.seconds, self.least, self.sanitized, self.show = size, turns, seconds, least, sanitized, show
         self.wrong = []
 
-    def run(self, conducts):
+    def run(self, attacks):
         """Lines about what was wrong."""
-        rest = list(conducts)
+        rest = list(attacks)
         while rest:  # a fabric of their own for those behind one that broke a group
             self._on_one_fabric(rest)
         return self.wrong
@@ -210,7 +210,7 @@ class Attack:
         with Broadcasts(self.size, self.sanitized and self.sanitized / "bin/cepheus-switch") as run, \
                 contextlib.closing(HostileHost(run.switch.socket, HONEST, build)) as one, \
                 contextlib.closing(HostileHost(run.switch.socket, HONEST + 1, build)) as other:
-            self._do(one, other, ("hog", "rest"))
+            self._do(one, other, ("cpu-load", "rest"))
             run.speed(5 * self.seconds)  # warms up
             self._do(one, other, REST)
             before = run.held()
@@ -229,70 +229,70 @@ class Attack:
             self.wrong.append(f"the switch ended with exit code {run.switch.process.returncode}")
 
     @staticmethod
-    def _do(one, other, conducts):
-        one.do(conducts[0])
-        other.do(conducts[1])
+    def _do(one, other, attacks):
+        one.do(attacks[0])
+        other.do(attacks[1])
         time.sleep(SETTLING)
 
     def _compare(self, run, one, other, name):
         """Whether the honest job and its groups are still there."""
-        conducts = CONDUCTS[name]
+        attacks = ATTACKS[name]
         self._do(one, other, REST)
-        hogs = tuple("rest" if each == "rest" else "hog" for each in conducts)
+        loads = tuple("rest" if each == "rest" else "cpu-load" for each in attacks)
         status, held, errors = run.status(), run.held(), len(run.err.lines)
-        self._do(one, other, hogs)
+        self._do(one, other, loads)
         signs, seen = signs_of(run.status(), run.switch.socket), {}
-        beside_hog, beside_it = [run.speed(self.seconds)], []
+        beside_load, beside_it = [run.speed(self.seconds)], []
         for _ in range(self.turns):
-            self._do(one, other, conducts)
+            self._do(one, other, attacks)
             beside_it.append(run.speed(self.seconds))
             seen = {key: max(seen.get(key, 0), value) for key, value in signs_of(run.status(), run.switch.socket).items()}
-            self._do(one, other, hogs)
-            beside_hog.append(run.speed(self.seconds))
-        ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:])]
+            self._do(one, other, loads)
+            beside_load.append(run.speed(self.seconds))
+        ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_load, beside_load[1:])]
         left, most = statistics.median(ratios), most_of_median(ratios)
         self._do(one, other, REST)
         has_ended = run.process.poll() is not None
         after = run.status()
-        broken = len(groups_of(status) - groups_of(after)) if not has_ended else "all"
+        failed = len(groups_of(status) - groups_of(after)) if not has_ended else "all"
         data = "wrong" if any(" is wrong" in line for line in run.err.lines[errors:]) else "right"
         now = run.held()
         grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
         counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
-        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_hog):>11.0f}{left:>6.0%}"
-                  f"{most:>6.0%}{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
+        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_load):>11.0f}{left:>6.0%}"
+                  f"{most:>6.0%}{data:>7}{failed:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
         moved = {key: seen[key] - signs.get(key, 0) for key in SIGNS[name] if key in seen}
         if not any(value >= SIGNS[name][key] for key, value in moved.items()):
             self.wrong.append(f"{name} did nothing: {moved}, expected one of {SIGNS[name]}")
         if most < min(self.least, LEAST_OF.get(name, self.least)):
-            self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of what a CPU hog leaves, of broadcasts of {self.size} bytes")
-        if data != "right" or broken != 0:
-            self.wrong.append(f"beside {name}, data was {data} and broken groups {broken}\n{run.everything()}")
-        return broken == 0
+            self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of what CPU load alone leaves, of broadcasts of {self.size} bytes")
+        if data != "right" or failed != 0:
+            self.wrong.append(f"beside {name}, data was {data} and failed groups {failed}\n{run.everything()}")
+        return failed == 0
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("conducts", nargs="*", metavar="CONDUCT", help="of: " + ", ".join(CONDUCTS) + " (default: all)")
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="of: " + ", ".join(ATTACKS) + " (default: all)")
     parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=11, help="of each conduct, between turns of the control (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=11, help="of each attack, between turns of the control (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
     parser.add_argument("--strangers", type=int, default=10000, help="at each socket of each daemon (default: %(default)s)")
     parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
     options = parser.parse_args()
-    unknown = set(options.conducts) - set(CONDUCTS)
+    unknown = set(options.attacks) - set(ATTACKS)
     if unknown:
         parser.error("unknown: " + ", ".join(sorted(unknown)))
     sanitized = options.sanitized and options.sanitized.resolve()
     if sanitized:
         os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess: what it then holds would count as leaked
-    print(Attack.HEAD)
+    print(Trials.HEAD)
     wrong = []
     for size in map(int, options.sizes.split(",")):
-        wrong += Attack(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
-                        show=lambda line: print(line, flush=True)).run(options.conducts or CONDUCTS)
-    if not options.conducts:
+        wrong += Trials(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
+                        show=lambda line: print(line, flush=True)).run(options.attacks or ATTACKS)
+    if not options.attacks:
         print(strangers.HEAD)
         wrong += strangers.besiege_all(options.strangers, sanitized or BUILD, lambda line: print(line, flush=True), not sanitized)
     for line in wrong:

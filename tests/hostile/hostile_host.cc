@@ -3,7 +3,7 @@
 //     hostile_host SOCKET HOST VICTIM FRIEND [USER]
 //
 // Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard input names what it does from now
-// on (kConducts, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
+// on (kAttacks, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
 // somebody else's group, two more of which follow it; FRIEND's is an accomplice's. Ends at the end
 // of its input.
 #include <poll.h>
@@ -26,9 +26,9 @@ using wire::Opcode;
 constexpr std::size_t kSmall = 16;
 constexpr std::uint16_t kDiscard = 9;  // RFC 863
 
-struct NamedConduct {
+struct NamedAttack {
   const char* name;
-  std::unique_ptr<Conduct> (*start)(const Place& place);
+  std::unique_ptr<Attack> (*start)(const Place& place);
 };
 
 template <Opcode kOpcode, std::size_t kBytes>
@@ -36,8 +36,8 @@ Made at_victim(const Place& place) {
   return flood_with_roce(place, place.victim, kOpcode, kBytes);
 }
 
-constexpr NamedConduct kConducts[] = {
-    {"hog", burn_a_core},
+constexpr NamedAttack kAttacks[] = {
+    {"cpu-load", burn_a_core},
     {"unicast", at_victim<Opcode::kRcSendOnly, kSmall>},
     {"unicast-4k", at_victim<Opcode::kRcSendOnly, kLarge>},
     {"ack", at_victim<Opcode::kRcAcknowledge, 0>},
@@ -74,16 +74,16 @@ int misbehave(const Place& place) {
   std::string name;
   while (std::getline(std::cin, name)) {
     const bool rests = name == "rest";
-    const auto* found = std::find_if(std::begin(kConducts), std::end(kConducts),
-                                     [&](const NamedConduct& each) { return each.name == name; });
-    if (found == std::end(kConducts) && !rests) {
-      std::fprintf(stderr, "hostile_host: there is no conduct '%s'\n", name.c_str());
+    const auto* found = std::find_if(std::begin(kAttacks), std::end(kAttacks),
+                                     [&](const NamedAttack& each) { return each.name == name; });
+    if (found == std::end(kAttacks) && !rests) {
+      std::fprintf(stderr, "hostile_host: there is no attack '%s'\n", name.c_str());
       return 2;
     }
-    const auto conduct = rests ? nullptr : found->start(place);
+    const auto attack = rests ? nullptr : found->start(place);
     std::printf("doing %s\n", name.c_str());
     std::fflush(stdout);
-    while (!rests && !has_input()) conduct->step();
+    while (!rests && !has_input()) attack->step();
   }
   return 0;
 }

@@ -19,18 +19,18 @@ struct Place {
 };
 
 // One way to misbehave, for as long as it lives. A step takes a moment.
-class Conduct {
+class Attack {
  public:
-  virtual ~Conduct() = default;
+  virtual ~Attack() = default;
   virtual void step() = 0;
 };
 
 // Until `attempt` gives a port: one that the fabric has taken away is attached again, which is
-// misbehaviour, too. An error if there is none for kPatience: the fabric is gone, or refuses.
+// misbehaviour, too. An error if there is none for kTimeLimit: the fabric is gone, or refuses.
 template <typename Attempt>
 auto attach_again(const Place& place, Attempt attempt) {
-  constexpr auto kPatience = std::chrono::seconds(10);
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  constexpr auto kTimeLimit = std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + kTimeLimit;
   for (;;) {
     if (auto port = attempt()) return port;
     if (std::chrono::steady_clock::now() > limit) {

@@ -20,7 +20,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from connections_test import NO_TAG, TYPE_READY, frame, hello  # noqa: E402
 from harness import BUILD, star  # noqa: E402
-from live import PATIENCE, Lines, private_kib, wait_until  # noqa: E402
+from live import TIME_LIMIT, Lines, private_kib, wait_until  # noqa: E402
 from switch_process import Switch  # noqa: E402
 from volume_process import Replica  # noqa: E402
 
@@ -177,7 +177,7 @@ class Recorder:
 
 
 def run(*command, env=None):
-    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=PATIENCE, env=env)
+    done = subprocess.run([*map(str, command)], text=True, capture_output=True, timeout=TIME_LIMIT, env=env)
     if done.returncode != 0:
         raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
 
@@ -219,7 +219,7 @@ class Daemons:
 
         def attach_once():  # the replica has h1
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as host:
-                host.settimeout(PATIENCE)
+                host.settimeout(TIME_LIMIT)
                 try:
                     host.connect(path)
                 except BlockingIOError:  # the listener's queue is full; with a limit of time connect() does not wait
@@ -246,7 +246,7 @@ class Daemons:
 
     @staticmethod
     def read_page(port, name):
-        with socket.create_connection(("127.0.0.1", port), PATIENCE) as reader:
+        with socket.create_connection(("127.0.0.1", port), TIME_LIMIT) as reader:
             reader.sendall(f"GET /{name} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
             if not reader.recv(64).startswith(b"HTTP/1.1 200"):
                 raise RuntimeError("no page")

@@ -23,7 +23,7 @@ BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
 MIB = 1 << 20
 DEVICE = "/dev/nbd0"
 VICTIM = 1
-PATIENCE = 300
+TIME_LIMIT = 300
 
 
 def run(*command):
@@ -85,7 +85,7 @@ def say(text):
 def check(volume, files, seed):
     mounted = pathlib.Path("/run/volume")
     mounted.mkdir(exist_ok=True)
-    run("nbd-client", "-unix", volume.socket, DEVICE, "-b", 4096, "-timeout", PATIENCE)
+    run("nbd-client", "-unix", volume.socket, DEVICE, "-b", 4096, "-timeout", TIME_LIMIT)
     try:
         run("mkfs.ext4", "-q", "-b", 4096, DEVICE)
         run("mount", DEVICE, mounted)

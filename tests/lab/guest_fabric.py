@@ -18,7 +18,7 @@ MPIRUN = PROJECT / "nic-emulator/lab/mpirun"
 CHECK = BUILD / "tests/mpi/broadcast_check"
 KERNEL_HOSTS = [f"h{i}" for i in range(HOSTS)]
 # The guest is emulated, on a machine that may be busy: what is slow here is not broken.
-PATIENCE = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
+TIME_LIMIT = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
 
 
 class Switch(switch_process.Switch):
@@ -46,7 +46,7 @@ class Switch(switch_process.Switch):
         the ranks into even and odd ones. With `report` its errors go to ours, and every so many seconds it says
         there how far it is."""
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
-        command += PATIENCE if mode == "require" else []
+        command += TIME_LIMIT if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
                     "--mca", "coll_cepheus_set_up_after", "0", CHECK, "--count", count, "--max", largest, "--comm", comm]
         command += ["--report", report] if report else []

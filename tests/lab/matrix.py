@@ -12,7 +12,7 @@ from guest_fabric import BUILD, Switch
 
 PAIR = BUILD / "tests/verbs_pair"
 FIRST_PORT = 19000
-PATIENCE = 400
+TIME_LIMIT = 400
 LOSS = 0.01
 
 
@@ -44,7 +44,7 @@ def run_pair(switch, client, server, port, traffic_class=0, errors=None):
     outcomes = {}
     for process in (active, passive):
         try:
-            text = process.communicate(timeout=PATIENCE)[0]
+            text = process.communicate(timeout=TIME_LIMIT)[0]
         except subprocess.TimeoutExpired:
             process.kill()
             text = process.communicate()[0] + "end: FAILED: no end in sight\n"

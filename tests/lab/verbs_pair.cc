@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::uint32_t kQkey = 0x11111111;
 constexpr std::size_t kGrh = 40;
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kTimeLimit = std::chrono::seconds(60);
 
 void require(bool ok, const std::string& what) {
   if (!ok) throw std::runtime_error(what);
@@ -182,8 +182,8 @@ class Queue {
     if (more) more(wr);
     require(ibv_post_send(qp_, &wr, &bad) == 0, "a send was refused");
   }
-  bool poll_for(std::chrono::milliseconds patience, ibv_wc& wc) {
-    const auto limit = Clock::now() + patience;
+  bool poll_for(std::chrono::milliseconds time_limit, ibv_wc& wc) {
+    const auto limit = Clock::now() + time_limit;
     do {
       if (ibv_poll_cq(cq_, 1, &wc) == 1) return true;
     } while (Clock::now() < limit);
@@ -191,7 +191,7 @@ class Queue {
   }
   ibv_wc complete() {
     ibv_wc wc{};
-    require(poll_for(kPatience, wc), "nothing completed");
+    require(poll_for(kTimeLimit, wc), "nothing completed");
     require(wc.status == IBV_WC_SUCCESS,
             std::string("completed with ") + ibv_wc_status_str(wc.status));
     return wc;

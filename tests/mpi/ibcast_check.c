@@ -22,7 +22,7 @@
 #include "tests/mpi/strided.h"
 #include "tests/mpi/variables.h"
 
-enum { kMost = 32, kPatience = 120 };
+enum { kMost = 32, kTimeLimit = 120 };
 
 struct one {
   unsigned char* memory;
@@ -174,7 +174,7 @@ static void make_file(const char* directory, long round, int of) {
 static void wait_for_file(const char* directory, long round, int of) {
   char path[4096];
   name_file(path, sizeof path, directory, round, of);
-  const double give_up = MPI_Wtime() + kPatience;
+  const double give_up = MPI_Wtime() + kTimeLimit;
   while (access(path, F_OK) != 0) {
     if (MPI_Wtime() > give_up) die("the others' data has not moved while nobody called MPI");
   }
@@ -199,7 +199,7 @@ static int moved(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Request request;
     MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
-    const double give_up = MPI_Wtime() + kPatience;
+    const double give_up = MPI_Wtime() + kTimeLimit;
     while (check(memory, bytes, key) != bytes) {
       if (MPI_Wtime() > give_up) die("the data has not moved while nobody called MPI");
       __asm__ volatile("" ::: "memory"); /* the NIC writes there */
@@ -215,7 +215,7 @@ static int moved(int argc, char** argv) {
 
 static int late(int argc, char** argv) {
   const char* directory = option(argc, argv, "--late", ".");
-  const double patience = atof(option(argc, argv, "--patience", "1"));
+  const double time_limit = atof(option(argc, argv, "--patience", "1"));
   const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "1048576"));
   unsigned char* memory = get_memory(bytes);
   int wrong = broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
@@ -230,7 +230,7 @@ static int late(int argc, char** argv) {
   MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
   if (rank == 0) {
     int flag = 0;
-    for (const double until = MPI_Wtime() + patience; MPI_Wtime() < until;) {
+    for (const double until = MPI_Wtime() + time_limit; MPI_Wtime() < until;) {
       MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
       if (flag) die("complete though a rank has not started");
     }

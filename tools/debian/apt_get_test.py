@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "apt_get.sh"
-PATIENCE = 60
+TIME_LIMIT = 60
 
 
 class AptGet(unittest.TestCase):
@@ -37,7 +37,7 @@ class AptGet(unittest.TestCase):
         return lock
 
     def test_says_nothing_where_nobody_has_a_lock(self):
-        out, err = (process := self.update()).communicate(timeout=PATIENCE)
+        out, err = (process := self.update()).communicate(timeout=TIME_LIMIT)
         self.assertEqual((process.returncode, out, err), (0, "", ""))
 
     def test_waits_for_whoever_has_the_lock(self):
@@ -47,18 +47,18 @@ class AptGet(unittest.TestCase):
         self.assertRegex(first, r"^apt-get update: waiting, 900 s at most: Could not get lock .*lists/lock. It is held by process")
         self.assertIsNone(process.poll())
         lock.close()
-        _, rest = process.communicate(timeout=PATIENCE)
+        _, rest = process.communicate(timeout=TIME_LIMIT)
         self.assertEqual((process.returncode, rest), (0, ""))
 
-    def test_gives_up_after_its_patience(self):
+    def test_gives_up_after_its_time_limit(self):
         self.held()
-        _, err = (process := self.update("--patience", "0")).communicate(timeout=PATIENCE)
+        _, err = (process := self.update("--patience", "0")).communicate(timeout=TIME_LIMIT)
         self.assertEqual(process.returncode, 100)
         self.assertIn("Could not get lock", err)
         self.assertIn("gave up after 0 s", err)
 
     def test_passes_any_other_failure_on_at_once(self):
-        done = subprocess.run([SCRIPT, "no-such-command"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run([SCRIPT, "no-such-command"], capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
         self.assertEqual(done.returncode, 100)
         self.assertIn("Invalid operation no-such-command", done.stderr)
 

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "matrix.sh"
-PATIENCE = 60
+TIME_LIMIT = 60
 
 STAND_INS = {
     # ... SUITE ROOT MIRROR
@@ -34,7 +34,7 @@ class WithStandIns(unittest.TestCase):
 
     def run_script(self, *words, fails="nothing"):
         env = {**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}", "NOTES": str(self.root / "notes"), "FAILS": fails}
-        return subprocess.run([self.root / "tools/debian/matrix.sh", *words], text=True, capture_output=True, env=env, timeout=PATIENCE)
+        return subprocess.run([self.root / "tools/debian/matrix.sh", *words], text=True, capture_output=True, env=env, timeout=TIME_LIMIT)
 
     def notes(self):
         return (self.root / "notes").read_text().splitlines()

@@ -15,7 +15,7 @@ from volume_process import Volume  # noqa: E402
 
 MIB = 1 << 20
 VICTIM = 1  # in the volume's list
-PATIENCE = 120
+TIME_LIMIT = 120
 
 
 class Fio:
@@ -29,7 +29,7 @@ class Fio:
         self.process = subprocess.Popen(command, cwd=volume.directory)
 
     def wait(self):
-        return self.process.wait(PATIENCE) == 0
+        return self.process.wait(TIME_LIMIT) == 0
 
     def counts(self):
         """Writes that were acknowledged, reads that were right."""

@@ -39,7 +39,7 @@ class Copy:
     """A copy of the tree's files as they are now, with a build of its own, which stays for the next time."""
 
     def __init__(self, place, jobs):
-        self.tree, self.build, self.jobs, self.patience = place / "tree", place / "build", jobs, {}
+        self.tree, self.build, self.jobs, self.time_limit = place / "tree", place / "build", jobs, {}
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
                                 capture_output=True, text=True).stdout.split("\0")
         names = {name for name in listed if name and (ROOT / name).is_file()}
@@ -63,13 +63,13 @@ class Copy:
     def passes(self, test):
         environment = {**os.environ, "CEPHEUS_FIRST_SEED": FIRST_SEED}
         command = ["prlimit", f"--as={MOST_MEMORY}", self.build / "tests" / test, "--gtest_fail_fast", "--gtest_brief=1"]
-        patience = self.patience.get(test, LONGEST)
+        time_limit = self.time_limit.get(test, LONGEST)
         began = time.monotonic()
         try:
-            passed = subprocess.run(command, env=environment, timeout=patience, capture_output=True, check=False).returncode == 0
+            passed = subprocess.run(command, env=environment, timeout=time_limit, capture_output=True, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
-        self.patience.setdefault(test, 5 + SLOWER * (time.monotonic() - began))  # the first time is without a change
+        self.time_limit.setdefault(test, 5 + SLOWER * (time.monotonic() - began))  # the first time is without a change
         return passed
 
 

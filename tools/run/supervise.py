@@ -22,7 +22,7 @@ import tempfile
 import time
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE_SECONDS = 4  # from SIGTERM to SIGKILL
+TIME_LIMIT_SECONDS = 4  # from SIGTERM to SIGKILL
 SEGMENT = re.compile(r"(/dev/shm/(?:vader_segment|sm_segment|open_mpi)\.\S+)$", re.MULTILINE)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -92,7 +92,7 @@ def segments(pid):
 
 def clear(mark):
     """Ends all descendants: by SIGTERM, so that they clean up, and by SIGKILL those that remain."""
-    asked, limit, shared = set(), time.monotonic() + PATIENCE_SECONDS, set()
+    asked, limit, shared = set(), time.monotonic() + TIME_LIMIT_SECONDS, set()
     while running := descendants(mark):
         late = time.monotonic() > limit
         for pid in running:

@@ -19,7 +19,7 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("CEPHEUS_BUILD", str(SOURCE / "build/dev"))
 SUPERVISE = [sys.executable, "-B", SOURCE / "tools/run/supervise.py"]
-PATIENCE = 60  # seconds; a bound, what happens is polled for
+TIME_LIMIT = 60  # seconds; a bound, what happens is polled for
 SHARED_MEMORY = pathlib.Path("/dev/shm")
 
 # Name: (command, a program that runs once it is well under way)
@@ -56,10 +56,10 @@ def in_use(name):
 
 
 def until(condition, what):
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIME_LIMIT
     while not condition():
         if time.monotonic() > limit:
-            raise AssertionError(f"not within {PATIENCE} s: {what()}")
+            raise AssertionError(f"not within {TIME_LIMIT} s: {what()}")
         time.sleep(0.05)
 
 
@@ -81,7 +81,7 @@ def end(name, signum, complaints):
                     complaints.append(f"{name}: ended by itself: {said.read()}")
                     return
                 run.send_signal(signum)
-                code = run.wait(PATIENCE)
+                code = run.wait(TIME_LIMIT)
                 until(lambda: not runs(), runs)
                 until(lambda: os.listdir(scratch) == ["said"], lambda: os.listdir(scratch))
                 expected = 128 + signum if signum == signal.SIGTERM else -signum

@@ -53,7 +53,7 @@ int serve(const std::string& host, const std::string& key_file,
   return ended ? 0 : fail(ended.error().text);
 }
 
-constexpr int kPatienceMs = 5000;
+constexpr int kTimeLimitMs = 5000;
 
 // For people.
 void print(const nlohmann::json& s) {
@@ -110,7 +110,7 @@ int show_status(const std::string& socket, bool as_json) {
       return 0;
     }
     pollfd waits{client->fd(), client->events(), 0};
-    if (poll(&waits, 1, kPatienceMs) == 0) {
+    if (poll(&waits, 1, kTimeLimitMs) == 0) {
       return fail("cepheus-cmd at " + socket + " does not answer: see whether it is stopped");
     }
   }
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
                  "How another host's daemon is reached: HOST:PORT or unix:PATH, %h is its address")
       ->capture_default_str();
   app.add_option("--key", key_file, "File with the fabric's key (default: $CEPHEUS_KEY_FILE)");
-  app.add_option("--patience-ms", settings.peers.patience_ms,
+  app.add_option("--patience-ms", settings.peers.time_limit_ms,
                  "Another daemon that is silent for so long is gone")
       ->check(CLI::Range(100, 60000))
       ->capture_default_str();

@@ -22,7 +22,7 @@ class PeerLinks {
     wire::Ipv4 host;
     std::string pattern;  // how a host is reached: fill_in()
     std::optional<wire::MrpKey> key;
-    std::uint32_t patience_ms = 2000;
+    std::uint32_t time_limit_ms = 2000;
   };
   // `with_broker` runs what it is given, then does what the broker asks for.
   using WithBroker = std::function<void(const std::function<void(wire::Instant, Actions&)>&)>;

@@ -59,7 +59,7 @@ void Broker::close(wire::Instant now, ProgramId program, ConnectionId connection
   } else if (p.incoming.contains(connection)) {
     end_incoming(incoming_.find(connection), "its program has closed the connection", out);
   } else {
-    refusals_.add(Refusal::kStray);
+    refusals_.add(Refusal::kLate);
   }
 }
 
@@ -172,9 +172,9 @@ wire::Instant Broker::deadline() const {
 
 void Broker::check_consistent() const {
 #ifndef NDEBUG
-  std::size_t carried = 0, pending = 0, offers = 0;
+  std::size_t open_connections = 0, pending = 0, offers = 0;
   for (const auto& [id, link] : links_) {
-    carried += link.connections.size();
+    open_connections += link.connections.size();
     assert(!link.is_dialled || dialled_.at(link.host) == id);
     assert((link.idle_until != wire::kNever) == (link.is_dialled && link.connections.empty()));
   }
@@ -184,7 +184,7 @@ void Broker::check_consistent() const {
     for (const Branch& b : c.branches) {
       if (b.state == BranchState::kLeft) continue;
       assert(links_.at(b.link).connections.contains(id));
-      --carried;
+      --open_connections;
     }
   }
   for (const auto& [id, c] : incoming_) {
@@ -192,10 +192,10 @@ void Broker::check_consistent() const {
     assert(links_.at(c.link).connections.contains(id));
     assert(by_theirs_.at({c.link, c.theirs}) == id);
     if (c.state != IncomingState::kEstablished) ++offers;
-    --carried;
+    --open_connections;
   }
   for (const auto& [id, p] : programs_) offers -= p.offers;
-  assert(carried == 0 && offers == 0 && pending == pending_.size());
+  assert(open_connections == 0 && offers == 0 && pending == pending_.size());
   assert(by_theirs_.size() == incoming_.size() && virtual_qpns_.held() == outgoing_.size());
 #endif
 }

@@ -60,8 +60,8 @@ class Broker {
   static constexpr std::size_t kMostOffersOfProgram = 256;      // not yet established
   static constexpr std::size_t kMostIncoming = 4096;
   static constexpr std::size_t kMostLinks = 512;  // each way
-  static constexpr wire::Duration kDefaultPatience = std::chrono::seconds(5);
-  static constexpr wire::Duration kMostPatience = std::chrono::seconds(60);
+  static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
+  static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
   // A link that carries nothing is kept for so long.
   static constexpr wire::Duration kIdleLink = std::chrono::seconds(10);
 

@@ -65,7 +65,7 @@ struct World {
         return;
       case 2:
         if (!hosts.cables().empty() && choice % 4 == 0)
-          hosts.cut(choice / 4 % hosts.cables().size());
+          hosts.disconnect(choice / 4 % hosts.cables().size());
         return;
       case 3:
         if (choice % 4 == 0) hosts.pass(std::chrono::seconds(choice % 7));
@@ -144,9 +144,9 @@ RC_GTEST_PROP(Broker, TellsOneOutcomeOfEachConnectOnceToEveryone, ()) {
     const unsigned kind = what % 10;
     if (before && (kind == 4 || kind == 5)) world.closed.insert({host, before->connection});
   }
-  world.hosts.settle();
-  world.hosts.pass(Broker::kMostPatience);
-  world.hosts.settle();
+  world.hosts.run_until_idle();
+  world.hosts.pass(Broker::kMostTimeLimit);
+  world.hosts.run_until_idle();
   world.judge();
 }
 

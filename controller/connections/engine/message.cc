@@ -63,7 +63,7 @@ unsigned fields_of(MessageType type) {
   return number < kFields.size() ? kFields[number] : kIsUnknown;
 }
 
-std::string_view cut(std::string_view text, std::size_t most) { return text.substr(0, most); }
+std::string_view truncated(std::string_view text, std::size_t most) { return text.substr(0, most); }
 
 void put_data(wire::ByteWriter& out, const Data& data) {
   assert(data.size() <= kMostData);
@@ -169,8 +169,8 @@ void Message::emit(std::vector<std::uint8_t>& to) const {
   if (has & kHasConnection) out.u64(connection);
   if (has & kHasRequest) out.u32(request);
   if (has & kHasQpn) out.u32(virtual_qpn.value());
-  if (has & kHasService) out.text(cut(service, kMostService));
-  if (has & kHasText) out.text(cut(text, kMostText));
+  if (has & kHasService) out.text(truncated(service, kMostService));
+  if (has & kHasText) out.text(truncated(text, kMostText));
   if (has & kHasName) out.bytes(name);
   if (has & kHasData) put_data(out, data);
   if (has & kHasHosts) {

@@ -83,7 +83,7 @@ struct Message {
   Nonce nonce{};
   bool is_signed = false;  // whether the speaker has a key
   std::uint32_t time_ms =
-      0;  // HELLO: silence that the speaker bears; CONNECT: patience, 0: the default
+      0;  // HELLO: silence that the speaker bears; CONNECT: time limit, 0: the default
   std::uint64_t connection = 0;  // its number in the daemon that the other end is
   std::uint32_t request = 0;     // the sending program's own number of a CONNECT
   wire::Qpn virtual_qpn;         // MC_ID of a sender group; 0: none

@@ -68,7 +68,7 @@ TEST(Message, CarriesWhatItsTypeHas) {
   EXPECT_EQ(connected->request, 9u);
 }
 
-TEST(Message, ThatIsCutOrGoesOnIsRefused) {
+TEST(Message, ThatIsTruncatedOrGoesOnIsRefused) {
   for (const Message& m : all()) {
     auto bytes = bytes_of(m);
     for (std::size_t n = 0; n < bytes.size(); ++n) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPurpose = "cepheus-cmd";
 // Between them a link may be slow, and a bound of less would be met by a busy machine.
-constexpr std::uint32_t kLeastPatienceMs = 100;
+constexpr std::uint32_t kLeastTimeLimitMs = 100;
 
 tl::unexpected<wire::Error> refuse(std::string text) {
   return wire::fail(wire::ErrorCode::kRefused, std::move(text));
@@ -28,7 +28,7 @@ PeerSession::PeerSession(const Settings& settings) : settings_(settings) {
   hello_.peer = settings.peer;
   hello_.nonce = settings.nonce;
   hello_.is_signed = settings.key != nullptr;
-  hello_.time_ms = settings.patience_ms;
+  hello_.time_ms = settings.time_limit_ms;
 }
 
 PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
@@ -83,8 +83,8 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
     return refuse("the daemon of " + (hello.is_signed ? settings_.host : hello.host).to_string() +
                   " has no key and the other one has: give both the fabric's (--key)");
   }
-  if (hello.time_ms < kLeastPatienceMs) {
-    return refuse("a patience of less than " + std::to_string(kLeastPatienceMs) +
+  if (hello.time_ms < kLeastTimeLimitMs) {
+    return refuse("a time limit of less than " + std::to_string(kLeastTimeLimitMs) +
                   " ms can't be met: raise the other daemon's --patience-ms");
   }
   peers_hello_ = hello;

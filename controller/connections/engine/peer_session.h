@@ -27,7 +27,7 @@ class PeerSession {
     wire::Ipv4 host;  // our own
     wire::Ipv4 peer;  // whom we dialled; unset: we were dialled
     Nonce nonce{};    // random
-    std::uint32_t patience_ms = 2000;
+    std::uint32_t time_limit_ms = 2000;
     const wire::MrpKey* key = nullptr;  // outlives the session; null: none
   };
   explicit PeerSession(const Settings& settings);
@@ -44,7 +44,7 @@ class PeerSession {
   bool is_ready() const { return is_ready_; }
   // Of the other end; once can_send().
   wire::Ipv4 peer() const { return peers_hello_->host; }
-  std::uint32_t peers_patience_ms() const { return peers_hello_->time_ms; }
+  std::uint32_t peers_time_limit_ms() const { return peers_hello_->time_ms; }
 
  private:
   wire::Result<Message> take_hello(const Message& hello);

@@ -78,7 +78,7 @@ class TestHosts {
     at(host, [&](Broker& b, Actions& out) { b.on_peer(now, link, message, out); });
     return true;
   }
-  void settle() {
+  void run_until_idle() {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t i = 0; i < cables_.size(); ++i) {
@@ -86,12 +86,13 @@ class TestHosts {
       }
     }
   }
-  void cut(std::size_t index) {
+  void disconnect(std::size_t index) {
     const Cable c = cables_[index];
     if (c.is_gone) return;
     cables_[index].is_gone = true;
-    at(c.from, [&](Broker& b, Actions& out) { b.link_is_down(now, c.id, "cut", out); });
-    if (c.far) at(c.to, [&](Broker& b, Actions& out) { b.link_is_down(now, *c.far, "cut", out); });
+    at(c.from, [&](Broker& b, Actions& out) { b.link_is_down(now, c.id, "disconnected", out); });
+    if (c.far)
+      at(c.to, [&](Broker& b, Actions& out) { b.link_is_down(now, *c.far, "disconnected", out); });
   }
 
   wire::Instant now{std::chrono::seconds(1)};
@@ -113,7 +114,7 @@ class TestHosts {
     for (const LinkId link : out.hang_ups) {
       for (std::size_t i = 0; i < cables_.size(); ++i) {
         const Cable& c = cables_[i];
-        if ((c.from == host && c.id == link) || (c.to == host && c.far == link)) cut(i);
+        if ((c.from == host && c.id == link) || (c.to == host && c.far == link)) disconnect(i);
       }
     }
   }

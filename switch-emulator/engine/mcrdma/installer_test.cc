@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
+TEST(SenderGroups, AReceiverThatIsRemovedIsWaitedForNoMore) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2, 3});
   group.set_up();
@@ -36,7 +36,7 @@ TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
 }
 
-TEST(SenderGroups, TheAliasMayBeTakenOutBehindAnySwitch) {
+TEST(SenderGroups, TheAliasMayBeRemovedBehindAnySwitch) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
@@ -184,7 +184,7 @@ TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd
 
 // Two receivers at leaf 1 make it branch. When one is taken out, the spine speaks to the other one by
 // itself, and leaf 1 hears nothing of the group any more.
-TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
+TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereRemoved) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     for (const std::size_t out : {3, 4}) {
       auto net = make_leaf_spine(how);

@@ -15,12 +15,12 @@
 
 namespace cepheus::live {
 
-class Errands {
+class TaskQueue {
  public:
   // kUnavailable: no descriptor to be had.
-  static wire::Result<std::unique_ptr<Errands>> create();
-  Errands(const Errands&) = delete;
-  Errands& operator=(const Errands&) = delete;
+  static wire::Result<std::unique_ptr<TaskQueue>> create();
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
 
   // Readable while there may be work.
   int fd() const { return notice_.get(); }
@@ -37,7 +37,7 @@ class Errands {
   void serve();
 
  private:
-  explicit Errands(fabric::UniqueFd notice) : notice_(std::move(notice)) {}
+  explicit TaskQueue(fabric::UniqueFd notice) : notice_(std::move(notice)) {}
 
   fabric::UniqueFd notice_;
   std::mutex mutex_;  // guards posted_
@@ -45,7 +45,7 @@ class Errands {
 };
 
 template <typename Task>
-void Errands::run(Task&& task) {
+void TaskQueue::run(Task&& task) {
   // Shared: who fulfils a promise may still be in it when who waits for it goes on.
   const auto done = std::make_shared<std::promise<void>>();
   post([&task, done] {

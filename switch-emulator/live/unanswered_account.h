@@ -53,14 +53,14 @@ class AnsweredFrames {
 //
 // Such a frame costs the switch, and the NIC that it is for, as much as any other. What goes beyond
 // waits in the host's own ring. By the virtual scheduling of ITU-T I.371's GCRA.
-class StrayBudget {
+class UnansweredBudget {
  public:
   static constexpr std::int64_t kPerSecond = 100'000;
   static constexpr std::int64_t kBurst = 1024;
 
   // So many more, each copy that switches made of one counted.
-  void charge(wire::Instant now, std::int64_t strays) {
-    paid_until_ = std::max(paid_until_, now - kInterval * kBurst) + kInterval * strays;
+  void charge(wire::Instant now, std::int64_t frames) {
+    paid_until_ = std::max(paid_until_, now - kInterval * kBurst) + kInterval * frames;
   }
   // Nobody was kept waiting: what was too much is forgotten.
   void forgive(wire::Instant now) { paid_until_ = std::min(paid_until_, now); }
@@ -77,7 +77,7 @@ class StrayBudget {
   wire::Instant paid_until_{};
 };
 
-class StrayAccount {
+class UnansweredAccount {
  public:
   // The host sends `frame`. True, and charged, if nobody answers such frames.
   bool take(const wire::Frame& frame);
@@ -88,11 +88,12 @@ class StrayAccount {
   void on_answer(const wire::Frame& frame);
   // The host's turn is over. `refused`: all that its port has ever refused. Until when the host has
   // to wait, not after `now` if it need not; unset if nothing has changed.
-  std::optional<wire::Instant> settle(wire::Instant now, std::uint64_t refused, bool others_send);
+  std::optional<wire::Instant> charge_unanswered(wire::Instant now, std::uint64_t refused,
+                                                 bool others_send);
 
  private:
   AnsweredFrames answered_;
-  StrayBudget budget_;
+  UnansweredBudget budget_;
   std::int64_t unpaid_ = 0;  // not charged to the budget yet
   std::uint64_t refused_ = 0;
 };

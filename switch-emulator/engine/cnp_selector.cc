@@ -73,7 +73,7 @@ void WorstPathCnps::begin(Instant now, Duration silence, PathNo chosen) {
 std::string SlottedCnps::to_text() const { return "tmcf, slots of " + net::to_text(slot_); }
 
 bool SlottedCnps::passes(Instant now, PathNo path) {
-  if (now - last_ >= std::max(slot_, kCalm)) {
+  if (now - last_ >= std::max(slot_, kQuiet)) {
     chosen_ = kNoPath;
     std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
   } else if (now.time_since_epoch() / slot_ != last_.time_since_epoch() / slot_) {

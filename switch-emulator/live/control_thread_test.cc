@@ -99,7 +99,7 @@ bool has_hung_up(int fd) {
   return poll(&end, 1, 0) > 0;
 }
 
-TEST(Reception, AnswersWhilePacketsPass) {
+TEST(ControlThread, AnswersWhilePacketsPass) {
   TestFabric fabric(net::Topology::star(512));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
@@ -108,24 +108,24 @@ TEST(Reception, AnswersWhilePacketsPass) {
   Answers answers(asker.get());
   std::uint32_t packets = 0;
   ASSERT_TRUE(ask_all(asker.get(), questions(kQuestions)));
-  while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
+  while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.pass(packets++));
   // Answered between two packets they would leave time for none.
   EXPECT_GT(packets, 20 * kQuestions);
 }
 
 // Whoever asks without end takes less of a core than packets do.
-TEST(Reception, GivesWayToPackets) {
+TEST(ControlThread, GivesWayToPackets) {
   TestFabric fabric(net::Topology::star(1));
   fabric.status();  // its thread runs
-  int desks = 0;
+  int threads = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name != "cepheus-desk") continue;
-    ++desks;
+    if (name != "cepheus-control") continue;
+    ++threads;
     EXPECT_GE(getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(task.path().filename()))), 10);
   }
-  EXPECT_EQ(desks, 1);
+  EXPECT_EQ(threads, 1);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
@@ -135,18 +135,18 @@ constexpr int kMostOfACore = 4;
 #endif
 
 // Whoever asks without end takes a small part of a core.
-TEST(Reception, RestsAfterItsWork) {
+TEST(ControlThread, RestsAfterItsWork) {
   TestFabric fabric(net::Topology::star(64));
   fabric.status();
-  std::filesystem::path desk;
+  std::filesystem::path thread;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name == "cepheus-desk") desk = task.path();
+    if (name == "cepheus-control") thread = task.path();
   }
   const auto cpu_time = [&] {
     std::int64_t nanoseconds = 0;
-    std::ifstream(desk / "schedstat") >> nanoseconds;
+    std::ifstream(thread / "schedstat") >> nanoseconds;
     return std::chrono::nanoseconds(nanoseconds);
   };
   const auto before = cpu_time();
@@ -158,7 +158,7 @@ TEST(Reception, RestsAfterItsWork) {
   EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
 
-TEST(Reception, KeepsLittleForWhoDoesNotRead) {
+TEST(ControlThread, KeepsLittleForWhoDoesNotRead) {
   TestFabric fabric(net::Topology::star(256));
   const long before = resident_kib();
   std::vector<UniqueFd> deaf;
@@ -166,8 +166,8 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
     deaf.push_back(connect_control(fabric));
     ASSERT_TRUE(ask_all(deaf.back().get(), questions(100)));
   }
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  bool is_answered = false;  // each attempt has its own, shorter patience
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
+  bool is_answered = false;  // each attempt has its own, shorter time limit
   while (!is_answered && std::chrono::steady_clock::now() < until) {
     is_answered = ask(fabric.socket(), {{"ask", "status"}}).has_value();
   }
@@ -178,20 +178,20 @@ TEST(Reception, KeepsLittleForWhoDoesNotRead) {
   EXPECT_GE(gone, 40 - static_cast<long>(ControlServer::kMaxOfOneUser));
 }
 
-TEST(Reception, AnswersTheSameQuestionAsOftenAsItIsAsked) {
+TEST(ControlThread, AnswersTheSameQuestionAsOftenAsItIsAsked) {
   TestFabric fabric(net::Topology::star(2));
   const UniqueFd asker = connect_control(fabric);
   Answers answers(asker.get());
   std::string text;
   for (int n = 0; n < 1000; ++n) text += "{\"ask\": \"status\"}\n";
   ASSERT_TRUE(ask_all(asker.get(), text));
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (answers.count() < 1000 && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
   EXPECT_EQ(answers.count(), 1000u);
 }
 
-TEST(Reception, TellsAStrangerWhenHeConnects) {
+TEST(ControlThread, TellsAStrangerWhenHeConnects) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {"root"};
@@ -216,7 +216,7 @@ auto as_stranger(Body&& body) {
   return result;
 }
 
-TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
+TEST(ControlThread, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(1);
   topology.users = {std::to_string(kStranger)};
@@ -242,7 +242,7 @@ TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
 }
 
 // Strangers hold as many connections as they can, and make new ones all the time.
-TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
+TEST(ControlThread, LetsHonestClientsInWhileStrangersConnect) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
   net::Topology topology = net::Topology::star(2);
   topology.users = {"root"};
@@ -272,9 +272,9 @@ TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
   }
 }
 
-TEST(Reception, SendsTheSilentAway) {
+TEST(ControlThread, SendsTheSilentAway) {
   LiveOptions options;
-  options.patience = std::chrono::milliseconds(50);
+  options.time_limit = std::chrono::milliseconds(50);
   TestFabric fabric(net::Topology::star(1), options);
   const UniqueFd silent = connect_to(fabric.socket());
   const auto welcome = await_welcome(silent.get());
@@ -282,7 +282,7 @@ TEST(Reception, SendsTheSilentAway) {
   EXPECT_EQ(welcome->status, WelcomeStatus::kAgain);
 }
 
-TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
+TEST(ControlThread, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
   TestFabric fabric(net::Topology::star(1));
   std::vector<UniqueFd> silent;
   for (std::size_t n = 0; n < AttachServer::kMaxVisitors + 1; ++n) {
@@ -296,7 +296,7 @@ TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
 }
 
 // In a process of its own, since it takes all descriptors away.
-TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
+TEST(ControlThread, TellsWhoFindsNoDescriptorLeft) {
   EXPECT_EQ(
       in_child([] {
         TestFabric fabric(net::Topology::star(4));
@@ -340,7 +340,7 @@ TEST(DescriptorLimit, IsRaisedAsFarAsItMayBe) {
 
 // What a peer sends along is let go of by whoever closes it last: a TCP connection that lingers
 // would keep him.
-TEST(Reception, IsNotKeptByDescriptorsThatLinger) {
+TEST(ControlThread, IsNotKeptByDescriptorsThatLinger) {
   TestFabric fabric(net::Topology::star(1));
   Lingering connection;
   const UniqueFd hostile = connect_to(fabric.socket());

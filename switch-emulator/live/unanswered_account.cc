@@ -1,4 +1,4 @@
-#include "switch-emulator/live/stray_account.h"
+#include "switch-emulator/live/unanswered_account.h"
 
 #include <utility>
 
@@ -37,20 +37,21 @@ std::uint32_t responses_asked(const wire::Frame& frame) {
 }  // namespace
 
 // What is not RoCE has no stream that could be answered.
-bool StrayAccount::take(const wire::Frame& frame) {
+bool UnansweredAccount::take(const wire::Frame& frame) {
   if (is_roce(frame) && answered_.take(destination_of(frame))) return false;
   unpaid_ += cost_of(frame);
   return true;
 }
 
-void StrayAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
+void UnansweredAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
 
-void StrayAccount::on_answer(const wire::Frame& frame) {
+void UnansweredAccount::on_answer(const wire::Frame& frame) {
   if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_asked(frame));
 }
 
-std::optional<wire::Instant> StrayAccount::settle(wire::Instant now, std::uint64_t refused,
-                                                  bool others_send) {
+std::optional<wire::Instant> UnansweredAccount::charge_unanswered(wire::Instant now,
+                                                                  std::uint64_t refused,
+                                                                  bool others_send) {
   unpaid_ += static_cast<std::int64_t>(refused - std::exchange(refused_, refused));
   if (unpaid_ == 0) return std::nullopt;
   budget_.charge(now, std::exchange(unpaid_, 0));

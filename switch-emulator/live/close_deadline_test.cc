@@ -3,16 +3,16 @@
 
 #include <future>
 
-#include "switch-emulator/live/reception.h"
+#include "switch-emulator/live/control_thread.h"
 #include "switch-emulator/live/test_lingering.h"
 
 namespace cepheus::live {
 namespace {
 
-TEST(Patience, EndsACloseThatLingers) {
+TEST(CloseDeadline, EndsACloseThatLingers) {
   Lingering connection;
   auto closed = std::async(std::launch::async, [&] {
-    const Patience patience(std::chrono::milliseconds(10));
+    const CloseDeadline deadline(std::chrono::milliseconds(10));
     connection.mine.reset();
   });
   const bool has_closed = closed.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
@@ -20,8 +20,8 @@ TEST(Patience, EndsACloseThatLingers) {
   if (!has_closed) connection.peer.reset();  // lets it go on
 }
 
-TEST(Patience, EndsWithItsObject) {
-  { const Patience patience(std::chrono::milliseconds(1)); }
+TEST(CloseDeadline, EndsWithItsObject) {
+  { const CloseDeadline deadline(std::chrono::milliseconds(1)); }
   EXPECT_EQ(poll(nullptr, 0, 50), 0);  // not interrupted
 }
 

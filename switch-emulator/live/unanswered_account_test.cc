@@ -1,4 +1,4 @@
-#include "switch-emulator/live/stray_account.h"
+#include "switch-emulator/live/unanswered_account.h"
 
 #include <gtest/gtest.h>
 
@@ -35,31 +35,32 @@ wire::Frame datagram(const std::vector<std::uint8_t>& payload) {
 }
 
 // How many frames it takes until the host has to wait beside others.
-int frames_until_held(StrayAccount& account, const wire::Frame& frame) {
+int frames_until_held(UnansweredAccount& account, const wire::Frame& frame) {
   for (int sent = 1; sent < 100'000; ++sent) {
     account.take(frame);
-    if (account.settle(kNow, 0, true).value_or(kNow) > kNow) return sent;
+    if (account.charge_unanswered(kNow, 0, true).value_or(kNow) > kNow) return sent;
   }
   return 0;
 }
 
-TEST(StrayAccount, HoldsAHostThatNobodyAnswersBesideOthers) {
-  StrayAccount account;
+TEST(UnansweredAccount, HoldsAHostThatNobodyAnswersBesideOthers) {
+  UnansweredAccount account;
   const int sent = frames_until_held(account, roce(kHost, kPeer));
-  EXPECT_GT(sent, StrayBudget::kBurst);
-  EXPECT_LE(sent, StrayBudget::kBurst + static_cast<int>(AnsweredFrames::kPerAnswer) + 1);
+  EXPECT_GT(sent, UnansweredBudget::kBurst);
+  EXPECT_LE(sent, UnansweredBudget::kBurst + static_cast<int>(AnsweredFrames::kPerAnswer) + 1);
 }
 
-TEST(StrayAccount, ForgivesAHostThatIsAlone) {
-  StrayAccount account;
+TEST(UnansweredAccount, ForgivesAHostThatIsAlone) {
+  UnansweredAccount account;
   for (int sent = 0; sent < 100'000; ++sent) account.take(roce(kHost, kPeer));
-  EXPECT_EQ(account.settle(kNow, 0, false), std::nullopt);
+  EXPECT_EQ(account.charge_unanswered(kNow, 0, false), std::nullopt);
   account.take(roce(kHost, kPeer));
-  EXPECT_LT(account.settle(kNow, 0, true).value(), kNow + 10ms) << "not the second for all those";
+  EXPECT_LT(account.charge_unanswered(kNow, 0, true).value(), kNow + 10ms)
+      << "not the second for all those";
 }
 
-TEST(StrayAccount, AnAnswerPaysForFramesToWhomItCameFrom) {
-  StrayAccount account;
+TEST(UnansweredAccount, AnAnswerPaysForFramesToWhomItCameFrom) {
+  UnansweredAccount account;
   const auto exhaust = [&](wire::Ipv4 peer) {
     while (!account.take(roce(kHost, peer))) {
     }
@@ -71,32 +72,33 @@ TEST(StrayAccount, AnAnswerPaysForFramesToWhomItCameFrom) {
   EXPECT_FALSE(account.take(roce(kHost, kAccomplice)));
 }
 
-TEST(StrayAccount, NothingPaysForDatagramsAndLongOnesCostMore) {
-  StrayAccount account;
+TEST(UnansweredAccount, NothingPaysForDatagramsAndLongOnesCostMore) {
+  UnansweredAccount account;
   account.on_answer(datagram({1}));
   EXPECT_TRUE(account.take(datagram({1})));
-  StrayAccount few_bytes, many_bytes;
+  UnansweredAccount few_bytes, many_bytes;
   const int small = frames_until_held(few_bytes, datagram(std::vector<std::uint8_t>(1)));
   const int large = frames_until_held(many_bytes, datagram(std::vector<std::uint8_t>(3 * 64)));
   EXPECT_GT(small, 3 * large);
 }
 
-TEST(StrayAccount, LongPacketsCostMoreThanShortOnes) {
+TEST(UnansweredAccount, LongPacketsCostMoreThanShortOnes) {
   static const std::vector<std::uint8_t> payload(4096);
   wire::Frame packet = roce(kHost, kPeer);
   packet.set_external_payload(payload, wire::kNoBuffer);
-  StrayAccount short_ones, long_ones;
+  UnansweredAccount short_ones, long_ones;
   EXPECT_GT(frames_until_held(short_ones, roce(kHost, kPeer)),
-            StrayBudget::kBurst / 2 + frames_until_held(long_ones, packet));
+            UnansweredBudget::kBurst / 2 + frames_until_held(long_ones, packet));
 }
 
-TEST(StrayAccount, CopiesAndFramesThatThePortRefusedCount) {
-  StrayAccount copies;
-  for (int n = 0; n < 2 * StrayBudget::kBurst; ++n) copies.charge(roce(kHost, kPeer));
-  EXPECT_GT(copies.settle(kNow, 0, true).value(), kNow);
-  StrayAccount refused;
-  EXPECT_GT(refused.settle(kNow, 2 * StrayBudget::kBurst, true).value(), kNow);
-  EXPECT_EQ(refused.settle(kNow, 2 * StrayBudget::kBurst, true), std::nullopt) << "no new ones";
+TEST(UnansweredAccount, CopiesAndFramesThatThePortRefusedCount) {
+  UnansweredAccount copies;
+  for (int n = 0; n < 2 * UnansweredBudget::kBurst; ++n) copies.charge(roce(kHost, kPeer));
+  EXPECT_GT(copies.charge_unanswered(kNow, 0, true).value(), kNow);
+  UnansweredAccount refused;
+  EXPECT_GT(refused.charge_unanswered(kNow, 2 * UnansweredBudget::kBurst, true).value(), kNow);
+  EXPECT_EQ(refused.charge_unanswered(kNow, 2 * UnansweredBudget::kBurst, true), std::nullopt)
+      << "no new ones";
 }
 
 TEST(Contention, IsOfOtherHostsThatHaveSentLately) {

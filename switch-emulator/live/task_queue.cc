@@ -1,4 +1,4 @@
-#include "switch-emulator/live/errands.h"
+#include "switch-emulator/live/task_queue.h"
 
 #include <sys/eventfd.h>
 
@@ -7,18 +7,18 @@
 
 namespace cepheus::live {
 
-wire::Result<std::unique_ptr<Errands>> Errands::create() {
+wire::Result<std::unique_ptr<TaskQueue>> TaskQueue::create() {
   fabric::UniqueFd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!notice.is_open()) {
     return wire::fail(wire::ErrorCode::kUnavailable,
                       std::string("can't make an eventfd: ") + std::strerror(errno));
   }
-  return std::unique_ptr<Errands>(new Errands(std::move(notice)));
+  return std::unique_ptr<TaskQueue>(new TaskQueue(std::move(notice)));
 }
 
-void Errands::nudge() const { eventfd_write(notice_.get(), 1); }
+void TaskQueue::nudge() const { eventfd_write(notice_.get(), 1); }
 
-void Errands::post(std::function<void()> task) {
+void TaskQueue::post(std::function<void()> task) {
   {
     const std::lock_guard guard(mutex_);
     posted_.push_back(std::move(task));
@@ -26,7 +26,7 @@ void Errands::post(std::function<void()> task) {
   nudge();
 }
 
-void Errands::serve() {
+void TaskQueue::serve() {
   std::vector<std::function<void()>> tasks;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);

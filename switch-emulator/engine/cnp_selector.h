@@ -90,7 +90,7 @@ class WorstPathCnps final : public CountedCnps {
 
 // "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of
 // different switches need not agree. An empty slot changes nothing: where congestion is mild, most
-// are empty. But a group that has heard of none for kCalm, or a slot if that is longer, was not
+// are empty. But a group that has heard of none for kQuiet, or a slot if that is longer, was not
 // congested at all: which path was worst before says nothing of the next queue that grows.
 class SlottedCnps final : public CountedCnps {
  public:
@@ -99,7 +99,7 @@ class SlottedCnps final : public CountedCnps {
   bool passes(Instant now, PathNo path) override;
   std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
   // A congested sender is told some ten times in it at usual rates.
-  static constexpr Duration kCalm = std::chrono::milliseconds(10);
+  static constexpr Duration kQuiet = std::chrono::milliseconds(10);
 
  private:
   void choose();

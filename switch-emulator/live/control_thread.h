@@ -2,7 +2,7 @@
 // and those who ask.
 //
 // What they say is read, checked and answered here, however much it is; only what concerns ports,
-// links and counters themselves is done on the datapath's thread (errands.h), a little at a time.
+// links and counters themselves is done on the datapath's thread (task_queue.h), a little at a time.
 // This thread waits for that one, never the other way round.
 #pragma once
 
@@ -25,44 +25,44 @@ namespace cepheus::live {
 // long as it was told to. Listening sockets refuse descriptors where the kernel can (since Linux
 // 6.16, SO_PASSRIGHTS); elsewhere a signal wakes the sleeper.
 // While it lives, sleeps of the constructing thread are interrupted every `longest`.
-class Patience {
+class CloseDeadline {
  public:
-  explicit Patience(wire::Duration longest);
-  ~Patience();
-  Patience(const Patience&) = delete;
-  Patience& operator=(const Patience&) = delete;
+  explicit CloseDeadline(wire::Duration longest);
+  ~CloseDeadline();
+  CloseDeadline(const CloseDeadline&) = delete;
+  CloseDeadline& operator=(const CloseDeadline&) = delete;
 
  private:
   timer_t timer_{};
   bool is_set_ = false;
 };
 
-class Reception {
+class ControlThread {
  public:
   struct Sockets {
     ListeningSocket attach, control;
-    wire::Duration patience;  // with who connects to attach, and says nothing
+    wire::Duration time_limit;  // with who connects to attach, and says nothing
   };
-  // The datapath, its thread's poller and errands, and `access` outlive the reception. `answer`
-  // runs on the reception's thread.
-  static wire::Result<std::unique_ptr<Reception>> open(Sockets sockets, Datapath& datapath,
-                                                       Poller& doorbells, Errands& errands,
-                                                       const Access& access,
-                                                       ControlServer::Answer answer);
-  ~Reception();
-  Reception(const Reception&) = delete;
-  Reception& operator=(const Reception&) = delete;
+  // The datapath, its thread's poller and tasks, and `access` outlive the control thread. `answer`
+  // runs on the control thread.
+  static wire::Result<std::unique_ptr<ControlThread>> open(Sockets sockets, Datapath& datapath,
+                                                           Poller& doorbells, TaskQueue& tasks,
+                                                           const Access& access,
+                                                           ControlServer::Answer answer);
+  ~ControlThread();
+  ControlThread(const ControlThread&) = delete;
+  ControlThread& operator=(const ControlThread&) = delete;
 
   // Once: receives from here on.
   wire::Result<void> start();
   // From another thread: has `task` run on this one, and waits for its end.
   template <typename Task>
   void run(Task&& task) {
-    own_errands_->run(std::forward<Task>(task));
+    own_tasks_->run(std::forward<Task>(task));
   }
   // From the datapath's thread, which has closed a port (AttachServer::on_closed).
   void on_closed(std::size_t host, std::uint64_t attachment);
-  // On the reception's thread, as all below: sockets open to whom `access`, which is about to be in
+  // On the control thread, as all below: sockets open to whom `access`, which is about to be in
   // force, lets in.
   wire::Result<void> take_access(const Access& access);
   std::uint64_t refused_users() const {
@@ -76,19 +76,19 @@ class Reception {
   }
 
  private:
-  Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
-            Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
-            ControlServer::Answer answer);
+  ControlThread(Sockets sockets, Poller poller, std::unique_ptr<TaskQueue> own_tasks,
+                Datapath& datapath, Poller& doorbells, TaskQueue& tasks, const Access& access,
+                ControlServer::Answer answer);
   void receive();
   void receive_once();
   wire::Duration time_left() const;
   void see_off();
-  std::optional<Patience> be_patient() const;
+  std::optional<CloseDeadline> limit_close() const;
 
   Sockets sockets_;
   Poller poller_;
-  std::unique_ptr<Errands> own_errands_;  // of the reception's thread
-  Errands& errands_;                      // of the datapath's
+  std::unique_ptr<TaskQueue> own_tasks_;  // of the control thread
+  TaskQueue& tasks_;                      // of the datapath's
   AttachServer attachments_;
   ControlServer control_;
   std::atomic<bool> stopping_{false}, has_ended_{false};

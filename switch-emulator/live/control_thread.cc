@@ -1,4 +1,4 @@
-#include "switch-emulator/live/reception.h"
+#include "switch-emulator/live/control_thread.h"
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@ namespace {
 
 using wire::ErrorCode;
 
-// For what a peer has in hand (reception.h).
+// For what a peer has in hand (control_thread.h).
 constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
 // Packets go first where cores are wanted: who asks without end takes a tenth of what a program
 // does, and who asks now and then is hardly kept waiting (sched(7), "The nice value").
@@ -28,38 +28,37 @@ constexpr int kNice = 10;
 constexpr int kRest = 9;
 constexpr wire::Duration kLongestRest = std::chrono::milliseconds(20);
 // At the end: for answers to be read.
-constexpr wire::Duration kFarewell = std::chrono::seconds(1);
+constexpr wire::Duration kLastAnswers = std::chrono::seconds(1);
 
 }  // namespace
 
-wire::Result<std::unique_ptr<Reception>> Reception::open(Sockets sockets, Datapath& datapath,
-                                                         Poller& doorbells, Errands& errands,
-                                                         const Access& access,
-                                                         ControlServer::Answer answer) {
+wire::Result<std::unique_ptr<ControlThread>> ControlThread::open(
+    Sockets sockets, Datapath& datapath, Poller& doorbells, TaskQueue& tasks, const Access& access,
+    ControlServer::Answer answer) {
   auto poller = Poller::create();
   if (!poller) return tl::unexpected(poller.error());
-  auto own_errands = Errands::create();
-  if (!own_errands) return tl::unexpected(own_errands.error());
-  std::unique_ptr<Reception> reception(new Reception(std::move(sockets), std::move(*poller),
-                                                     std::move(*own_errands), datapath, doorbells,
-                                                     errands, access, std::move(answer)));
-  return reception;
+  auto own_tasks = TaskQueue::create();
+  if (!own_tasks) return tl::unexpected(own_tasks.error());
+  std::unique_ptr<ControlThread> control_thread(
+      new ControlThread(std::move(sockets), std::move(*poller), std::move(*own_tasks), datapath,
+                        doorbells, tasks, access, std::move(answer)));
+  return control_thread;
 }
 
-Reception::Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
-                     Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
-                     ControlServer::Answer answer)
+ControlThread::ControlThread(Sockets sockets, Poller poller, std::unique_ptr<TaskQueue> own_tasks,
+                             Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
+                             const Access& access, ControlServer::Answer answer)
     : sockets_(std::move(sockets)),
       poller_(std::move(poller)),
-      own_errands_(std::move(own_errands)),
-      errands_(errands),
-      attachments_(poller_, datapath, doorbells, errands, sockets_.attach, access,
-                   sockets_.patience),
+      own_tasks_(std::move(own_tasks)),
+      tasks_(tasks),
+      attachments_(poller_, datapath, doorbells, tasks, sockets_.attach, access,
+                   sockets_.time_limit),
       control_(poller_, sockets_.control, access, std::move(answer)) {}
 
-wire::Result<void> Reception::start() {
-  const bool is_watching = poller_.watch(own_errands_->fd(), Poller::kIn,
-                                         [this](std::uint32_t) { own_errands_->serve(); }) &&
+wire::Result<void> ControlThread::start() {
+  const bool is_watching = poller_.watch(own_tasks_->fd(), Poller::kIn,
+                                         [this](std::uint32_t) { own_tasks_->serve(); }) &&
                            attachments_.start() && control_.start();
   if (!is_watching) {
     return wire::fail(ErrorCode::kUnavailable,
@@ -81,44 +80,44 @@ wire::Result<void> Reception::start() {
 }
 
 // Runs on the datapath's thread, or on that which made the fabric if it never served: what the
-// reception still wants done there is done here.
-Reception::~Reception() {
+// control thread still wants done there is done here.
+ControlThread::~ControlThread() {
   if (!thread_.joinable()) return;
   stopping_.store(true);
-  own_errands_->nudge();
+  own_tasks_->nudge();
   while (!has_ended_.load()) {
-    pollfd wanted{errands_.fd(), POLLIN, 0};
+    pollfd wanted{tasks_.fd(), POLLIN, 0};
     poll(&wanted, 1, -1);
-    errands_.serve();
+    tasks_.serve();
   }
   thread_.join();
 }
 
-void Reception::on_closed(std::size_t host, std::uint64_t attachment) {
-  own_errands_->post([this, host, attachment] { attachments_.on_closed(host, attachment); });
+void ControlThread::on_closed(std::size_t host, std::uint64_t attachment) {
+  own_tasks_->post([this, host, attachment] { attachments_.on_closed(host, attachment); });
 }
 
-wire::Result<void> Reception::take_access(const Access& access) {
+wire::Result<void> ControlThread::take_access(const Access& access) {
   for (ListeningSocket* socket : {&sockets_.attach, &sockets_.control}) {
     if (auto done = socket->set_mode(access.socket_mode()); !done) return done;
   }
   return {};
 }
 
-void Reception::receive() {
-  pthread_setname_np(pthread_self(), "cepheus-desk");
+void ControlThread::receive() {
+  pthread_setname_np(pthread_self(), "cepheus-control");
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   while (!stopping_.load()) receive_once();
   see_off();
   has_ended_.store(true);
-  errands_.nudge();
+  tasks_.nudge();
 }
 
-void Reception::receive_once() {
+void ControlThread::receive_once() {
   poller_.await(time_left());
   const wire::Instant began = wire::monotonic_now();
   {
-    const auto patience = be_patient();
+    const auto deadline = limit_close();
     poller_.dispatch();
     const wire::Instant now = wire::monotonic_now();
     attachments_.expire(now);
@@ -127,25 +126,25 @@ void Reception::receive_once() {
   std::this_thread::sleep_for(std::min(kRest * (wire::monotonic_now() - began), kLongestRest));
 }
 
-std::optional<Patience> Reception::be_patient() const {
+std::optional<CloseDeadline> ControlThread::limit_close() const {
   if (sockets_.attach.refuses_descriptors()) return std::nullopt;
-  return std::optional<Patience>(std::in_place, kLongestClose);
+  return std::optional<CloseDeadline>(std::in_place, kLongestClose);
 }
 
 // Until there is something to do though nobody says anything.
-wire::Duration Reception::time_left() const {
+wire::Duration ControlThread::time_left() const {
   const wire::Instant next = std::min(attachments_.deadline(), control_.deadline());
   if (next == wire::kNever) return wire::Duration{-1};
   return std::max(next - wire::monotonic_now(), wire::Duration{0});
 }
 
-void Reception::see_off() {
-  const wire::Instant until = wire::monotonic_now() + kFarewell;
+void ControlThread::see_off() {
+  const wire::Instant until = wire::monotonic_now() + kLastAnswers;
   while (control_.has_unsent() && wire::monotonic_now() < until) {
     poller_.await(until - wire::monotonic_now());
     poller_.dispatch();
   }
-  const auto patience = be_patient();
+  const auto deadline = limit_close();
   attachments_.detach_all();
 }
 
@@ -164,7 +163,7 @@ int signal_number() {
 
 }  // namespace
 
-Patience::Patience(wire::Duration longest) {
+CloseDeadline::CloseDeadline(wire::Duration longest) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal_number();
@@ -181,7 +180,7 @@ Patience::Patience(wire::Duration longest) {
   timer_settime(timer_, 0, &times, nullptr);
 }
 
-Patience::~Patience() {
+CloseDeadline::~CloseDeadline() {
   if (is_set_) timer_delete(timer_);
 }
 
