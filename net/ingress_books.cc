@@ -39,14 +39,14 @@ IngressCounters IngressBooks::totals() const {
 
 // What only passes fills the buffer for no time at all: a pause is decided when it is known who
 // waits.
-std::optional<IngressBooks::Change> IngressBooks::take_change() {
+std::optional<IngressBooks::PauseChange> IngressBooks::take_change() {
   const PortId port = std::exchange(touched_, PortId());
   if (port == PortId()) return std::nullopt;
   const bool pause = buffer_.wants_pause(port);
   if (pause == buffer_.is_paused(port)) return std::nullopt;
   buffer_.set_paused(port, pause);
   if (pause) ++counters_[port.value()].pauses_sent;
-  return Change{port, pause};
+  return PauseChange{port, pause};
 }
 
 }  // namespace cepheus::net

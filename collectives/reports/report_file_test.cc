@@ -21,7 +21,7 @@ namespace {
 
 using reports::CallRecord;
 using reports::CallReport;
-using reports::FileSystemRoom;
+using reports::FileSystemSpace;
 using reports::RecordState;
 using reports::ReportDirectory;
 using testing::HasSubstr;
@@ -259,7 +259,7 @@ TEST_F(Report, EndsWithItsProcess) {
 }
 
 TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
-  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  FileSystemSpace room{64 * kMiB, 60 * kMiB};
   ReportFile file(directory_, [&](int) { return room; });
   room.free = 15 * kMiB;
   const auto refused = file.open();
@@ -273,7 +273,7 @@ TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
 
 TEST_F(Report, LooksForRoomEverMoreRarely) {
   int looks = 0;
-  FileSystemRoom room{64 * kMiB, 15 * kMiB};
+  FileSystemSpace room{64 * kMiB, 15 * kMiB};
   ReportFile file(directory_, [&](int) { return ++looks, room; });
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(file.open());
   EXPECT_LT(looks, 30);
@@ -281,7 +281,7 @@ TEST_F(Report, LooksForRoomEverMoreRarely) {
 }
 
 TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
-  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  FileSystemSpace room{64 * kMiB, 60 * kMiB};
   ReportFile file(directory_, [&](int) { return room; });
   ASSERT_TRUE(file.open());
   room.free = 15 * kMiB;
@@ -404,7 +404,7 @@ TEST_F(Report, KeepsCallsWithTheirTimesOnlyWhileSomebodyRecords) {
   EXPECT_EQ(reports::get_text(calls[0].text.communicator), "world");
   EXPECT_EQ(reports::get_text(calls[0].text.path), "eager lane");
 
-  lease->extend(1);  // whoever recorded has died
+  lease->extend(1);  // the recorder has died
   EXPECT_EQ(file.begin_call(), 0);
   file.end();
   EXPECT_TRUE(reports::find_rings(directory_).empty()) << "nobody is going to read it";

@@ -36,8 +36,8 @@ net::Topology two_racks_of_four() {
   return topology;
 }
 
-void draw_curve(Report& report, const std::string& series, const FlowRates& rates,
-                 std::size_t flow, wire::Duration every) {
+void draw_curve(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every) {
   const wire::Duration end = rates.every() * static_cast<std::int64_t>(rates.intervals());
   for (wire::Duration at{0}; at + every <= end; at += every) {
     report.draw(series, milliseconds(at), rates.mean(flow, at, at + every), "Gb/s");

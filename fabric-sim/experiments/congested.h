@@ -33,8 +33,8 @@ Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
 net::Topology two_racks_of_four();
 
 // Draws a flow's rate over time, x in ms, a point for each `every`.
-void draw_curve(Report& report, const std::string& series, const FlowRates& rates,
-                 std::size_t flow, wire::Duration every);
+void draw_curve(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every);
 
 double milliseconds(wire::Duration time);
 

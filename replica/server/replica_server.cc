@@ -183,8 +183,10 @@ bool ReplicaServer::make_room() {
     if (at != peers_.end()) hang_up(at->first);
     return at != peers_.end();
   };
-  return oldest([](const std::optional<Hello>& hello) { return !hello; }) ||
-         oldest([](const std::optional<Hello>& hello) { return hello->role == Role::kObserver; });
+  return oldest([](const std::optional<VolumeHello>& hello) { return !hello; }) ||
+         oldest([](const std::optional<VolumeHello>& hello) {
+           return hello->role == Role::kObserver;
+         });
 }
 
 void ReplicaServer::accept_all() {
@@ -260,7 +262,8 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
   }
 }
 
-std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello& hello) const {
+std::optional<std::string> ReplicaServer::refusal(const Peer& peer,
+                                                  const VolumeHello& hello) const {
   if (hello.version != kControlVersion) {
     return "it speaks version " + std::to_string(kControlVersion) +
            " of the control protocol, not " + std::to_string(hello.version);
@@ -285,7 +288,7 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello&
   return std::nullopt;
 }
 
-void ReplicaServer::greet(Peer& peer, Hello hello) {
+void ReplicaServer::greet(Peer& peer, VolumeHello hello) {
   if (hello.role == Role::kWriter && stored_.count == 0) {
     // Its first writer says of how many it is.
     stored_.place = hello.place;

@@ -46,7 +46,7 @@ class ReplicaServer {
     FrameSocket socket;
     Nonce nonce;
     wire::Instant until;  // to have said hello, or anything
-    std::optional<Hello> hello{};
+    std::optional<VolumeHello> hello{};
     bool has_more = false;      // requests that have come, for the next turn
     bool is_digesting = false;  // its answer is being made: nothing more is taken until it leaves
   };
@@ -63,8 +63,8 @@ class ReplicaServer {
   bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
   bool serve(std::uint64_t link, Peer& peer);  // false: hang up
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
-  std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
-  void greet(Peer& peer, Hello hello);
+  std::optional<std::string> refusal(const Peer& peer, const VolumeHello& hello) const;
+  void greet(Peer& peer, VolumeHello hello);
   void hang_up(std::uint64_t link);
   void forget(std::uint64_t link);
   void carry_out(ReplicaActions& actions, const RequestMessage& asked);

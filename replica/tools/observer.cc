@@ -41,7 +41,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!body) return tl::unexpected(body.error());
   const auto challenge = decode_challenge(*body);
   if (!challenge) return observer.failed(wire::ErrorCode::kRefused, "it is no replica");
-  Hello hello;
+  VolumeHello hello;
   hello.nonce = random_nonce();
   hello.tag = key.tag(covered(challenge->nonce, hello));
   encode(hello, observer.socket_.out());

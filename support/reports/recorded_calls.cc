@@ -13,7 +13,7 @@
 #include <new>
 
 #include "support/reports/call_report.h"
-#include "support/reports/file_system_room.h"
+#include "support/reports/file_system_space.h"
 
 namespace cepheus::reports {
 namespace {
@@ -74,7 +74,7 @@ wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& dire
   ::unlink(path.c_str());  // of a process that had the same number
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return fail_errno("can't make " + path);
-  const bool has_room = FileSystemRoom::of(file.get()).allows(sizeof(Ring));
+  const bool has_room = FileSystemSpace::of(file.get()).allows(sizeof(Ring));
   if (!has_room || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     ::unlink(path.c_str());

@@ -106,7 +106,7 @@ wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
   return directory;
 }
 
-wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, RoomProbe room) {
+wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, SpaceProbe room) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
@@ -151,7 +151,7 @@ bool ReportDirectory::is_held(int report) {
 }
 
 wire::Result<void> ReportDirectory::check_room(std::uint64_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
+  const FileSystemSpace room = room_(fd_.get());
   if (room.allows(bytes)) return {};
   return wire::fail(ErrorCode::kUnavailable, "no room for reports in " + path_ + ": " +
                                                  room.text() +
@@ -186,7 +186,7 @@ wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& h
 }
 
 wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) const {
-  const FileSystemRoom room = room_(fd_.get());
+  const FileSystemSpace room = room_(fd_.get());
   if (bytes > room.share_of_one()) {
     return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
   }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "support/reports/call_report.h"
-#include "support/reports/file_system_room.h"
+#include "support/reports/file_system_space.h"
 #include "wire/result.h"
 #include "wire/unique_fd.h"
 
@@ -30,7 +30,7 @@ std::string default_directory();
 // directory like /dev/shm.
 std::string first_not_taken(const std::string& path);
 
-using RoomProbe = std::function<FileSystemRoom(int fd)>;
+using SpaceProbe = std::function<FileSystemSpace(int fd)>;
 
 class ReportDirectory {
  public:
@@ -51,7 +51,7 @@ class ReportDirectory {
 
   // Of this user, made if it isn't there.
   static wire::Result<ReportDirectory> make(const std::string& path,
-                                            RoomProbe room = FileSystemRoom::of);
+                                            SpaceProbe room = FileSystemSpace::of);
   // For reading, of any user.
   static wire::Result<ReportDirectory> open(const std::string& path);
 
@@ -93,7 +93,7 @@ class ReportDirectory {
   std::string path_;
   wire::UniqueFd fd_;
   uid_t owner_ = 0;
-  RoomProbe room_ = FileSystemRoom::of;
+  SpaceProbe room_ = FileSystemSpace::of;
 };
 
 }  // namespace cepheus::reports

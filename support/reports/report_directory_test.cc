@@ -34,7 +34,7 @@ class Directory : public testing::Test {
   }
   ~Directory() override { std::filesystem::remove_all(path_); }
 
-  ReportDirectory directory(FileSystemRoom room = {24'000 * kMiB, 24'000 * kMiB}) const {
+  ReportDirectory directory(FileSystemSpace room = {24'000 * kMiB, 24'000 * kMiB}) const {
     auto made = ReportDirectory::make(path_, [room](int) { return room; });
     EXPECT_TRUE(made) << made.error().text;
     return std::move(*made);
@@ -219,7 +219,7 @@ TEST_F(Directory, EndedOnesTakeNoMoreBytesThanTheirShare) {
   for (int i = 0; i < 70; ++i) put_ended(50, 4 * kReportStep);
   EXPECT_GT(bytes_taken(), kMiB);
   // 1/32 of a container's 32 MiB.
-  const FileSystemRoom small{32 * kMiB, 32 * kMiB};
+  const FileSystemSpace small{32 * kMiB, 32 * kMiB};
   directory(small).clear();
   EXPECT_EQ(bytes_taken(), kMiB);
   EXPECT_FALSE(exists(oldest));
@@ -360,7 +360,7 @@ TEST_F(Directory, AReportIsHeldFromTheMomentItIsSeen) {
 TEST_F(Directory, ManyProcessesAtOnceLeaveEachOthersReportsAlone) {
   constexpr int kProcesses = 16, kRounds = 50;
   constexpr std::size_t kMayStay = 2;
-  const FileSystemRoom room{32 * kMayStay * kReportStep, 32 * kMayStay * kReportStep};
+  const FileSystemSpace room{32 * kMayStay * kReportStep, 32 * kMayStay * kReportStep};
   std::vector<pid_t> children;
   for (int i = 0; i < kProcesses; ++i) {
     const pid_t child = ::fork();

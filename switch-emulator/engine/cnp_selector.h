@@ -14,9 +14,9 @@
 
 namespace cepheus::fabric {
 
-class CnpPolicy {
+class CnpSelector {
  public:
-  virtual ~CnpPolicy() = default;
+  virtual ~CnpSelector() = default;
   virtual std::string to_text() const = 0;  // as in the topology file, and its window if it has one
   // A CNP about the current turn came by `path`, not its source's. Is the source to hear it?
   virtual bool passes(Instant now, PathNo path) = 0;
@@ -32,7 +32,7 @@ class CnpPolicy {
 };
 
 // "all": every one (MC-RDMA IV-D).
-class AllCnps final : public CnpPolicy {
+class AllCnps final : public CnpSelector {
  public:
   std::string to_text() const override { return "all"; }
   bool passes(Instant, PathNo) override { return true; }
@@ -44,7 +44,7 @@ class AllCnps final : public CnpPolicy {
 };
 
 // CNPs by path, and the path whose CNPs pass.
-class CountedCnps : public CnpPolicy {
+class CountedCnps : public CnpSelector {
  public:
   PathNo chosen() const final { return chosen_; }
   void on_turn(std::size_t paths) override;
@@ -109,6 +109,6 @@ class SlottedCnps final : public CountedCnps {
 };
 
 // `window`: the least one, or the slot; above 0.
-std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window);
+std::unique_ptr<CnpSelector> make_cnp_selector(net::CnpPolicy policy, Duration window);
 
 }  // namespace cepheus::fabric

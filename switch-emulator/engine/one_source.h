@@ -6,7 +6,7 @@
 #pragma once
 
 #include "switch-emulator/engine/behaviour.h"
-#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/cnp_selector.h"
 #include "switch-emulator/engine/evidence.h"
 #include "switch-emulator/engine/feedback_timer.h"
 #include "switch-emulator/engine/mft.h"
@@ -54,7 +54,7 @@ class OneSource final : public Behaviour {
   const net::WriteMode writes;  // what becomes of RDMA WRITEs
   const Psn start;              // S
   Turn turn;
-  const std::unique_ptr<CnpPolicy> cnps;  // which congestion notifications the source hears
+  const std::unique_ptr<CnpSelector> cnps;  // which congestion notifications the source hears
   Stats stats;
   std::unique_ptr<Regions> regions;  // null: nobody here has published any
   std::vector<Evidence> evidence;    // by path

@@ -112,7 +112,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
 
 // Groups learn which trunks went dark or came back.
 void Switch::State::take_trunks(Call& call) {
-  Trunks::Change change;
+  Trunks::TrunkChange change;
   if (!trunks.take(change)) return;
   const auto own = Handling::none(call);
   do {

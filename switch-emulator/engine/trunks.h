@@ -21,7 +21,7 @@ namespace cepheus::fabric {
 
 class Trunks {
  public:
-  struct Change {
+  struct TrunkChange {
     PortId port;
     bool up;
   };
@@ -40,7 +40,7 @@ class Trunks {
   Instant deadline() const { return trunks_.empty() ? wire::kNever : next_; }
 
   // Trunks that went dark or came back since the last call. `routes` knows already; groups do not.
-  bool take(Change& change);
+  bool take(TrunkChange& change);
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -66,7 +66,7 @@ class Trunks {
   Routes& routes_;
   std::vector<std::size_t> index_;  // of a port's trunk
   std::vector<Trunk> trunks_;
-  std::vector<Change> changes_;
+  std::vector<TrunkChange> changes_;
   std::vector<Ipv4> unreachable_, before_;  // from here
   std::int64_t stamp_ = 0;                  // of the list that was sent last
   Instant next_{};

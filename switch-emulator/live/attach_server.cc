@@ -156,14 +156,15 @@ void AttachServer::hear(int fd) {
   poller_.forget(fd);
   // A reload may have revoked the user since the connection was accepted.
   if (!lets_in(fd, visitor.peer)) return;
-  if (const auto hello = fabric::decode_hello(message->data)) {
+  if (const auto hello = fabric::decode_attach_request(message->data)) {
     serve(std::move(visitor.socket), visitor.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
     reserve(std::move(visitor.socket), visitor.peer, *wanted);
   }
 }
 
-void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fabric::Hello& hello) {
+void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer,
+                         const fabric::AttachRequest& hello) {
   if (hello.version != fabric::kHandshakeVersion) {
     return refuse(socket.get(), WelcomeStatus::kWrongVersion,
                   "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));

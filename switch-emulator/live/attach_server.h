@@ -71,7 +71,7 @@ class AttachServer final : private HostAssignment::Ports {
   void dismiss(int fd, const char* why);
   void hear(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
-             const fabric::Hello& hello);
+             const fabric::AttachRequest& hello);
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
   wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
   bool is_still(std::size_t host) const;

@@ -234,7 +234,7 @@ TEST(ControlThread, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
   ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reload"}}));
   ask_all(asker.get(), questions(1));  // may fail: it is closed
   EXPECT_LE(recv(asker.get(), &byte, 1, 0), 0);
-  fabric::send_message(visitor.get(), encode(fabric::Hello{.host = "h0"}));
+  fabric::send_message(visitor.get(), encode(fabric::AttachRequest{.host = "h0"}));
   const auto welcome = await_welcome(visitor.get());
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kFailed);

@@ -41,7 +41,7 @@ class HostAssignment {
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
     std::string text;
   };
-  Choice choose(const fabric::Hello& hello, uid_t user) const;
+  Choice choose(const fabric::AttachRequest& hello, uid_t user) const;
 
   // Reserves all that is wanted, until end(id), or nothing. Only the holder's user gets these hosts,
   // and its process is named to others. Precondition: `id` is not 0, and not in use.

@@ -9,12 +9,12 @@ namespace cepheus::reports {
 
 inline constexpr std::uint64_t kMiB = 1 << 20;
 
-struct FileSystemRoom {
+struct FileSystemSpace {
   std::uint64_t total = 0;  // bytes; 0: unlimited, or unknown
   std::uint64_t free = 0;   // bytes, for users other than root
 
   // Of the file system that `fd` lies on.
-  static FileSystemRoom of(int fd);
+  static FileSystemSpace of(int fd);
 
   // Whether `bytes` more leave others what they may need: a quarter of the file system, but no more
   // than 64 MiB, stays free.

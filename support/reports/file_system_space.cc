@@ -1,4 +1,4 @@
-#include "support/reports/file_system_room.h"
+#include "support/reports/file_system_space.h"
 
 #include <sys/statvfs.h>
 
@@ -16,23 +16,23 @@ std::uint64_t share(std::uint64_t total, std::uint64_t part, std::uint64_t most)
 
 }  // namespace
 
-FileSystemRoom FileSystemRoom::of(int fd) {
+FileSystemSpace FileSystemSpace::of(int fd) {
   struct statvfs there {};
   if (fstatvfs(fd, &there) != 0) return {};
   return {there.f_blocks * there.f_frsize, there.f_bavail * there.f_frsize};
 }
 
-bool FileSystemRoom::allows(std::uint64_t bytes) const {
+bool FileSystemSpace::allows(std::uint64_t bytes) const {
   return total == 0 || free >= bytes + share(total, 4, 64 * kMiB);
 }
 
-std::uint64_t FileSystemRoom::share_of_ended() const { return share(total, 32, 2 * kMiB); }
+std::uint64_t FileSystemSpace::share_of_ended() const { return share(total, 32, 2 * kMiB); }
 
-std::uint64_t FileSystemRoom::share_of_one() const {
+std::uint64_t FileSystemSpace::share_of_one() const {
   return std::max<std::uint64_t>(share(total, 1024, kMostReportBytes), kReportStep);
 }
 
-std::string FileSystemRoom::text() const {
+std::string FileSystemSpace::text() const {
   char text[64];
   const auto in_mib = [](std::uint64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(kMiB);
