@@ -1,9 +1,9 @@
-// One MPI_Bcast, MPI_Ibcast, or start of a persistent broadcast, from its call until it is done.
+// One MPI_Bcast, MPI_Ibcast, or start of a persistent broadcast, from its call to its end.
 //
-// A communicator's are served one after the other in the order of their calls, so units stay in one
-// order on all ranks and a blocking one waits its turn. What the oldest one needs of the NICs is
-// begun inside its call, so its data moves while the program computes; the next one's turn comes
-// when the program is in MPI, whatever it does there.
+// Broadcasts of a communicator are served in the order of their calls. So units have one order on
+// all ranks, and a blocking broadcast waits for its turn. The oldest broadcast starts its NIC work
+// inside its call, so its data moves while the program computes. The next broadcast starts when the
+// program is inside any call of MPI.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class BroadcastQueue {
     if (broadcast != nullptr) first_ = broadcast->behind;
     return broadcast;
   }
-  // All of `other`, behind those that are here.
+  // Appends all of `other`.
   void take(BroadcastQueue& other) {
     while (Broadcast* const broadcast = other.pop()) push(broadcast);
   }

@@ -1,5 +1,5 @@
-// What `cepheusctl explain` shows of one communicator: calls by path and reason, and which way serves
-// which sizes.
+// The data of `cepheusctl explain` about one communicator: calls by path and reason, and the path
+// of each size class.
 #pragma once
 
 #include <array>

@@ -68,7 +68,7 @@ void CommunicatorState::look_again() {
   for (;;) {
     const Guard guard(busy_);
     if (!guard) continue;  // held for moments
-    // What was started before goes the old way on all ranks, also where its turn has not come.
+    // Earlier broadcasts take the old path on all ranks, also those that have not had their turn.
     (void)take_incoming();
     for (Broadcast* each = started_.front(); each != nullptr; each = each->behind)
       each->is_unserved = true;
@@ -177,7 +177,7 @@ void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
-// It is known who shares a host.
+// Placement is known: makes the objects for the broadcasts to come.
 void CommunicatorState::choose_algorithms() {
   is_placed_ = true;
   switch (placement().shape) {
@@ -263,7 +263,7 @@ void CommunicatorState::advance(BroadcastQueue& out) {
   }
 }
 
-// --- What was done.
+// --- Counts.
 
 void CommunicatorState::count_saved(bool blocking, const CallReport::Times& times,
                                     const std::string& why) {

@@ -124,7 +124,7 @@ Code HostsBroadcast::close() {
 }
 
 Code HostsBroadcast::progress() {
-  // A root that leads its host needs nobody's help to give the data to the other hosts.
+  // A root that leads its host can send to the other hosts alone.
   const bool collects = source_inside_ > 0;
   const Step after_decision = collects ? Step::kCollect : Step::kAcross;
   while (done_ < payload_->bytes()) {

@@ -1,11 +1,11 @@
-// One broadcast where several ranks share a host, window after window: a root that is not its
-// host's leader gives its host the data first; then the hosts' leaders broadcast among themselves,
-// by multicast where possible; then each leader gives it to its host. Inside a host packed bytes go
-// down a binomial tree of the host's own messages, so through its memory.
+// One broadcast where several ranks share a host, window after window. A root that does not lead
+// its host passes the data to its host first. Then the hosts' leaders broadcast among themselves,
+// by multicast where possible. Then each leader passes the data to its host. Inside a host packed
+// bytes go down a binomial tree of the host's own messages, so through its memory.
 //
-// If the leaders' group does not serve a broadcast that all ranks wait for, the saved function serves
-// it among all of them. The leaders alone see their group. Until all ranks know that it serves, each
-// leader says so to its host first. Later it answers its host with a refusal instead of data.
+// If the leaders' group does not serve a blocking broadcast, the saved function serves it among all
+// ranks. Only the leaders see their group. Until all ranks know that it serves, each leader
+// announces that to its host first. Later it sends its host a refusal instead of data.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ class HostsBroadcast final : public Algorithm {
   Multicast* const multicast_;
   std::optional<Payload> window_;  // as plain bytes
   std::byte verdict_byte_{};
-  std::optional<Payload> verdict_;  // of the leader, for its host: spoiled if it says no
+  std::optional<Payload> verdict_;  // the leader's, for its host: marked as failed for a refusal
   TeamBroadcast across_;            // kept for all windows, as is the next one
   TreeOperation tree_;
 

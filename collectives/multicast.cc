@@ -120,7 +120,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   return Code::kDone;
 }
 
-// A session has broken, and the agreed unit for another attempt has come. All members are here.
+// The session has failed, and this is the agreed unit for another attempt. All members are here.
 Code Multicast::try_again(uint64_t unit) {
   if (next_session_ == nullptr) {
     next_session_ = std::make_unique<Session>(team_, session_->generation() + 1, true);
@@ -241,7 +241,7 @@ void Multicast::look_after() {
   receive();
   const Agreement& agreement = session_->agreement();
   // Only the rank that lacks the data knows of it yet. Later its own call would fail, and other
-  // ranks would end the job because the group broke.
+  // ranks would end the job because the group failed.
   if (agreement.has_failed() && agreement.cause() == Cause::kLost &&
       parameters().chosen_mode() == Mode::kRequire)
     host::abort_job(team_.comm(), agreement.reason());
@@ -300,7 +300,7 @@ void Multicast::serve_stored(int to, uint64_t unit) {
   (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
 }
 
-// This member is about to tell the others that the group is given up.
+// This member is about to announce that the group is given up.
 void Multicast::announce(const ControlMessage& message) {
   if (parameters().chosen_mode() == Mode::kRequire) {
     // The leader knows the reason. It ends the job itself, unless its program computes.
@@ -318,8 +318,8 @@ void Multicast::announce(const ControlMessage& message) {
               static_cast<unsigned long long>(message.value - message.unit));
   } else {
     host::log(1,
-              "cepheus: %s: the group broke (%s), what is in flight after broadcast %llu "
-              "began is completed point to point: %s",
+              "cepheus: %s: the group failed (%s), broadcasts in flight from number %llu on "
+              "are completed point to point: %s",
               team.c_str(), name(message.cause), call, message.reason);
   }
 }

@@ -62,7 +62,7 @@ void Safeguard::recount(std::size_t bytes) {
   if (bytes > 0) (void)of({bytes, current_->first.blocking}).second.comparison.next();
 }
 
-// --- What the ranks say to each other.
+// --- Messages between the ranks.
 
 Code Safeguard::agree(Class& sizes) {
   Code rc = step_ == Step::kIdle ? listen() : Code::kDone;

@@ -1,12 +1,12 @@
 // In mode "try" multicast shall not be slower than the MPI implementation without it. The safeguard
-// compares both ways for each size class of a communicator's broadcasts and says which one the next
-// broadcast takes (core/comparison.h, core/judge.h).
+// compares both ways for each size class of a communicator's broadcasts, and chooses the way of the
+// next broadcast (core/comparison.h, core/judge.h).
 //
-// Where a plan ends the ranks' times run up a tree to rank 0, and its plan runs down. A rank goes on
-// once it has the plan: so all ranks follow it from the same broadcast on, blocking or not. No other
-// broadcast costs a message.
+// At the end of a plan the ranks' times go up a tree to rank 0, and its plan goes down. A rank
+// continues once it has the plan. So all ranks follow it from the same broadcast on, blocking or
+// not. No other broadcast costs a message.
 //
-// Everything here runs under the communicator's guard and never blocks.
+// All calls are under the communicator's guard and never block.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ class Safeguard {
   // ranks count it there; 0: no rank counts it.
   void recount(std::size_t bytes);
 
-  // What the leader has judged.
+  // The leader's plan.
   struct Judgement {
     SizeClass sizes;
     Way way;

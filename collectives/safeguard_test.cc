@@ -97,7 +97,7 @@ TEST_F(SafeguardStory, RanksCountAlikeBehindMistakenCalls) {
   }
 }
 
-// The group has broken, so neither way is judged by what the other one has done.
+// The group has failed, so the times of one way do not judge the other.
 TEST_F(SafeguardStory, AFabricThatBreaksIsNotCalledSlow) {
   fake::Job job(kRanks);
   set_up(job, 200);

@@ -20,8 +20,8 @@ void TeamBroadcast::begin(const Arguments& arguments) {
   reason_ = arguments.why;
 }
 
-// When its turn has come: every member chooses the same, because all units before it have been
-// settled here.
+// When its turn has come: every member chooses the same, because all units before it are
+// complete here.
 Code TeamBroadcast::decide() {
   if (!has_units_) {
     unit_ = multicast_->take_units(payload_->bytes());
@@ -105,7 +105,7 @@ Code TeamBroadcast::progress() {
     }
     finish_unit();
     if (rc == Code::kNotServed) {
-      // Unfolds at the unit that the cut names, on all members alike.
+      // All members take the other path at the unit of the switch-over.
       path_ = Path::kOther;
       reason_ = multicast_->failure();
       continue;

@@ -1,6 +1,6 @@
-// One broadcast among the members of a team: by multicast, unit by unit. The rest of one whose group
-// breaks on the way goes down a binomial tree. One that multicast can't serve at all goes there,
-// too, or, where all ranks wait for it together, to the saved function.
+// One broadcast among the members of a team: by multicast, unit by unit. If the group fails on the
+// way, the rest goes down a binomial tree. If multicast can't serve the broadcast at all, the tree
+// serves a non-blocking one, and the saved function a blocking one.
 #pragma once
 
 #include <string>

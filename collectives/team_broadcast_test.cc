@@ -101,8 +101,8 @@ TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
   expect_right_broadcasts(job, 4);
 }
 
-// Mode "require" ends the job, though the ranks that have the data hear of the breach first. Rank 2
-// has lost it, and then its NIC fails: it asks the root, which has returned.
+// Mode "require" ends the job, though the ranks that have the data learn of the failure first. Rank
+// 2 has lost the data, and then its NIC fails. It asks the root, which has returned.
 TEST_F(LostUnit, EndsTheJobThatRequiresMulticast) {
   for (const std::size_t bytes : {10u, 300u}) {
     SCOPED_TRACE(bytes);
@@ -186,7 +186,7 @@ TEST_F(Story, ARankThatComputesAfterAFailureLosesNothingThatHasArrived) {
   }
 }
 
-// Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
+// Ranks learn of a failure, and serve LACK, though messages of other lengths came before.
 TEST_F(Story, UnknownMessagesDoNotCloseTheControlLink) {
   constexpr std::size_t kRight = sizeof(ControlMessage);
   for (const std::size_t length :
@@ -218,7 +218,7 @@ class ScarceMemory : public Story {
   }
   void TearDown() override { fake::make_memory_scarce(false); }
 
-  // The ranks whose calls end in an error; the next broadcasts are right.
+  // The ranks whose calls end in an error. The next broadcasts are right.
   std::vector<int> failing_ranks(fake::Job& job, int scarce, bool blocking = true) {
     job.begin_all(0, 1000, blocking);
     job.begin(scarce, 0, 1000, blocking, true);
@@ -285,8 +285,8 @@ TEST_F(Story, ARankThatComesLateToItsHostsBroadcastGetsEachWindow) {
   EXPECT_TRUE(job.all_have_data());
 }
 
-// The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small
-// ones' lane is set up. The root is two broadcasts ahead of rank 2.
+// The lane of large broadcasts fails at rank 2, and the others do not know that. Then the lane of
+// small ones is set up. The root is two broadcasts ahead of rank 2.
 TEST_F(Story, ALaneThatIsSetUpBehindALocalFailureLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);
@@ -319,8 +319,8 @@ TEST_F(Story, ALaneThatIsSetUpBehindALocalFailureLosesNothing) {
   EXPECT_EQ(job.route(2), Route::kEager) << "multicast never came back";
 }
 
-// Rank 2's lane of large broadcasts breaks before it hears that the small ones' lane is ready, where
-// its NIC has data already.
+// Rank 2's lane of large broadcasts fails before rank 2 knows that the small ones' lane is ready,
+// where its NIC has data already.
 TEST_F(Story, AFailureDuringTheSetUpOfALaneLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);

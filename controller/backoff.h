@@ -37,7 +37,7 @@ class Backoff {
     interval_ = std::min(2 * interval_, pace_.longest);
   }
   bool is_first() const { return sent_ == 0; }
-  // No more than these: what is due next is to give up.
+  // At most this number of repeats. Then the caller gives up.
   bool is_used_up() const { return sent_ >= pace_.transmissions; }
   void stop() { next_ = wire::kNever; }
   Instant deadline() const { return next_; }

@@ -19,12 +19,12 @@ class LaggingMembers {
 
   struct Verdict {
     bool heard = false;        // something came from it since it was named last
-    wire::Duration silence{};  // since it was first named, or heard
+    wire::Duration silence{};  // since its first report, or its last packet
   };
-  // What a switch counts of a host: its answers, or the packets that it sends.
+  // The switch's counter of a host: its answers, or the packets that it sends.
   enum class Role : std::uint8_t { kReceiver, kSource };
-  // A switch names `host`, from which `heard` packets have come so far, modulo 2^24. Several
-  // switches may name a source, some with an older count.
+  // A switch reports `host` and the count `heard` of its packets, modulo 2^24. Several switches may
+  // report a source, some with an older count.
   Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t heard) {
     const auto at = find(host, role);
     if (at == list_.end() || now - at->last > pause_) {
@@ -47,7 +47,7 @@ class LaggingMembers {
     return std::any_of(list_.begin(), list_.end(),
                        [&](const LaggingMember& l) { return now - l.last <= pause_; });
   }
-  // Was anybody named within the last `limit` who had been silent for as long then?
+  // True if a member named within the last `limit` had been silent for as long by then.
   bool any_silent(wire::Instant now, wire::Duration limit) const {
     return std::any_of(list_.begin(), list_.end(), [&](const LaggingMember& l) {
       return now - l.last <= limit && l.last - l.since >= limit;

@@ -122,7 +122,7 @@ TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
 }
 
-// Who knows the address and the queue pair only was not given the member's name.
+// A stranger may know the address and the queue pair, but not the token.
 TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   Member m;
   MrpMember guessed = member(1);

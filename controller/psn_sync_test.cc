@@ -15,7 +15,7 @@ PsnSync enabled() {
   return sync;
 }
 
-// What is due once the queue pair has been stopped and drained.
+// The next step once the queue pair has been stopped and drained.
 Step due_after_drain(PsnSync& sync) {
   EXPECT_EQ(sync.due(0), Step::kStop);
   sync.stopped();

@@ -1,4 +1,4 @@
-// Registrations that fail: who is missing, who refused, and whose word about that counts.
+// Registrations that fail: missing members, refusals, and forged refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ TEST(Registration, BelievesNoMembersRejectButAboutItself) {
   EXPECT_EQ(net.leader.state(), State::kActive);
   Network other(3);
   ASSERT_TRUE(other.start());
-  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read who was named
+  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read the named member
   EXPECT_EQ(other.leader.state(), State::kFailed);
 }
 

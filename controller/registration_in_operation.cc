@@ -1,4 +1,4 @@
-// A registration whose group is in operation: who asks for whom, who only is late, who is evicted.
+// A registration whose group is in operation: complaints, late members, evictions.
 #include <algorithm>
 
 #include "controller/registration.h"
@@ -14,7 +14,7 @@ using wire::MrpType;
 void Registration::ask(Instant now, Outbox& out) {
   if (state_ != State::kActive) return;
   asked_at_ = now;
-  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  if (next_ask_ != kNever && next_ask_ > now) return;  // The last QUERY is recent.
   query(now, out);
 }
 
@@ -30,7 +30,7 @@ void Registration::look(Outbox& out) const {
   out.messages.back().header.flags = wire::MrpHeader::kPresence;
 }
 
-// The asker waits for data, and says who it is and where it listens.
+// The member waits for data, and sends its name and its control port.
 void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox& out) {
   const std::size_t at = find(asker.host);
   const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
@@ -45,7 +45,7 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox
     return;
   }
   answer.header.flags = wire::MrpHeader::kPresence;
-  // It may wait for a source that has died: nobody else would ask.
+  // It may wait for a source that has died: no other member would complain.
   const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_time_limit;
   if (state_ == State::kActive && !asked_lately) query(now, out);
 }
@@ -84,11 +84,11 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   if (alive && !suspects_.any_silent(now, config_.asker_time_limit)) {
     reassure(now, out);
   }
-  // Somebody lags: look again until nobody does.
+  // A member lags: repeat the QUERY.
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
 }
 
-// Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
+// The lagging members answer, and continue when their programs do. So no member has to give up.
 void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
   std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_time_limit; });
@@ -109,7 +109,7 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
   if (owes && is_source) {
-    // The last answers to what it sent may be on their way, or it sends again.
+    // The last answers to its packets may be under way, or it retransmits.
     const Duration limit = down ? config_.source_grace : config_.evict_after;
     if (silence < limit) return;
     fail(now,

@@ -70,7 +70,7 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
   EXPECT_EQ(tries, expected);
 }
 
-// Switches whose members have all confirmed hear no repeats; they forget a group whose leader is
+// A switch gets no repeats once all its members have confirmed. It forgets a group whose leader is
 // silent.
 TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   RegistrationConfig config = leader_config();
@@ -374,7 +374,7 @@ TEST(Registration, TakesSpuriousTimersCalmly) {
   EXPECT_EQ(net.sent, before);
 }
 
-// By it switches find out what they have forgotten.
+// Switches compare it with their tables, and so notice missing members.
 TEST(Registration, SaysHowManyMembersThereAreWhenItActivates) {
   for (const bool repeated : {false, true}) {
     Network net(200);

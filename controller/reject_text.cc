@@ -18,7 +18,7 @@ std::string list_of(std::span<const MrpMember> members) {
   return text;
 }
 
-// The reason and the remedy, without who said it.
+// The reason and the remedy, without the host that sent it.
 std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMember> named) {
   switch (reason) {
     case MrpReject::kTableFull:

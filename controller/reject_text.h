@@ -1,4 +1,4 @@
-// What a REJECT, or a time-out, means to the person who reads it: the reason and what to do about it.
+// The meaning of a REJECT, or a time-out, for a user: the reason and the remedy.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ std::string time_out_text(std::span<const MrpMember> missing, std::size_t member
                           bool is_silence = false);
 // As a member sees it: the leader gave up (kNone: because of a time-out).
 std::string given_up_text(wire::MrpReject reason, Ipv4 leader);
-// The code that tells the caller what it can do.
+// The code from which the caller chooses its next step.
 wire::ErrorCode reject_code(wire::MrpReject reason);
 
 }  // namespace cepheus::mrp

@@ -225,7 +225,7 @@ TEST(SenderRegistration, FailsIfAnotherGroupOfTheHostHasItsVirtualQpn) {
   EXPECT_TRUE(net.connect_calls.empty()) << "no receiver has heard of it";
 }
 
-// Both groups of a process hear what comes to its control port.
+// Both groups of a process receive the datagrams of its control port.
 TEST(SenderRegistration, IsNotEndedByARejectOfAnotherQueuePairWithItsVirtualQpn) {
   SenderNetwork net = active({2, 1, 1});
   net.reject(kSwitch, MrpReject::kIdInUse);

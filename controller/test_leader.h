@@ -1,4 +1,4 @@
-// For tests: the leader of a group of four that is in operation, and what switches tell it of its
+// For tests: the leader of a group of four in operation, and the switches' messages about its
 // members.
 #pragma once
 

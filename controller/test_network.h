@@ -41,8 +41,8 @@ inline RegistrationConfig leader_config() {
   return config;
 }
 
-// Host 0 leads; hosts 1 to n-1 are members whose queue pairs connect at once (or not, see
-// `connects`).
+// Host 0 leads. Hosts 1 to n-1 are members whose queue pairs connect at once, unless `connects` is
+// false.
 class Network {
  public:
   struct Datagram {
@@ -92,7 +92,7 @@ class Network {
     sent += kept_back_.size();
     kept_back_.clear();
   }
-  // Delivers all that is under way, and what that causes, in order.
+  // Delivers all messages and their answers, in order.
   void run_until_idle() {
     for (;;) {
       if (under_way.empty()) merge();

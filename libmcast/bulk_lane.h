@@ -16,8 +16,8 @@
 
 namespace cepheus::mcast {
 
-// A buffer of the caller's. What is not in memory that the caller registered is registered for the
-// time of one operation.
+// A buffer of the caller's. Memory that the caller has not registered is registered for one
+// operation.
 class Buffer {
  public:
   // `access` as ibv_reg_mr.
@@ -75,11 +75,11 @@ class BulkLane final : public Lane {
   // memory. If the buffer lacks a region nothing is posted: all else is right, and the caller
   // registers the buffer without the state lock, then calls again.
   Expected<void> send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op);
-  // The same, into members' regions. Without `imm` members are not told.
+  // The same, into members' regions. Without `imm` no receive completes at members.
   Expected<void> write(Buffer& buffer, const RegionPlace& place, std::optional<std::uint32_t> imm,
                        mcast_op_t* op);
-  // The same, to where `targets` say, one of each member: announced by a packet before it. Only if
-  // there is memory for announcements.
+  // The same, into one of the `targets` at each member. A packet before the WRITE announces them.
+  // Only if there is memory for announcements.
   Expected<void> write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
                           std::optional<std::uint32_t> imm, mcast_op_t* op);
   void set_announcements(std::unique_ptr<AnnouncementMemory> memory) {
@@ -100,7 +100,7 @@ class BulkLane final : public Lane {
     mcast_op_t* op = nullptr;
     std::size_t length = 0;
     std::uint64_t turn = 0;  // order of posting
-    Piece piece;             // what was posted
+    Piece piece;             // the posted part
     MrHandle region;         // if registered for this operation
     bool is_announced = false;
   };

@@ -242,7 +242,7 @@ std::size_t Context::poll_completions() {
     const std::uint32_t number = WorkId::unpack(wc.wr_id).group;
     if (group == nullptr || group->number() != number) group = find_group(number);
     if (group == nullptr) continue;  // destroyed meanwhile
-    // The switch has told the leader whose region it was, just before.
+    // The switch has just sent the leader the region's owner.
     if (wc.status == IBV_WC_REM_ACCESS_ERR) control_plane_.poll(wire::monotonic_now());
     group->on_completion(wc, events_);
     if (group->engine().is_sync_due()) note_sync_due(*group);

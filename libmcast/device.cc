@@ -22,7 +22,7 @@ struct FreeList {
 };
 using DeviceList = std::unique_ptr<ibv_device*, FreeList>;
 
-// What a device library in this process has to say about a device that is not there.
+// The reason that a device library in this process gives for a missing device.
 std::string hint() {
   using LastError = const char* (*)();
   const auto roce = reinterpret_cast<LastError>(dlsym(RTLD_DEFAULT, "cepheus_roce_last_error"));

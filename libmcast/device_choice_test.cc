@@ -1,4 +1,4 @@
-// Which of several devices a context opens, on a machine that hwloc is told of.
+// The choice among several devices, on a machine that a file describes to hwloc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ class DevicesOfTwoNodes : public testing::Test {
  protected:
   DevicesOfTwoNodes() {
     setenv("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml", 1);
-    setenv("HWLOC_THISSYSTEM", "1", 1);  // where the process may run is asked of the system
+    setenv("HWLOC_THISSYSTEM", "1", 1);  // the system says where the process may run
     sched_getaffinity(0, sizeof before_, &before_);
     device_.names = {"mlx5_0", "mlx5_1"};
   }

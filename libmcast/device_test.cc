@@ -16,7 +16,7 @@ TEST(TimeLimit, OfASenderOutlastsTheDevicesRetriesWhateverIsAsked) {
   EXPECT_EQ(sender_time_limit(2s, kDefaultTimers), retry_time(kDefaultTimers));
 }
 
-// A member that died is taken out before the others give up what they sent.
+// A dead member is evicted before the watchdogs of the others end their sends.
 TEST(TimeLimit, OfASenderOutlastsAMembersEviction) {
   EXPECT_GT(sender_time_limit({}, kEmulatedTimers), mrp::RegistrationConfig{}.evict_after);
   EXPECT_GT(sender_time_limit({}, kDefaultTimers), mrp::RegistrationConfig{}.evict_after);

@@ -1,4 +1,4 @@
-// A group over the fake device, and what its leader or its members would say to it.
+// A group over the fake device, and messages of its leader or its members.
 #pragma once
 
 #include <arpa/inet.h>
@@ -93,7 +93,7 @@ class FakeGroup : public testing::Test {
     EXPECT_EQ(mcast_group_query(group_, &out), MCAST_OK);
     return out;
   }
-  // What was said to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
+  // Messages to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
   std::vector<std::string> said() {
     std::vector<std::string> all;
     for (const wire::MrpMessage& m : device_.said()) {
@@ -189,7 +189,7 @@ class FakeGroup : public testing::Test {
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
 
-  // What the eager callback saw, and what it answers.
+  // The messages of the eager callback, and its answer.
   struct Received {
     std::string data;
     std::uint32_t imm;

@@ -208,7 +208,7 @@ Expected<void> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
   return pair_->synchronise(take, [&] { return post_again(kept); });
 }
 
-// What the device has it completes, even if it goes no further.
+// The device completes all posted work, also when the group is failing.
 bool Group::post_again(KeptReceives& kept) {
   const auto refused = std::ranges::find_if_not(
       kept, [this](std::uint64_t id) { return lane().post_again(WorkId::unpack(id).slot); });
@@ -223,7 +223,7 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
   }
-  if (id.slot != WorkId::kMarker) complete(wc, out);  // what a marker announced ends, too
+  if (id.slot != WorkId::kMarker) complete(wc, out);  // a marked announcement: its WRITE also ends
 }
 
 void Group::complete(const ibv_wc& wc, Events& out) {

@@ -71,7 +71,7 @@ class SenderGroup : public FakeGroup {
     progress();
     return status;
   }
-  // What the sender has said, the last of it.
+  // The sender's last message.
   SenderGroupMessage said_last() {
     const auto said = device_.said_of_sender_groups();
     EXPECT_FALSE(said.empty());
@@ -339,7 +339,7 @@ TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
   EXPECT_EQ(lead_two({theirs}), MCAST_ERR_INVALID);
 }
 
-// Members must be of one kind: whoever is not says so.
+// Members must be of one kind. A member of the other kind refuses.
 TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   make();
   tell(MrpType::kRegister);

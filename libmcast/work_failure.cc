@@ -22,7 +22,7 @@ const char* meaning(ibv_wc_status status, bool is_receive) {
     case IBV_WC_LOC_PROT_ERR:
       return "the memory passed is not registered or was freed";
     case IBV_WC_WR_FLUSH_ERR:
-      return "the queue pair broke or its fabric is gone";
+      return "the queue pair failed or its fabric is gone";
     default:
       return "the device or the fabric failed";
   }

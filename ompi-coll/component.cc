@@ -32,8 +32,8 @@ constexpr Variable kVariables[] = {
     {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
     {"ibcasts_saved",
      "Non-blocking broadcasts and persistent requests that Open MPI's own algorithms served"},
-    {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
-    {"repairs_sent", "Pieces of broadcasts sent point to point after the fabric broke"},
+    {"repairs_received", "Pieces of broadcasts received point to point after the group failed"},
+    {"repairs_sent", "Pieces of broadcasts sent point to point after the group failed"},
     {"groups", "Multicast groups set up"},
     {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
 };
@@ -73,7 +73,7 @@ void register_variables(const mca_base_component_t* component) {
 
 extern "C" int cepheus_register(void);
 
-// Open MPI goes on without a component that does not open.
+// Open MPI continues without a component that does not open.
 extern "C" int cepheus_open(void) {
   if (!layout_matches()) {
     opal_output(0,
@@ -83,7 +83,7 @@ extern "C" int cepheus_open(void) {
     return OMPI_ERROR;
   }
   output_stream() = opal_output_open(nullptr);
-  // Errors are at level 0: they are always told.
+  // Errors are at level 0, so they always appear.
   opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();

@@ -79,7 +79,7 @@ inline constexpr int kCollInterface[] = {2, 0, 0};
 #error "This Open MPI's interface of coll is not known here: see kCollInterface"
 #endif
 
-// Whether a convertor may be cut short and fed in parts, also in the middle of a basic element
+// Whether a convertor accepts parts of the data, also in the middle of a basic element
 // (payload.h).
 inline constexpr bool kConvertorTakesParts = OMPI_MAJOR_VERSION < 5;
 

@@ -127,7 +127,7 @@ void register_parameters(const mca_base_component_t* component) {
   Parameters& p = parameters();
   p.component_directory = component_directory();
   for (const Parameter& each : all_parameters()) register_one(component, each);
-  // The NIC reads it when it is first needed, whatever opens it.
+  // The NIC reads it at its first use.
   if (p.attach_timeout_ms > 0)
     setenv("CEPHEUS_ATTACH_TIMEOUT_MS", std::to_string(p.attach_timeout_ms).c_str(), 1);
 }

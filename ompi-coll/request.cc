@@ -29,16 +29,16 @@ struct Running : BufferOf, Broadcast {
 
 }  // namespace
 
-// MPI_Ibcast and MPI_Bcast_init themselves hold the datatype until the request is complete or freed,
-// and keep it in the request, which they take for an ompi_coll_base_nbc_request_t. The header that
-// declares that one (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed;
-// libmpi exports its class.
+// MPI_Ibcast and MPI_Bcast_init hold the datatype until the request is complete or freed. They keep
+// it in the request, which they take for an ompi_coll_base_nbc_request_t. The header of that type
+// (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed. libmpi exports its
+// class.
 struct cepheus_request_t {
   ompi_request_t super;  // first: Open MPI casts
   void* callback;
   void* callback_data;
   void* held[10];  // Open MPI 4.1 has 2
-  // What follows is ours.
+  // Our own fields.
   CommunicatorState* state;
   bool is_persistent;
   BroadcastCall call;

@@ -1,5 +1,5 @@
-// What tests of rc_mcast share: the libmcast that the test program plays, whose calls the transport
-// finds first, and UCT as UCX loads it. For one program, of one source file.
+// The common part of rc_mcast's tests: a fake libmcast in the test program, whose calls the
+// transport finds first, and UCT as UCX loads it. For one program, of one source file.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ struct Written {
   bool tells;  // members have a receive completed
 };
 
-// One group, and what the transport did with it.
+// One group, and the transport's calls on it.
 struct Library {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
@@ -43,7 +43,7 @@ struct Library {
   std::vector<Sent> sent;
   std::vector<Written> written;
   std::deque<mcast_op_t*> ops;
-  std::vector<mcast_mem_h> mems;  // what operations were given
+  std::vector<mcast_mem_h> mems;  // the operations' memory handles
   std::vector<void*> released;
   mcast_status_t registration = MCAST_OK;
   int registered = 0;

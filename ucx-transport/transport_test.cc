@@ -179,7 +179,7 @@ TEST_F(RcMcast, PurgesTheRequestsOfOneEndpointOnly) {
   uct_ep_destroy(first_ep);
 }
 
-// The group goes on when its interface is closed.
+// The group continues when its interface is closed.
 TEST_F(RcMcast, DropsArrivalsOnceItIsClosed) {
   make(MCAST_LANE_EAGER, 64);
   Handled handled;
@@ -276,7 +276,7 @@ TEST_F(Bulk, FlushWaitsUntilAllHaveAcknowledged) {
   EXPECT_EQ(comp.status, UCS_OK);
 }
 
-// What was posted ends with the group, after the interface. Whoever posted it may be gone.
+// Posted work ends with the group, after the interface. Its owner may be gone.
 TEST_F(Bulk, TellsNobodyOfWhatEndsAfterItWasClosed) {
   Receive receive_ctx;
   Completion comp;
@@ -368,7 +368,7 @@ TEST_F(Put, RefusesWhatNoWriteCanBe) {
   EXPECT_THAT(lib.written, IsEmpty());
 }
 
-// Every buffer comes back, whatever became of its put.
+// Every buffer comes back, after a put that succeeded or failed.
 TEST_F(Put, PacksIntoBuffersOfItsOwn) {
   lib.send = MCAST_ERR_AGAIN;
   EXPECT_EQ(put_packed("refused", 0, 1), UCS_ERR_NO_RESOURCE);

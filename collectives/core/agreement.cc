@@ -162,7 +162,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
   }
 }
 
-// The root may have returned long ago. One that is still inside, or not there yet, says nothing.
+// The root may have returned long ago. A root inside this unit, or before it, does not answer.
 void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   if (unit >= position_) return;
   if (failed_) {
@@ -172,7 +172,7 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   }
 }
 
-// The first answer may overtake a completion that this member's NIC is about to hand over. So may
+// The first answer may overtake a completion that this member's NIC is about to deliver. So may
 // answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
   if (!inside_ || from != root_ || unit != position_) return;
@@ -194,7 +194,7 @@ void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
     take_answer(from);
     out.push_back({Action::Kind::kServeCurrent, from, m});
   }
-  // Else this rank is not there yet: it will decide on a cut at that unit.
+  // Else this rank has not come to that unit: it will decide on a switch-over there.
 }
 
 void Agreement::take_answer(int from) {

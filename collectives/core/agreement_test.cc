@@ -38,12 +38,12 @@ TEST(Agreement, ARootThatKnowsOfTheFailureSwitchesOverAtItsNextUnit) {
   EXPECT_TRUE(none.empty());
 }
 
-TEST(Agreement, AnswersEveryUnattendedRootThatAsks) {
+TEST(Agreement, AnswersEveryNonBlockingRootThatAsks) {
   Actions out;
   Agreement member(2, 3, 1);
   member.enter(5, 0, 10, out);
   const auto failed = [](std::uint64_t unit) {
-    return ControlMessage{Kind::kFailed, 1, unit, 0, Cause::kWork, "cut off"};
+    return ControlMessage{Kind::kFailed, 1, unit, 0, Cause::kWork, "disconnected"};
   };
   member.receive(0, failed(5), out);
   member.receive(1, failed(6), out);
@@ -88,7 +88,7 @@ TEST(Agreement, AMemberWhoseUnitIsGoneIsToldSo) {
   EXPECT_EQ(member.path(), Path::kRepair) << "the next unit is another matter";
 }
 
-// Data that was acknowledged and lost: a group that seems whole to everybody.
+// Data that was acknowledged and lost: no member sees a failure of the group.
 TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
   Actions out;
   Agreement root(0, 2, 1), member(1, 2, 1);

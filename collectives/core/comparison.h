@@ -34,7 +34,7 @@ struct SizeClass {
 };
 std::string to_text(const SizeClass& sizes);  // "up to 64 KiB", "ibcast up to 64 KiB"
 
-// What ranks report to each other, in nanoseconds a broadcast. Travels as it is.
+// A rank's report to the others, in nanoseconds a broadcast. Sent as these bytes.
 struct Times {
   static constexpr std::int64_t kNone = 0, kVoid = -1;  // not taken; something else came between
   std::int64_t own = kNone, samples = kNone;
@@ -77,7 +77,7 @@ class Comparison {
   Turn next();
   // The last one counts no longer.
   void take_back() { at_ -= at_ > 0 ? 1 : 0; }
-  // What became of a turn that was to be timed.
+  // The outcome of a turn that was to be timed.
   void end(const Turn& turn, std::chrono::nanoseconds time) { tally(turn).add(time); }
   void spoil(const Turn& turn) { tally(turn).is_void = true; }
   Times times() const { return {own_.mean(), samples_.mean()}; }

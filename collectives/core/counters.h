@@ -1,4 +1,4 @@
-// What the collectives have done in this process. The host shows the numbers (MPI_T).
+// Counts of the collectives in this process. The host shows the numbers (MPI_T).
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace cepheus::coll {
 struct CommunicatorFacts {
   int size = 0;
   bool is_inter = false;         // between two groups of ranks
-  bool outlives_deaths = false;  // the program goes on when a rank has died: multicast would wait
+  bool outlives_deaths = false;  // the program continues when a rank has died: multicast would wait
 };
 enum class Eligibility : std::uint8_t { kEligible, kNot, kTooFewMembers };
 Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters);
@@ -24,7 +24,7 @@ Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& par
 // the host's own algorithms.
 class FirstCalls {
  public:
-  // One more of so many bytes. True from the one on that earns the group.
+  // One more of this number of bytes. True from the broadcast on that earns the group.
   bool earn(std::uint64_t bytes, const Parameters& parameters);
   bool have_earned() const { return earned_.load(std::memory_order_relaxed); }
   // This was the first call of all.

@@ -41,8 +41,8 @@ class Caller {
   void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
   // One look at it. Code::kPending: call again.
   Code progress();
-  // Its memory is the program's again. `rc`: what it came to; Code::kNotServed: the saved function
-  // has served it.
+  // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
+  // served it.
   void finish(Code rc);
   bool is_calling() const { return payload_.has_value(); }
   // Once its course is chosen.
@@ -52,7 +52,7 @@ class Caller {
   std::size_t changes() const { return changes_; }
 
   void look_after();
-  // No broadcast follows. True once nobody needs the groups any more and they are gone.
+  // No broadcast follows. True once no rank needs the groups any more and they are destroyed.
   bool close();
   const Team& team() const { return team_; }
   bool has_multicast() const { return multicast_ != nullptr; }

@@ -68,7 +68,7 @@ std::vector<std::uint32_t> Fabric::ends() const {
   return all;
 }
 
-// The oldest message that this end lacks, whoever sends: all members see them in one order.
+// The oldest message that this end lacks, from any sender: all members receive them in one order.
 const mcast_group::Send* Fabric::next_for(const mcast_group& end, mcast_group** from) const {
   const mcast_group::Send* oldest = nullptr;
   for (const auto& group : groups_) {
@@ -252,7 +252,7 @@ mcast_status_t post(mcast_group_h group, mcast_group::Send send) {
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   if (group->sends.size() >= group->params.send_depth) return MCAST_ERR_AGAIN;
   send.serial = FabricCalls::next_serial();
-  // One that is gone acknowledges nothing any more.
+  // An end that has gone acknowledges nothing.
   send.lacking = {group->members.begin(), group->members.end()};
   send.lacking.erase(group->number);
   group->sends.push_back(std::move(send));

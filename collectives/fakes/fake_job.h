@@ -1,6 +1,6 @@
-// The ranks of a job over the imitations of MPI and of a fabric, for tests that tell one story:
-// each rank broadcasts when the test says so, and all that can move does. A test fails if one rank
-// takes the saved function for a broadcast and another does not. The saved function takes a rank one
+// The ranks of a job over the fakes of MPI and of a fabric, for tests with one story. A rank
+// broadcasts on the test's command, and all messages then move. A test fails if one rank takes the
+// saved function for a broadcast and another does not. The saved function takes a rank one
 // millisecond.
 #pragma once
 
@@ -34,7 +34,7 @@ class Job {
   // The same until no rank broadcasts. False if one still does after `most`.
   bool run(std::chrono::milliseconds most = std::chrono::seconds(20));
 
-  // What the rank's broadcast came to; Code::kPending: it is not done.
+  // The outcome of the rank's broadcast. Code::kPending: it is not done.
   Code result(int rank) const { return at(rank).result; }
   std::vector<Code> results() const;
   Route route(int rank) const { return at(rank).caller->route(); }

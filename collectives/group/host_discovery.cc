@@ -42,7 +42,8 @@ bool is_on_this_machine(const Team& team) {
   return true;
 }
 
-// As cepheus-run says: ranks of a job share hosts in a row, the first of each has the NIC.
+// By cepheus-run's setting: the ranks of a job share hosts in a row, and the first of each has the
+// NIC.
 Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
   const auto per_host = static_cast<std::uint32_t>(ranks_per_host);
   Identity identity{std::uint64_t{place.job} << 32 | place.rank / per_host,
@@ -53,7 +54,7 @@ Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
   return identity;
 }
 
-// Hosts are NICs' addresses, whatever machine the ranks share.
+// A host is a NIC's address, even where ranks share a machine.
 bool is_by_nic() {
   return parameters().ranks_per_host < 0 || parameters().chosen_mode() == Mode::kRequire;
 }

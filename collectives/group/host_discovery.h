@@ -1,10 +1,10 @@
-// Finds out which ranks share a host: at once where every rank knows it of all others, else rank 0
-// gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never blocks: call
-// progress() until it returns true.
+// Finds the ranks that share a host. If every rank knows that of all others, no message is needed.
+// Else rank 0 gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never
+// blocks: call progress() until it returns true.
 //
-// A host is what cepheus-run or the parameter ranks_per_host says; else, in mode "require", a NIC's
-// address; else a machine, because ranks that share its memory pass data through that faster than
-// any NIC can.
+// cepheus-run or the parameter ranks_per_host defines hosts. Else, in mode "require", a host is a
+// NIC's address, and otherwise a machine: ranks on one machine pass data through its memory faster
+// than by any NIC.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ class HostDiscovery {
 
  private:
   enum class State : std::uint8_t { kNew, kGathering, kTelling, kDone };
-  // What rank 0 sends: behind the reason, for each rank the number of its host, and whether it can
-  // lead there.
+  // Rank 0's message: behind the reason, for each rank the number of its host, and whether the rank
+  // can lead there.
   struct Place {
     std::int32_t host_and_lead;
   };

@@ -15,8 +15,8 @@ namespace cepheus::coll {
 namespace {
 
 constexpr size_t kHeaderRoom = 64;  // for the header, rounded to a cache line
-// A device that died may never complete what was posted. Only the time counts that this rank spends
-// looking: between two looks the program may be elsewhere, and nothing is handed over.
+// A device that died may never complete posted work. Only the time counts in which this rank looks:
+// between two looks the program may be outside MPI, and no message is delivered.
 constexpr std::chrono::seconds kDrainTimeLimit{1};
 constexpr std::chrono::milliseconds kLongestLook{10};
 
@@ -67,7 +67,7 @@ void Session::each_ready(F f) const {
   }
 }
 
-// Also those whose set-up is under way: others may send there before this rank knows it.
+// Also lanes whose set-up is not complete: others may send there before this rank knows it.
 template <typename F>
 void Session::each_group(F f) {
   for (TeamLane* lane : {&eager_, &bulk_}) {
@@ -148,7 +148,7 @@ bool Session::is_drained() const {
 
 void Session::note_eager_sent(uint64_t unit) { recent_[eager_sent_++ % recent_.size()] = unit; }
 
-// Sends end in their order: those that are outstanding are the last ones.
+// Sends end in their order, so the outstanding ones are the last ones.
 bool Session::is_delivered(uint64_t unit) const {
   if (eager_.state() != TeamLane::State::kReady) return true;  // it was a large one
   const uint64_t outstanding = std::min<uint64_t>(eager_.outstanding(), eager_sent_);

@@ -1,7 +1,7 @@
-// The groups of one team from their set-up until they break: lanes, what arrived, the
-// agreement about the break, and what is drained then.
+// The groups of one team from their set-up until they fail: lanes, arrived messages, the agreement
+// about the failure, and the drained data.
 //
-// Everything here runs under the communicator's guard.
+// All calls are under the communicator's guard.
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ class Session {
   TeamLane& bulk() { return bulk_; }
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
-  // This rank's call of `unit` differs from its root's, which has sent the message with `header`:
-  // the next broadcast's first unit is the one that the root counts. `bytes`: of the root's
-  // broadcast, rounded up to whole messages. Under the transport's mutex.
+  // This rank's call of `unit` differs from its root's, which has sent the message with `header`.
+  // The next broadcast's first unit follows the root's count. `bytes`: of the root's broadcast,
+  // rounded up to whole messages. Under the transport's mutex.
   uint64_t follow(const EagerHeader& header, size_t bytes);
   // Those bytes, once.
   std::optional<size_t> take_bytes_of_root() { return std::exchange(bytes_of_root_, std::nullopt); }
@@ -49,7 +49,7 @@ class Session {
   void look();
   // Nothing that this rank sent may be missing anywhere, as far as it can know.
   bool is_drained() const;
-  // Local. What had arrived and was not asked for is gone, too.
+  // Local. Arrived messages that no call has taken are lost, too.
   void destroy_groups();
   // Small broadcasts of this rank that not all have, after the break: header and data, or null.
   const std::vector<std::byte>* stored(uint64_t unit) const;

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kMaxAttempts = 4;
 
-// Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
-// do for hundreds of communicators, of which the first are mostly the busy ones.
+// The depth of an eager lane each way for a number of groups. The process's budget has to serve
+// hundreds of communicators, of which the first are mostly the busy ones.
 unsigned eager_depth(int groups) {
   if (groups < 16) return TeamLane::kMaxEagerDepth;
   if (groups < 64) return 16;
@@ -55,7 +55,7 @@ std::string in_our_words(std::string why) {
   return why.replace(at, sizeof kTheirs - 1, host::parameter(kTheirs));
 }
 
-// Whether what failed may do some time later without anybody's help.
+// True if the failure may pass without the user's help.
 bool may_pass(int32_t status) {
   switch (status) {
     case MCAST_ERR_REJECTED:
@@ -74,7 +74,7 @@ bool may_pass(int32_t status) {
 
 }  // namespace
 
-// All members but the leader, until one call of `f` is no success.
+// Calls `f` for all members but the leader, until one call fails.
 template <typename F>
 Code TeamLane::others(F f) const {
   Code rc = Code::kDone;
@@ -99,7 +99,7 @@ void TeamLane::make_group(MemberRecord& record) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
-    // MPI must not tell a root "done" while a rank that is only late, or cut off, lacks the data.
+    // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
@@ -187,7 +187,7 @@ void TeamLane::gathered() {
   set_state(State::kRegistering);
 }
 
-// The session broke meanwhile. The others still wait for the outcome.
+// The session has failed meanwhile. The others still wait for the outcome.
 void TeamLane::announce_lost() {
   announce(kRefused, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
@@ -204,7 +204,7 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
-  // If that fails the job is coming down: nothing we say reaches them.
+  // If the send fails the job is ending, and no message reaches the members.
   (void)others([&](int member) {
     return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
   });
@@ -214,7 +214,7 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
 void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
-    // Without a group this member's session has broken meanwhile.
+    // Without a group this member's session has failed meanwhile.
     set_state(group_ != nullptr ? State::kReady : State::kClosed);
     return;
   }

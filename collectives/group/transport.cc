@@ -13,7 +13,7 @@ namespace cepheus::coll {
 
 namespace {
 
-// What opening takes where the fabric answers.
+// The usual time of opening, if the fabric answers.
 constexpr std::chrono::milliseconds kUsual(20);
 
 mcast_context_params_t context_params() {
@@ -127,7 +127,7 @@ void Transport::close() {
   context_ = nullptr;
 }
 
-// Once for all groups of the context, whoever carries them.
+// Once for all groups of the context.
 unsigned Transport::progress() {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock || context_ == nullptr || groups_.load() == 0) return 0;

@@ -1,4 +1,4 @@
-// What a simulated job is held to.
+// The invariants of a simulated job.
 #include <algorithm>
 
 #include "collectives/core/counters.h"
@@ -76,7 +76,7 @@ void SimulatedJob::check_end_of_job() {
 }
 
 void SimulatedJob::check_paths() {
-  if (has_died()) return;  // ranks whose calls failed have lost count
+  if (has_died()) return;  // the counts of ranks whose calls failed differ
   for (const auto& one : ranks_) {
     for (const auto& other : ranks_) {
       const std::size_t both = std::min(one->how.size(), other->how.size());
@@ -96,7 +96,7 @@ void SimulatedJob::check_paths() {
 }
 
 void SimulatedJob::check_aborts() {
-  // What a dead rank has not sent is lost, too.
+  // Unsent data of a dead rank is lost, too.
   const bool has_lost = !fabric_.lost().empty() || has_died();
   const auto lost = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)] - lost_before_;
   if (lost > 0 && !has_lost) fail("failover: data is called lost, but none is");

@@ -239,7 +239,7 @@ bool SimulatedJob::step(Rank& rank) {
     }
     begin(rank);
   }
-  // What completes right behind a look at the NIC waits for the next one.
+  // A completion right behind a look at the NIC waits for the next one.
   rank.nic_waits = !rank.nic_waits && pick(2) == 0;
   if (!rank.nic_waits) fabric_.progress(rank.rank);
   const Code rc = rank.caller.progress();
@@ -268,8 +268,8 @@ void SimulatedJob::fill(Rank& rank) const {
   for (std::size_t i = 0; i < rank.memory.size(); ++i) rank.memory[i] = byte_of(rank.at, i);
 }
 
-// The host's own algorithm, in which all ranks meet. Who waits there progresses the NIC, as MPI's
-// progress does: else a root could not say that an earlier broadcast has been delivered.
+// The host's own algorithm, in which all ranks meet. A rank that waits there progresses the NIC, as
+// MPI's progress does: else a root could not answer that an earlier broadcast has been delivered.
 bool SimulatedJob::serve_saved(Rank& rank) {
   const bool is_root = program_[rank.at].root == rank.rank;
   if (!is_root && !saved_.contains(rank.at)) {

@@ -27,7 +27,7 @@
 
 namespace cepheus::coll::sim {
 
-// What a job has come to.
+// The outcome of a job.
 struct JobOutcome {
   std::optional<std::string> failure;  // "data: rank 2 ..."
   std::uint64_t events = 0;
@@ -92,7 +92,7 @@ class SimulatedJob {
   void end(Rank& rank, Code rc);
   bool close(Rank& rank);
 
-  // What is watched.
+  // The invariants.
   void fail(const std::string& text);
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);

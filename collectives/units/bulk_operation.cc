@@ -36,7 +36,7 @@ void BulkOperation::begin(const Call& call, Session& session) {
 
 template <typename F>
 void BulkOperation::ready_children(F f) const {
-  if (!call_.unattended) return FanIn{position_of(call_)}.children(f);
+  if (!call_.non_blocking) return FanIn{position_of(call_)}.children(f);
   if (!call_.is_root()) return;
   for (int rank = 0; rank < call_.team->size(); ++rank) {
     if (rank != call_.root) f(rank);
@@ -44,7 +44,7 @@ void BulkOperation::ready_children(F f) const {
 }
 
 int BulkOperation::ready_parent() const {
-  return call_.unattended ? call_.root : FanIn{position_of(call_)}.parent();
+  return call_.non_blocking ? call_.root : FanIn{position_of(call_)}.parent();
 }
 
 // A piece could not be posted: the queue is full, the group has failed, or the memory can't be
@@ -131,7 +131,7 @@ Code BulkOperation::run() {
   }
 }
 
-// Receivers post their buffer before anyone hears that they are ready.
+// Receivers post their buffer before they report that they are ready.
 Code BulkOperation::post() {
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
@@ -168,7 +168,7 @@ Code BulkOperation::listen() {
     if (rc == Code::kDone)
       rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
   }
-  step_ = call_.unattended && call_.is_root() ? Step::kSend : Step::kGather;
+  step_ = call_.non_blocking && call_.is_root() ? Step::kSend : Step::kGather;
   return rc;
 }
 
@@ -188,7 +188,7 @@ Code BulkOperation::gather() {
   }
   if (rc != Code::kDone) return rc;
   if (stale) return Code::kPending;
-  if (call_.is_root() && call_.unattended) {
+  if (call_.is_root() && call_.non_blocking) {
     (void)mcast_group_set_watchdog(lane_->group(), 1);
     step_ = Step::kTransfer;
     return Code::kDone;
@@ -212,8 +212,8 @@ Code BulkOperation::report() {
 }
 
 Code BulkOperation::send() {
-  // Nothing is known yet of who has posted.
-  if (call_.unattended && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
+  // No member is known to be ready yet.
+  if (call_.non_blocking && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
@@ -229,7 +229,7 @@ Code BulkOperation::send() {
     ++in_flight_;
     session_->agreement().mark_sent();
   }
-  step_ = call_.unattended ? Step::kGather : Step::kTransfer;
+  step_ = call_.non_blocking ? Step::kGather : Step::kTransfer;
   return Code::kDone;
 }
 

@@ -146,7 +146,7 @@ Code EagerOperation::receive() {
   return rc;
 }
 
-// The fabric has broken: perhaps the message had arrived before; else the root is asked for it.
+// The group has failed. If the message had not arrived before, ask the root for it.
 Code EagerOperation::repair(Actions& out) {
   if (repair_ == nullptr) {
     {

@@ -18,9 +18,8 @@ struct Call {
   uint64_t retry_after;  // should this rank have to decide, see Agreement
   Payload* payload;
   size_t offset, length;  // of the unit in the packed payload
-  // The program may be elsewhere until it is done: whatever the NICs can do by themselves is begun
-  // at the first progress().
-  bool unattended;
+  // Non-blocking: the first progress() starts all NIC work.
+  bool non_blocking;
 
   bool is_root() const { return team->self() == root; }
 };
@@ -45,7 +44,7 @@ class Operation {
   // Root of a large unit: member `to` lacks all behind its first `bytes`. Code::kNotServed: it can
   // take nothing.
   virtual Code serve(int to, uint64_t bytes) = 0;
-  // The unit is over: what is still under way of it is forgotten.
+  // The unit is over: forgets its messages under way.
   virtual void finish() = 0;
 };
 

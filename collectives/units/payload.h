@@ -19,13 +19,13 @@ class Payload {
   // Sends may read window() at once, without pack().
   bool contiguous() const { return packing_ == nullptr && spoiled_ == Code::kDone; }
 
-  // As Packing's. pack(): null is no memory.
+  // See Packing. pack(): null if there is no memory.
   Code pack(std::size_t offset, void* memory, std::size_t length);
   // Does nothing after a failure.
   void unpack(std::size_t offset, const void* memory, std::size_t length);
-  // Some of the data is missing here, for the reason `rc`. The first failure stays in error(): the
-  // call ends in it, but this rank still takes part in the rest, because others wait for it. That
-  // all go to the saved function (Code::kNotServed) counts more than what this rank lacks.
+  // Some of the data is missing here, for the reason `rc`. The first failure stays in error(), and
+  // the call ends in it. This rank still takes part in the rest, because others wait for it.
+  // Code::kNotServed (all go to the saved function) replaces such a failure.
   void fail(Code rc) {
     if (error_ == Code::kDone || rc == Code::kNotServed) error_ = rc;
   }

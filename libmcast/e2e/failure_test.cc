@@ -1,4 +1,4 @@
-// What members are told when a group can't be, or can't go on: the same everywhere, and what to do.
+// Errors of a group that can't be set up, or that fails: alike at all members, with the remedy.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <mcast/query.h>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 void disconnect(const Fabric& fabric, const char* host, const char* direction) {
   fabric.ask({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});
 }
-// What is unregistered is gone from the switch soon.
+// An unregistered group leaves the switch soon.
 void expect_no_groups(const Fabric& fabric) {
   const auto limit = std::chrono::steady_clock::now() + 20s;
   while (!fabric.groups().empty() && std::chrono::steady_clock::now() < limit) {
@@ -48,7 +48,7 @@ TEST(GroupFailure, WithoutAFabricThereIsNoDevice) {
 
 TEST(GroupFailure, NamesTheMemberThatDidNotAnswerToAll) {
   const Fabric fabric = Fabric::of(4);
-  Team team(fabric, 3, {{"do", "open"}});  // nobody is at host 3
+  Team team(fabric, 3, {{"do", "open"}});  // there is no program at host 3
   json names = team.create(kBulk);
   names.push_back({htonl(0x0A000004), htonl(0x99), 0, 0});
   EXPECT_EQ(team.lead(0, "b", names)["status"], MCAST_OK);
@@ -217,7 +217,7 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsDisconnectedAndKeepsWhatItMayL
   EXPECT_TRUE(kept["match"]);
 }
 
-// Members that only receive have nothing that fails: they hear of it from the leader.
+// Members that only receive have no failing sends: the leader informs them.
 TEST(GroupFailure, OfTheLeaderIsToldToHealthyReceivers) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
@@ -274,7 +274,7 @@ TEST(GroupFailure, OfALeaderThatNothingReachesIsFoundByItselfAndTold) {
   expect_no_groups(fabric);
 }
 
-// The leader's UNREGISTER may be lost: whoever waits asks.
+// The leader's UNREGISTER may be lost: a waiting member asks.
 TEST(GroupFailure, IsToldToAReceiverThatMissedIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);

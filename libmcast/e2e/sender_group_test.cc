@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 const json kSenderGroup = {
     {"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}, {"virtual_qpn", 0xE00001}};
 
-// Two leaves and two spines, `hosts` at each leaf, whose switches branch where they are told to.
+// Two leaves and two spines, `hosts` at each leaf. The given switches branch.
 std::string leaf_spine(const std::string& sender_groups, int hosts, double loss = 0) {
   std::string text = "[link]\nloss = " + std::to_string(loss) + "\n";
   for (const char* name : {"l0", "l1", "s0", "s1"}) {
@@ -47,7 +47,7 @@ void form(Team& team, std::size_t size = kSize) {
   }
 }
 
-// Messages and WRITEs, told and untold, all from the one sender.
+// Messages and WRITEs, with and without immediate, all from the one sender.
 void send_and_write(Team& team, int rounds) {
   std::vector<json> writes;
   for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
@@ -134,7 +134,7 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
   expect_regions(team, std::vector<std::vector<json>>(4));
 }
 
-// The first receiver, whose name all feedback comes under, or another.
+// The alias, whose address all feedback has, or another receiver.
 class KilledReceiver : public testing::TestWithParam<int> {};
 
 TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
@@ -149,7 +149,7 @@ TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
   EXPECT_LT(Clock::now() - killed, 10s);
   EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
-  // And again, by those that are left.
+  // And again, by the remaining members.
   ASSERT_EQ(team[0].ask(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
   EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_OK);
   json holds = command("holds");
@@ -191,7 +191,7 @@ TEST(SenderGroup, ReceiversAreToldThatTheirSenderIsGone) {
 TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
-  for (int i = 0; i < 3; ++i) {  // what is left of one disturbs no other
+  for (int i = 0; i < 3; ++i) {  // state of an earlier one does not disturb a later one
     form(team);
     send_and_write(team, 2);
     team[0].ask(command("destroy"));

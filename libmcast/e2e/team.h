@@ -1,4 +1,4 @@
-// Members on all hosts of a fabric, and what tests do with them together.
+// Members on all hosts of a fabric, and operations over all of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class Team {
     }
     return names;
   }
-  // `regions`: of sender groups, what all have published.
+  // `regions`: of sender groups, the published ones of all members.
   json lead(int leader, const std::string& group, const json& names,
             const json& regions = json::array()) {
     return (*this)[leader].ask(

@@ -99,7 +99,8 @@ TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
   for (int i = 0; i < 16; ++i) EXPECT_EQ(team[0].ask(send).value("status", -100), MCAST_OK);
   const json expect = {{"do", "expect"}, {"group", "e"}, {"seed", 5}, {"size", 100}};
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
-  // Four are kept, so twelve can't be acknowledged: after at most four more there is no room.
+  // Four are kept, so twelve can't be acknowledged: after at most four more the sender has no free
+  // buffer.
   json refused;
   for (int i = 0; i < 5 && refused.empty(); ++i) {
     const json reply = team[0].ask(send);
@@ -126,7 +127,7 @@ TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
     EXPECT_EQ(fabric.groups().size(), 1u);
     team.destroy(group);
   }
-  EXPECT_EQ(ids.size(), 50u);  // none is used again before it has rested
+  EXPECT_EQ(ids.size(), 50u);  // no address is used again before its rest
   for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }

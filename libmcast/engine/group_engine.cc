@@ -128,7 +128,7 @@ Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfi
   if (auto may = check_may_lead(members); !may) return may;
   auto role = std::make_unique<LeaderRole>(*this, config, lease);
   if (auto started = role->start(now, members, out); !started) return started;
-  // Before anybody can answer: the first member to be active may send at once.
+  // Before any member can answer: the first active member may send at once.
   if (!connect(group_end(lease.id, lease.epoch))) {
     out.clear();
     return mcast::fail(status_, reason_);

@@ -1,7 +1,7 @@
-// One member's part in a group, without verbs, sockets and clock: its state, its role, the change of
-// the source, and how it finds out that the group has failed.
+// One member's part in a group, without verbs, sockets and clock: its state, its role, the change
+// of the source, and the detection of failures.
 //
-//     in     control datagrams (role()), time, calls of the user, what is posted and completes
+//     in     control datagrams (role()), time, calls of the user, posts and completions
 //     out    control datagrams (mrp::Outbox), steps of the queue pair and of regions (GroupPort),
 //            the role's deadline
 //
@@ -33,26 +33,27 @@ struct Flow {
 // order of posting.
 using KeptReceives = std::vector<std::uint64_t>;
 
-// What the engine has done by its owner, which holds queue pair, lane and regions.
+// The engine's actions. Its owner, which holds queue pair, lane and regions, performs them.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
 
-  virtual bool can_receive() const = 0;  // somebody is there to hand data to
+  virtual bool can_receive() const = 0;  // the application has set a receive callback
   virtual Expected<void> connect(const RemoteEnd& remote) = 0;
   // Where switches leave the PSNs at a change of the source to the hosts (mrp::PsnSync). A step is
   // due: GroupEngine::synchronise(), once nothing is left in the completion queues.
   virtual void on_sync_due() = 0;
   virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
-  // kStop halts the queue pair: all that is posted comes back flushed, see keeps(). The other steps
-  // start it again with one of its PSNs, and take out of `kept` what they have posted again.
+  // kStop halts the queue pair: all posted work comes back flushed, see keeps(). The other steps
+  // start it again with one of its PSNs, and remove the work from `kept` that they have posted
+  // again.
   virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
   // The group is of no more use: the queue pair stops.
   virtual void on_failed() = 0;
 
-  // The group is known to the switch, which is told of regions: `header` of any datagram of it.
+  // The switch knows the group and accepts publications: `header` of any datagram of it.
   virtual void begin_regions(wire::Instant now, const wire::MrpHeader& header) = 0;
-  // A CONFIRM. True: with it all is in force that was published and revoked so far.
+  // A CONFIRM. True: all publications and revocations so far are in force.
   virtual bool confirm_regions(wire::Instant now, const wire::MrpHeader& header) = 0;
   virtual bool are_regions_in_force() const = 0;
 };
@@ -88,8 +89,7 @@ class GroupEngine {
   // OK while this member may send.
   Expected<void> check_may_send() const;
 
-  // --- The source changes. AGAIN: before it sends so many packets, the queue pair's PSNs have to be
-  // synchronised.
+  // --- The source changes. AGAIN: this number of packets needs synchronised PSNs first.
   Expected<void> check_psns(std::uint64_t packets);
   bool moves_psns() const { return sync_.is_enabled(); }
   bool is_halted() const { return sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE; }
@@ -120,32 +120,31 @@ class GroupEngine {
   Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
                       const mrp::McstAllocator::Lease& lease,
                       std::span<const mrp::MrpMember> members, mrp::Outbox& out);
-  // The same of a sender group, as SenderRole says.
+  // The same of a sender group, see SenderRole.
   Expected<void> lead_as_sender(wire::Instant now, const mrp::SenderConfig& config,
                                 std::span<const mrp::MrpMember> members,
                                 std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
-  // Asks for the members that hold the group up if sends of this member have not ended for long.
+  // Asks for lagging members if this member's sends have not ended for long.
   void look_for_lagging_members(wire::Instant now, mrp::Outbox& out);
   // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
   // waits for data and the other side is gone.
   void look(wire::Instant now, mrp::Outbox& out);
   // Whether sends that do not move mean anything.
   void set_watched(bool watched);
-  // If the group has failed here: tells the others, once.
+  // If the group has failed here: sends that to the others, once.
   void tell_failure(wire::Instant now, mrp::Outbox& out);
   // This member leaves the group for good. If it leads, the group ends: Role::has_left().
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
   bool has_outcome() const;  // nothing is expected from the control channel soon
-  // As its leader, though the program is elsewhere: it refreshes the group, or tells that it
-  // failed.
+  // The leader has work while the program makes no calls: refresh the group, or send its failure.
   bool is_on_duty() const;
 
   // The group is of no more use, first of all failures counts.
   void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
 
-  // --- What a role makes of its group.
+  // --- Calls of a role.
   GroupPort& port() { return port_; }
   const GroupPort& port() const { return port_; }
   // False: it can't, and the group has failed.
@@ -153,7 +152,7 @@ class GroupEngine {
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts.
   void activate(bool host_sync);
   void fail_with(const wire::Error& error, wire::MrpReject reject);  // its registration did
-  void reset_watchdog() { watchdog_.reset(); }  // whoever holds its sends up is alive
+  void reset_watchdog() { watchdog_.reset(); }  // the lagging members are alive
 
  private:
   void look_for_stall(wire::Instant now);

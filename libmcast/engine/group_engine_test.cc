@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What a queue pair, a lane and regions would do.
+// Stands in for a queue pair, a lane and regions.
 struct FakePort final : GroupPort {
   bool has_receiver = true, connects = true, knows_regions = true, psns_apart = false;
   std::vector<std::string> steps;
@@ -68,7 +68,7 @@ class TwoMembers : public testing::Test {
     const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
     ASSERT_TRUE(led) << led.error().text;
   }
-  // All that was said, and what that causes.
+  // Delivers all messages and their answers.
   void deliver() {
     while (!leaders_.messages.empty() || !members_.messages.empty()) {
       give(leaders_, leader_, member_, members_);
@@ -96,7 +96,7 @@ class TwoMembers : public testing::Test {
   wire::Instant now_ = kStart;
   const std::vector<mrp::MrpMember> names_ = mrp::test::members(2);
   Member leader_{0}, member_{1};
-  mrp::Outbox leaders_, members_;  // what they say
+  mrp::Outbox leaders_, members_;  // their messages
 };
 
 TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
@@ -206,7 +206,7 @@ TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
   EXPECT_EQ(member_.engine.status(), MCAST_ERR_CANCELED);
 }
 
-// Of a group whose switches leave the PSNs to the hosts.
+// A group whose switches leave the PSNs to the hosts.
 TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);
   member.engine.activate(true);

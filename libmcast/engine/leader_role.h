@@ -19,7 +19,7 @@ class LeaderRole final : public AddressedRole {
                        mrp::Outbox& out);
 
   bool is_leader() const override { return true; }
-  // Callbacks of a group that is being destroyed may ask: its registration was taken by then.
+  // Callbacks of a group that is being destroyed may call this after its registration was taken.
   wire::McstId mcst_id() const override { return membership_.id(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
   std::size_t member_count() const override {

@@ -20,7 +20,7 @@ SKIP = 77
 SMALL = {"n": 130, "nb": 24}
 ONLY_MULTICAST = [("coll_cepheus_mode", "require"), ("coll_cepheus_watchdog_ms", "30000"),
                   ("coll_cepheus_register_timeout_ms", "20000")]
-LEFT_MULTICAST = r"cepheus: .*\(4 ranks\): (open mpi's own algorithms from broadcast|the group broke)"
+LEFT_MULTICAST = r"cepheus: .*\(4 ranks\): (open mpi's own algorithms from broadcast|the group failed)"
 
 
 class Variants(unittest.TestCase):

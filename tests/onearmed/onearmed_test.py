@@ -15,7 +15,7 @@ SKIP = 77
 MEGA = 1 << 20
 ARGUMENTS = ("--count", 60, "--max", MEGA)
 LONG = ("--count", 20, "--max", MEGA, "--root", "random")
-OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group broke)"
+OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group failed)"
 MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
 ANOTHER_MAC = 'mac = "02:00:00:00:00:99"'
 # What must not come from hosts that are as the topology says.

@@ -54,6 +54,7 @@ INSTEAD = {
     "salvage": "drain",
     "settle": "finish, await or run_until_idle",
     "stray": "unanswered, late or unknown",
+    "unattended": "non_blocking",
 }
 FORMS = {word + ending: word for word in INSTEAD for ending in ("", "s", "es", "d", "ed")}
 FORMS |= {"befell": "befall", "carried": "carry", "carries": "carry", "cutter": "cut", "cutting": "cut", "cutoff": "cut", "departing": "depart",

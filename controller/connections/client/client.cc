@@ -59,7 +59,7 @@ wire::Result<bool> Client::send(const Message& message) {
   }
   const auto frame = frame_of(message);
   out_.insert(out_.end(), frame.begin(), frame.end());
-  // A daemon that has refused us has said why: next() tells it.
+  // next() reports the daemon's reason for a refusal.
   if (auto flushed = flush(); !flushed && flushed.error().code != wire::ErrorCode::kFailed) {
     return flushed;
   }

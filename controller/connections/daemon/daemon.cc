@@ -85,7 +85,7 @@ wire::Result<bool> Daemon::listen() {
     if (auto done = listen_at(tcp_acceptor_, *peers); !done) return done;
     accept_peers(tcp_acceptor_);
   } else {
-    // Who may connect is what the key decides.
+    // The key decides which peers may connect.
     if (auto done = listen_at(unix_acceptor_, peers->path, 0666); !done) return done;
     paths_.push_back(peers->path);
     accept_peers(unix_acceptor_);

@@ -1,4 +1,4 @@
-// cepheus-cmd: the connection management daemon of one host, and what it says of itself.
+// cepheus-cmd: the connection management daemon of one host, and its status.
 #include <poll.h>
 #include <spdlog/spdlog.h>
 

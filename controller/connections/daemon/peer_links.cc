@@ -141,7 +141,7 @@ void PeerLinks::say(const LinkPtr& link, const Message& message) {
   link->stream->send(link->session.seal(message));
 }
 
-// In the open: who has another key could not read it otherwise.
+// Sent in the clear: a peer with another key could not read it otherwise.
 void PeerLinks::refuse(const LinkPtr& link, const std::string& why) {
   Message refusal;
   refusal.type = MessageType::kRefusal;

@@ -30,7 +30,7 @@ void Broker::program_left(wire::Instant now, ProgramId program, Actions& out) {
 
 void Broker::on_request(wire::Instant now, ProgramId program, const Message& request,
                         Actions& out) {
-  if (!programs_.contains(program)) return;  // dropped: what it said before is of no use
+  if (!programs_.contains(program)) return;  // dropped: its earlier messages have no effect
   switch (request.type) {
     case MessageType::kListen:
       return listen(program, request.service, out);
@@ -90,7 +90,7 @@ void Broker::link_is_down(wire::Instant now, LinkId id, const std::string& why, 
   if (entry == links_.end()) return;
   const Link link = entry->second;
   refusals_.add(link.is_up ? Refusal::kPeerLost : Refusal::kUnreachable);
-  // It is gone before anything is said of it: nobody sends to it any more.
+  // Removed first, so that no message goes to it.
   if (link.is_dialled) dialled_.erase(link.host);
   links_.erase(entry);
   for (const ConnectionId connection : link.connections) {

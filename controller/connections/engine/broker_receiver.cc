@@ -1,4 +1,4 @@
-// The receivers' side of connections: services, offers, and what becomes of them.
+// The receivers' side of connections: services, offers and established connections.
 #include "controller/connections/engine/broker.h"
 
 namespace cepheus::connections {

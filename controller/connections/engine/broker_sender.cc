@@ -179,7 +179,7 @@ void Broker::end_outgoing(wire::Instant now, OutgoingEntry entry, const std::str
 
 void Broker::leave_link(wire::Instant now, LinkId id, ConnectionId connection) {
   const auto entry = links_.find(id);
-  if (entry == links_.end()) return;  // it is the link that went
+  if (entry == links_.end()) return;  // the lost link
   entry->second.connections.erase(connection);
   if (entry->second.connections.empty()) entry->second.idle_until = now + kIdleLink;
 }

@@ -1,4 +1,4 @@
-// What cepheus-cmd --status shows.
+// The data of cepheus-cmd --status.
 #include <nlohmann/json.hpp>
 
 #include "controller/connections/engine/broker.h"

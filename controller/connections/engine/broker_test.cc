@@ -105,7 +105,7 @@ TEST_F(Hosts, ReceiverThatEndsIsLeftAndTheOthersStay) {
   hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
   hosts.run_until_idle();
   EXPECT_EQ(last(2).type, MessageType::kClosed);
-  EXPECT_EQ(refusals(1, Refusal::kLate), 0u);  // who has left hears nothing
+  EXPECT_EQ(refusals(1, Refusal::kLate), 0u);  // a receiver that has left gets no message
 }
 
 TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {

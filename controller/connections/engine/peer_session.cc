@@ -50,7 +50,7 @@ PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
   const bool is_ours = by_dialler == settings_.is_dialler;
   const std::size_t signed_size =
       settings_.key->sign(is_ours ? hello_.host : peers_hello_->host, covered, size);
-  assert(signed_size == covered.size());  // two HELLOs and a digest: far below what can be signed
+  assert(signed_size == covered.size());  // two HELLOs and a digest: far below the bound
   static_cast<void>(signed_size);
   std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
   return tag;
@@ -99,7 +99,7 @@ wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
     if (!message || message->type != MessageType::kHello) return refuse(kGarbage);
     return take_hello(*message);
   }
-  // Whoever refuses may have another key, and says so without a tag.
+  // A refusal has no tag, because the refusing end may have another key.
   if (!is_ready_) {
     const auto refusal = Message::parse(frame);
     if (refusal && refusal->type == MessageType::kRefusal) return refuse(refusal->text);

@@ -107,7 +107,7 @@ CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_accept(cepheus_cmd_client_h cli
 /* `reason`: a sentence for the sender, at most 512 bytes of it. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_refuse(cepheus_cmd_client_h client,
                                                         uint64_t connection, const char* reason);
-/* Either side's. Of one that is not connected yet the sender hears FAILED; else nothing more is heard of it. */
+/* For either side. The sender of an unconnected one receives FAILED, and then no event follows. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_close(cepheus_cmd_client_h client,
                                                        uint64_t connection);
 
