@@ -65,11 +65,11 @@ class CallReport {
       scope_.emplace(file, host::name(comm), static_cast<unsigned>(rank),
                      static_cast<unsigned>(host::size(comm)));
     } else if (rank == 0) {
-      say_why_not(opened.error().text.c_str());
+      log_reason(opened.error().text.c_str());
     }
   }
   // Once a process.
-  static void say_why_not(const char* why) {
+  static void log_reason(const char* why) {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
     host::log(1, "cepheus: cepheusctl explain won't show this process: %s", why);

@@ -33,7 +33,7 @@ bool CommunicatorState::is_known_unserved() {
   std::call_once(first_call_, [this] {
     if (!host_discovery_.is_known_to_all()) return;
     alike_ = true;
-    if (is_unserved()) tell_unserved();
+    if (is_unserved()) log_unserved();
   });
   return alike_.load(std::memory_order_relaxed) && is_unserved();
 }
@@ -202,14 +202,14 @@ void CommunicatorState::choose_algorithms() {
     }
     case Shape::kOneHost:
     case Shape::kNone:
-      tell_unserved();
+      log_unserved();
       break;
   }
   if (multicast_ != nullptr) begin_background_progress();
 }
 
-void CommunicatorState::tell_unserved() {
-  const int level = std::exchange(told_unserved_, true) ? 2 : 1;
+void CommunicatorState::log_unserved() {
+  const int level = std::exchange(is_logged_, true) ? 2 : 1;
   if (!all_.is_leader()) return;
   host::log(level, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
             host::implementation(), placement().reason.c_str());
@@ -273,11 +273,11 @@ void CommunicatorState::count_saved(bool blocking, const CallReport::Times& time
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {
-  for (bool is_told = false; !is_told;) {
+  for (bool is_counted = false; !is_counted;) {
     const Guard guard(busy_);  // held for moments
     if (!guard) continue;
     safeguard_.end(Route::kSaved);
-    is_told = true;
+    is_counted = true;
   }
   count(Route::kSaved, true, broadcast.why_saved,
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});

@@ -99,7 +99,7 @@ class CommunicatorState {
   bool is_earned(size_t bytes);
   void look_again();
   void choose_algorithms();
-  void tell_unserved();
+  void log_unserved();
   void look_after();
   void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
 
@@ -115,7 +115,7 @@ class CommunicatorState {
   bool is_placed_ = false;  // the placement is known, and its objects are made
   FirstCalls first_calls_;
   LookAgain look_again_;  // at the ranks' places
-  bool told_unserved_ = false;
+  bool is_logged_ = false;
   std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
   std::string unserved_reason_;           // of broadcasts from before the last look
   std::optional<Hosts> hosts_;            // Shape::kHosts

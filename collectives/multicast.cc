@@ -204,7 +204,7 @@ Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mista
   is_mistaken_ = true;
   next_unit_ = call.unit + 1;  // each member has counted by its own bytes
   session_->agreement().leave(next_unit_, actions_);
-  if (mistake.kind == Kind::kTold) {
+  if (mistake.kind == Kind::kReported) {
     (void)fail_call(call, mistake.reason.c_str());
     return static_cast<Code>(static_cast<int>(mistake.bytes));
   }
@@ -280,7 +280,7 @@ void Multicast::take(const Actions& actions) {
       case Action::Kind::kServeStored:
         serve_stored(action.to, action.message.unit);
         break;
-      case Action::Kind::kTellDelivered:
+      case Action::Kind::kSendDelivered:
         if (session_->is_delivered(action.message.unit) || !rules.delivered_is_acknowledged)
           session_->agreement().deliver(action.to, action.message.unit, actions_);
         break;

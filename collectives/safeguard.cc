@@ -79,7 +79,7 @@ Code Safeguard::agree(Class& sizes) {
     return rc;
   }
   sizes.second.comparison.follow(plan_);
-  return tell();
+  return send_plan();
 }
 
 Code Safeguard::listen() {
@@ -134,7 +134,7 @@ void Safeguard::judge(Class& sizes, const Times& times) {
             static_cast<double>(judge.saved_ns()) / 1e3);
 }
 
-Code Safeguard::tell() {
+Code Safeguard::send_plan() {
   Code rc = Code::kDone;
   tree_of(team_).children([&](int child) {
     if (rc == Code::kDone) rc = outgoing_.send(&plan_, sizeof plan_, child, Tag::kPlan, team_);

@@ -65,7 +65,7 @@ class Safeguard {
   Code listen();
   Code report(Class& sizes);
   void judge(Class& sizes, const Times& times);
-  Code tell();
+  Code send_plan();
 
   const Team& team_;
   std::map<SizeClass, Compared> classes_;

@@ -133,17 +133,17 @@ void Membership::leave(Instant now, Outbox& out) {
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
   leave_ = Backoff(Repeats().leave, now);
-  say_left(now, out);
+  send_left(now, out);
 }
 
-void Membership::say_left(Instant now, Outbox& out) {
+void Membership::send_left(Instant now, Outbox& out) {
   answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
   leave_.sent(now);
   if (leave_.is_used_up()) leave_.stop();
 }
 
 void Membership::on_timer(Instant now, Outbox& out) {
-  if (leave_.is_due(now)) say_left(now, out);
+  if (leave_.is_due(now)) send_left(now, out);
 }
 
 void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {

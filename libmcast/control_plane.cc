@@ -238,7 +238,7 @@ unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = publish_due(now);
   for (Group* group : groups_) {
     group->engine().look_for_lagging_members(now, actions_);
-    group->engine().tell_failure(now, actions_);
+    group->engine().send_failure(now, actions_);
     if (group->deadline() > now) continue;
     const bool had_outcome = group->engine().has_outcome();
     group->engine().role().on_timer(now, actions_);

@@ -168,7 +168,7 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   if (failed_) {
     send(from, message(Kind::kFailed, kNoUnit, 0), out);
   } else {
-    out.push_back({Action::Kind::kTellDelivered, from, message(Kind::kWaiting, unit, 0)});
+    out.push_back({Action::Kind::kSendDelivered, from, message(Kind::kWaiting, unit, 0)});
   }
 }
 

@@ -71,8 +71,8 @@ struct ControlMessage {
 };
 
 struct Action {
-  // kTellDelivered: deliver() if every member's NIC has acknowledged the unit.
-  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kTellDelivered };
+  // kSendDelivered: deliver() if every member's NIC has acknowledged the unit.
+  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kSendDelivered };
   static constexpr int kEveryone = -1;
   Kind kind;
   int to;

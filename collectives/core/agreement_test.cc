@@ -116,7 +116,7 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
     const Agreement::Time now = start + Agreement::kAsk + i * Agreement::kAskAgain;
     ask(now);
     ASSERT_EQ(out.size(), 1u);
-    EXPECT_EQ(out[0].kind, Action::Kind::kTellDelivered);
+    EXPECT_EQ(out[0].kind, Action::Kind::kSendDelivered);
     Actions answer;
     root.deliver(1, 0, answer);
     member.receive(0, answer[0].message, out);

@@ -30,9 +30,9 @@ class CallCheck {
 
   struct Mistake {
     enum class Kind : std::uint8_t {
-      kRoot,   // `from` calls with itself as the root
-      kCount,  // the root `from` passes `bytes`
-      kTold    // `from` has found it, see `reason`
+      kRoot,     // `from` calls with itself as the root
+      kCount,    // the root `from` passes `bytes`
+      kReported  // `from` has found it, see `reason`
     };
     Kind kind;
     int from;

@@ -58,7 +58,7 @@ TEST(CallCheck, AMistakeThatAnotherRankHasFoundEndsTheCallOfThatUnitOnly) {
   EXPECT_FALSE(check.look({8, 0, 10}));
   const auto told = check.look({7, 0, 10});
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->kind, Mistake::Kind::kTold);
+  EXPECT_EQ(told->kind, Mistake::Kind::kReported);
   EXPECT_EQ(told->reason, "rank 3 passes 10 bytes");
 }
 

@@ -106,12 +106,13 @@ void HostDiscovery::again() {
 Code HostDiscovery::start() {
   asked_ = true;
   own_ = own_identity(again_);
-  told_.assign(told_bytes(), 0);
+  message_.assign(message_bytes(), 0);
   state_ = State::kGathering;
   if (!team_.is_leader()) {
     const Code rc = messages_.send(&own_, sizeof own_, Team::kLeader, Tag::kArrange, team_);
     if (rc != Code::kDone) return rc;
-    return messages_.receive(told_.data(), told_.size(), tree().parent(), Tag::kPlaces, team_);
+    return messages_.receive(message_.data(), message_.size(), tree().parent(), Tag::kPlaces,
+                             team_);
   }
   identities_.assign(static_cast<std::size_t>(team_.size()), own_);
   Code rc = Code::kDone;
@@ -139,30 +140,30 @@ void HostDiscovery::compare_settings() {
 void HostDiscovery::place() {
   compare_settings();
   const Placement placement = Placement::of(identities_);
-  snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
+  snprintf(message_.data(), kReason, "%s", placement.reason.c_str());
   for (std::size_t rank = 0; rank < identities_.size(); ++rank) {
     const Place place{placement.host_of[rank] * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
-    std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
+    std::memcpy(message_.data() + kReason + rank * sizeof place, &place, sizeof place);
   }
   identities_ = std::vector<Identity>();  // "= {}" would keep its memory
 }
 
 // Passes the places on, and takes them in.
-Code HostDiscovery::tell() {
-  state_ = State::kTelling;
+Code HostDiscovery::send_places() {
+  state_ = State::kSending;
   std::vector<Identity> ranks(static_cast<std::size_t>(team_.size()));
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Place place{};
-    std::memcpy(&place, told_.data() + kReason + rank * sizeof place, sizeof place);
+    std::memcpy(&place, message_.data() + kReason + rank * sizeof place, sizeof place);
     ranks[rank].host = static_cast<std::uint64_t>(place.host_and_lead / 2);
     ranks[rank].can_lead = place.host_and_lead % 2;
   }
   placement_ = Placement::of(ranks);
-  placement_.reason = told_.data();
+  placement_.reason = message_.data();
   Code rc = Code::kDone;
   tree().children([&](int member) {
     if (rc == Code::kDone)
-      rc = messages_.send(told_.data(), told_.size(), member, Tag::kPlaces, team_);
+      rc = messages_.send(message_.data(), message_.size(), member, Tag::kPlaces, team_);
   });
   return rc;
 }
@@ -171,11 +172,11 @@ bool HostDiscovery::progress() {
   Code error = state_ == State::kNew ? start() : Code::kDone;
   while (error == Code::kDone && state_ != State::kDone && messages_.test(error)) {
     if (error != Code::kDone) break;
-    if (state_ == State::kTelling) {
+    if (state_ == State::kSending) {
       state_ = State::kDone;
     } else {
       if (team_.is_leader()) place();
-      error = tell();
+      error = send_places();
     }
   }
   if (error != Code::kDone) {
@@ -184,7 +185,7 @@ bool HostDiscovery::progress() {
         std::string(host::implementation()) + "'s point-to-point layer failed during set-up";
     state_ = State::kDone;
   }
-  if (state_ == State::kDone) told_ = std::vector<char>();
+  if (state_ == State::kDone) message_ = std::vector<char>();
   return state_ == State::kDone;
 }
 

@@ -34,7 +34,7 @@ class HostDiscovery {
   void again();
 
  private:
-  enum class State : std::uint8_t { kNew, kGathering, kTelling, kDone };
+  enum class State : std::uint8_t { kNew, kGathering, kSending, kDone };
   // Rank 0's message: behind the reason, for each rank the number of its host, and whether the rank
   // can lead there.
   struct Place {
@@ -45,9 +45,9 @@ class HostDiscovery {
   Code start();
   void compare_settings();
   void place();
-  Code tell();
+  Code send_places();
   Tree tree() const { return {{team_.self(), team_.size(), 0}}; }
-  std::size_t told_bytes() const {
+  std::size_t message_bytes() const {
     return kReason + static_cast<std::size_t>(team_.size()) * sizeof(Place);
   }
 
@@ -56,7 +56,7 @@ class HostDiscovery {
   bool asked_ = false, again_ = false;
   Identity own_{};
   std::vector<Identity> identities_;  // rank 0's, until it knows the placement
-  std::vector<char> told_;
+  std::vector<char> message_;
   Messages messages_;
   Placement placement_;
 };

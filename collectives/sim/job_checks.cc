@@ -105,9 +105,9 @@ void SimulatedJob::check_aborts() {
   const bool is_deaf_alone = plan_.fault == Fault::kDeaf && plan_.more_faults == 0;
   if (is_deaf_alone && aborts_.size() > 1) fail("failover: two ranks abort the job");
   for (const fake::Aborted& abort : aborts_) {
-    const bool says_lost = abort.reason.find("lost data") != std::string::npos;
-    if (says_lost && !has_lost) fail("failover: data is called lost, but none is");
-    if (is_deaf_alone && !says_lost) fail("failover: the abort hides the loss: " + abort.reason);
+    const bool reports_loss = abort.reason.find("lost data") != std::string::npos;
+    if (reports_loss && !has_lost) fail("failover: data is called lost, but none is");
+    if (is_deaf_alone && !reports_loss) fail("failover: the abort hides the loss: " + abort.reason);
   }
 }
 

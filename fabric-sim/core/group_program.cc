@@ -66,7 +66,7 @@ void GroupProgram::on_sender_group(Instant now, wire::Ipv4 from,
 }
 
 void GroupProgram::carry_out() {
-  engine_.tell_failure(now(), out_);
+  engine_.send_failure(now(), out_);
   const std::uint16_t port = member().control_port;
   for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, port);
   for (const wire::SenderGroupMessage& m : out_.of_sender_groups) {

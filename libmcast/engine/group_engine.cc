@@ -171,8 +171,8 @@ mcast_status_t GroupEngine::regions_status() const {
 
 bool GroupEngine::is_on_duty() const {
   if (!role_->is_leader()) return false;
-  const bool is_telling = !told_failure_ || role_->deadline() != wire::kNever;
-  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
+  const bool is_sending = !failure_is_sent_ || role_->deadline() != wire::kNever;
+  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_sending);
 }
 
 bool GroupEngine::has_outcome() const {
@@ -229,14 +229,14 @@ void GroupEngine::fail_with(const wire::Error& error, wire::MrpReject reject) {
   fail(taken ? MCAST_ERR_ID_IN_USE : status_of(error.code), MCAST_CAUSE_REGISTRATION, error.text);
 }
 
-void GroupEngine::tell_failure(wire::Instant now, mrp::Outbox& out) {
-  if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
-  told_failure_ = true;
-  role_->tell_failure(now, reason_, out);
+void GroupEngine::send_failure(wire::Instant now, mrp::Outbox& out) {
+  if (state_ != MCAST_GROUP_FAILED || failure_is_sent_) return;
+  failure_is_sent_ = true;
+  role_->send_failure(now, reason_, out);
 }
 
 void GroupEngine::leave(wire::Instant now, mrp::Outbox& out) {
-  tell_failure(now, out);
+  send_failure(now, out);
   role_->leave(now, out);
 }
 

@@ -132,7 +132,7 @@ class GroupEngine {
   // Whether sends that do not move mean anything.
   void set_watched(bool watched);
   // If the group has failed here: sends that to the others, once.
-  void tell_failure(wire::Instant now, mrp::Outbox& out);
+  void send_failure(wire::Instant now, mrp::Outbox& out);
   // This member leaves the group for good. If it leads, the group ends: Role::has_left().
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
@@ -170,7 +170,7 @@ class GroupEngine {
   KeptReceives kept_;
   Watchdog watchdog_;
   bool watched_ = true;
-  bool told_failure_ = false;
+  bool failure_is_sent_ = false;
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
   wire::Instant unmoved_since_{};
 };

@@ -186,10 +186,10 @@ TEST_F(TwoMembers, FailOnceAndTellTheOthersOnce) {
   member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "first");
   member_.engine.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_DEVICE, "second");
   EXPECT_EQ(member_.engine.reason(), "first");
-  member_.engine.tell_failure(now_, members_);
+  member_.engine.send_failure(now_, members_);
   EXPECT_THAT(types(members_), ElementsAre("reject"));
   deliver();
-  member_.engine.tell_failure(now_, members_);
+  member_.engine.send_failure(now_, members_);
   EXPECT_THAT(types(members_), IsEmpty());
   EXPECT_EQ(leader_.engine.status(), MCAST_ERR_FABRIC);
   EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);

@@ -63,7 +63,7 @@ void LeaderRole::follow() {
   }
 }
 
-void LeaderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+void LeaderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
   registration_->give_up(now, reason, out);
 }
 

@@ -53,7 +53,7 @@ void MemberRole::on_timer(wire::Instant now, mrp::Outbox& out) {
   if (membership_.deadline() <= now) membership_.on_timer(now, out);
 }
 
-void MemberRole::tell_failure(wire::Instant now, const std::string&, mrp::Outbox& out) {
+void MemberRole::send_failure(wire::Instant now, const std::string&, mrp::Outbox& out) {
   membership_.leave(now, out);
 }
 

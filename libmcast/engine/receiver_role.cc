@@ -56,7 +56,7 @@ void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
                   "again with fresh groups");
 }
 
-void ReceiverRole::tell_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
+void ReceiverRole::send_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
   membership_.leave(out);
 }
 

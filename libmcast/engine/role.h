@@ -39,7 +39,7 @@ class Role {
   // After all that has arrived was taken in: fails the group if the other side is gone.
   virtual void look(wire::Instant now, mrp::Outbox& out) = 0;
   // The group has failed here because of `reason`: sends that to the others.
-  virtual void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
+  virtual void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
 
   // The member leaves the group. A leader ends it, which takes on_message() and on_timer() until
   // has_left().

@@ -74,7 +74,7 @@ void SenderRole::follow() {
   }
 }
 
-void SenderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+void SenderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
   registration_->give_up(now, reason, out);
 }
 

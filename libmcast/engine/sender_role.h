@@ -31,7 +31,7 @@ class SenderRole final : public SenderGroupRole {
   wire::Instant deadline() const override { return registration_->deadline(); }
   void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
   void look(wire::Instant, mrp::Outbox&) override {}  // a sender does not wait for data
-  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->remove(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::SenderRegistration::State::kGone;

@@ -6,7 +6,7 @@ A finding is "file:line: what to write instead". Three rules:
 - A line of Markdown has at most 100 characters, outside tables and code.
 - An abbreviation in a heading of docs/ (two or more capitals, such as ECN) is a term of docs/glossary.md. Words in backticks are
   names, which their own pages define.
-- An identifier of C, C++ or Python has no word of INSTEAD. Its words are what underscores and capitals divide: kNapTime has nap.
+- No identifier and no file name of C, C++ or Python has a word of INSTEAD. Underscores and capitals divide words: kNapTime has nap.
 
 usage: words_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
 """
@@ -99,9 +99,11 @@ def bad_words(path, identifier):
     return [] if not found or is_allowed(path, identifier) else found
 
 
-def identifiers(suffix, text):
-    """(line, identifier) of a source file."""
-    if suffix in PYTHON:
+def identifiers(file, text):
+    """(line, identifier) of a source file. Its own name is one, too."""
+    path = pathlib.PurePath(file)
+    yield 1, path.stem
+    if path.suffix in PYTHON:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME:
                 yield token.start[0], token.string
@@ -170,7 +172,7 @@ class Tree:
         for file, text in self._texts(CODE):
             if file.endswith("words_test.py"):
                 continue
-            for number, identifier in identifiers(pathlib.PurePath(file).suffix, text):
+            for number, identifier in identifiers(file, text):
                 for word in bad_words(file, identifier):
                     found[f"{file}:{number}: {identifier}: instead of {word}, write {INSTEAD[word]}"] = None
         return list(found)
@@ -197,7 +199,7 @@ class OurTree(unittest.TestCase):
     def test_needs_each_exception(self):
         used = set()
         for file, text in self.tree._texts(CODE):
-            for _, identifier in identifiers(pathlib.PurePath(file).suffix, text):
+            for _, identifier in identifiers(file, text):
                 if any(word in FORMS for word in words_of(identifier)):
                     used |= {entry for entry in ALLOWED if re.fullmatch(entry[0], file) and re.fullmatch(entry[1], identifier)}
         self.assertEqual([reason for *_, reason in set(ALLOWED) - used], [])
@@ -242,6 +244,10 @@ class Rules(unittest.TestCase):
         tree = self.tree({"a.cc": 'f("nap");  // nap\n/* nap\n nap */ char c = \'n\'; auto t = R"(nap\nnap)";\nint nap;\n',
                           "a.py": '"""nap"""\nf("nap")  # nap\n'})
         self.assertEqual(tree.metaphors(), ["a.cc:5: nap: instead of nap, write sleep, pause or backoff"])
+
+    def test_a_metaphor_in_the_name_of_a_file(self):
+        self.assertEqual(self.tree({"a/errands_test.cc": "\n"}).metaphors(),
+                         ["a/errands_test.cc:1: errands_test: instead of errand, write task queue, or task"])
 
     def test_words_are_whole(self):
         self.assertEqual(self.tree({"a.cc": "int snapshot, homeless, Execute, of_course_work;\n"}).metaphors(),

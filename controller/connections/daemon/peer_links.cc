@@ -103,13 +103,13 @@ void PeerLinks::start(const LinkPtr& link, Socket socket) {
 
 void PeerLinks::on_frame(const LinkPtr& link, std::span<const std::uint8_t> frame) {
   link->heard = wire::monotonic_now();
-  const bool said_hello = link->session.can_send(), was_ready = link->session.is_ready();
+  const bool sent_hello = link->session.can_send(), was_ready = link->session.is_ready();
   auto message = link->session.open(frame);
   if (!message) {
     broker_.refusals().add(was_ready ? Refusal::kBadPeer : Refusal::kPeerRefused);
     return refuse(link, message.error().text);
   }
-  if (!said_hello) return say(link, about(MessageType::kReady, 0));
+  if (!sent_hello) return say(link, about(MessageType::kReady, 0));
   if (!was_ready) return on_ready(link);
   with_broker_([&](wire::Instant now, Actions& out) {
     if (link->id) broker_.on_peer(now, *link->id, *message, out);
