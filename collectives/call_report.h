@@ -23,8 +23,9 @@ class CallReport {
     int root;
   };
 
-  // One call on `comm`, which ends now. Opened at the first one: by then programs have named their
-  // communicators. Without room for reports nothing is counted, and nothing else changes.
+  // Counts a call on `comm`, which ends now. The first one opens the report, when programs have
+  // named their communicators. With a full file system nothing is counted, and nothing else
+  // changes.
   void count(const host::Communicator& comm, Route route, bool blocking, const char* reason,
              const Times& times) {
     if (!tried_) open(comm);
@@ -35,7 +36,7 @@ class CallReport {
       scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
   }
 
-  // Which way serves a size class of `comm` from now on.
+  // The way of a size class of `comm` from now on.
   void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
     if (!tried_) open(comm);
     if (!scope_) return;
@@ -68,7 +69,6 @@ class CallReport {
       log_reason(opened.error().text.c_str());
     }
   }
-  // Once a process.
   static void log_reason(const char* why) {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;

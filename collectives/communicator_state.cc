@@ -13,7 +13,7 @@ using Shape = Placement::Shape;
 
 namespace {
 
-// Why a communicator has no group yet.
+// The reason why a communicator has no group yet.
 std::string not_earned() {
   const Parameters& p = parameters();
   return "a group is set up after " + std::to_string(p.set_up_after) + " broadcasts or " +

@@ -45,7 +45,7 @@ class CommunicatorState {
   void advance(BroadcastQueue& out);
   // Tells their callers. Call it with nothing held.
   static void finish(BroadcastQueue& complete);
-  // Until none is in flight.
+  // Broadcasts until none is in flight.
   void finish_started();
 
   // Background work while the program makes other calls of MPI: others may need this rank's data.
@@ -121,7 +121,7 @@ class CommunicatorState {
   std::optional<Hosts> hosts_;            // Shape::kHosts
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   Safeguard safeguard_;
-  // One broadcast has its turn at a time, so they share their courses.
+  // One broadcast has its turn at a time, so they share these.
   TeamBroadcast team_algorithm_;
   std::optional<HostsBroadcast> hosts_algorithm_;  // Shape::kHosts
   bool serves_ = false;                            // a blocking one has its turn

@@ -155,7 +155,8 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   EXPECT_TRUE(job.state(0).has_groups());
 }
 
-// One rank may start other requests between the init and the call that looks again, another before.
+// One rank starts other requests between the init and the call that looks again, another rank
+// before.
 TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
   Ranks job(2);
   job.start(0, std::byte{1});

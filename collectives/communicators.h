@@ -12,7 +12,7 @@
 
 namespace cepheus::coll {
 
-// One more that is served.
+// Adds a communicator.
 void watch_communicator(CommunicatorState& state);
 // The program frees it: messages still flow, and no call on it follows.
 void free_communicator(CommunicatorState& state);
@@ -27,9 +27,9 @@ void begin_background_progress();
 // At the component's end.
 void end_background_progress();
 
-// One more communicator has non-blocking broadcasts in flight, or one less.
+// A change of the number of communicators with non-blocking broadcasts in flight.
 void add_in_flight(int communicators);
-// One more communicator is called, or one less: the next progress looks at those.
+// A change of the number of called communicators: the next progress serves those.
 void add_called(int communicators);
 // Gives communicators back to the host that the program has freed, once their groups are gone. Not
 // from progress_in_background().

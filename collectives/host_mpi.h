@@ -33,7 +33,7 @@ struct Communicator;
 
 int rank(const Communicator& comm);
 int size(const Communicator& comm);
-// As the program has named it by now.
+// The program's present name for it.
 const char* name(const Communicator& comm);
 // Its ranks belong to several jobs, which may not know of each other.
 bool is_dynamic(const Communicator& comm);
@@ -61,7 +61,7 @@ inline constexpr int kAnyRank = -1;
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out);
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out);
 bool is_complete(const Request& request);
-// Of a receive that is complete; of a send `error` alone.
+// For a complete receive. For a send only `error` is valid.
 struct Received {
   Code error;
   int from;
@@ -82,7 +82,7 @@ void free(Request* request);
 // --- The process.
 // Its name in log lines: "open mpi".
 const char* implementation();
-// As its users set the parameter `name`: "coll_cepheus_min_members".
+// The user's name of the parameter `name`: "coll_cepheus_min_members".
 std::string parameter(const char* name);
 // Runs the host's progress, and background progress: see start_background_progress().
 void progress();

@@ -42,7 +42,7 @@ Code HostsBroadcast::open() {
   return Code::kDone;
 }
 
-// This rank has no data of the window. The ranks that wait for it get the error.
+// This rank has no data of the window. The ranks below it get the error.
 void HostsBroadcast::spoil(Code rc) {
   if (rc == Code::kDone || (error_ != Code::kDone && rc != Code::kNotServed)) return;
   error_ = rc;
@@ -77,7 +77,7 @@ void HostsBroadcast::start_across() {
   is_across_ = true;
 }
 
-// Whether the leaders' group serves it, on all ranks.
+// Decides, on all ranks, if the leaders' group serves it.
 Code HostsBroadcast::decide() {
   if (!verdict_) {
     Code rc = Code::kDone;

@@ -22,7 +22,7 @@ struct Hosts {
   Team leaders;              // of all hosts; self() is -1 on a rank that is none
   Team inside;               // the ranks of this host, its leader first
   std::vector<int> host_of;  // by rank: index among the leaders
-  // Whether the lane of large broadcasts serves, and that of small ones, as all ranks know.
+  // All ranks know that the lane of large broadcasts serves, and that of small ones.
   std::array<bool, 2> serving = {};
 };
 

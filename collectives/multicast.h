@@ -57,7 +57,7 @@ class Multicast {
   // If the ranks' calls of the last broadcast differed, once: the bytes that its root has passed,
   // rounded up to whole messages; 0: every rank's call has ended in an error.
   std::optional<size_t> take_mistake();
-  // One step of a unit.
+  // Advances a unit.
   Code run(Operation& operation);
   // Units until multicast is tried again, should this member have to decide on that now.
   uint64_t retry_after() const { return retry_after(backoff_); }

@@ -32,13 +32,14 @@ class Safeguard {
 
   // The way of the next broadcast, in the order of their turns. Code::kPending: call again.
   Code choose(std::size_t bytes, bool blocking, Way& way);
-  // Why the broadcast chosen last takes Way::kSaved.
+  // The reason why the last chosen broadcast takes Way::kSaved.
   const std::string& reason() const;
-  // That broadcast has ended so; without a route in an error. Ignored if none was chosen since.
+  // That broadcast has ended by `route`; without a route: in an error. Ignored without a choice
+  // before.
   void end(std::optional<Route> route);
 
-  // Before that, where the ranks' calls of that broadcast differ: its root has passed `bytes`, and all
-  // ranks count it there; 0: no rank counts it.
+  // Before that, if the ranks' calls of that broadcast differ: all ranks count it by the root's
+  // `bytes`; 0: no rank counts it.
   void recount(std::size_t bytes);
 
   // The leader's plan.

@@ -1,5 +1,6 @@
-// When a datagram that may have been lost is sent again, and all that hosts repeat (docs/protocol.md,
-// "Registration", "Timers of the hosts"). Pure: time comes in as an argument.
+// The times at which a datagram that may have been lost is sent again, and the list of all repeated
+// datagrams of hosts (docs/protocol.md, "Registration", "Timers of the hosts"). Pure: time comes in
+// as an argument.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct Pace {
   unsigned transmissions = kUntilAnswered;  // the first one among them
 };
 
-// One datagram's transmissions.
+// The transmissions of one datagram.
 class Backoff {
  public:
   Backoff() = default;  // there are none

@@ -133,7 +133,7 @@ class Registration {
   void ask(Instant now, Outbox& out);
   // Asks its own switch whether it is there: the owner waits for data. kActive only.
   void look(Outbox& out) const;
-  // When something of this group last came from the fabric.
+  // The time of this group's last message from the fabric.
   Instant heard_at() const { return heard_at_; }
   // The time at which lagging members were last seen alive. Members that asked receive ALIVE.
   Instant alive_at() const { return alive_at_; }
@@ -150,7 +150,7 @@ class Registration {
   Instant deadline() const;
 
   State state() const { return state_; }
-  // Why it is in state(), for a debugger or a log.
+  // The reason of state(), for a debugger or a log.
   const char* state_reason() const { return state_reason_; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out

@@ -14,7 +14,7 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-// Where messages are lost and ways are many, no attempt may ever come through whole.
+// With losses and many paths, no attempt may ever come through whole.
 constexpr std::size_t kAttemptsThatDo = 4;
 constexpr auto kRole =
     LaggingMembers::Role::kReceiver;      // of all named members: only the sender sends

@@ -29,8 +29,8 @@ namespace cepheus::mrp {
 
 using wire::SenderGroupMessage;
 
-// Where a message that a host wrote is sent to, at the registration port: a sender's as its data, a
-// receiver's to the sender.
+// The destination of a host's message, at the registration port. A sender's message goes where its
+// data goes, a receiver's to the sender.
 Ipv4 destination(const SenderGroupMessage& message);
 
 struct SenderConfig {

@@ -152,7 +152,7 @@ TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
   EXPECT_EQ(net.sender.deadline(), wire::kNever);
 }
 
-// Where ways are many and messages are lost, no attempt may ever come through whole.
+// With losses and many paths, no attempt may ever come through whole.
 TEST(SenderRegistration, IsActiveOnceAllHaveAnsweredSomeOfFourAttempts) {
   SenderNetwork net({2, 2, 2});
   int on_the_way = 0;

@@ -27,7 +27,7 @@ inline Ipv4 host(std::uint32_t i) { return Ipv4(Ipv4(10, 0, 0, 0).value() + i + 
 inline MrpMember member(std::uint32_t i) {
   return {host(i), wire::Qpn(0x11 + i), 0, static_cast<std::uint16_t>(40000 + i), 0x70CE0000 + i};
 }
-// As it speaks of itself.
+// A member's name for itself.
 inline MrpMember bare(std::uint32_t i) { return {host(i), wire::Qpn(0x11 + i)}; }
 inline std::vector<MrpMember> members(std::uint32_t n) {
   std::vector<MrpMember> list;
@@ -86,7 +86,7 @@ class Network {
       }
     }
   }
-  // One CONFIRM of the switch for all that it has kept back.
+  // The switch sends all held CONFIRMs as one.
   void merge() {
     for (const Datagram& d : kept_back_) under_way.push_back(d);
     sent += kept_back_.size();

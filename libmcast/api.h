@@ -44,7 +44,7 @@ mcast_status_t status_of(const Expected<T>& outcome) {
   return outcome ? MCAST_OK : set_last_error(outcome.error());
 }
 
-// That `out` is a structure which write_sized() may fill.
+// Checks that `out` is a structure which write_sized() may fill.
 template <typename T>
 mcast_status_t check_output(const T* out) {
   return out == nullptr ? invalid("out is null")

@@ -41,8 +41,8 @@ class Buffer {
   MrHandle own_;
 };
 
-// Where the announcements of WRITEs lie that are under way (wire/announcement.h): memory of our own,
-// which the device reads until they are acknowledged. They end in the order in which they began.
+// Our own memory for the announcements of WRITEs under way (wire/announcement.h). The device reads
+// an announcement until it is acknowledged. Announcements end in the order of their beginning.
 class AnnouncementMemory {
  public:
   // For `most` of them, of one packet each.

@@ -66,7 +66,7 @@ class Context {
   unsigned progress();
   // Serves the control channel, device events and stalls in any turn.
   unsigned progress_all();
-  // As mcast_context_arm().
+  // See mcast_context_arm().
   Expected<int> arm();
 
   Expected<Group*> create_group(const GroupConfig& config);
@@ -75,7 +75,7 @@ class Context {
   Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
-  // Once the group is registered not from a callback: waits for the thread that is in progress().
+  // Not from a callback, once the group is registered: waits for the thread inside progress().
   Expected<void> set_receive(Group& group, mcast_recv_cb_t callback, void* arg);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.

@@ -1,5 +1,5 @@
-// How registration (MRP) datagrams leave and reach this host: kernel UDP sockets, or an emulated
-// NIC, which has no kernel interface.
+// Sends and receives registration (MRP) datagrams of this host: by kernel UDP sockets, or by an
+// emulated NIC, which has no kernel interface.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ class ControlPlane {
   Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
-  // This process's, for its members' names.
+  // This process's control port, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
   // Takes arrived datagrams and runs due timers. Returns the number of both.
   unsigned poll(wire::Instant now);

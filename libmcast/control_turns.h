@@ -14,7 +14,7 @@ class ControlTurns {
   static constexpr unsigned kCalls = 64;
   static constexpr wire::Duration kLongest = Attention::kGlance / 2;
 
-  // Whether this call has a turn.
+  // True if this call has a turn.
   bool take(wire::Instant now) {
     if (++calls_ < kCalls && now - last_ < kLongest) return false;
     calls_ = 0;

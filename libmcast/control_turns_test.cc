@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 constexpr wire::Instant kStart{1h};
 
-// When a watchdog of 2 s barks at a program that calls mcast_progress() once in `pause`.
+// The time after which a watchdog of 2 s fires in a program that calls mcast_progress() once in
+// `pause`.
 wire::Duration barks_after(wire::Duration pause) {
   ControlTurns turns;
   Watchdog watchdog(2s);

@@ -26,8 +26,8 @@ class DevicesOfTwoNodes : public testing::Test {
     unsetenv("HWLOC_THISSYSTEM");
     fake::Device::fresh();
   }
-  // Of that machine's cores the even ones are at node 0, the odd ones at node 1. False: this
-  // machine has no such core for us.
+  // On that machine even cores are at node 0, odd ones at node 1. False: this process may not use
+  // such a core.
   static bool run_on(int cpu) {
 #ifdef __SANITIZE_THREAD__
     return false;  // its own thread runs anywhere

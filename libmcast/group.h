@@ -61,7 +61,7 @@ class Group final : private GroupPort {
   mcast_group_attr_t attributes() const;
 
   Expected<void> set_receive(mcast_recv_cb_t callback, void* arg);
-  // Of the engine and the regions.
+  // For the engine and the regions.
   wire::Instant deadline() const;
 
   // --- Memory that others may write to.

@@ -87,7 +87,7 @@ class OwnPages {
   MrHandle region_;
 };
 
-// Such memory within a budget.
+// OwnPages within a budget.
 class Slab {
  public:
   // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.

@@ -19,7 +19,8 @@ class PublishedRegions {
   // `same_key`: mcast_group_params_t's. Switches then need no publication, and get none.
   PublishedRegions(const Device& device, bool same_key) : device_(device), same_key_(same_key) {}
 
-  // There are none: WRITEs are announced one by one, which the switch must serve. Before begin().
+  // The group has no regions: each WRITE is announced, and the switch must serve that. Before
+  // begin().
   void announce() {
     is_announced_ = true;
     publisher_.announce({});
@@ -39,7 +40,7 @@ class PublishedRegions {
   // Memory that may be deregistered at once, or null.
   Expected<MrHandle> revoke(wire::Instant now, std::uint16_t number);
 
-  // By rising number; none with same_key.
+  // In the order of numbers; none with same_key.
   const std::vector<wire::MrpRegion>& list() const { return publisher_.regions(); }
 
   // The key in a WRITE to region `number` of all members: the number, or the common key.

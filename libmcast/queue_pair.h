@@ -24,7 +24,7 @@ struct Piece {
   std::uint32_t lkey = 0;
 };
 
-// Where a WRITE goes: members' own switches make addresses and keys of it.
+// The target of a WRITE: members' own switches replace it by addresses and keys.
 struct RegionPlace {
   std::uint32_t rkey = 0;  // the region's number, or its key on all members
   std::uint64_t offset = 0;

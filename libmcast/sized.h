@@ -50,8 +50,8 @@ Expected<T> read_sized(const T* given, T defaults) {
   return defaults;
 }
 
-// As much of `value` as the caller knows. Its size stays; bytes that this version does not know stay
-// as the caller initialised them.
+// Writes the part of `value` that the caller knows. Its size stays, and so do bytes that this
+// version does not know.
 template <typename T>
 void write_sized(T value, T& out) {
   value.struct_size = out.struct_size;

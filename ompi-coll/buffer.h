@@ -11,7 +11,7 @@
 
 namespace cepheus::ompi {
 
-// As MPI computes it, for any count.
+// MPI's computation, for any count.
 std::size_t bytes_of(std::size_t count, const ompi_datatype_t* type);
 
 class Buffer final : public coll::Packing {

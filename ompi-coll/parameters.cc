@@ -159,7 +159,7 @@ const char* component_directory() {
     if (dladdr(reinterpret_cast<void*>(&component_directory), &info) == 0 ||
         info.dli_fname == nullptr)
       return std::string(".");
-    // Where the file is, not a link to it: packages put one into Open MPI's own directory.
+    // The file's own place, not a link's: packages put a link into Open MPI's own directory.
     char* const resolved = realpath(info.dli_fname, nullptr);
     const std::string path = resolved != nullptr ? resolved : info.dli_fname;
     free(resolved);

@@ -222,7 +222,7 @@ class RcMcast : public testing::Test {
   ucs_status_t open() {
     return Ucx::instance().open_group(md_, Ucx::instance().worker, kGroup, &iface_);
   }
-  // As UCP opens interfaces, by UCT's own call.
+  // Like UCP, by UCT's own call.
   ucs_status_t open_without_group() {
     uct_iface_config_t* config = nullptr;
     EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);

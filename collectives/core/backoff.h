@@ -23,7 +23,7 @@ class Backoff {
     served_since_ = now;
     serving_ = true;
   }
-  // It was given up, or an attempt failed.
+  // Multicast was given up, or an attempt failed.
   void ended(Duration now) {
     const bool lasted = serving_ && now - served_since_ >= 10 * interval_;
     interval_ = interval_ == Duration(0) || lasted ? kFirst : std::min(2 * interval_, kLongest);

@@ -58,8 +58,8 @@ struct Plan {
 
 class Comparison {
  public:
-  // As many broadcasts of a run are timed, the last ones; never the first of a plan, which may set
-  // up a group.
+  // The last broadcasts of a run are timed, at most this number. The first of a plan is never
+  // timed, because it may set up a group.
   static constexpr std::uint32_t kWindow = 64;
 
   explicit Comparison(const Plan& plan) : plan_(plan) {}

@@ -51,7 +51,7 @@ class Counters {
   std::array<unsigned long long, kCauses> fallbacks_{};
 };
 
-// Of this process.
+// This process's.
 inline Counters& counters() {
   static Counters instance;
   return instance;

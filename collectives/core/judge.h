@@ -36,7 +36,7 @@ class Judge {
 
   explicit Judge(const Limits& limits) : limits_(limits), run_(limits.run) {}
 
-  // Of a class that nothing is known of.
+  // For a class without any report.
   static Plan first_plan(const Limits& limits) {
     return {Way::kMulticast, limits.run + 1, limits.run};
   }

@@ -41,7 +41,7 @@ struct Parameters {
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
   const char* uct_library = nullptr;
-  // Where the host's component lies, and rc_mcast beside it.
+  // The directory of the host's component, and of rc_mcast.
   const char* component_directory = ".";
 
   size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }

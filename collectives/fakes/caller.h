@@ -1,5 +1,4 @@
-// One rank of a job as it calls broadcasts: its team, its multicast, and the way that its broadcasts
-// take.
+// One rank of a job that calls broadcasts: its team, its multicast, and its broadcasts' algorithms.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +14,9 @@ namespace cepheus::coll::fake {
 
 // Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
-// There is no safeguard.
+// Without a safeguard.
 void use_small_sizes();
-// There is one. Its first comparison has a single sample, and half of all may be samples.
+// With a safeguard. Its first comparison has a single sample, and half of all may be samples.
 void use_safeguard();
 
 // Packs nothing: the bytes lie as they are.
@@ -33,19 +32,19 @@ class Gaps final : public Packing {
 
 class Caller {
  public:
-  // With several ranks a host the first one of each is its leader.
+  // If several ranks share a host, the first one leads it.
   Caller(host::Communicator& comm, int ranks_per_host);
 
   // A broadcast of `memory`, which holds the data on the root. `has_gaps`: the data lies in no
   // contiguous memory.
   void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
-  // One look at it. Code::kPending: call again.
+  // Advances the broadcast. Code::kPending: call again.
   Code progress();
   // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
   // served it.
   void finish(Code rc);
   bool is_calling() const { return payload_.has_value(); }
-  // Once its course is chosen.
+  // Valid once the algorithm is chosen.
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Comparisons that this rank has judged, and how often they have changed the way.
   std::size_t comparisons() const { return comparisons_; }

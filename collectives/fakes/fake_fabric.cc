@@ -14,7 +14,7 @@ namespace {
 
 Fabric* running_fabric = nullptr;
 
-// Of a message with these bytes; a small one has no operation.
+// The unit of a message with these bytes. A small one has no operation.
 std::uint64_t unit_of(std::uint32_t imm, const mcast_op_t* op, const std::byte* bytes) {
   std::uint64_t unit = imm / BulkOperation::kPieces;
   if (op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's

@@ -91,7 +91,7 @@ class Fabric {
   void conclude(std::uint32_t end);
   // The end fails, with its side of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
-  // Nothing moves from or to this rank any more.
+  // From now on nothing moves from or to this rank.
   void disconnect(int rank) { disconnected_.insert(rank); }
   void mend() { disconnected_.clear(); }
   // Its process has died: its NIC answers nothing any more.

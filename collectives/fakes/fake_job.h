@@ -18,14 +18,14 @@ namespace cepheus::coll::fake {
 
 class Job {
  public:
-  // With several ranks a host the first one of each is its leader.
+  // If several ranks share a host, the first one leads it.
   explicit Job(int size, int ranks_per_host = 1);
 
   // The rank calls a broadcast. Its root's data depends on `bytes` alone. `has_gaps`: the data lies
   // in no contiguous memory.
   void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
   void begin_all(int root, std::size_t bytes, bool blocking = true);
-  // One look of the rank at its broadcast and at the groups. `at_nic`: and, first, at its NIC.
+  // The rank advances its broadcast and the groups. `at_nic`: and, first, its NIC.
   void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.
   void move();
@@ -38,9 +38,9 @@ class Job {
   Code result(int rank) const { return at(rank).result; }
   std::vector<Code> results() const;
   Route route(int rank) const { return at(rank).caller->route(); }
-  // That rank 0's safeguard has made.
+  // The comparisons of rank 0's safeguard.
   std::size_t comparisons() const { return at(0).caller->comparisons(); }
-  // Whether the rank has the data of its last broadcast.
+  // True if the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;
   // The rank's end of the lane that was set up last.

@@ -74,7 +74,7 @@ class Mpi {
   void fail_operations_with_the_dead();
   std::size_t receives() const { return receives_.size(); }
   std::size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<std::size_t>(rank)]; }
-  // By tag: the length of every message sent there from now on, instead of its own.
+  // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 
   // --- The port's.

@@ -22,7 +22,7 @@ std::uint64_t hash(std::string_view text) {
   return value;
 }
 
-// Of this machine since it started; containers of other names count as others.
+// Identifies this machine since its start. Containers with other host names are other machines.
 std::uint64_t machine() {
   static const std::uint64_t value = [] {
     char name[256] = "";

@@ -50,7 +50,7 @@ class HostDiscoveryTest : public testing::Test {
   }
 };
 
-// Where all ranks know the places, rank 0 keeps none of the identities that it gathered.
+// If all ranks know the places, rank 0 keeps none of the gathered identities.
 TEST_F(HostDiscoveryTest, HoldsNoIdentitiesOnceThePlacesAreKnown) {
   constexpr int kRanks = 128;
   ArrangedJob job(kRanks);

@@ -35,11 +35,11 @@ class Session {
   // The next broadcast's first unit follows the root's count. `bytes`: of the root's broadcast,
   // rounded up to whole messages. Under the transport's mutex.
   uint64_t follow(const EagerHeader& header, size_t bytes);
-  // Those bytes, once.
+  // The bytes of the root's broadcast, once.
   std::optional<size_t> take_bytes_of_root() { return std::exchange(bytes_of_root_, std::nullopt); }
-  // The unit that follows `unit`: the next one, or that.
+  // The unit after `unit`: the next one, or the one of follow().
   uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
-  // That unit, once.
+  // The unit of follow(), once.
   std::optional<uint64_t> take_next_unit() { return std::exchange(next_unit_, std::nullopt); }
 
   // Notices that a group has failed; once it has, stops all lanes, waits until all that had
@@ -47,7 +47,7 @@ class Session {
   void watch(Actions& out);
   // Looks only for a failure; cheaper.
   void look();
-  // Nothing that this rank sent may be missing anywhere, as far as it can know.
+  // As far as this rank knows, all its sent data has arrived everywhere.
   bool is_drained() const;
   // Local. Arrived messages that no call has taken are lost, too.
   void destroy_groups();

@@ -26,7 +26,7 @@ unsigned eager_depth(int groups) {
   return groups < 192 ? 8 : 4;
 }
 
-// Why these members can't form a group; empty if they can.
+// The reason why these members can't form a group; empty if they can.
 std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
   const MemberRecord& first = records.front();
   std::map<uint32_t, std::string> hosts;
@@ -166,7 +166,7 @@ void TeamLane::gathered() {
   if (is_lost()) return announce_lost();
   const std::string why = objection(records_, team_);
   if (!why.empty()) {
-    // Where several object the most lasting reason counts.
+    // If several members object, the most lasting reason counts.
     const auto lasting = std::find_if(records_.begin(), records_.end(), [](const MemberRecord& r) {
       return r.status != MCAST_OK && !may_pass(r.status);
     });

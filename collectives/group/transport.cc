@@ -56,7 +56,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
   if (!tried_ || again || opening_.valid()) {
     if (!opening_.valid()) {
       close();
-      // Where no thread can start, get() opens.
+      // If no thread can start, get() opens the device.
       opening_ = std::async(std::launch::async | std::launch::deferred, &Transport::open_context);
     }
     if (tried_ && opening_.wait_for(kUsual) == std::future_status::timeout) {

@@ -28,7 +28,7 @@ class Transport {
   // group uses it except the caller's next one, which the caller has added. The first call waits
   // for the opening. Later ones start a thread for it, and return MCAST_ERR_AGAIN until it ends.
   mcast_status_t open(std::string& why, bool again);
-  // This host's address as groups know it, in host byte order; 0: unknown.
+  // This host's address in groups, in host byte order; 0: unknown.
   uint32_t host_address();
   // Groups in being; from before their creation to after their destruction.
   void add_group() { groups_.fetch_add(1); }

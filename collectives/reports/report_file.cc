@@ -41,7 +41,7 @@ std::atomic<std::uint32_t> address_of_nic{0};
 
 constinit std::atomic<ReportFile*> current_file{nullptr};
 
-// When the process exits or the library is unloaded.
+// Runs when the process exits or the library is unloaded.
 [[maybe_unused]] const struct Ending {
   ~Ending() {
     if (ReportFile* const file = current_file.load(); file != nullptr) file->end();

@@ -94,7 +94,7 @@ class ReportFile {
   bool has_no_ring_ = false;                 // there was no room for one
 };
 
-// One communicator's. One thread at a time.
+// One communicator's counts. One thread at a time.
 class ReportScope {
  public:
   ReportScope(ReportFile& file, const char* name, unsigned rank, unsigned ranks);

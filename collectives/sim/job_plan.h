@@ -30,7 +30,7 @@ struct JobPlan {
   Fault fault = Fault::kNone;
   // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
   std::optional<std::size_t> event, set_up;
-  // So many faults more, perhaps while the failover from the last one is not over.
+  // The number of further faults, perhaps while the failover from the last one is not over.
   int more_faults = 0;
   bool has_slow_rank = false;    // which looks at its broadcast and its NIC rarely
   bool has_slow_link = false;    // on which control messages from one rank to another are late

@@ -158,7 +158,7 @@ void SimulatedJob::strike_again() {
   struck_at_.reset();
 }
 
-// Nothing moves: time goes by, and watchdogs see to the sends that wait since the last time.
+// Nothing moves: time advances, and watchdogs count the sends that wait since the last time.
 void SimulatedJob::bark() {
   fake::now() += std::chrono::milliseconds(500);
   const std::vector<std::uint32_t> now = fabric_.stalled();

@@ -11,8 +11,8 @@ namespace cepheus::coll {
 
 using Path = Agreement::Path;
 
-// Only after an error of the program's is something still posted: it must not outlive the buffers,
-// and nothing can be posted behind it.
+// Receives remain posted here only after an error of the program. They must not outlive the
+// buffers, and no later receive can be posted behind them.
 void BulkOperation::finish() {
   if (in_flight_ > 0) {
     lane_->destroy();

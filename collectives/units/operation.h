@@ -1,4 +1,4 @@
-// One unit of one broadcast on its way, without blocking: call progress() until it is done.
+// One unit of one broadcast, without blocking: call progress() until it is done.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ class Operation {
   // Code::kDone: root: the buffer may be reused; others: it is filled. Code::kPending: call again.
   // Code::kNotServed: the saved function shall serve it. Under the communicator's guard.
   virtual Code progress(Actions& out) = 0;
-  // How long the caller may sleep without delaying it much.
+  // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const { return {}; }
   // Root: it waits for members that have not come yet.
   virtual bool awaits_members() const { return false; }

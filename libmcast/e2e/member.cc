@@ -193,8 +193,8 @@ json Member::await_failure(Group& g) {
   return answer(mcast_group_test(g.handle));
 }
 
-// How many messages a failed group keeps, and whether they are those of `seed`, one after the
-// other.
+// The number of messages that a failed group keeps. True if they are those of `seed`, in their
+// order.
 json Member::unacknowledged(Group& g, const json& c) {
   const void* data = nullptr;
   std::size_t length = 0;

@@ -61,7 +61,7 @@ class Team {
     return (*this)[leader].ask(
         {{"do", "lead"}, {"group", group}, {"members", names}, {"regions", regions}});
   }
-  // How it ended for each.
+  // The outcome at each member.
   std::vector<json> await_outcome(const std::string& group) {
     return ask_all({{"do", "await_outcome"}, {"group", group}});
   }

@@ -23,7 +23,7 @@
 
 namespace cepheus::mcast {
 
-// How far the group's data has got here.
+// Counts of the group's data here.
 struct Flow {
   std::uint64_t messages_sent = 0, messages_received = 0, sends_completed = 0;
   unsigned sends_outstanding = 0, receives_posted = 0;
@@ -40,15 +40,16 @@ class GroupPort {
 
   virtual bool can_receive() const = 0;  // the application has set a receive callback
   virtual Expected<void> connect(const RemoteEnd& remote) = 0;
-  // Where switches leave the PSNs at a change of the source to the hosts (mrp::PsnSync). A step is
-  // due: GroupEngine::synchronise(), once nothing is left in the completion queues.
+  // A step of PSN synchronisation is due, because the switches leave PSNs to the hosts
+  // (mrp::PsnSync). The owner calls GroupEngine::synchronise() once the completion queues are
+  // empty.
   virtual void on_sync_due() = 0;
   virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
   // kStop halts the queue pair: all posted work comes back flushed, see keeps(). The other steps
   // start it again with one of its PSNs, and remove the work from `kept` that they have posted
   // again.
   virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
-  // The group is of no more use: the queue pair stops.
+  // The group has failed: stops the queue pair.
   virtual void on_failed() = 0;
 
   // The switch knows the group and accepts publications: `header` of any datagram of it.
@@ -109,11 +110,11 @@ class GroupEngine {
   // A receive is to be posted, or came back flushed. True: the queue pair is halted, and the receive
   // waits to be posted again; it has not ended.
   bool keeps(std::uint64_t receive);
-  // Of a group that failed while its queue pair was halted: they end, and the device knows none of
-  // them.
+  // The kept receives of a group that failed while its queue pair was halted. They end here,
+  // because the device does not know them.
   KeptReceives take_kept() { return std::exchange(kept_, {}); }
   bool has_kept() const { return !kept_.empty(); }
-  // The queue pair is gone, and all that was posted.
+  // The queue pair is gone, with all posted work.
   void drop_work() { flow_.sends_outstanding = flow_.receives_posted = 0; }
 
   // --- Registration. The caller becomes the leader.
@@ -129,7 +130,7 @@ class GroupEngine {
   // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
   // waits for data and the other side is gone.
   void look(wire::Instant now, mrp::Outbox& out);
-  // Whether sends that do not move mean anything.
+  // Starts or stops the watch on sends that do not complete.
   void set_watched(bool watched);
   // If the group has failed here: sends that to the others, once.
   void send_failure(wire::Instant now, mrp::Outbox& out);

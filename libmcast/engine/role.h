@@ -22,7 +22,7 @@ class Role {
   // The address in the group's name: the group's own, or its sender's. Unset while that is not
   // known.
   virtual wire::Ipv4 address() const = 0;
-  // Where this member's datagrams go to.
+  // The destination of this member's datagrams.
   virtual wire::Ipv4 peer() const = 0;
   // The group's address; unset of sender groups, which have none.
   virtual wire::McstId mcst_id() const { return {}; }

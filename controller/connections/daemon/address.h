@@ -1,4 +1,4 @@
-// Where daemons listen and are reached: "HOST:PORT" or "unix:PATH".
+// The addresses of daemons: "HOST:PORT" or "unix:PATH".
 #pragma once
 
 #include <asio.hpp>

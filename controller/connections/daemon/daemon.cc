@@ -16,7 +16,7 @@
 namespace cepheus::connections {
 namespace {
 
-// Where descriptors run out, accepting waits for some to be closed.
+// Without free descriptors, accepting waits until some are closed.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 
 using Local = asio::local::stream_protocol;

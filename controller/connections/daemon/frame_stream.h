@@ -16,7 +16,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
  public:
   // The most bytes that the other end has not read. Beyond it the connection is closed.
   static constexpr std::size_t kMostUnsent = 1 << 20;
-  // How long the last words of an ended stream may take.
+  // The time for the last bytes of an ended stream.
   static constexpr std::chrono::seconds kLastWords{1};
 
   using OnFrame = std::function<void(std::span<const std::uint8_t>)>;  // without its length

@@ -30,7 +30,7 @@ enum Field : unsigned {
   kIsUnknown = 1 << 16,
 };
 
-// By MessageType, which has no 0. In the order of the bits, on the wire too.
+// Indexed by MessageType, which has no 0. In the order of the bits, on the wire too.
 constexpr std::array<unsigned, 23> kFields{
     kIsUnknown,
     kHasVersion | kHasHost | kHasPeer | kHasNonce | kHasSigned | kHasTime,  // HELLO

@@ -43,7 +43,7 @@ class PeerSession {
 
   bool can_send() const { return peers_hello_.has_value(); }
   bool is_ready() const { return is_ready_; }
-  // Of the other end; once can_send().
+  // The other end's host; valid once can_send().
   wire::Ipv4 peer() const { return peers_hello_->host; }
   std::uint32_t peers_time_limit_ms() const { return peers_hello_->time_ms; }
 
