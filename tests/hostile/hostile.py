@@ -4,7 +4,7 @@
 Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one attack
 after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the attack and
 beside the control, what is left of that (the median over the turns, and the most that the median may be, with a confidence of 95 %),
-whether all data was right, groups that broke, what the switch holds, and the counters of the hostile hosts' ports that grew most.
+whether all data was right, failed groups, what the switch holds, and the counters of the hostile hosts' ports that grew most.
 An attack takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
 """
 

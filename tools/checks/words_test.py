@@ -25,7 +25,9 @@ GLOSSARY = "docs/glossary.md"
 # Abbreviations of a heading that need no definition.
 KNOWN = {"III": "a section of a paper"}
 
-# A metaphor, and the field's term for it.
+# A metaphor, and the field's term for it. Not here, because they are terms: credit; share, a part of a buffer, of a rate or of INSTALL's
+# number. Not here yet, because thousands of identifiers have them: ask, say, tell and hear (request, send, receive), room (free slots or
+# bytes).
 INSTEAD = {
     "arrangement": "host discovery",
     "attended": "blocking",
@@ -60,7 +62,7 @@ FORMS = {word + ending: word for word in INSTEAD for ending in ("", "s", "es", "
 FORMS |= {"befell": "befall", "carried": "carry", "carries": "carry", "cutter": "cut", "cutting": "cut", "cutoff": "cut", "departing": "depart",
           "napping": "nap", "settling": "settle"}
 
-# File, identifier (regular expressions of the whole name), and the reason why it keeps the word.
+# File and identifier, as regular expressions of the whole name, and the reason why the identifier keeps the word.
 ALLOWED = [
     (r"(fabric-sim|net|switch-emulator|tests)/.*", r"\w*[Cc]ut(s|ter|ting)?(_\w*|[A-Z]\w*|)", "a cable is cut; so are the options --cuts"),
     (r"(nic-emulator|fabric-sim)/.*", r"\w*[Cc]uts?(_\w*|[A-Z]\w*|)", "DCQCN cuts a rate"),

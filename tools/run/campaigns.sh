@@ -19,7 +19,7 @@ faults_command() {
 
 hostile_help() {
   cat <<'TEXT'
-usage: ./run hostile [--sanitize] [OPTIONS] [CONDUCT...]
+usage: ./run hostile [--sanitize] [OPTIONS] [ATTACK...]
 
 Measures what hosts that misbehave (floods; rings, doorbells and sockets abused) take from others, beside a CPU load:
 at least 80 % must be left, 50 % by two hosts that stream to each other. Then strangers come to every socket of
