@@ -180,7 +180,7 @@ Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
   if (waits) take_up(from, h);
-  return end(h, state_ == State::kActive ? "the leader says that the group is no more"
+  return end(h, state_ == State::kActive ? "the leader answers that the group has ended"
                                          : "the leader gave the registration up");
 }
 

@@ -51,7 +51,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              "others are: create fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " could not connect its queue pair: the group's reason on that host says why";
+             " could not connect its queue pair: the group's reason on that host names the cause";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
     case MrpReject::kVersion:
@@ -69,7 +69,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kRemoteAccess:
       return (named.empty() ? std::string("a member") : list_of(named)) +
              " has published no region that holds the WRITE, or has taken its memory back: "
-             "cepheusctl groups says what was refused; publish before writing, and create fresh "
+             "cepheusctl groups shows the refused WRITE; publish before writing, and create fresh "
              "groups";
     case MrpReject::kWriteMode:
       return (named.empty() ? std::string("a member") : list_of(named)) +
@@ -129,9 +129,9 @@ std::string time_out_text(std::span<const MrpMember> missing, std::size_t member
 std::string given_up_text(MrpReject reason, Ipv4 leader) {
   const std::string who = "the leader " + leader.to_string() + " gave the registration up: ";
   if (reason == MrpReject::kNone) {
-    return who + "not every member confirmed in time, the leader's error names who was missing";
+    return who + "not every member confirmed in time, the leader's error names the missing ones";
   }
-  return who + wire::to_string(reason) + ", the leader's error says what to do";
+  return who + wire::to_string(reason) + ", the leader's error has the remedy";
 }
 
 wire::ErrorCode reject_code(MrpReject reason) {

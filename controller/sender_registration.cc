@@ -355,7 +355,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
   // The sender waits for a remaining receiver without an answer as for any lagging member.
   if (state_ == State::kEvicting) {
-    begin_step(now, State::kActive, "not all have answered that somebody is out", out);
+    begin_step(now, State::kActive, "not all receivers have answered the removal", out);
     return;
   }
   std::vector<MrpMember> missing;

@@ -232,7 +232,7 @@ mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, c
   if (data == nullptr || length == nullptr || imm == nullptr) return invalid("an output is null");
   return with(from(group), [&](Group& g) {
     const EagerLane* const lane = g.eager();
-    if (lane == nullptr) return invalid("only an eager lane keeps what it sent");
+    if (lane == nullptr) return invalid("only an eager lane keeps its messages");
     if (g.state() != MCAST_GROUP_FAILED) return invalid("the group has not failed");
     if (index >= lane->unacknowledged()) return invalid("there is no such send");
     const EagerLane::Sent& sent = lane->sent(index);

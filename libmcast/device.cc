@@ -62,7 +62,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   }
   if (order.empty()) {
     return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +
-                                         ": ibv_devices lists what there is");
+                                         ": ibv_devices lists the devices");
   }
   std::optional<locality::DeviceChoice> choice;  // null: there is none, or it can't be made
   if (order.size() > 1) {
@@ -74,7 +74,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   const auto why = [&](std::size_t i) -> std::string {
     if (!options.name.empty()) return "asked for by name";
     if (names.size() == 1) return "the only one";
-    return choice ? choice->why(i) : "the first that serves; hwloc can't tell what is near";
+    return choice ? choice->why(i) : "the first that serves; hwloc can't find the nearest";
   };
   std::string tried;
   for (const std::size_t i : order) {

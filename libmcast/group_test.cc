@@ -133,7 +133,7 @@ TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
   tell(MrpType::kRegister);
   EXPECT_THAT(said(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
   EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
-  EXPECT_THAT(attr().reason, HasSubstr("nobody answered for the group's address"));
+  EXPECT_THAT(attr().reason, HasSubstr("no answer for the group's address"));
 }
 
 TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {

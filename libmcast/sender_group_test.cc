@@ -456,7 +456,7 @@ TEST_F(SenderGroup, LosesItsSenderIfNothingIsHeardOfItWhileItLooks) {
   }
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
-  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has not been heard for 5000 ms"));
+  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has been silent for 5000 ms"));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 

@@ -172,7 +172,7 @@ TEST(SenderGroup, EvictsAReceiverThatIsDisconnected) {
   const json ended = team[0].ask(command("await_send"));
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
   const json alone = team[2].ask(command("await_failure"));
-  EXPECT_THAT(alone.value("text", ""), HasSubstr("the sender 10.0.0.1 has not been heard for"));
+  EXPECT_THAT(alone.value("text", ""), HasSubstr("the sender 10.0.0.1 has been silent for"));
 }
 
 TEST(SenderGroup, ReceiversAreToldThatTheirSenderIsGone) {

@@ -114,7 +114,7 @@ Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> membe
   if (!listed) {
     return mcast::fail(MCAST_ERR_INVALID, mrp::to_string(member()) +
                                               ", the leader itself, is not among the members: add "
-                                              "what mcast_group_member() says");
+                                              "mcast_group_member()'s name");
   }
   if (state_ != MCAST_GROUP_WAITING) {
     return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
@@ -210,7 +210,8 @@ void GroupEngine::look_for_stall(wire::Instant now) {
   if (!watchdog_.look(now, flow_.sends_completed, waiting)) return;
   fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
        "no send completed for " + milliseconds_text(watchdog_.limit()) +
-           ": a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "
+           ": a member or the switch stopped acknowledging, cepheusctl groups shows the lagging "
+           "members; "
            "set up again with fresh groups");
 }
 

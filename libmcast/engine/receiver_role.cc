@@ -50,7 +50,7 @@ void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
   const bool is_refreshed = membership_.is_connected();
   if (!silence_.look(now, membership_.installs_heard(), is_refreshed)) return;
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
-              "the sender " + membership_.sender().to_string() + " has not been heard for " +
+              "the sender " + membership_.sender().to_string() + " has been silent for " +
                   milliseconds_text(silence_.limit()) +
                   ": it is gone, or has taken this member for dead, or the way there is; set up "
                   "again with fresh groups");

@@ -152,7 +152,7 @@ class Connections(unittest.TestCase):
     def test_a_daemon_that_falls_silent_is_told_too(self):
         sender, receivers = self.connect()
         self.daemons[3].send_signal(signal.SIGSTOP)
-        self.assertIn("has said nothing for 2000 ms", self.await_death(sender, "LEFT"))
+        self.assertIn("has sent nothing for 2000 ms", self.await_death(sender, "LEFT"))
 
     def test_the_example_moves_data_over_a_group_that_the_daemons_set_up(self):
         switch = self.stack.enter_context(Switch("--hosts", 3))

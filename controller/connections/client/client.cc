@@ -55,7 +55,7 @@ short Client::events() const {
 wire::Result<bool> Client::send(const Message& message) {
   if (out_.size() > kMostUnsent) {
     return wire::fail(wire::ErrorCode::kAgain,
-                      "cepheus-cmd has not taken what was sent before: take events first");
+                      "cepheus-cmd has not read earlier messages: take events first");
   }
   const auto frame = frame_of(message);
   out_.insert(out_.end(), frame.begin(), frame.end());
@@ -87,11 +87,11 @@ wire::Result<std::optional<Message>> Client::take() {
   const auto left = std::span<const std::uint8_t>(in_).subspan(taken_);
   if (left.size() < kFrameHeader) return std::nullopt;
   const std::size_t length = wire::load_be32(left.data());
-  if (length > kMostEvent) return gone("what it says is too long");
+  if (length > kMostEvent) return gone("its message is too long");
   if (left.size() < kFrameHeader + length) return std::nullopt;
   auto message = Message::parse(left.subspan(kFrameHeader, length));
   taken_ += kFrameHeader + length;
-  if (!message) return gone("what it says is not understood");
+  if (!message) return gone("its message is malformed");
   if (message->type == MessageType::kRefusal) {
     return wire::fail(wire::ErrorCode::kRefused, message->text);
   }

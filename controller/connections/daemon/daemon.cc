@@ -187,7 +187,7 @@ void Daemon::on_program_frame(ProgramId id, std::span<const std::uint8_t> frame)
     forget_program(id);
   };
   if (!message) {
-    return refuse("what came is no message of cepheus-cmd: use libcepheus-connections");
+    return refuse("a message is not of cepheus-cmd's protocol: use libcepheus-connections");
   }
   if (!program.has_greeted) {
     if (message->type != MessageType::kProgram || message->version != kVersion) {

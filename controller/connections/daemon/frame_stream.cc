@@ -50,7 +50,7 @@ void FrameStream::send(std::vector<std::uint8_t> frame) {
   unsent_ += frame.size();
   if (unsent_ > kMostUnsent) {
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      self->end(End::kNotReading, "it does not read what it is sent");
+      self->end(End::kNotReading, "it does not read its messages");
     });
     return;
   }

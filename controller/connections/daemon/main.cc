@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(100, 60000))
       ->capture_default_str();
   app.add_option("--ready-fd", settings.ready_fd, "Writes a line there once it serves");
-  auto* status = app.add_flag("--status", is_status, "What the running daemon says of itself");
+  auto* status = app.add_flag("--status", is_status, "Print the status of the running daemon");
   app.add_flag("--json", as_json, "The status as one JSON object")->needs(status);
   try {
     app.parse(argc, argv);

@@ -219,7 +219,7 @@ void PeerLinks::on_watch() {
   }
   for (const LinkPtr& link : silent) {
     if (link->stream) link->stream->close();
-    lose(link, "its cepheus-cmd has said nothing for " + std::to_string(settings_.time_limit_ms) +
+    lose(link, "its cepheus-cmd has sent nothing for " + std::to_string(settings_.time_limit_ms) +
                    " ms: see whether the host is there");
   }
   is_watching_ = !links_.empty();

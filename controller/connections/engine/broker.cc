@@ -43,7 +43,8 @@ void Broker::on_request(wire::Instant now, ProgramId program, const Message& req
       return close(now, program, request.connection, out);
     default:
       refusals_.add(Refusal::kBadProgram);
-      return drop(now, program, "no program says that: use libcepheus-connections", out);
+      return drop(now, program, "a program can't send that message: use libcepheus-connections",
+                  out);
   }
 }
 

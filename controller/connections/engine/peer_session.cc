@@ -92,7 +92,8 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
 }
 
 wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
-  constexpr const char* kGarbage = "what came is no message of cepheus-cmd: see what connects here";
+  constexpr const char* kGarbage =
+      "a message is not of cepheus-cmd's protocol: see which program connects here";
   if (!peers_hello_) {
     const auto message = Message::parse(frame);
     if (message && message->type == MessageType::kRefusal) return refuse(message->text);
