@@ -84,7 +84,7 @@ void CommunicatorState::look_again() {
 
 Code CommunicatorState::serve(Broadcast& broadcast) {
   finish_started();
-  reap_communicators();
+  release_communicators();
   Code rc = Code::kPending;
   while (rc == Code::kPending) {
     {

@@ -109,7 +109,7 @@ void free_communicator(CommunicatorState& state) {
     state.set_freed();
     closing.fetch_add(1);
   }
-  reap_communicators();
+  release_communicators();
 }
 
 void finalize_communicators() {
@@ -123,7 +123,7 @@ void finalize_communicators() {
   for (CommunicatorState* state : states) {
     if (!state->is_closing()) state->finish_started();
   }
-  reap_communicators();
+  release_communicators();
   {
     const ListGuard guard;
     states.swap(watched);
@@ -156,7 +156,7 @@ void add_in_flight(int communicators) {
 
 void add_called(int communicators) { called.fetch_add(communicators); }
 
-void reap_communicators() {
+void release_communicators() {
   if (closing.load(std::memory_order_relaxed) == 0) return;
   std::vector<CommunicatorState*> gone;
   {

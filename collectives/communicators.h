@@ -33,6 +33,6 @@ void add_in_flight(int communicators);
 void add_called(int communicators);
 // Gives communicators back to the host that the program has freed, once their groups are gone. Not
 // from progress_in_background().
-void reap_communicators();
+void release_communicators();
 
 }  // namespace cepheus::coll

@@ -37,16 +37,16 @@ Code HostsBroadcast::open() {
   length_ = std::min(BulkOperation::most_bytes(), payload_->bytes() - done_);
   void* const memory = payload_->window(done_, length_);
   window_.emplace(memory, length_);
-  if (memory == nullptr) spoil(Code::kNoMemory);
-  if (is_root_ && !payload_->contiguous()) spoil(payload_->pack(done_, memory, length_));
+  if (memory == nullptr) lose_data(Code::kNoMemory);
+  if (is_root_ && !payload_->contiguous()) lose_data(payload_->pack(done_, memory, length_));
   return Code::kDone;
 }
 
 // This rank has no data of the window. The ranks below it get the error.
-void HostsBroadcast::spoil(Code rc) {
+void HostsBroadcast::lose_data(Code rc) {
   if (rc == Code::kDone || (error_ != Code::kDone && rc != Code::kNotServed)) return;
   error_ = rc;
-  window_->spoil(rc);
+  window_->lose_data(rc);
   window_->fail(rc);
 }
 
@@ -88,7 +88,7 @@ Code HostsBroadcast::decide() {
       if (rc != Code::kDone) is_across_ = false;
     }
     verdict_.emplace(&verdict_byte_, 1);
-    verdict_->spoil(rc);
+    verdict_->lose_data(rc);
     if (rc != Code::kDone && hosts_.inside.size() == 1) return rc;
   }
   const Code rc = inside(*verdict_, 0);
@@ -157,7 +157,7 @@ Code HostsBroadcast::progress() {
         break;
     }
     if (rc == Code::kPending || (!window_ && rc != Code::kDone)) return rc;
-    if (window_) spoil(rc);
+    if (window_) lose_data(rc);
     step_ = next;
   }
   return Code::kDone;

@@ -55,7 +55,7 @@ class HostsBroadcast final : public Algorithm {
   Code inside(Payload& payload, int root);
   void finish_inside();
   Code close();
-  void spoil(Code rc);
+  void lose_data(Code rc);
 
   Hosts& hosts_;
   Multicast* const multicast_;

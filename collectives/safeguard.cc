@@ -53,7 +53,7 @@ void Safeguard::end(std::optional<Route> route) {
   if (route && is_saved == (turn_.way == Way::kSaved))
     comparison.end(turn_, Clock::now() - began_);
   else
-    comparison.spoil(turn_);
+    comparison.discard(turn_);
 }
 
 void Safeguard::recount(std::size_t bytes) {

@@ -32,7 +32,7 @@ class SafeguardStory : public testing::Test {
       job.begin_all(i % kRanks, bytes, blocking);
       job.fabric.disconnect(2);
       job.pass(held);
-      job.fabric.mend();
+      job.fabric.reconnect();
       ASSERT_TRUE(job.run());
       ASSERT_THAT(job.results(), Each(Code::kDone));
       ASSERT_TRUE(job.all_have_data());

@@ -145,7 +145,7 @@ void expect_error_of_repair(std::size_t bytes, std::size_t length) {
   EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kTruncated));
   EXPECT_TRUE(job.has_data(1));
   job.mpi.wrong_lengths.clear();
-  job.fabric.mend();
+  job.fabric.reconnect();
   expect_right_broadcasts(job, 3);
 }
 

@@ -79,7 +79,7 @@ class Comparison {
   void take_back() { at_ -= at_ > 0 ? 1 : 0; }
   // The outcome of a turn that was to be timed.
   void end(const Turn& turn, std::chrono::nanoseconds time) { tally(turn).add(time); }
-  void spoil(const Turn& turn) { tally(turn).is_void = true; }
+  void discard(const Turn& turn) { tally(turn).is_void = true; }
   Times times() const { return {own_.mean(), samples_.mean()}; }
 
  private:

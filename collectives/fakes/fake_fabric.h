@@ -93,7 +93,7 @@ class Fabric {
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
   // From now on nothing moves from or to this rank.
   void disconnect(int rank) { disconnected_.insert(rank); }
-  void mend() { disconnected_.clear(); }
+  void reconnect() { disconnected_.clear(); }
   // Its process has died: its NIC answers nothing any more.
   void kill(int rank) { dead_.insert(rank); }
   bool is_whole() const { return disconnected_.empty() && dead_.empty(); }
@@ -104,7 +104,7 @@ class Fabric {
   // Calls for a group that is gone, and groups that went while their memory was lent.
   std::size_t misuses() const { return misuses_; }
   std::size_t groups() const { return groups_.size(); }
-  // Ends with sends that wait: their watchdogs would bark.
+  // Ends with sends that wait: their watchdogs would fire.
   std::vector<std::uint32_t> stalled() const;
   std::vector<std::uint32_t> ends() const;
   // Groups in registration included.

@@ -14,7 +14,7 @@ namespace cepheus::coll {
 
 namespace {
 
-constexpr size_t kHeaderRoom = 64;  // for the header, rounded to a cache line
+constexpr size_t kHeaderBytes = 64;  // for the header, rounded to a cache line
 // A device that died may never complete posted work. Only the time counts in which this rank looks:
 // between two looks the program may be outside MPI, and no message is delivered.
 constexpr std::chrono::seconds kDrainTimeLimit{1};
@@ -42,7 +42,7 @@ Cause cause_of(mcast_cause_t cause) {
 Session::Session(const Team& team, uint32_t generation, bool again)
     : team_(team),
       generation_(generation),
-      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
+      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderBytes, again),
       bulk_(team, MCAST_LANE_BULK, 0, again),
       agreement_(team.self(), team.size(), generation) {
   eager_.set_arrival(Inbox::on_message, &inbox_);

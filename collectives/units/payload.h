@@ -17,7 +17,7 @@ class Payload {
 
   std::size_t bytes() const { return bytes_; }
   // Sends may read window() at once, without pack().
-  bool contiguous() const { return packing_ == nullptr && spoiled_ == Code::kDone; }
+  bool contiguous() const { return packing_ == nullptr && lost_data_ == Code::kDone; }
 
   // See Packing. pack(): null if there is no memory.
   Code pack(std::size_t offset, void* memory, std::size_t length);
@@ -31,7 +31,7 @@ class Payload {
   }
   Code error() const { return error_; }
   // There is no data, for the reason `rc`: pack() fails from now on.
-  void spoil(Code rc) { spoiled_ = rc; }
+  void lose_data(Code rc) { lost_data_ = rc; }
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`
   // bytes. Null: there is none.
   void* window(std::size_t offset, std::size_t length);
@@ -40,7 +40,7 @@ class Payload {
   std::size_t bytes_;
   std::byte* first_ = nullptr;  // contiguous: the first byte
   Packing* packing_ = nullptr;
-  Code spoiled_ = Code::kDone;
+  Code lost_data_ = Code::kDone;
   Code error_ = Code::kDone;  // the first failure
   std::unique_ptr<std::byte[]> staging_;
   std::size_t staging_bytes_ = 0;

@@ -21,7 +21,7 @@ void expect_no_groups(const Fabric& fabric) {
   }
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
-void mend(const Fabric& fabric, const char* host) {
+void reconnect(const Fabric& fabric, const char* host) {
   fabric.ask({{"ask", "link"}, {"link", host}, {"direction", "both"}, {"loss", 0}});
 }
 
@@ -115,7 +115,7 @@ TEST(GroupFailure, TheLastGroupIsUnregisteredAlsoIfTheFirstMessageIsLost) {
   disconnect(fabric, "h0", "both");
   team[0].ask({{"do", "destroy"}, {"group", "e"}});
   EXPECT_EQ(fabric.groups().size(), 1u);
-  mend(fabric, "h0");
+  reconnect(fabric, "h0");
   expect_no_groups(fabric);
 }
 
@@ -283,7 +283,7 @@ TEST(GroupFailure, IsToldToAReceiverThatMissedIt) {
   disconnect(fabric, "h2", "down");
   EXPECT_EQ(team[0].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
   EXPECT_EQ(team[1].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
-  mend(fabric, "h2");
+  reconnect(fabric, "h2");
   const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));

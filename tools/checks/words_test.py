@@ -31,6 +31,7 @@ KNOWN = {"III": "a section of a paper"}
 INSTEAD = {
     "arrangement": "host discovery",
     "attended": "blocking",
+    "bark": "fire",
     "befall": "inject",
     "breach": "failure",
     "broken": "failed, damaged or unusable",
