@@ -1,5 +1,5 @@
-// The collectives on one communicator: its broadcasts in the order of their calls, and the course
-// that each takes, which its ranks' places decide.
+// The collectives on one communicator: its broadcasts in the order of their calls, and the
+// algorithm of each. The ranks' places decide the algorithm.
 #pragma once
 
 #include <atomic>

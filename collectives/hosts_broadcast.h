@@ -76,7 +76,7 @@ class HostsBroadcast final : public Algorithm {
   Step step_ = Step::kOpen;
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
   Code error_ = Code::kDone;           // of this window; that of the whole is the payload's
-  bool is_inside_ = false, is_across_ = false;  // the operation, or the course, has begun
+  bool is_inside_ = false, is_across_ = false;  // the operation, or the algorithm, has begun
   std::string reason_;
 };
 

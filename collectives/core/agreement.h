@@ -27,8 +27,8 @@
 // has waited for long asks the unit's root repeatedly. Without an answer it asks more and more
 // rarely, because questions queue at a root that computes outside MPI.
 //
-//   WAITING(unit)                   -> DELIVERED(unit), once every member's NIC has acknowledged the
-//                                      unit; FAILED if the group has failed at the root
+//   WAITING(unit)                   -> DELIVERED(unit), once every member's NIC has acknowledged
+//                                      the unit; FAILED if the group has failed at the root
 //
 // After two such answers the member takes the unit for lost, and the group for failed. The member
 // has sent the second question after the first answer.
@@ -97,9 +97,9 @@ class Agreement {
   Agreement(int rank, int size, std::uint32_t generation)
       : rank_(rank), size_(size), generation_(generation) {}
 
-  // --- The member's own course. Units only grow.
-  // `retry_after`: if this rank decides on a switch-over, multicast is tried again after this number
-  // of units.
+  // --- The member's own calls. Units only grow.
+  // `retry_after`: if this rank decides on a switch-over, multicast is tried again after this
+  // number of units.
   void enter(std::uint64_t unit, int root, std::uint64_t retry_after, Actions& out);
   void mark_sent() { sent_ = true; }  // root: something of the unit was sent by multicast
   void leave(std::uint64_t next_unit, Actions& out);
@@ -109,8 +109,8 @@ class Agreement {
   // The group is stopped, and the inbox has all arrived data. `unacknowledged`: some members may
   // lack data that this rank has sent as a root.
   void drained(bool unacknowledged, Actions& out);
-  // All members know that the group has failed, and have all units before `unit`. The saved function
-  // serves this one and all later ones until `retry_at`.
+  // All members know that the group has failed, and have all units before `unit`. The saved
+  // function serves this one and all later ones until `retry_at`.
   void give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason);
   // Member, on path kRepair: it has the first `bytes` of the current unit. Asks once.
   void lack(std::uint64_t bytes, Actions& out);

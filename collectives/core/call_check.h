@@ -2,8 +2,8 @@
 // large broadcast and its members would wait for each other.
 //
 //   root that has waited for kTimeLimit      CALLED(unit, bytes) to all
-//   member whose call of that unit differs   MISTAKE(unit, reason) to all: every rank's call ends in
-//                                            an error
+//   member whose call of that unit differs   MISTAKE(unit, reason) to all: every rank's call ends
+//                                            in an error
 //
 // A member that has not come to the unit keeps CALLED until it does. Pure.
 #pragma once

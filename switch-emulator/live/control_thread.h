@@ -2,8 +2,8 @@
 // and those who ask.
 //
 // What they say is read, checked and answered here, however much it is; only what concerns ports,
-// links and counters themselves is done on the datapath's thread (task_queue.h), a little at a time.
-// This thread waits for that one, never the other way round.
+// links and counters themselves is done on the datapath's thread (task_queue.h), a little at a
+// time. This thread waits for that one, never the other way round.
 #pragma once
 
 #include <atomic>

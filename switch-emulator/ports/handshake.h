@@ -1,5 +1,5 @@
-// How a client gets a port: one AttachRequest, one Welcome over a SOCK_SEQPACKET Unix socket, descriptors
-// with SCM_RIGHTS.
+// How a client gets a port: one AttachRequest, one Welcome over a SOCK_SEQPACKET Unix socket,
+// descriptors with SCM_RIGHTS.
 //
 //   client -> fabric   AttachRequest { magic, version, kind, reservation, host wanted }
 //   fabric -> client   Welcome { magic, version, status, identity, geometry, text }
@@ -12,8 +12,8 @@
 //   fabric -> client   HostsReserved { magic, version, reservation, names }, or a Welcome that says
 //                      why not
 //
-// A reserved host is given only to processes of the launcher's user whose AttachRequest names it and the
-// reservation. The socket then stays open, silent: its end is the end of the attachment, or of the
+// A reserved host is given only to processes of the launcher's user whose AttachRequest names it
+// and the reservation. The socket then stays open, silent: its end is the end of the attachment, or of the
 // reservation. Magic and
 // version come first and keep their places in every version, so that each side can say what the
 // other one speaks. Native byte order: both ends run on one machine.

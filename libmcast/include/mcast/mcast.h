@@ -99,8 +99,8 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
 /* Destroys remaining groups, then blocks for at most 200 ms until the fabric knows. Registered
  * memory stays registered until mcast_mem_deregister(). */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
-/* Advances all groups, and returns the number of completions and control events. Every 64th call also
- * does control work: registration, publications, failure detection (each call, during set-up). */
+/* Advances all groups, and returns the number of completions and control events. Every 64th call
+ * also does control work: registration, publications, failure detection (each call, during set-up). */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
 /* ---- groups ---- */

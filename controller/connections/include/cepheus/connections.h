@@ -1,13 +1,14 @@
-/* Connections of one sending program with receivers, which it names by host and service, through the daemon of
- * each host (cepheus-cmd(1)). MC-RDMA sets up its groups so (III-A, IV-A). All or none of the receivers are
- * connected. Later each side receives an event when the other has gone.
+/* Connections of one sending program with receivers, which it names by host and service, through
+ * the daemon of each host (cepheus-cmd(1)). MC-RDMA sets up its groups so (III-A, IV-A). All or none
+ * of the receivers are connected. Later each side receives an event when the other has gone.
  *
  *     receivers   cepheus_cmd_listen()    -> OFFER -> cepheus_cmd_accept()  -> ESTABLISHED -> CLOSED
  *                                                                           -> CANCELLED
  *     sender      cepheus_cmd_connect()   -> CONNECTING -> CONNECTED -> LEFT ...
  *                                                       -> FAILED
  *
- * A receiver's answer is opaque here: 16 bytes of a name (mcast_member_t), and data of the application.
+ * A receiver's answer is opaque here: 16 bytes of a name (mcast_member_t), and data of the
+ * application.
  *
  * Nothing blocks: poll() cepheus_cmd_fd() for cepheus_cmd_poll_events(), then take events until there are none.
  * One thread at a time uses a client. No function keeps pointers to its arguments. */
