@@ -11,7 +11,7 @@ namespace {
 
 struct Kind {
   std::size_t bytes;
-  bool attended;
+  bool blocking;
   int ranks_per_host;
 };
 
@@ -22,7 +22,7 @@ class Allocation : public testing::TestWithParam<Kind> {
   // `count` broadcasts from each rank in turn.
   void broadcast(fake::Job& job, int count) {
     for (int i = 0; i < count; ++i) {
-      job.begin_all(i % kRanks, GetParam().bytes, GetParam().attended);
+      job.begin_all(i % kRanks, GetParam().bytes, GetParam().blocking);
       ASSERT_TRUE(job.run());
       ASSERT_TRUE(job.all_have_data());
     }

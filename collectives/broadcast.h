@@ -1,16 +1,16 @@
-// One MPI_Bcast, MPI_Ibcast, or start of a persistent broadcast, from its call until it is done.
+// One MPI_Bcast, MPI_Ibcast, or start of a persistent broadcast, from its call to its end.
 //
-// A communicator's are served one after the other in the order of their calls, so units stay in one
-// order on all ranks and a blocking one waits its turn. What the oldest one needs of the NICs is
-// begun inside its call, so its data moves while the program computes; the next one's turn comes
-// when the program is in MPI, whatever it does there.
+// Broadcasts of a communicator are served in the order of their calls. So units have one order on
+// all ranks, and a blocking broadcast waits for its turn. The oldest broadcast starts its NIC work
+// inside its call, so its data moves while the program computes. The next broadcast starts when the
+// program is inside any call of MPI.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/reports/report_file.h"
 #include "collectives/units/payload.h"
 
@@ -26,17 +26,17 @@ struct Broadcast {
         began(ReportFile::instance().begin_call()) {}
 
   // Blocking: the program waits inside MPI until it is done.
-  bool attended() const { return done == nullptr; }
+  bool is_blocking() const { return done == nullptr; }
 
   Payload payload;
   const int root;  // rank of the communicator
   void (*const done)(Broadcast*, Code);
-  const std::int64_t began;     // for recordings: ns, 0 while there is none
-  bool is_unserved = false;     // it was started before the ranks' places were looked at again
-  Course* course = nullptr;     // from its turn on, until it is over
-  std::string why_saved;        // Code::kNotServed: the reason
-  Code outcome = Code::kDone;   // once it is over
-  Broadcast* behind = nullptr;  // in its queue
+  const std::int64_t began;        // for recordings: ns, 0 while there is none
+  bool is_unserved = false;        // it was started before the ranks' places were looked at again
+  Algorithm* algorithm = nullptr;  // from its turn on, until it is over
+  std::string why_saved;           // Code::kNotServed: the reason
+  Code outcome = Code::kDone;      // once it is over
+  Broadcast* behind = nullptr;     // in its queue
 };
 
 // Non-blocking ones, first in, first out. They are their callers' memory: nothing is allocated.
@@ -54,7 +54,7 @@ class BroadcastQueue {
     if (broadcast != nullptr) first_ = broadcast->behind;
     return broadcast;
   }
-  // All of `other`, behind those that are here.
+  // Appends all of `other`.
   void take(BroadcastQueue& other) {
     while (Broadcast* const broadcast = other.pop()) push(broadcast);
   }

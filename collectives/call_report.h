@@ -1,5 +1,5 @@
-// What `cepheusctl explain` shows of one communicator: calls by path and reason, and which way serves
-// which sizes.
+// The data of `cepheusctl explain` about one communicator: calls by path and reason, and the path
+// of each size class.
 #pragma once
 
 #include <array>
@@ -23,38 +23,39 @@ class CallReport {
     int root;
   };
 
-  // One call on `comm`, which ends now. Opened at the first one: by then programs have named their
-  // communicators. Without room for reports nothing is counted, and nothing else changes.
-  void count(const host::Communicator& comm, Route route, bool attended, const char* reason,
+  // Counts a call on `comm`, which ends now. The first one opens the report, when programs have
+  // named their communicators. With a full file system nothing is counted, and nothing else
+  // changes.
+  void count(const host::Communicator& comm, Route route, bool blocking, const char* reason,
              const Times& times) {
     if (!tried_) open(comm);
     if (!scope_) return;
-    const char* const path = text_of(route, attended);
+    const char* const path = text_of(route, blocking);
     scope_->count(path, reason);
     if (times.began != 0)
       scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
   }
 
-  // Which way serves a size class of `comm` from now on.
+  // The way of a size class of `comm` from now on.
   void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
     if (!tried_) open(comm);
     if (!scope_) return;
-    const bool attended = judgement.sizes.attended;
+    const bool blocking = judgement.sizes.blocking;
     scope_->choose(to_text(judgement.sizes).c_str(),
-                   attended ? host::implementation() : "point to point",
+                   blocking ? host::implementation() : "point to point",
                    {judgement.way == Way::kMulticast, judgement.comparisons,
                     static_cast<std::uint64_t>(judgement.multicast_ns),
                     static_cast<std::uint64_t>(judgement.saved_ns)});
   }
 
  private:
-  static const char* text_of(Route route, bool attended) {
+  static const char* text_of(Route route, bool blocking) {
     const auto texts = [](const std::string& before) {
       return std::array{before + "eager lane", before + "bulk lane", before + "hosts",
                         before + "point to point", before + host::implementation()};
     };
     static const auto kBlocking = texts(""), kOthers = texts("ibcast: ");
-    return (attended ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
+    return (blocking ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
   }
 
   void open(const host::Communicator& comm) {
@@ -65,11 +66,10 @@ class CallReport {
       scope_.emplace(file, host::name(comm), static_cast<unsigned>(rank),
                      static_cast<unsigned>(host::size(comm)));
     } else if (rank == 0) {
-      say_why_not(opened.error().text.c_str());
+      log_reason(opened.error().text.c_str());
     }
   }
-  // Once a process.
-  static void say_why_not(const char* why) {
+  static void log_reason(const char* why) {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return;
     host::log(1, "cepheus: cepheusctl explain won't show this process: %s", why);

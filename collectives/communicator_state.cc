@@ -13,7 +13,7 @@ using Shape = Placement::Shape;
 
 namespace {
 
-// Why a communicator has no group yet.
+// The reason why a communicator has no group yet.
 std::string not_earned() {
   const Parameters& p = parameters();
   return "a group is set up after " + std::to_string(p.set_up_after) + " broadcasts or " +
@@ -25,15 +25,15 @@ std::string not_earned() {
 
 CommunicatorState::CommunicatorState(host::Communicator& comm)
     : all_(Team::all(comm, reserve_tags(comm))),
-      arrangement_(all_),
+      host_discovery_(all_),
       safeguard_(all_),
-      team_course_(all_) {}
+      team_algorithm_(all_) {}
 
 bool CommunicatorState::is_known_unserved() {
   std::call_once(first_call_, [this] {
-    if (!arrangement_.is_known_to_all()) return;
+    if (!host_discovery_.is_known_to_all()) return;
     alike_ = true;
-    if (is_unserved()) tell_unserved();
+    if (is_unserved()) log_unserved();
   });
   return alike_.load(std::memory_order_relaxed) && is_unserved();
 }
@@ -47,7 +47,7 @@ bool CommunicatorState::may_serve_request() {
 
 bool CommunicatorState::may_serve(size_t bytes) {
   if (is_known_unserved()) {
-    if (!arrangement_.may_change() || !look_again_.count()) return false;
+    if (!host_discovery_.may_change() || !look_again_.count()) return false;
     look_again();
     return true;
   }
@@ -68,14 +68,14 @@ void CommunicatorState::look_again() {
   for (;;) {
     const Guard guard(busy_);
     if (!guard) continue;  // held for moments
-    // What was started before goes the old way on all ranks, also where its turn has not come.
+    // Earlier broadcasts take the old path on all ranks, also those that have not had their turn.
     (void)take_incoming();
     for (Broadcast* each = started_.front(); each != nullptr; each = each->behind)
       each->is_unserved = true;
     unserved_reason_ = placement().reason;
     alike_ = false;
-    settled_ = false;
-    arrangement_.again();
+    is_placed_ = false;
+    host_discovery_.again();
     return;
   }
 }
@@ -84,7 +84,7 @@ void CommunicatorState::look_again() {
 
 Code CommunicatorState::serve(Broadcast& broadcast) {
   finish_started();
-  reap_communicators();
+  release_communicators();
   Code rc = Code::kPending;
   while (rc == Code::kPending) {
     {
@@ -93,48 +93,49 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
         rc = step(broadcast);
         look_after();
         serves_ = rc == Code::kPending;
-        // The course is the next broadcast's as soon as the guard is given back.
+        // The algorithm is the next broadcast's as soon as the guard is given back.
         if (rc == Code::kNotServed)
-          broadcast.why_saved = broadcast.course->reason();
+          broadcast.why_saved = broadcast.algorithm->reason();
         else if (rc != Code::kPending)
           end_turn(broadcast, rc);
         if (!serves_) break;
       }
     }
     host::progress();
-    if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
+    if (const auto sleep = std::exchange(sleep_, {}); sleep.count() > 0)
+      std::this_thread::sleep_for(sleep);
   }
   alike_ = true;
   return rc;
 }
 
 Code CommunicatorState::step(Broadcast& broadcast) {
-  if (broadcast.course == nullptr) {
-    const Code rc = choose_course(broadcast);
+  if (broadcast.algorithm == nullptr) {
+    const Code rc = choose_algorithm(broadcast);
     if (rc != Code::kDone) return rc;
   }
-  const Code rc = broadcast.course->progress();
-  if (rc == Code::kPending) nap_ = broadcast.course->spare_time();
+  const Code rc = broadcast.algorithm->progress();
+  if (rc == Code::kPending) sleep_ = broadcast.algorithm->spare_time();
   return rc == Code::kDone ? broadcast.payload.error() : rc;
 }
 
-void CommunicatorState::take_team_course(Broadcast& broadcast, Multicast* multicast,
-                                         const std::string& why) {
+void CommunicatorState::take_team_algorithm(Broadcast& broadcast, Multicast* multicast,
+                                            const std::string& why) {
   using Otherwise = TeamBroadcast::Otherwise;
-  const bool attended = broadcast.attended();
-  team_course_.begin({multicast, why, broadcast.payload, broadcast.root, attended,
-                      attended ? Otherwise::kSavedFunction : Otherwise::kTree});
-  broadcast.course = &team_course_;
+  const bool blocking = broadcast.is_blocking();
+  team_algorithm_.begin({multicast, why, broadcast.payload, broadcast.root, blocking,
+                         blocking ? Otherwise::kSavedFunction : Otherwise::kTree});
+  broadcast.algorithm = &team_algorithm_;
 }
 
-Code CommunicatorState::choose_course(Broadcast& broadcast) {
+Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
   if (broadcast.is_unserved) {
-    take_team_course(broadcast, nullptr, unserved_reason_);
+    take_team_algorithm(broadcast, nullptr, unserved_reason_);
     return Code::kDone;
   }
-  if (!settled_) {
-    if (!arrangement_.progress()) return Code::kPending;
-    settle();
+  if (!is_placed_) {
+    if (!host_discovery_.progress()) return Code::kPending;
+    choose_algorithms();
   }
   if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
     if (all_.is_leader()) host::abort_job(comm(), placement().reason);
@@ -143,19 +144,19 @@ Code CommunicatorState::choose_course(Broadcast& broadcast) {
   Way way = Way::kMulticast;
   if (const Code rc = choose_way(broadcast, way); rc != Code::kDone) return rc;
   if (way == Way::kSaved) {
-    take_team_course(broadcast, nullptr, safeguard_.reason());
-  } else if (hosts_course_) {
-    hosts_course_->begin(broadcast.payload, broadcast.root, broadcast.attended());
-    broadcast.course = &*hosts_course_;
+    take_team_algorithm(broadcast, nullptr, safeguard_.reason());
+  } else if (hosts_algorithm_) {
+    hosts_algorithm_->begin(broadcast.payload, broadcast.root, broadcast.is_blocking());
+    broadcast.algorithm = &*hosts_algorithm_;
   } else {
-    take_team_course(broadcast, multicast_.get(), placement().reason);
+    take_team_algorithm(broadcast, multicast_.get(), placement().reason);
   }
   return Code::kDone;
 }
 
 Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
   if (is_unserved()) return Code::kDone;
-  const Code rc = safeguard_.choose(broadcast.payload.bytes(), broadcast.attended(), way);
+  const Code rc = safeguard_.choose(broadcast.payload.bytes(), broadcast.is_blocking(), way);
   if (const auto judgement = safeguard_.take_judgement()) {
     const std::lock_guard<std::mutex> guard(calls_mutex_);
     calls_.judge(comm(), *judgement);
@@ -166,19 +167,19 @@ Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
 // Under the guard: the broadcast has ended, be it by the saved function.
 void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
   const bool is_right = rc == Code::kDone;
-  const Course* const course = broadcast.course;
+  const Algorithm* const algorithm = broadcast.algorithm;
   const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
   if (bytes_of_root) safeguard_.recount(*bytes_of_root);
-  const bool is_timed = is_right && course != nullptr && course->is_comparable();
-  safeguard_.end(is_timed ? std::optional(course->route()) : std::nullopt);
+  const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
+  safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
   if (!is_right) return;
-  count(course->route(), broadcast.attended(), course->reason(),
+  count(algorithm->route(), broadcast.is_blocking(), algorithm->reason(),
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
-// It is known who shares a host.
-void CommunicatorState::settle() {
-  settled_ = true;
+// Placement is known: makes the objects for the broadcasts to come.
+void CommunicatorState::choose_algorithms() {
+  is_placed_ = true;
   switch (placement().shape) {
     case Shape::kFlat:
       multicast_ = std::make_unique<Multicast>(all_, [this] { call(); });
@@ -190,7 +191,7 @@ void CommunicatorState::settle() {
                            all_.part(placement().hosts[static_cast<size_t>(own)]), host_of});
       if (hosts_->leaders.self() >= 0)
         multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
-      hosts_course_.emplace(*hosts_, multicast_.get());
+      hosts_algorithm_.emplace(*hosts_, multicast_.get());
       if (all_.is_leader()) {
         host::log(1,
                   "cepheus: %s: %d hosts; multicast among one rank of each, point to "
@@ -201,14 +202,14 @@ void CommunicatorState::settle() {
     }
     case Shape::kOneHost:
     case Shape::kNone:
-      tell_unserved();
+      log_unserved();
       break;
   }
   if (multicast_ != nullptr) begin_background_progress();
 }
 
-void CommunicatorState::tell_unserved() {
-  const int level = std::exchange(told_unserved_, true) ? 2 : 1;
+void CommunicatorState::log_unserved() {
+  const int level = std::exchange(is_logged_, true) ? 2 : 1;
   if (!all_.is_leader()) return;
   host::log(level, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
             host::implementation(), placement().reason.c_str());
@@ -262,31 +263,31 @@ void CommunicatorState::advance(BroadcastQueue& out) {
   }
 }
 
-// --- What was done.
+// --- Counts.
 
-void CommunicatorState::count_saved(bool attended, const CallReport::Times& times,
+void CommunicatorState::count_saved(bool blocking, const CallReport::Times& times,
                                     const std::string& why) {
   const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
   const std::string& own = is_early ? not_earned() : placement().reason;
-  count(Route::kSaved, attended, why.empty() ? own : why, times);
+  count(Route::kSaved, blocking, why.empty() ? own : why, times);
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {
-  for (bool is_told = false; !is_told;) {
+  for (bool is_counted = false; !is_counted;) {
     const Guard guard(busy_);  // held for moments
     if (!guard) continue;
     safeguard_.end(Route::kSaved);
-    is_told = true;
+    is_counted = true;
   }
   count(Route::kSaved, true, broadcast.why_saved,
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
-void CommunicatorState::count(Route route, bool attended, const std::string& reason,
+void CommunicatorState::count(Route route, bool blocking, const std::string& reason,
                               const CallReport::Times& times) {
-  counters().add_broadcast(route, attended);
+  counters().add_broadcast(route, blocking);
   const std::lock_guard<std::mutex> guard(calls_mutex_);
-  calls_.count(comm(), route, attended, reason.c_str(), times);
+  calls_.count(comm(), route, blocking, reason.c_str(), times);
 }
 
 // --- Beside the program's calls.
@@ -294,7 +295,7 @@ void CommunicatorState::count(Route route, bool attended, const std::string& rea
 void CommunicatorState::look_after() {
   if (multicast_ == nullptr) return;
   multicast_->look_after();
-  if (multicast_->is_settling()) call();
+  if (multicast_->is_draining()) call();
 }
 
 void CommunicatorState::call() {

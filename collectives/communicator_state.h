@@ -1,5 +1,5 @@
-// The collectives on one communicator: its broadcasts in the order of their calls, and the course
-// that each takes, which its ranks' places decide.
+// The collectives on one communicator: its broadcasts in the order of their calls, and the
+// algorithm of each. The ranks' places decide the algorithm.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "collectives/broadcast.h"
 #include "collectives/call_report.h"
 #include "collectives/core/eligibility.h"
-#include "collectives/group/arrangement.h"
+#include "collectives/group/host_discovery.h"
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
 #include "collectives/safeguard.h"
@@ -30,41 +30,40 @@ class CommunicatorState {
   // Before each persistent request, which its starts will use in one order on all ranks.
   bool may_serve_request();
   // The saved function has served it alone. Without `why` the communicator's own reason is counted.
-  void count_saved(bool attended, const CallReport::Times& times, const std::string& why = "");
+  void count_saved(bool blocking, const CallReport::Times& times, const std::string& why = "");
   // ... after serve(): ends its broadcast.
   void count_saved(const Broadcast& broadcast);
 
-  // Serves a blocking broadcast of more than no bytes, or returns Code::kNotServed: the saved
-  // function shall serve it, and count_saved() be told.
+  // Serves a blocking broadcast of at least one byte. Code::kNotServed: the caller has to use the
+  // saved function, and then count_saved().
   Code serve(Broadcast& broadcast);
   // Starts a non-blocking one of more than no bytes; never blocks.
   void start(Broadcast& broadcast);
   // Some are not complete.
   bool is_in_flight() const { return in_flight_.load(); }
-  // What can be done for them now; those that are complete are added to `out`, for finish(). Never
-  // blocks.
+  // Advances them. Adds the complete ones to `out`, for finish(). Never blocks.
   void advance(BroadcastQueue& out);
   // Tells their callers. Call it with nothing held.
   static void finish(BroadcastQueue& complete);
-  // Until none is in flight.
+  // Broadcasts until none is in flight.
   void finish_started();
 
-  // What must go on while the program is elsewhere in MPI: others may need what this rank has.
-  // Never blocks; returns at once if another call is at it.
+  // Background work while the program makes other calls of MPI: others may need this rank's data.
+  // Never blocks. Returns at once if another thread is inside.
   void watch();
-  // Another rank may need what this one has: watch() shall come soon. Runs anywhere.
+  // Another rank may need this rank's data: requests watch() soon. From any thread.
   void call();
   // True once after a call().
   bool take_call();
 
   // All ranks that are members agree: groups were set up, so they are torn down together.
   bool has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
-  // No broadcast will follow. True once nobody needs the groups any more and they are gone; call
-  // it, or watch(), until then. Never blocks.
+  // No broadcast will follow. True once no rank needs the groups any more and they are destroyed.
+  // Call it, or watch(), until then. Never blocks.
   bool close();
   bool is_closing() const { return closing_.load(); }
   bool is_closed() const { return closed_.load(); }
-  // Local, when it is closed: what is still posted on the communicator is taken back.
+  // Local, when it is closed: cancels receives that are posted on the communicator.
   void detach();
   // The program has freed the communicator: its object waits until the state is closed.
   bool is_freed() const { return freed_.load(); }
@@ -72,7 +71,7 @@ class CommunicatorState {
   host::Communicator& comm() const { return all_.comm(); }
 
  private:
-  // Held for moments, by whoever works on this state; never waits for another.
+  // Held for moments by the thread that works on this state. Never waits for another one.
   class Guard {
    public:
     explicit Guard(std::atomic_flag& busy) : busy_(busy), held_(!busy.test_and_set()) {}
@@ -90,21 +89,21 @@ class CommunicatorState {
 
   // Under the guard:
   Code step(Broadcast& broadcast);
-  Code choose_course(Broadcast& broadcast);
+  Code choose_algorithm(Broadcast& broadcast);
   Code choose_way(Broadcast& broadcast, Way& way);
-  void take_team_course(Broadcast& broadcast, Multicast* multicast, const std::string& why);
+  void take_team_algorithm(Broadcast& broadcast, Multicast* multicast, const std::string& why);
   void end_turn(const Broadcast& broadcast, Code rc);
-  // Into started_; false if none is started.
+  // Moves incoming ones to started_. False if none is started.
   bool take_incoming();
   bool is_known_unserved();
   bool is_earned(size_t bytes);
   void look_again();
-  void settle();
-  void tell_unserved();
+  void choose_algorithms();
+  void log_unserved();
   void look_after();
-  void count(Route route, bool attended, const std::string& reason, const CallReport::Times& times);
+  void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
 
-  const Placement& placement() const { return arrangement_.placement(); }
+  const Placement& placement() const { return host_discovery_.placement(); }
   bool is_unserved() const {
     return placement().shape == Placement::Shape::kOneHost ||
            placement().shape == Placement::Shape::kNone;
@@ -112,22 +111,23 @@ class CommunicatorState {
 
   const Team all_;
   std::once_flag first_call_;
-  Arrangement arrangement_;
-  bool settled_ = false;  // the arrangement, and what follows from it
+  HostDiscovery host_discovery_;
+  bool is_placed_ = false;  // the placement is known, and its objects are made
   FirstCalls first_calls_;
   LookAgain look_again_;  // at the ranks' places
-  bool told_unserved_ = false;
+  bool is_logged_ = false;
   std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
   std::string unserved_reason_;           // of broadcasts from before the last look
   std::optional<Hosts> hosts_;            // Shape::kHosts
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   Safeguard safeguard_;
-  // One broadcast has its turn at a time, so they share their courses.
-  TeamBroadcast team_course_;
-  std::optional<HostsBroadcast> hosts_course_;  // Shape::kHosts
-  bool serves_ = false;                         // a blocking one has its turn
+  // One broadcast has its turn at a time, so they share these.
+  TeamBroadcast team_algorithm_;
+  std::optional<HostsBroadcast> hosts_algorithm_;  // Shape::kHosts
+  bool serves_ = false;                            // a blocking one has its turn
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  std::chrono::nanoseconds nap_{0};  // the course in hand can spare the caller for so long
+  // the broadcast in progress can spare the caller for this time
+  std::chrono::nanoseconds sleep_{0};
 
   BroadcastQueue started_;  // the first is being served
   std::mutex incoming_mutex_;

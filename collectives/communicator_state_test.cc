@@ -41,8 +41,8 @@ class Ranks {
       states_.push_back(std::make_unique<CommunicatorState>(mpi_.communicator(rank)));
     EXPECT_EQ(attach(), MCAST_OK);
   }
-  // Attaches to the fabric anew, however long the transport's thread takes. Calls that attach give
-  // it 20 ms, and then take what this one has found.
+  // Attaches to the fabric anew, and waits for the transport's thread. Calls that attach give the
+  // thread 20 ms, and then use this outcome.
   static mcast_status_t attach() {
     std::string why;
     mcast_status_t status = MCAST_ERR_AGAIN;
@@ -70,7 +70,7 @@ class Ranks {
     state(rank).start(it);
     return it;
   }
-  // A blocking one that the saved function serves.
+  // A blocking one by the saved function.
   void call_saved(int rank) {
     std::byte memory[100];
     Broadcast broadcast(Payload(memory, sizeof memory), 0);
@@ -130,17 +130,17 @@ class Ranks {
   std::vector<std::unique_ptr<Started>> started_;
 };
 
-// Persistent broadcasts ask nobody whether they are served. Two were started while the device was
-// missing at rank 1, and the second one's turn has come at the root alone when all ranks look again.
+// Persistent broadcasts start without may_serve(). Two were started while the device was missing at
+// rank 1. The second one has had its turn at the root alone when all ranks look again.
 TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   Ranks job(2);
   job.start(0, std::byte{1});
   job.fabric.is_port_up = false;
   job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
-  const Ranks::Started& settling = job.start(1, std::byte{1});
+  const Ranks::Started& pending = job.start(1, std::byte{1});
   ASSERT_EQ(Ranks::attach(), MCAST_ERR_NO_DEVICE);
   job.pass();
-  ASSERT_TRUE(settling.is_done());
+  ASSERT_TRUE(pending.is_done());
   for (int rank = 0; rank < 2; ++rank) job.call_saved(rank);
 
   Ranks::Started& first = job.start(1, std::byte{2});
@@ -173,7 +173,8 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   EXPECT_TRUE(job.state(0).has_groups());
 }
 
-// One rank may start other requests between the init and the call that looks again, another before.
+// One rank starts other requests between the init and the call that looks again, another rank
+// before.
 TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
   Ranks job(2);
   job.start(0, std::byte{1});
@@ -190,8 +191,8 @@ TEST(CommunicatorState, LooksAgainInABroadcastAndNotInAPersistentRequest) {
   EXPECT_EQ(calls, 64);
 }
 
-// The first broadcast gathers the ranks' places and sets a group up. What rank 0 sends grows as the
-// number of ranks does.
+// The first broadcast gathers the ranks' places and sets a group up. Rank 0 sends more for more
+// ranks.
 TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
   constexpr std::size_t kMostPerRank = 512;
   for (const int size : {16, 64, 128}) {

@@ -14,7 +14,7 @@ namespace cepheus::coll {
 
 namespace {
 
-// Taken by whoever comes; who only progresses passes by.
+// Progress only tries the lock: another thread may hold it.
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
@@ -48,8 +48,8 @@ void release(CommunicatorState* state) {
   host::release(comm);
 }
 
-// Lets those communicators do what they have to that are called, and one after the other of all:
-// with hundreds of them alive a look at all would be felt.
+// Serves the communicators that were called, and one more of all in turn. With hundreds of them a
+// look at all would cost too much.
 void progress_communicators() {
   if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
   if (called.load(std::memory_order_relaxed) > 0) {
@@ -64,7 +64,7 @@ void progress_communicators() {
   list_busy.clear();
 }
 
-// What non-blocking broadcasts in flight can do now.
+// Advances non-blocking broadcasts in flight.
 void progress_broadcasts() {
   if (in_flight.load(std::memory_order_relaxed) == 0) return;
   if (list_busy.test_and_set()) return;
@@ -110,7 +110,7 @@ void free_communicator(CommunicatorState& state) {
     state.set_freed();
     closing.fetch_add(1);
   }
-  reap_communicators();
+  release_communicators();
 }
 
 void finalize_communicators() {
@@ -119,12 +119,12 @@ void finalize_communicators() {
     const ListGuard guard;
     states = watched;
   }
-  // What was started needs the others, who may hold communicators in another order: all of them go
-  // on meanwhile.
+  // Started broadcasts need the other ranks, which may finish their communicators in another order.
+  // So all communicators advance meanwhile.
   for (CommunicatorState* state : states) {
     if (!state->is_closing()) state->finish_started();
   }
-  reap_communicators();
+  release_communicators();
   {
     const ListGuard guard;
     states.swap(watched);
@@ -157,7 +157,7 @@ void add_in_flight(int communicators) {
 
 void add_called(int communicators) { called.fetch_add(communicators); }
 
-void reap_communicators() {
+void release_communicators() {
   Messages::free_completed();
   if (closing.load(std::memory_order_relaxed) == 0) return;
   std::vector<CommunicatorState*> gone;

@@ -1,19 +1,18 @@
-// All communicators that the collectives serve: their progress beside the program's calls, and their
-// end, as they are freed or at the start of MPI_Finalize, while messages still flow.
+// All communicators that the collectives serve: their progress beside the program's calls, and
+// their end, when they are freed or at the start of MPI_Finalize, while messages still arrive.
 //
-// Groups go once all members have everything, and a member may come to MPI_Comm_free as late as it
-// likes. So a freed communicator that has groups is kept from the host's destructor until the last
-// member has come: MPI_Comm_free returns at once, and no new communicator gets the context id while
-// messages of the old one may be under way. MPI_Finalize, in which the host waits for all ranks
-// anyway, waits for all of them. Without MPI_Finalize, in programs that have MPI sessions alone,
-// MPI_Comm_free waits.
+// Groups are destroyed once all members have everything, and a member may call MPI_Comm_free at any
+// time later. So a freed communicator with groups keeps its object until the last member has
+// called. MPI_Comm_free returns at once, and no new communicator gets the context id while messages
+// of the old one may be under way. MPI_Finalize waits for all of them; there the host waits for all
+// ranks anyway. Programs with MPI sessions only have no MPI_Finalize: their MPI_Comm_free waits.
 #pragma once
 
 #include "collectives/communicator_state.h"
 
 namespace cepheus::coll {
 
-// One more that is served.
+// Adds a communicator.
 void watch_communicator(CommunicatorState& state);
 // The program frees it: messages still flow, and no call on it follows.
 void free_communicator(CommunicatorState& state);
@@ -22,18 +21,18 @@ void finalize_communicators();
 
 // The host's progress calls it. False: there was nothing to do, so the core may be given away.
 bool progress_in_background();
-// Before anything needs that, it is not asked for: where many ranks share a core, each look costs
-// all.
+// Called only once a team may multicast: where many ranks share a core, each look costs all of
+// them.
 void begin_background_progress();
 // At the component's end.
 void end_background_progress();
 
-// One more communicator has non-blocking broadcasts in flight, or one less.
+// A change of the number of communicators with non-blocking broadcasts in flight.
 void add_in_flight(int communicators);
-// One more communicator is called, or one less: the next progress looks at those.
+// A change of the number of called communicators: the next progress serves those.
 void add_called(int communicators);
 // Gives communicators back to the host that the program has freed, once their groups are gone. Not
 // from progress_in_background().
-void reap_communicators();
+void release_communicators();
 
 }  // namespace cepheus::coll

@@ -20,7 +20,7 @@ std::atomic<PointerGetAttribute> driver{nullptr};
 // like, so every broadcast looks; that is cheap unless they have loaded anything since.
 void look_for_gpu_driver() {
   if (driver.load(std::memory_order_relaxed) != nullptr) return;
-  // How many libraries the loader has loaded, which it says with the first.
+  // The number of loaded libraries, which the loader passes with the first one.
   unsigned long long loads = 0;
   (void)dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {

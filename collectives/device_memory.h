@@ -1,4 +1,4 @@
-// Whether a buffer lies in a GPU's memory, which our NIC must not be handed.
+// True if a buffer is in a GPU's memory, which our NIC must not get.
 #pragma once
 
 namespace cepheus::coll {

@@ -1,8 +1,8 @@
-// The port: all that collectives need of the MPI implementation that they run in, their host.
+// The port: all functions of the MPI implementation, their host, that collectives need.
 //
 // The host defines these functions when the program is linked, so a poll costs a plain call. They
-// know nothing of multicast. Unless one says otherwise, any thread that may call MPI may call it,
-// and none blocks.
+// know nothing of multicast. Unless noted otherwise, any thread that may call MPI may call them,
+// and they do not block.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 namespace cepheus::coll {
 
 // The program's data where it has gaps, or where the CPU can't reach it: the host copies it as the
-// bytes of MPI's packed form. Offsets may cut a basic element in two.
+// bytes of MPI's packed form. Offsets may divide a basic element.
 class Packing {
  public:
-  // Copies bytes [offset, offset + length) of the packed form. Quickest from low offsets to high;
-  // what is unpacked begins at 0 and leaves nothing out, though parts may come again.
+  // Copies bytes [offset, offset + length) of the packed form. Fastest from low offsets to high.
+  // Unpacking begins at 0 and leaves no gaps, but may repeat parts.
   virtual Code pack(std::size_t offset, void* memory, std::size_t length) = 0;
   virtual Code unpack(std::size_t offset, const void* memory, std::size_t length) = 0;
 
@@ -33,7 +33,7 @@ struct Communicator;
 
 int rank(const Communicator& comm);
 int size(const Communicator& comm);
-// As the program has named it by now.
+// The program's present name for it.
 const char* name(const Communicator& comm);
 // Its ranks belong to several jobs, which may not know of each other.
 bool is_dynamic(const Communicator& comm);
@@ -44,8 +44,8 @@ struct PlaceInJob {
   std::uint32_t rank;  // of the job
 };
 PlaceInJob place_in_job(const Communicator& comm, int rank);
-// Takes `count` tags that nobody else on the communicator uses, counting down from the one that it
-// returns. Every rank calls it at the same point of the communicator's life.
+// Reserves `count` tags of the communicator, from the returned one downwards. Every rank calls it
+// at the same point of the communicator's life.
 int reserve_tags(Communicator& comm, int count);
 // The object lives on after the program has freed the communicator, until release().
 void retain(Communicator& comm);
@@ -61,7 +61,7 @@ inline constexpr int kAnyRank = -1;
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out);
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out);
 bool is_complete(const Request& request);
-// Of a receive that is complete; of a send `error` alone.
+// For a complete receive. For a send only `error` is valid.
 struct Received {
   Code error;
   int from;
@@ -74,17 +74,17 @@ struct Notice {
   void (*run)(Notice* self);
 };
 void on_complete(Request& request, Notice& notice);
-// Takes a receive back that no message has come for; sends go on. No notice follows.
+// Cancels a receive without a message. A send continues. No notice follows.
 void cancel(Request& request);
-// Gives the request back; one that is not complete goes on without its owner.
+// Gives the request back. An incomplete request continues without its owner.
 void free(Request* request);
 
 // --- The process.
 // Its name in log lines: "open mpi".
 const char* implementation();
-// As its users set the parameter `name`: "coll_cepheus_min_members".
+// The user's name of the parameter `name`: "coll_cepheus_min_members".
 std::string parameter(const char* name);
-// Lets the host work, and what runs beside it: see start_background_progress().
+// Runs the host's progress, and background progress: see start_background_progress().
 void progress();
 // From now on the host's progress calls progress_in_background() (communicators.h).
 void start_background_progress();

@@ -14,7 +14,7 @@ bool is_mistake(Code rc) {
 
 }  // namespace
 
-void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
+void HostsBroadcast::begin(Payload& payload, int root, bool blocking) {
   payload_ = &payload;
   source_host_ = hosts_.host_of[static_cast<std::size_t>(root)];
   source_inside_ = hosts_.inside.member_of(root);
@@ -22,7 +22,7 @@ void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
   root_leads_ = hosts_.leaders.rank_of(source_host_) == root;
   const bool small = Multicast::is_small(std::min(BulkOperation::most_bytes(), payload.bytes()));
   serves_ = &hosts_.serving[small ? 1 : 0];
-  attended_ = attended;
+  blocking_ = blocking;
   step_ = Step::kOpen;
   done_ = length_ = 0;
   error_ = Code::kDone;
@@ -37,23 +37,23 @@ Code HostsBroadcast::open() {
   length_ = std::min(BulkOperation::most_bytes(), payload_->bytes() - done_);
   void* const memory = payload_->window(done_, length_);
   window_.emplace(memory, length_);
-  if (memory == nullptr) spoil(Code::kNoMemory);
-  if (is_root_ && !payload_->contiguous()) spoil(payload_->pack(done_, memory, length_));
+  if (memory == nullptr) lose_data(Code::kNoMemory);
+  if (is_root_ && !payload_->contiguous()) lose_data(payload_->pack(done_, memory, length_));
   return Code::kDone;
 }
 
-// This rank has no data of the window. The ranks that wait for it get the error.
-void HostsBroadcast::spoil(Code rc) {
+// This rank has no data of the window. The ranks below it get the error.
+void HostsBroadcast::lose_data(Code rc) {
   if (rc == Code::kDone || (error_ != Code::kDone && rc != Code::kNotServed)) return;
   error_ = rc;
-  window_->spoil(rc);
+  window_->lose_data(rc);
   window_->fail(rc);
 }
 
 Code HostsBroadcast::inside(Payload& payload, int root) {
   if (hosts_.inside.size() == 1) return Code::kDone;
   if (!is_inside_) {
-    tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !attended_});
+    tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !blocking_});
     is_inside_ = true;
   }
   Actions none;
@@ -71,13 +71,13 @@ void HostsBroadcast::finish_inside() {
 // The ranks of a root's host that have its data already would not learn of a refusal.
 void HostsBroadcast::start_across() {
   using Otherwise = TeamBroadcast::Otherwise;
-  const bool may_refuse = attended_ && done_ == 0 && root_leads_;
-  across_.begin({multicast_, "", *window_, source_host_, attended_,
+  const bool may_refuse = blocking_ && done_ == 0 && root_leads_;
+  across_.begin({multicast_, "", *window_, source_host_, blocking_,
                  may_refuse ? Otherwise::kSavedFunction : Otherwise::kTree});
   is_across_ = true;
 }
 
-// Whether the leaders' group serves it, on all ranks.
+// Decides, on all ranks, if the leaders' group serves it.
 Code HostsBroadcast::decide() {
   if (!verdict_) {
     Code rc = Code::kDone;
@@ -88,7 +88,7 @@ Code HostsBroadcast::decide() {
       if (rc != Code::kDone) is_across_ = false;
     }
     verdict_.emplace(&verdict_byte_, 1);
-    verdict_->spoil(rc);
+    verdict_->lose_data(rc);
     if (rc != Code::kDone && hosts_.inside.size() == 1) return rc;
   }
   const Code rc = inside(*verdict_, 0);
@@ -126,7 +126,7 @@ Code HostsBroadcast::close() {
 }
 
 Code HostsBroadcast::progress() {
-  // A root that leads its host needs nobody's help to give the data to the other hosts.
+  // A root that leads its host can send to the other hosts alone.
   const bool collects = source_inside_ > 0;
   const Step after_decision = collects ? Step::kCollect : Step::kAcross;
   while (done_ < payload_->bytes()) {
@@ -135,7 +135,7 @@ Code HostsBroadcast::progress() {
     switch (step_) {
       case Step::kOpen:
         rc = open();
-        next = attended_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
+        next = blocking_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
         break;
       case Step::kDecide:
         rc = decide();
@@ -159,7 +159,7 @@ Code HostsBroadcast::progress() {
         break;
     }
     if (rc == Code::kPending || (!window_ && rc != Code::kDone)) return rc;
-    if (window_) spoil(rc);
+    if (window_) lose_data(rc);
     step_ = next;
   }
   return Code::kDone;

@@ -1,18 +1,18 @@
-// One broadcast where several ranks share a host, window after window: a root that is not its
-// host's leader gives its host the data first; then the hosts' leaders broadcast among themselves,
-// by multicast where possible; then each leader gives it to its host. Inside a host packed bytes go
-// down a binomial tree of the host's own messages, so through its memory.
+// One broadcast where several ranks share a host, window after window. A root that does not lead
+// its host passes the data to its host first. Then the hosts' leaders broadcast among themselves,
+// by multicast where possible. Then each leader passes the data to its host. Inside a host packed
+// bytes go down a binomial tree of the host's own messages, so through its memory.
 //
-// If the leaders' group does not serve a broadcast that all ranks wait for, the saved function serves
-// it among all of them. The leaders alone see their group. Until all ranks know that it serves, each
-// leader says so to its host first. Later it answers its host with a refusal instead of data.
+// If the leaders' group does not serve a blocking broadcast, the saved function serves it among all
+// ranks. Only the leaders see their group. Until all ranks know that it serves, each leader
+// announces that to its host first. Later it sends its host a refusal instead of data.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/team_broadcast.h"
 
 namespace cepheus::coll {
@@ -22,11 +22,11 @@ struct Hosts {
   Team leaders;              // of all hosts; self() is -1 on a rank that is none
   Team inside;               // the ranks of this host, its leader first
   std::vector<int> host_of;  // by rank: index among the leaders
-  // Whether the lane of large broadcasts serves, and that of small ones, as all ranks know.
+  // All ranks know that the lane of large broadcasts serves, and that of small ones.
   std::array<bool, 2> serving = {};
 };
 
-class HostsBroadcast final : public Course {
+class HostsBroadcast final : public Algorithm {
  public:
   // `multicast`: the leaders'; null on other ranks.
   HostsBroadcast(Hosts& hosts, Multicast* multicast)
@@ -35,7 +35,7 @@ class HostsBroadcast final : public Course {
   HostsBroadcast& operator=(const HostsBroadcast&) = delete;
 
   // `root`: rank of the communicator.
-  void begin(Payload& payload, int root, bool attended);
+  void begin(Payload& payload, int root, bool blocking);
   Code progress() override;
   std::chrono::nanoseconds spare_time() const override {
     return is_across_ ? across_.spare_time() : std::chrono::nanoseconds(0);
@@ -56,13 +56,13 @@ class HostsBroadcast final : public Course {
   Code inside(Payload& payload, int root);
   void finish_inside();
   Code close();
-  void spoil(Code rc);
+  void lose_data(Code rc);
 
   Hosts& hosts_;
   Multicast* const multicast_;
   std::optional<Payload> window_;  // as plain bytes
   std::byte verdict_byte_{};
-  std::optional<Payload> verdict_;  // of the leader, for its host: spoiled if it says no
+  std::optional<Payload> verdict_;  // the leader's, for its host: marked as failed for a refusal
   TeamBroadcast across_;            // kept for all windows, as is the next one
   TreeOperation tree_;
 
@@ -72,12 +72,12 @@ class HostsBroadcast final : public Course {
   bool is_root_ = false;
   bool root_leads_ = false;  // its host
   bool* serves_ = nullptr;   // the lane, as all ranks know
-  bool attended_ = false;
+  bool blocking_ = false;
 
   Step step_ = Step::kOpen;
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
   Code error_ = Code::kDone;           // of this window; that of the whole is the payload's
-  bool is_inside_ = false, is_across_ = false;  // the operation, or the course, has begun
+  bool is_inside_ = false, is_across_ = false;  // the operation, or the algorithm, has begun
   bool is_point_to_point_ = false;              // a window among the leaders, as they know
   std::string reason_;
 };

@@ -44,18 +44,18 @@ uint64_t Multicast::take_units(size_t bytes) {
   return first;
 }
 
-// A cut before the unit's broadcast is known to all members alike, so they all do the same there.
-bool Multicast::is_cut_before(uint64_t unit) const {
-  const auto cut = session_->agreement().cut();
-  return cut.has_value() && *cut < unit;
+// All members know a switch-over before the broadcast of this unit, so all take the same path.
+bool Multicast::switched_over_before(uint64_t unit) const {
+  const auto first = session_->agreement().switch_over();
+  return first.has_value() && *first < unit;
 }
 
 Code Multicast::prepare(uint64_t first, bool small) {
-  if (is_cut_before(first) && first >= session_->agreement().retry_at()) {
+  if (switched_over_before(first) && first >= session_->agreement().retry_at()) {
     const Code rc = try_again(first);
     if (rc != Code::kDone) return rc;
   }
-  if (is_cut_before(first)) {
+  if (switched_over_before(first)) {
     reason_ = session_->agreement().reason();
     return Code::kNotServed;
   }
@@ -84,7 +84,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
     next.ended(Clock::now().time_since_epoch());
     lane.set_retry_after(retry_after(next));
     const Agreement& agreement = session_->agreement();
-    if (agreement.is_broken() && rules.failed_member_refuses) lane.refuse(agreement.reason());
+    if (agreement.has_failed() && rules.failed_member_refuses) lane.refuse(agreement.reason());
   }
   const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
   switch (lane.progress()) {
@@ -102,7 +102,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
       lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
                                                                : first + lane.retry_after());
       reason_ = lane.reason();
-      if (lane.is_broken()) session_->agreement().give_up(first, lane.retry_at(), reason_);
+      if (lane.is_refused()) session_->agreement().give_up(first, lane.retry_at(), reason_);
       report(lane, again);
       // The leader ends the job with one error; the others wait for that here, and never return to
       // the program.
@@ -121,7 +121,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   return Code::kDone;
 }
 
-// A session has broken, and the agreed unit for another attempt has come. All members are here.
+// The session has failed, and this is the agreed unit for another attempt. All members are here.
 Code Multicast::try_again(uint64_t unit) {
   if (next_session_ == nullptr) {
     next_session_ = std::make_unique<Session>(team_, session_->generation() + 1, true);
@@ -130,7 +130,7 @@ Code Multicast::try_again(uint64_t unit) {
     next_session_->eager().set_retry_after(retry_after(next));
   }
   // The port can be opened anew only when nothing holds it any more.
-  if (!session_->agreement().is_salvaged()) return Code::kPending;
+  if (!session_->agreement().is_drained()) return Code::kPending;
   TeamLane& lane = next_session_->eager();
   const TeamLane::State state = lane.progress();
   if (state != TeamLane::State::kReady && state != TeamLane::State::kFailed) return Code::kPending;
@@ -205,8 +205,8 @@ Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mista
   is_mistaken_ = true;
   next_unit_ = call.unit + 1;  // each member has counted by its own bytes
   session_->agreement().leave(next_unit_, actions_);
-  if (mistake.kind == Kind::kTold) {
-    (void)broken(call, mistake.reason.c_str());
+  if (mistake.kind == Kind::kReported) {
+    (void)fail_call(call, mistake.reason.c_str());
     return static_cast<Code>(static_cast<int>(mistake.bytes));
   }
   const size_t bytes = call.payload->bytes();
@@ -224,7 +224,7 @@ Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mista
   message.value = static_cast<uint64_t>(is_root ? Code::kRootsDiffer : Code::kCountsDiffer);
   snprintf(message.reason, sizeof message.reason, "%s", reason.c_str());
   (void)link_.send(Action::kEveryone, message);
-  (void)broken(call, reason.c_str());
+  (void)fail_call(call, reason.c_str());
   if (is_root) return Code::kRootsDiffer;
   return mistake.bytes > bytes ? Code::kTruncated : Code::kCountsDiffer;
 }
@@ -242,8 +242,8 @@ void Multicast::look_after() {
   receive();
   const Agreement& agreement = session_->agreement();
   // Only the rank that lacks the data knows of it yet. Later its own call would fail, and other
-  // ranks would end the job because the group broke.
-  if (agreement.is_broken() && agreement.cause() == Cause::kLost &&
+  // ranks would end the job because the group failed.
+  if (agreement.has_failed() && agreement.cause() == Cause::kLost &&
       parameters().chosen_mode() == Mode::kRequire)
     host::abort_job(team_.comm(), agreement.reason());
   session_->watch(actions_);
@@ -281,7 +281,7 @@ void Multicast::take(const Actions& actions) {
       case Action::Kind::kServeStored:
         serve_stored(action.to, action.message.unit);
         break;
-      case Action::Kind::kTellDelivered:
+      case Action::Kind::kSendDelivered:
         if (session_->is_delivered(action.message.unit) || !rules.delivered_is_acknowledged)
           session_->agreement().deliver(action.to, action.message.unit, actions_);
         break;
@@ -301,7 +301,7 @@ void Multicast::serve_stored(int to, uint64_t unit) {
   (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
 }
 
-// This member is about to tell the others that the group is given up.
+// This member is about to announce that the group is given up.
 void Multicast::announce(const ControlMessage& message) {
   if (parameters().chosen_mode() == Mode::kRequire) {
     // The leader knows the reason. It ends the job itself, unless its program computes.
@@ -311,18 +311,17 @@ void Multicast::announce(const ControlMessage& message) {
   }
   const std::string team = team_.name();
   const auto call = static_cast<unsigned long long>(broadcasts_);
-  if (message.kind == ControlMessage::Kind::kCut) {
+  if (message.kind == ControlMessage::Kind::kSwitchOver) {
     host::log(1,
               "cepheus: %s: %s's own algorithms from broadcast %llu on (%s): %s; "
               "multicast is tried again after %llu more units of broadcasts",
               team.c_str(), host::implementation(), call, name(message.cause), message.reason,
               static_cast<unsigned long long>(message.value - message.unit));
   } else {
-    host::log(
-        1,
-        "cepheus: %s: the group failed (%s), broadcasts from %llu on are completed point to point: "
-        "%s",
-        team.c_str(), name(message.cause), call, message.reason);
+    host::log(1,
+              "cepheus: %s: the group failed (%s), broadcasts in flight from number %llu on "
+              "are completed point to point: %s",
+              team.c_str(), name(message.cause), call, message.reason);
   }
 }
 

@@ -1,7 +1,7 @@
-// A team's broadcasts by multicast: its session, the next one while multicast is tried again after
-// a breach, and what the members say to each other about both.
+// A team's broadcasts by multicast: its session, the next session when multicast is tried again
+// after a failure, and the members' messages about both.
 //
-// Everything here runs under the communicator's guard and never blocks.
+// All calls are under the communicator's guard and never block.
 #pragma once
 
 #include <atomic>
@@ -32,19 +32,19 @@ class Multicast {
   Multicast(const Multicast&) = delete;
   Multicast& operator=(const Multicast&) = delete;
 
-  // --- One broadcast after the other, in the same order on all members.
-  // Whether one of so many bytes is copied through posted buffers.
+  // --- One broadcast after the other, in the same order on all members. True if one of this number
+  // of bytes is copied through posted buffers.
   static bool is_small(size_t bytes);
   static size_t unit_bytes(bool small);
   // The units of the next one: the number of the first.
   uint64_t take_units(size_t bytes);
-  // Readies the lane of the broadcast whose units start at `first`. Code::kDone: by multicast;
-  // Code::kNotServed: not by it, on all members alike; Code::kPending: call again.
-  // reason(): for either.
+  // Prepares the lane of the broadcast whose units start at `first`. Code::kDone: by multicast;
+  // Code::kNotServed: not by it, on all members alike; Code::kPending: call again. reason(): for
+  // either.
   Code prepare(uint64_t first, bool small);
   const std::string& reason() const { return reason_; }
-  // Why the session has broken.
-  const std::string& breach() const { return session_->agreement().reason(); }
+  // The reason of the session's failure.
+  const std::string& failure() const { return session_->agreement().reason(); }
   // The operation of a unit, until its finish().
   Operation& begin(const Call& call, bool small);
   // While prepare() is not done: an error if the root has sent `call` another way.
@@ -58,18 +58,18 @@ class Multicast {
   // If the ranks' calls of the last broadcast differed, once: the bytes that its root has passed,
   // rounded up to whole messages; 0: every rank's call has ended in an error.
   std::optional<size_t> take_mistake();
-  // One step of a unit.
+  // Advances a unit.
   Code run(Operation& operation);
   // Units until multicast is tried again, should this member have to decide on that now.
   uint64_t retry_after() const { return retry_after(backoff_); }
 
-  // --- Beside them.
-  // What must go on while the program is elsewhere in MPI: others may need what this member has.
+  // --- Beside them. Background work while the program makes other calls of MPI: others may need
+  // this member's data.
   void look_after();
-  // The group has broken, and look_after() is needed soon again.
-  bool is_settling() const {
+  // The group has failed, and look_after() is needed soon again.
+  bool is_draining() const {
     const Agreement& agreement = session_->agreement();
-    return agreement.is_broken() && !agreement.is_salvaged();
+    return agreement.has_failed() && !agreement.is_drained();
   }
   // Groups were set up: all members agree on that, so they are torn down together. Any thread, also
   // without the guard.
@@ -77,7 +77,7 @@ class Multicast {
   // True when all members have all data.
   bool tear_down();
   void destroy_groups();  // local only
-  void detach();          // local: takes back what is posted on the communicator
+  void detach();          // local: cancels receives on the communicator
 
  private:
   struct Held {
@@ -85,7 +85,7 @@ class Multicast {
     ControlMessage message;
   };
 
-  bool is_cut_before(uint64_t unit) const;
+  bool switched_over_before(uint64_t unit) const;
   Code set_up(TeamLane& lane, uint64_t first);
   Code try_again(uint64_t unit);
   uint64_t retry_after(Backoff backoff) const;

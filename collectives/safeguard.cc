@@ -28,10 +28,10 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
               .first;
 }
 
-Code Safeguard::choose(std::size_t bytes, bool attended, Way& way) {
+Code Safeguard::choose(std::size_t bytes, bool blocking, Way& way) {
   way = Way::kMulticast;
   if (!parameters().is_safeguarded()) return Code::kDone;
-  Class& sizes = of({rounded(bytes), attended});
+  Class& sizes = of({rounded(bytes), blocking});
   Comparison& comparison = sizes.second.comparison;
   if (comparison.is_due()) {
     const Code rc = agree(sizes);
@@ -60,16 +60,16 @@ void Safeguard::end(std::optional<Route> route) {
   if (route && is_saved == (turn_.way == Way::kSaved))
     comparison.end(turn_, Clock::now() - began_);
   else
-    comparison.spoil(turn_);
+    comparison.discard(turn_);
 }
 
 void Safeguard::recount(std::size_t bytes) {
   if (current_ == nullptr) return;
   current_->second.comparison.take_back();
-  if (bytes > 0) (void)of({rounded(bytes), current_->first.attended}).second.comparison.next();
+  if (bytes > 0) (void)of({rounded(bytes), current_->first.blocking}).second.comparison.next();
 }
 
-// --- What the ranks say to each other.
+// --- Messages between the ranks.
 
 Code Safeguard::agree(Class& sizes) {
   Code rc = step_ == Step::kIdle ? listen() : Code::kDone;
@@ -86,7 +86,7 @@ Code Safeguard::agree(Class& sizes) {
     return rc;
   }
   sizes.second.comparison.follow(plan_);
-  return tell();
+  return send_plan();
 }
 
 Code Safeguard::listen() {
@@ -141,7 +141,7 @@ void Safeguard::judge(Class& sizes, const Times& times) {
             static_cast<double>(judge.saved_ns()) / 1e3);
 }
 
-Code Safeguard::tell() {
+Code Safeguard::send_plan() {
   Code rc = Code::kDone;
   tree_of(team_).children([&](int child) {
     if (rc == Code::kDone) rc = outgoing_.send(&plan_, sizeof plan_, child, Tag::kPlan, team_);

@@ -1,12 +1,12 @@
 // In mode "try" multicast shall not be slower than the MPI implementation without it. The safeguard
-// compares both ways for each size class of a communicator's broadcasts and says which one the next
-// broadcast takes (core/comparison.h, core/judge.h).
+// compares both ways for each size class of a communicator's broadcasts, and chooses the way of the
+// next broadcast (core/comparison.h, core/judge.h).
 //
-// Where a plan ends the ranks' times run up a tree to rank 0, and its plan runs down. A rank goes on
-// once it has the plan: so all ranks follow it from the same broadcast on, blocking or not. No other
-// broadcast costs a message.
+// At the end of a plan the ranks' times go up a tree to rank 0, and its plan goes down. A rank
+// continues once it has the plan. So all ranks follow it from the same broadcast on, blocking or
+// not. No other broadcast costs a message.
 //
-// Everything here runs under the communicator's guard and never blocks.
+// All calls are under the communicator's guard and never block.
 #pragma once
 
 #include <chrono>
@@ -31,23 +31,18 @@ class Safeguard {
   explicit Safeguard(const Team& team) : team_(team) {}
 
   // The way of the next broadcast, in the order of their turns. Code::kPending: call again.
-  Code choose(std::size_t bytes, bool attended, Way& way);
-  // Why the broadcast chosen last takes Way::kSaved.
+  Code choose(std::size_t bytes, bool blocking, Way& way);
+  // The reason why the last chosen broadcast takes Way::kSaved.
   const std::string& reason() const;
-  // That broadcast has ended so; without a route in an error. Ignored if none was chosen since.
+  // That broadcast has ended by `route`; without a route: in an error. Ignored without a choice
+  // before.
   void end(std::optional<Route> route);
 
-  // Before that, where the ranks' calls of that broadcast differ: its root has passed `bytes`, and all
-  // ranks count it there; 0: no rank counts it.
+  // Before that, if the ranks' calls of that broadcast differ: all ranks count it by the root's
+  // `bytes`; 0: no rank counts it.
   void recount(std::size_t bytes);
 
-  // No broadcast follows: what is posted on the communicator is taken back.
-  void forget() {
-    incoming_.forget();
-    outgoing_.forget();
-  }
-
-  // What the leader has judged.
+  // The leader's plan.
   struct Judgement {
     SizeClass sizes;
     Way way;
@@ -71,7 +66,7 @@ class Safeguard {
   Code listen();
   Code report(Class& sizes);
   void judge(Class& sizes, const Times& times);
-  Code tell();
+  Code send_plan();
 
   const Team& team_;
   std::map<SizeClass, Compared> classes_;

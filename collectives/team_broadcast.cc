@@ -9,7 +9,7 @@ void TeamBroadcast::begin(const Arguments& arguments) {
   multicast_ = arguments.multicast;
   payload_ = &arguments.payload;
   root_ = arguments.root;
-  attended_ = arguments.attended;
+  blocking_ = arguments.blocking;
   otherwise_ = arguments.otherwise;
   small_ = Multicast::is_small(payload_->bytes());
   path_ = multicast_ != nullptr ? Path::kUndecided : Path::kOther;
@@ -20,8 +20,8 @@ void TeamBroadcast::begin(const Arguments& arguments) {
   reason_ = arguments.why;
 }
 
-// When its turn has come: every member chooses the same, because all units before it have been
-// settled here.
+// When its turn has come: every member chooses the same, because all units before it are
+// complete here.
 Code TeamBroadcast::decide() {
   if (!has_units_) {
     unit_ = multicast_->take_units(payload_->bytes());
@@ -53,7 +53,7 @@ Call TeamBroadcast::next_call() const {
           payload_,
           done_,
           std::min(most, payload_->bytes() - done_),
-          !attended_};
+          !blocking_};
 }
 
 Code TeamBroadcast::run() {
@@ -105,9 +105,9 @@ Code TeamBroadcast::progress() {
     }
     finish_unit();
     if (rc == Code::kNotServed) {
-      // Unfolds at the unit that the cut names, on all members alike.
+      // All members take the other path at the unit of the switch-over.
       path_ = Path::kOther;
-      reason_ = multicast_->breach();
+      reason_ = multicast_->failure();
       continue;
     }
     done_ += length;

@@ -1,19 +1,19 @@
-// One broadcast among the members of a team: by multicast, unit by unit. The rest of one whose group
-// breaks on the way goes down a binomial tree. One that multicast can't serve at all goes there,
-// too, or, where all ranks wait for it together, to the saved function.
+// One broadcast among the members of a team: by multicast, unit by unit. If the group fails on the
+// way, the rest goes down a binomial tree. If multicast can't serve the broadcast at all, the tree
+// serves a non-blocking one, and the saved function a blocking one.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "collectives/course.h"
+#include "collectives/algorithm.h"
 #include "collectives/multicast.h"
 #include "collectives/units/payload.h"
 #include "collectives/units/tree_operation.h"
 
 namespace cepheus::coll {
 
-class TeamBroadcast final : public Course {
+class TeamBroadcast final : public Algorithm {
  public:
   enum class Otherwise : std::uint8_t { kSavedFunction, kTree };
   struct Arguments {
@@ -21,7 +21,7 @@ class TeamBroadcast final : public Course {
     std::string_view why;  // ... for this reason
     Payload& payload;
     int root;       // member
-    bool attended;  // the program waits inside MPI until it is done
+    bool blocking;  // the program waits inside MPI until it is done
     Otherwise otherwise;
   };
 
@@ -55,7 +55,7 @@ class TeamBroadcast final : public Course {
   Multicast* multicast_ = nullptr;
   Payload* payload_ = nullptr;
   int root_ = 0;
-  bool attended_ = false;
+  bool blocking_ = false;
   Otherwise otherwise_ = Otherwise::kTree;
   bool small_ = false;
 

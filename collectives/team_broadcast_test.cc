@@ -89,10 +89,10 @@ TEST_F(MistakenCount, WaitsForARepairThatHasBegunToArrive) {
 using LostUnit = Story;
 
 // Rank 2 of 4 loses the first of the broadcast's three units, which the fabric acknowledges for it.
-void lose_first_unit(fake::Job& job, bool attended) {
+void lose_first_unit(fake::Job& job, bool blocking) {
   expect_right_broadcasts(job, 4);
   job.fabric.deafen(job.last_end(2));
-  job.begin_all(0, 1000, attended);
+  job.begin_all(0, 1000, blocking);
   ASSERT_TRUE(job.run());
 }
 
@@ -127,8 +127,8 @@ TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
   expect_right_broadcasts(job, 4);
 }
 
-// Mode "require" ends the job, though the ranks that have the data hear of the breach first. Rank 2
-// has lost it, and then its NIC fails: it asks the root, which has returned.
+// Mode "require" ends the job, though the ranks that have the data learn of the failure first. Rank
+// 2 has lost the data, and then its NIC fails. It asks the root, which has returned.
 TEST_F(LostUnit, EndsTheJobThatRequiresMulticast) {
   for (const std::size_t bytes : {10u, 300u}) {
     SCOPED_TRACE(bytes);
@@ -163,7 +163,7 @@ void expect_error_of_repair(std::size_t bytes, std::size_t length) {
   expect_right_broadcasts(job, 3);
   job.mpi.wrong_lengths[job.team(0).tag(Tag::kRepair)] = length;
   job.begin_all(0, bytes);
-  job.fabric.cut_off(2);
+  job.fabric.disconnect(2);
   job.pass(milliseconds(20));
   ASSERT_EQ(job.result(2), Code::kPending);
   job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
@@ -171,7 +171,7 @@ void expect_error_of_repair(std::size_t bytes, std::size_t length) {
   EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kTruncated));
   EXPECT_TRUE(job.has_data(1));
   job.mpi.wrong_lengths.clear();
-  job.fabric.mend();
+  job.fabric.reconnect();
   expect_right_broadcasts(job, 3);
 }
 
@@ -189,7 +189,7 @@ TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
 
 // Rank 2's NIC has acknowledged the data, so the root has returned. The group breaks, and rank 2
 // computes for two seconds before MPI hands the data over.
-TEST_F(Story, ARankThatComputesAfterABreachLosesNothingThatHasArrived) {
+TEST_F(Story, ARankThatComputesAfterAFailureLosesNothingThatHasArrived) {
   for (const std::size_t bytes : {10u, 300u}) {
     SCOPED_TRACE(bytes);
     fake::Job job(3);
@@ -212,20 +212,20 @@ TEST_F(Story, ARankThatComputesAfterABreachLosesNothingThatHasArrived) {
   }
 }
 
-// Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
-TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
+// Ranks learn of a failure, and serve LACK, though messages of other lengths came before.
+TEST_F(Story, UnknownMessagesDoNotCloseTheControlLink) {
   constexpr std::size_t kRight = sizeof(ControlMessage);
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{1}, kRight - 1, kRight + 1, 10 * kRight}) {
     SCOPED_TRACE(length);
     fake::Job job(3);
     expect_right_broadcasts(job, 3);
-    const std::vector<std::byte> stray(length);
+    const std::vector<std::byte> unknown(length);
     for (int to = 0; to < 3; ++to)
-      (void)Messages::post(stray.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
+      (void)Messages::post(unknown.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
     job.pass(milliseconds(5));
     job.begin_all(0, 10);
-    job.fabric.cut_off(2);
+    job.fabric.disconnect(2);
     job.pass(milliseconds(20));
     ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
     job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
@@ -244,10 +244,10 @@ class ScarceMemory : public Story {
   }
   void TearDown() override { fake::make_memory_scarce(false); }
 
-  // The ranks whose calls end in an error; the next broadcasts are right.
-  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool attended = true) {
-    job.begin_all(0, 1000, attended);
-    job.begin(scarce, 0, 1000, attended, true);
+  // The ranks whose calls end in an error. The next broadcasts are right.
+  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool blocking = true) {
+    job.begin_all(0, 1000, blocking);
+    job.begin(scarce, 0, 1000, blocking, true);
     EXPECT_TRUE(job.run());
     std::vector<int> failing;
     for (int rank = 0; rank < 4; ++rank) {
@@ -293,10 +293,10 @@ TEST_F(ScarceMemory, OfAllRanksOfAHostSendsThemToTheSavedFunctionWithTheOthers) 
 }
 
 TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedFunctionCanNotServe) {
-  for (const bool attended : {true, false}) {
+  for (const bool blocking : {true, false}) {
     fake::Job job(4, 2);
-    const std::vector<int> failing = failing_ranks(job, 2, attended);
-    EXPECT_THAT(failing, attended ? std::vector<int>{} : std::vector<int>({2, 3}));
+    const std::vector<int> failing = failing_ranks(job, 2, blocking);
+    EXPECT_THAT(failing, blocking ? std::vector<int>{} : std::vector<int>({2, 3}));
   }
 }
 
@@ -311,9 +311,9 @@ TEST_F(Story, ARankThatComesLateToItsHostsBroadcastGetsEachWindow) {
   EXPECT_TRUE(job.all_have_data());
 }
 
-// The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small
-// ones' lane is set up. The root is two broadcasts ahead of rank 2.
-TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
+// The lane of large broadcasts fails at rank 2, and the others do not know that. Then the lane of
+// small ones is set up. The root is two broadcasts ahead of rank 2.
+TEST_F(Story, ALaneThatIsSetUpBehindALocalFailureLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);
   ASSERT_TRUE(job.run());
@@ -345,9 +345,9 @@ TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
   EXPECT_EQ(job.route(2), Route::kEager) << "multicast never came back";
 }
 
-// Rank 2's lane of large broadcasts breaks before it hears that the small ones' lane is ready, where
-// its NIC has data already.
-TEST_F(Story, ABreachDuringTheSetUpOfALaneLosesNothing) {
+// Rank 2's lane of large broadcasts fails before rank 2 knows that the small ones' lane is ready,
+// where its NIC has data already.
+TEST_F(Story, AFailureDuringTheSetUpOfALaneLosesNothing) {
   fake::Job job(3);
   job.begin_all(0, 300);
   ASSERT_TRUE(job.run());

@@ -1,5 +1,6 @@
-// When a datagram that may have been lost is sent again, and all that hosts repeat (docs/protocol.md,
-// "Registration", "Timers of the hosts"). Pure: time comes in as an argument.
+// The times at which a datagram that may have been lost is sent again, and the list of all repeated
+// datagrams of hosts (docs/protocol.md, "Registration", "Timers of the hosts"). Pure: time comes in
+// as an argument.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct Pace {
   unsigned transmissions = kUntilAnswered;  // the first one among them
 };
 
-// One datagram's transmissions.
+// The transmissions of one datagram.
 class Backoff {
  public:
   Backoff() = default;  // there are none
@@ -37,7 +38,7 @@ class Backoff {
     interval_ = std::min(2 * interval_, pace_.longest);
   }
   bool is_first() const { return sent_ == 0; }
-  // No more than these: what is due next is to give up.
+  // At most this number of repeats. Then the caller gives up.
   bool is_used_up() const { return sent_ >= pace_.transmissions; }
   void stop() { next_ = wire::kNever; }
   Instant deadline() const { return next_; }
@@ -64,7 +65,7 @@ struct Repeats {
   // REJECT of a member that failed, until the leader answers.
   Pace leave{times::kLeaveRetry, times::kLeaveRetry, 5};
   // UNREGISTER, GIVE_UP and REMOVE, until all have answered: members that are gone never do.
-  Pace farewell{times::kFirstRetry, times::kLongestRetry, 3};
+  Pace unregister{times::kFirstRetry, times::kLongestRetry, 3};
 };
 
 }  // namespace cepheus::mrp

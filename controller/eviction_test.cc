@@ -44,7 +44,7 @@ TEST_F(Eviction, AsksAgainWhileSomebodyLags) {
   report(1, kOwes, 5);
   pass(1s);
   EXPECT_GE(sent(MrpType::kQuery), 3);
-  pass(10s);  // no answer any more: nobody lags
+  pass(10s);  // without answers no member lags
   out_.clear();
   pass(10s);
   EXPECT_EQ(sent(MrpType::kQuery), 0);

@@ -25,8 +25,7 @@ McstAllocator::McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration
 wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
   const std::uint64_t count = usable(pool_);
   const std::uint32_t first = pool_.base.value() + (pool_.length >= 31 ? 0 : 1);
-  // From a random place onwards, past what is taken: used_ is sorted, so each step meets the next
-  // one.
+  // Searches upwards from a random place. used_ is sorted, so each step meets the next used one.
   const std::uint64_t start = random_.next() % count;
   const auto by_id = [](const Used& u, McstId id) { return u.id < id; };
   for (std::uint64_t step = 0; step < std::min<std::uint64_t>(count, used_.size() + 1); ++step) {

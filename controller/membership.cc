@@ -92,7 +92,8 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kGiveUp:
       return on_give_up(from, message);
     case MrpType::kReject:
-      // Of its switch, which names nobody. Hosts say REJECT of themselves, and to the leader only.
+      // A REJECT of a switch, which names no member. A host rejects for itself, and to the leader
+      // only.
       if (!is_of_group(h) || leader_ == self_.host || from == leader_ || message.member_count > 0) {
         return Task::kNone;
       }
@@ -120,7 +121,7 @@ void Membership::complain(Outbox& out) const {
   if (state_ == State::kActive) answer(MrpType::kComplain, 0, out);
 }
 
-// Whoever answers may have forgotten where this process listens.
+// The other end may have forgotten the port of this process.
 void Membership::ask(Outbox& out) const {
   if (state_ != State::kActive) return;
   answer(MrpType::kComplain, wire::MrpHeader::kPresence, out);
@@ -134,17 +135,17 @@ void Membership::leave(Instant now, Outbox& out) {
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
   leave_ = Backoff(Repeats().leave, now);
-  say_left(now, out);
+  send_left(now, out);
 }
 
-void Membership::say_left(Instant now, Outbox& out) {
+void Membership::send_left(Instant now, Outbox& out) {
   answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
   leave_.sent(now);
   if (leave_.is_used_up()) leave_.stop();
 }
 
 void Membership::on_timer(Instant now, Outbox& out) {
-  if (leave_.is_due(now)) say_left(now, out);
+  if (leave_.is_due(now)) send_left(now, out);
 }
 
 void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {
@@ -173,14 +174,15 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, O
   return Task::kNone;
 }
 
-// The leader gave the registration up; sent to this member alone. One that has not heard of the
-// group knows its leader by the token, one that has answered also by what it answered.
+// The leader gave the registration up, and sent this to this member alone. A member that has not
+// received REGISTER knows its leader by the token. A member that has answered also knows it by that
+// registration.
 Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
   const wire::MrpHeader& h = message.header;
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
   if (waits) take_up(from, h);
-  return end(h, state_ == State::kActive ? "the leader has ended the group"
+  return end(h, state_ == State::kActive ? "the leader answers that the group has ended"
                                          : "the leader gave the registration up");
 }
 

@@ -1,11 +1,11 @@
-// Registration of one group as a member sees it, without I/O: what a host answers to REGISTER,
+// Registration of one group as a member sees it, without I/O: the host's answers to REGISTER,
 // ACTIVATE, UNREGISTER.
 //
-// Idempotent: a message that comes twice is answered twice and acted upon once. The first leader
-// that names the member has it; a second leader, or the same one with another group or epoch, is
-// refused, since a queue pair serves one registration. Whoever names the member without its token
-// was not given its name: a stranger, who is not answered and can neither begin nor end anything. A
-// member that has answered heeds the leader that it answered.
+// Idempotent: each copy of a message is answered, and acted upon once. The first leader that names
+// the member is its leader. A second leader is refused, and so is another group or epoch of the
+// first one, since a queue pair serves one registration. A sender without the member's token is a
+// stranger: it gets no answer, and can neither begin nor end a registration. A member that has
+// answered a leader obeys that leader.
 #pragma once
 
 #include "controller/registration.h"
@@ -16,7 +16,7 @@ class Membership {
  public:
   enum class State : std::uint8_t { kWaiting, kConnecting, kConfirmed, kActive, kFailed, kGone };
 
-  // What the owner must do after on_message.
+  // The owner's task after on_message.
   enum class Task : std::uint8_t {
     kNone,
     kConnect,    // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), then
@@ -24,8 +24,8 @@ class Membership {
     kActivated,  // data may flow
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
-    kWait,       // those who hold this member's sends up are alive: it asked, see complain()
-    kStands,     // the leader says that the group stands: the member asked, see ask()
+    kWait,       // members that delay this member's sends are alive; answers complain()
+    kStands,     // the leader still has the group; answers ask()
   };
 
   explicit Membership(MrpMember self) : self_(self) {}
@@ -38,9 +38,9 @@ class Membership {
   bool lead(McstId id, std::uint16_t epoch, std::uint32_t instance);
   // Tells the leader that this member's sends do not end.
   void complain(Outbox& out) const;
-  // Asks the leader whether the group stands: nothing is sent here, and the owner waits for data.
+  // The owner waits for data: asks the leader whether the group still exists.
   void ask(Outbox& out) const;
-  // The owner's side failed: tells the leader, again and again until it is answered.
+  // The owner's side failed: sends that to the leader until the leader answers.
   void leave(Instant now, Outbox& out);
   void on_timer(Instant now, Outbox& out);
   Instant deadline() const { return leave_.deadline(); }
@@ -70,7 +70,7 @@ class Membership {
   void answer(wire::MrpType type, std::uint16_t flags, Outbox& out) const;
   std::uint16_t confirmed_flags() const;
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
-  void say_left(Instant now, Outbox& out);
+  void send_left(Instant now, Outbox& out);
   void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;

@@ -13,7 +13,7 @@ using MemberTask = Membership::Task;
 using wire::MrpReject;
 using wire::MrpType;
 
-// One member with the answers it gave to the last message.
+// One member with its answers to the last message.
 struct Member {
   Membership membership{member(1)};
   std::vector<MrpMessage> answers;
@@ -122,7 +122,7 @@ TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
 }
 
-// Who knows the address and the queue pair only was not given the member's name.
+// A stranger may know the address and the queue pair, but not the token.
 TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   Member m;
   MrpMember guessed = member(1);
@@ -261,7 +261,7 @@ TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
 }
 
-// Only its own switch can send it one: hosts send to the leader.
+// Only its own switch can send it a REJECT: hosts send to the leader.
 TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
   Member m;
   MrpMessage unknown = from_leader(MrpType::kReject);

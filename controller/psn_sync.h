@@ -1,18 +1,18 @@
-// When a member moves its queue pair's PSNs on, in groups whose switches do not rebase (the papers'
-// PSN synchronisation; docs/protocol.md, "Changing the source").
+// The time at which a member changes its queue pair's PSNs, in groups whose switches do not rebase
+// (the papers' PSN synchronisation; docs/protocol.md, "Changing the source").
 //
-// The group's PSNs go on over all turns. A member's send PSN is behind once it has received, its
-// receive PSN once it has sent. A queue pair that goes through RESET takes new ones: the last
-// source rqPSN := its sqPSN as soon as all it sent is acknowledged, and a new source sqPSN := its
-// rqPSN before it sends. Before RESET the queue pair is stopped (ERR), and what was posted is
-// awaited as flushed: the device has then done with every packet it had begun. The kernel's driver
-// loses a queue pair for good that is reset in the middle of one. No I/O: the group asks what is
-// due and says what was done.
+// The group's PSNs continue over all turns. A member's send PSN is behind once it has received, and
+// its receive PSN once it has sent. A queue pair that goes through RESET gets new PSNs. The last
+// source sets rqPSN := its sqPSN as soon as all members have acknowledged its data. A new source
+// sets sqPSN := its rqPSN before it sends. Before RESET the queue pair goes to ERR, and its posted
+// work has to complete as flushed. Then the device has finished every packet. The kernel's driver
+// loses a queue pair for good if RESET comes in the middle of a packet. No I/O: the group requests
+// the next step and reports when it is done.
 //
 // A source that never pauses would leave its receive PSN behind without limit. PSNs are a circle of
-// 2^24, and a queue pair takes a PSN that is 2^23 or more beyond the expected one for an old
-// duplicate: it would acknowledge the next source's packets and deliver none of them. So a member
-// sends at most kMostSent packets between two steps, however its program behaves.
+// 2^24. A queue pair takes a PSN that is 2^23 or more beyond the expected one for an old duplicate:
+// it would acknowledge the next source's packets and deliver none of them. So a member sends at
+// most kMostSent packets between two steps, for any program.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class PsnSync {
   enum class Step { kNone, kStop, kReceivePsn, kSendPsn };
 
   // Bound: the receive PSN is at most 2^22 behind the group's. The next source has at most 2^22
-  // packets beyond what all have (fabric::Turn::kMostUnderWay), so its last one is at most
-  // 2^22 + 2^22 - 1 beyond that receive PSN, which is less than 2^23.
+  // packets that are not acknowledged by all (fabric::Turn::kMostUnderWay). So its last packet is
+  // at most 2^22 + 2^22 - 1 beyond that receive PSN, which is less than 2^23.
   static constexpr std::uint64_t kMostSent = 1 << 22;
 
   void enable() { enabled_ = true; }
@@ -33,9 +33,9 @@ class PsnSync {
 
   void sent(std::uint64_t packets) { sent_ += packets; }
   void received() { send_is_behind_ = true; }
-  // Both PSNs are the same as far as completions tell. Before it sends a member has to read them: a
-  // WRITE without immediate, and a message of a source that died on the way, move the receive PSN on
-  // and complete nothing. received() if they differ.
+  // True if completions show no difference between both PSNs. A WRITE without immediate moves the
+  // receive PSN without a completion, and so does a message whose source died. So a member reads
+  // both before it sends, and calls received() if they differ.
   bool has_to_look() const {
     return enabled_ && phase_ == Phase::kRunning && !send_is_behind_ && sent_ == 0;
   }

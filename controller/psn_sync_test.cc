@@ -15,7 +15,7 @@ PsnSync enabled() {
   return sync;
 }
 
-// What is due once the queue pair has been stopped and drained.
+// The next step once the queue pair has been stopped and drained.
 Step due_after_drain(PsnSync& sync) {
   EXPECT_EQ(sync.due(0), Step::kStop);
   sync.stopped();
@@ -94,7 +94,7 @@ TEST(PsnSync, KeepsTheNextSourcesPacketsInFrontOfTheReceivePsn) {
   EXPECT_FALSE(after(first + kMostUnderWay, expected)) << "there is no more room than that";
 }
 
-// Only in front of its turn: later its own packets make the difference.
+// Only before its turn: later its own packets make the difference.
 TEST(PsnSync, LooksAtThePsnsBeforeTheFirstSendOfATurn) {
   EXPECT_FALSE(PsnSync().has_to_look()) << "switches rebase";
   PsnSync sync = enabled();

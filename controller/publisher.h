@@ -1,8 +1,8 @@
-// A member's memory regions as it tells its switch of them, without I/O (docs/protocol.md,
-// "Multicast WRITE"): PUBLISH, repeated until the switch confirms it.
+// Publishes a member's memory regions to its switch, without I/O (docs/protocol.md, "Multicast
+// WRITE"): PUBLISH, repeated until the switch confirms it.
 //
-// Each change is a new publication of all regions; the newest counts. Nothing is said before the
-// group is known, nor of no regions unless there were some.
+// Each change is a new publication of all regions, and the newest counts. PUBLISH starts when the
+// group is known. A member without regions publishes only to revoke earlier ones.
 #pragma once
 
 #include <optional>
@@ -27,24 +27,24 @@ class Publisher {
   bool remove(Instant now, std::uint16_t number);
   const std::vector<wire::MrpRegion>& regions() const { return regions_; }  // by rising number
 
-  // The group is known: a datagram of it, of whatever type, and who speaks.
+  // The group is known: any datagram of it, and this member's name.
   void begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self);
   bool has_begun() const { return group_.has_value(); }
   // A CONFIRM of this group.
   void on_confirm(Instant now, const wire::MrpHeader& header);
   // All that was changed is in force at the switch. Before begin(): nothing was published.
   bool is_in_force() const { return confirmed_ == serial_ && !is_overtaken_; }
-  // The group is no more.
+  // The group has ended.
   void end() { repeat_.stop(); }
 
   Instant deadline() const { return repeat_.deadline(); }
-  // What is to be sent now; none before deadline().
+  // The messages that are due; none before deadline().
   std::optional<wire::Publication> take_due(Instant now);
 
  private:
-  // Bound: a switch compares numbers circularly, so fewer than 2^15 may be used while it knows only
-  // the one that was confirmed last, and while an older datagram is under way. With 64 at most, a
-  // datagram would have to outlive 512 round trips.
+  // Bound: a switch compares numbers circularly. So fewer than 2^15 numbers may be used while the
+  // switch knows only the confirmed one, and while an older datagram is under way. With at most 64
+  // a datagram would have to outlive 512 round trips.
   static constexpr std::uint16_t kMostUnconfirmed = 64;
 
   void change(Instant now);

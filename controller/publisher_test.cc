@@ -92,8 +92,8 @@ TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
   EXPECT_TRUE(p.is_in_force());
 }
 
-// A switch compares numbers on a circle of 16 bits with the newest that it knows, and knows none of
-// those that a program used up while nothing was sent.
+// A switch compares numbers on a circle of 16 bits with the newest number that it has received. A
+// program may use up numbers without sending any of them.
 TEST(Publisher, IsTakenForNewHoweverOftenItHasChangedMeanwhile) {
   Publisher p({}, 0x7FF0);
   p.begin(kBegin, group(), kSelf);

@@ -124,7 +124,7 @@ ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,
                                                        Outbox& out) {
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(message)) return Task::kNone;
-  // By a switch that newer epochs do not come by, and that forgets what it knows.
+  // From a switch that receives no newer epochs, and forgets its rules.
   if (!waits && wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;
   // A switch that forgets the group speaks for all behind it, though another way may lead there since.
   const bool is_of_fabric = message.share == 0;
@@ -152,7 +152,7 @@ void ReceiverMembership::connected(bool ok, Outbox& out) {
     return refuse(group_, reject_, out);
   }
   set_state(State::kConnected, "its queue pair is connected");
-  if (group_.share == 0) return;  // the sender's next attempt asks
+  if (group_.share == 0) return;  // The sender's next attempt requests it.
   out.of_sender_groups.push_back(
       answer_to(group_, MrpType::kInstalled, static_cast<std::uint16_t>(MrpType::kInstall), self_));
 }

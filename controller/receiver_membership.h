@@ -1,9 +1,9 @@
-// A sender group as one of its receivers sees it, without I/O: what a host answers to INSTALL and
+// A sender group as one of its receivers sees it, without I/O: the host's answers to INSTALL and
 // REMOVE (docs/protocol.md, "Sender groups").
 //
-// Idempotent: a message that comes twice, or over several paths, is answered each time with the share
-// that it brought and acted upon once. Who names the receiver first with its token, which it gave to
-// nobody but its sender, has it; from then on that process alone is heeded.
+// Idempotent: each copy of a message, over any path, is answered with its share, and acted upon
+// once. The first process that names the receiver with its token is its sender. The receiver gave
+// that token to its sender only, and obeys that process alone.
 #pragma once
 
 #include "controller/registration.h"
@@ -15,7 +15,7 @@ class ReceiverMembership {
  public:
   enum class State : std::uint8_t { kWaiting, kConnecting, kConnected, kActive, kFailed, kGone };
 
-  // What the owner must do after on_message.
+  // The owner's task after on_message.
   enum class Task : std::uint8_t {
     kNone,
     kConnect,  // bring the QP to RTS towards (sender(), virtual_qpn()), both PSNs start_psn(), then
@@ -29,7 +29,7 @@ class ReceiverMembership {
   Task on_message(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   // The QP is up, or not: answers INSTALLED or REJECT(member failed).
   void connected(bool ok, Outbox& out);
-  // The owner's side failed: tells the sender, now and whenever it says INSTALL.
+  // The owner's side failed: sends that to the sender, now and after each INSTALL.
   void leave(Outbox& out);
 
   State state() const { return state_; }
@@ -37,7 +37,7 @@ class ReceiverMembership {
   // kFailed: why the sender gave up, kNone if it was a time-out. kGone: kNone if it has done with the
   // group.
   wire::MrpReject reject_reason() const { return reject_; }
-  // INSTALLs of its own group so far: while they come it has not lost its sender.
+  // The number of INSTALLs of its own group. While it grows the sender is alive.
   std::uint64_t installs_heard() const { return installs_heard_; }
   bool is_connected() const { return state_ == State::kConnected || state_ == State::kActive; }
   const MrpMember& self() const { return self_; }
@@ -64,7 +64,7 @@ class ReceiverMembership {
   Instant heard_at_{};
 };
 
-// What a host writes about `asked` to its sender: `type` with `flags`, from `self` alone.
+// The host's message to the sender of `asked`: `type` with `flags`, from `self` alone.
 wire::SenderGroupMessage answer_to(const wire::SenderGroupMessage& asked, wire::MrpType type,
                                    std::uint16_t flags, const MrpMember& self);
 

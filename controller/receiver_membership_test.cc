@@ -38,7 +38,7 @@ SenderGroupMessage removal(MrpReject why) {
   return m;
 }
 
-// One receiver with the answers it gave to the last message.
+// One receiver with its answers to the last message.
 struct Receiver {
   ReceiverMembership membership{member(1)};
   std::vector<SenderGroupMessage> answers;
@@ -167,7 +167,7 @@ TEST(ReceiverMembership, FollowsItsSenderToANewerEpoch) {
   EXPECT_TRUE(r.answers.empty());
 }
 
-// By a switch that the newer epoch does not come by.
+// From a switch that does not receive the newer epoch.
 TEST(ReceiverMembership, IsNotEndedByWhoForgetsAnOlderEpoch) {
   Receiver r;
   r.join();

@@ -14,7 +14,7 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-constexpr std::size_t kMaxMembers = 0xFFFF;  // ACTIVATE says how many in MrpHeader::flags
+constexpr std::size_t kMaxMembers = 0xFFFF;  // the count in ACTIVATE's MrpHeader::flags
 
 }  // namespace
 
@@ -67,8 +67,8 @@ void Registration::send_list(MrpType type, std::span<const MrpMember> list, Outb
   }
 }
 
-// Of those who have not confirmed. REGISTER names the leader, too: a switch that missed the list
-// before this one would know of no queue pair there.
+// Lists the members without a CONFIRM. REGISTER also names the leader: a switch that missed an
+// earlier list would know no queue pair there.
 void Registration::ask_again(MrpType type, Outbox& out) const {
   std::vector<MrpMember> list = missing();
   if (type == MrpType::kRegister) list.push_back(members_[find(config_.host)]);
@@ -138,8 +138,8 @@ void Registration::set_give_up(Instant heard) {
   give_up_ = config_.silence ? std::min(latest_, heard + *config_.silence) : latest_;
 }
 
-// A switch with confirmed members only hears no repeats: it would take the leader for gone
-// and forget the table.
+// A switch with confirmed members only would receive no repeats, take the leader for dead and
+// forget the table.
 void Registration::keep_pending(Instant now, Outbox& out) {
   if (now - refreshed_at_ < config_.refresh_pending) return;
   refreshed_at_ = now;
@@ -188,8 +188,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
   const bool from_member = find(from) < members_.size();
   for (const MrpMember& m : message.list()) {
-    // A switch speaks for those behind it (and lets hosts say nothing about others), a member for
-    // itself.
+    // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.
     if (from_member && m.host != from) continue;
     const std::size_t i = find(m.host);
     if (i == members_.size() || !members_[i].is_same_as(m) || confirmed_[i]) continue;
@@ -225,16 +224,16 @@ void Registration::go_on(Instant now, Outbox& out) {
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
-  const bool is_cut_off = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
-  const bool in_operation = is_cut_off || of_memory;
+  const bool is_unreachable = reason == MrpReject::kPathLost || reason == MrpReject::kIncomplete;
+  const bool in_operation = is_unreachable || of_memory;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
   const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
   if (!setting_up && state_ != State::kActive) return;
-  // Members speak for themselves, switches of members or of nobody: all else is forged. Of the
-  // leader's own memory its switch may speak. A member that knows another version can't read whom
-  // it is asked about.
+  // Members reject for themselves. Switches reject for members, or name none. All other REJECTs are
+  // forged. The leader's switch may also report the leader's memory. A member of another version
+  // can't read the member that REGISTER names.
   const bool from_member = find(from) < members_.size();
   if (from_member && message.list().empty() && reason != MrpReject::kVersion) return;
   const auto forged = [&](const MrpMember& m) {
@@ -246,7 +245,7 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 
-// What it has not acknowledged it will never have: the others must not take it for received.
+// The member never receives the rest. So the others must not take the group's messages as complete.
 void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& message,
                                     Outbox& out) {
   if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
@@ -274,8 +273,8 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox
   reject_ = reject;
   give_up_ = next_ask_ = kNever;
   evictions_.stop();
-  repeat_ = Backoff(config_.repeats.farewell, now);
-  send_farewell(now, out);
+  repeat_ = Backoff(config_.repeats.unregister, now);
+  send_unregister(now, out);
 }
 
 void Registration::give_up(Instant now, std::string why, Outbox& out) {
@@ -286,7 +285,7 @@ void Registration::give_up(Instant now, std::string why, Outbox& out) {
   check_consistent();
 }
 
-void Registration::send_farewell(Instant now, Outbox& out) {
+void Registration::send_unregister(Instant now, Outbox& out) {
   if (repeat_.is_used_up()) {
     repeat_.stop();
     if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
@@ -319,7 +318,7 @@ void Registration::unregister(Instant now, Outbox& out) {
       set_state(State::kGone, "was never registered");
       return;
     case State::kFailed:
-      // UNREGISTER is on its way already: what is left of its repeats goes on.
+      // UNREGISTER is under way already: its repeats continue.
       if (repeat_.is_used_up()) {
         set_state(State::kGone, "failed and unregistered");
         repeat_.stop();
@@ -333,10 +332,10 @@ void Registration::unregister(Instant now, Outbox& out) {
     case State::kActive:
       give_up_ = next_ask_ = kNever;
       evictions_.stop();
-      repeat_ = Backoff(config_.repeats.farewell, now);
+      repeat_ = Backoff(config_.repeats.unregister, now);
       set_state(State::kUnregistering, "asked to unregister");
       expect_confirmations();
-      send_farewell(now, out);
+      send_unregister(now, out);
   }
   check_consistent();
 }
@@ -356,8 +355,8 @@ void Registration::on_timer(Instant now, Outbox& out) {
     send_list(MrpType::kEvict, evictions_.take_due(now), out);
   }
   if (now >= next_ask_) {
-    // Only answers keep the questions going, and members that wait for those who are late.
-    const bool is_waited_for = now - asked_at_ <= config_.asker_patience && late_.any(now);
+    // QUERYs continue only while members answer, and while others wait for late members.
+    const bool is_waited_for = now - asked_at_ <= config_.asker_time_limit && late_.any(now);
     next_ask_ = kNever;
     if (suspects_.any(now) || is_waited_for) query(now, out);
   }
@@ -379,7 +378,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
         break;
       case State::kFailed:
       case State::kUnregistering:
-        send_farewell(now, out);
+        send_unregister(now, out);
         break;
       case State::kIdle:
       case State::kGone:

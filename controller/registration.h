@@ -4,18 +4,18 @@
 //     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member
 //     -> kActive
 //
-// Retried until `timeout`, which covers both steps, or until `silence`, for the members that are
-// missing only; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered
-// and error() names who refused or was missing. Switches merge CONFIRMs: one names many. Members
-// that no switch may ever have named the group to are told as well, by GIVE_UP, which needs no
-// table. While active, REFRESH keeps the switches' tables from ageing.
+// The leader repeats each step, for the missing members only, until `timeout` (for both steps) or
+// `silence`. The outcome is all or nothing: after a REJECT or a time-out the leader unregisters the
+// group, and error() names the refusing or missing members. Switches merge CONFIRMs: one names many
+// members. GIVE_UP needs no table: it reaches members to which no switch has named the group. While
+// the group is active, REFRESH keeps the switches' tables from ageing.
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
-// COMPLAIN or the owner's ask() make the leader look who holds the group up, again and again until
-// nobody does; those who complained are told ALIVE, if they are. A member is lost if its port is
-// down, or if it lagged and was not heard of for evict_after: it is evicted, or the group fails
-// (lost_member). If a source is gone before all members have its last message, the group fails:
-// kFailed.
+// COMPLAIN or the owner's ask() start QUERYs. The leader repeats them while a member lags. If the
+// lagging members are alive, it sends ALIVE to the members that complained. A member is lost if its
+// port is down, or if it lagged and was silent for evict_after. The leader evicts it, or the group
+// fails (lost_member). If a source has gone before all members have its last message, the group
+// fails: kFailed.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "controller/backoff.h"
-#include "controller/laggards.h"
+#include "controller/lagging_members.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
 #include "wire/sender_group.h"
@@ -51,7 +51,7 @@ class Evictions {
     for (const MrpMember& member : confirmed) std::erase(list_, member);
     if (list_.empty()) stop();
   }
-  // Whom EVICT is to name now; nobody any more once the repeats are used up.
+  // The members for the next EVICT; none once the repeats are used up.
   std::span<const MrpMember> take_due(Instant now) {
     if (repeat_.is_used_up()) list_.clear();
     if (list_.empty()) {
@@ -69,8 +69,8 @@ class Evictions {
   Backoff repeat_;
 };
 
-// The caller owns it, sends what is in it, each to its McstID (those of sender groups to their
-// destination(), sender_registration.h), clears it and passes it again.
+// The caller owns it and sends each message to its McstID. Messages of sender groups go to their
+// destination() (sender_registration.h). Then the caller clears it and passes it again.
 struct Outbox {
   std::vector<MrpMessage> messages;
   std::vector<wire::SenderGroupMessage> of_sender_groups;
@@ -80,9 +80,9 @@ struct Outbox {
   }
 };
 
-// What the loss of a member does to its group.
+// The effect of a lost member on its group.
 enum class LostMember : std::uint8_t {
-  kEvicted,    // the switch acknowledges for it, the others go on
+  kEvicted,    // the switch acknowledges for it, and the group continues
   kEndsGroup,  // a group without evictions: it fails on all members, and no message completes that
                // the lost member lacks
 };
@@ -98,11 +98,11 @@ struct RegistrationConfig {
   // `timeout` counts.
   std::optional<Duration> silence;
   Repeats repeats;
-  Duration refresh_pending = times::kRefreshPending;  // until the group is active
-  Duration ask_again = times::kAskAgain;              // between two QUERYs while somebody lags
-  Duration evict_after = times::kEvict;               // of silence; a port that is down is enough
-  Duration source_grace = times::kSourceGrace;        // for answers to a source that is gone
-  Duration asker_patience = times::kAskerPatience;    // members that wait COMPLAIN more often
+  Duration refresh_pending = times::kRefreshPending;   // until the group is active
+  Duration ask_again = times::kAskAgain;               // between two QUERYs while a member lags
+  Duration evict_after = times::kEvict;                // of silence; a port that is down is enough
+  Duration source_grace = times::kSourceGrace;         // for answers to a source that is gone
+  Duration asker_time_limit = times::kAskerTimeLimit;  // members that wait COMPLAIN more often
 };
 
 class Registration {
@@ -119,8 +119,8 @@ class Registration {
 
   Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch);
 
-  // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
-  // list, a host twice, the leader missing or alone, more than the protocol can number.
+  // `members` includes the leader, whose own confirmation is given here. kInvalid: an empty list, a
+  // host twice, the leader missing or alone, more members than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
   // Before the last member confirms REGISTER: the group is not activated until release(), since
   // something of the leader's own is not ready. Its time-out counts.
@@ -129,28 +129,28 @@ class Registration {
   // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are
   // ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
-  // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
+  // Asks the switches for lagging members, because the owner's own sends do not end. kActive only.
   void ask(Instant now, Outbox& out);
   // Asks its own switch whether it is there: the owner waits for data. kActive only.
   void look(Outbox& out) const;
-  // When something of this group last came from the fabric.
+  // The time of this group's last message from the fabric.
   Instant heard_at() const { return heard_at_; }
-  // When it was last seen that whoever holds the group up is alive. Members that asked are told.
+  // The time at which lagging members were last seen alive. Members that asked receive ALIVE.
   Instant alive_at() const { return alive_at_; }
   // Members that were taken out since the group became active.
   std::size_t evicted_count() const { return evicted_; }
-  // The owner's own side of the group failed: tells all members, by UNREGISTER(member failed).
-  // Nothing happens if the registration has ended already.
+  // The owner's own side of the group failed: sends UNREGISTER(member failed) to all members. No
+  // effect if the registration has ended already.
   void give_up(Instant now, std::string why, Outbox& out);
-  // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
-  // destroyed its side does not answer; once all have confirmed it or the repeats are used up the
-  // state is kGone.
+  // Unregisters the group in any state. A member that has destroyed its side does not answer, so
+  // UNREGISTER is repeated. The state is kGone once all members have confirmed, or the repeats are
+  // used up.
   void unregister(Instant now, Outbox& out);
   void on_timer(Instant now, Outbox& out);
   Instant deadline() const;
 
   State state() const { return state_; }
-  // Why it is in state(), for a debugger or a log.
+  // The reason of state(), for a debugger or a log.
   const char* state_reason() const { return state_reason_; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
@@ -158,7 +158,7 @@ class Registration {
   std::uint16_t epoch() const { return epoch_; }
   std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
   std::size_t member_count() const { return members_.size(); }
-  // What the members were told by their switches (Membership::host_sync); they must agree.
+  // The members' answers about Membership::host_sync; they must agree.
   bool host_sync() const { return host_sync_.value_or(false); }
   void check_consistent() const;
 
@@ -171,7 +171,7 @@ class Registration {
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
   void ask_again(wire::MrpType type, Outbox& out) const;
   void send_to_group(wire::MrpType type, Outbox& out) const;
-  void send_farewell(Instant now, Outbox& out);
+  void send_unregister(Instant now, Outbox& out);
   bool agrees_on_method(const wire::MrpHeader& confirm);
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
@@ -198,13 +198,13 @@ class Registration {
   std::vector<bool> confirmed_;
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;
-  Instant latest_ = wire::kNever;  // whatever comes from the fabric
-  Backoff repeat_;                 // of what its state has to send
+  Instant latest_ = wire::kNever;  // the last message from the fabric
+  Backoff repeat_;                 // of the messages of the present state
   Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
-  Laggards suspects_;              // silent, or down
-  Laggards late_;                  // they answer
+  LaggingMembers suspects_;        // silent, or down
+  LaggingMembers late_;            // they answer
   struct Asker {
     Ipv4 host;
     Instant asked;

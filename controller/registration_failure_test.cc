@@ -1,4 +1,4 @@
-// Registrations that fail: who is missing, who refused, and whose word about that counts.
+// Registrations that fail: missing members, refusals, and forged refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
   net.serves_groups = false;
   ASSERT_TRUE(net.start());
   net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kTableFull)});
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kFailed);
   for (const auto& [address, m] : net.hosts) {
     EXPECT_EQ(m.state(), Membership::State::kFailed) << address.to_string();
@@ -127,7 +127,7 @@ TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
   for (const std::uint32_t about : {0u, 9u}) {
     net.deliver({host(9), reject(MrpReject::kMemberFailed, {member(about)})});
   }
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
@@ -138,11 +138,11 @@ TEST(Registration, BelievesNoMembersRejectButAboutItself) {
   net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(1), member(2)})});
   net.deliver({host(1), reject(MrpReject::kTableFull)});  // as a switch would
   EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
   Network other(3);
   ASSERT_TRUE(other.start());
-  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read who was named
+  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read the named member
   EXPECT_EQ(other.leader.state(), State::kFailed);
 }
 
@@ -163,7 +163,7 @@ TEST(Registration, AnActiveMemberLearnsThatAnotherNeverBecameActive) {
     return d.from == host(2) && d.message.header.flags == unsigned(MrpType::kActivate);
   };
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kActive);
   net.run(kStart + 2s);
   EXPECT_EQ(net.leader.state(), State::kFailed);
@@ -174,7 +174,7 @@ TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
   for (const bool of_leader : {false, true}) {
     Network net(3);
     ASSERT_TRUE(net.start());
-    net.settle();
+    net.run_until_idle();
     const MrpMessage told = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
     net.deliver({host(1), told});
     EXPECT_EQ(net.leader.state(), State::kActive) << "a member says so of another";

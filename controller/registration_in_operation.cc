@@ -1,4 +1,4 @@
-// A registration whose group is in operation: who asks for whom, who only is late, who is evicted.
+// A registration whose group is in operation: complaints, late members, evictions.
 #include <algorithm>
 
 #include "controller/registration.h"
@@ -14,7 +14,7 @@ using wire::MrpType;
 void Registration::ask(Instant now, Outbox& out) {
   if (state_ != State::kActive) return;
   asked_at_ = now;
-  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  if (next_ask_ != kNever && next_ask_ > now) return;  // The last QUERY is recent.
   query(now, out);
 }
 
@@ -30,7 +30,7 @@ void Registration::look(Outbox& out) const {
   out.messages.back().header.flags = wire::MrpHeader::kPresence;
 }
 
-// The asker waits for data, and says who it is and where it listens.
+// The member waits for data, and sends its name and its control port.
 void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox& out) {
   const std::size_t at = find(asker.host);
   const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
@@ -45,8 +45,8 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox
     return;
   }
   answer.header.flags = wire::MrpHeader::kPresence;
-  // It may wait for a source that has died: nobody else would ask.
-  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_patience;
+  // It may wait for a source that has died: no other member would complain.
+  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_time_limit;
   if (state_ == State::kActive && !asked_lately) query(now, out);
 }
 
@@ -74,24 +74,24 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   for (const MrpMember& reported : message.list()) {
     if (find(reported.host) == members_.size()) continue;
     if (reported.flags == wire::kMemberLate) {
-      alive |=
-          late_.name(now, reported.host, Laggards::Role::kReceiver, reported.qpn.value()).heard;
+      alive |= late_.name(now, reported.host, LaggingMembers::Role::kReceiver, reported.qpn.value())
+                   .heard;
     } else if (state_ == State::kActive) {
       judge(now, reported, out);
     }
   }
   if (state_ != State::kActive) return;
-  if (alive && !suspects_.any_silent(now, config_.asker_patience)) {
+  if (alive && !suspects_.any_silent(now, config_.asker_time_limit)) {
     reassure(now, out);
   }
-  // Somebody lags: look again until nobody does.
+  // A member lags: repeat the QUERY.
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
 }
 
-// Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
+// The lagging members answer, and continue when their programs do. So no member has to give up.
 void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
-  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
+  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_time_limit; });
   std::vector<MrpMember> list;
   for (const Asker& asker : askers_) {
     const std::size_t i = find(asker.host);
@@ -104,12 +104,12 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const std::size_t member = find(reported.host);
   if (reported.host == config_.host) return;
   const bool is_source = (reported.flags & wire::kMemberSource) != 0;
-  const auto role = is_source ? Laggards::Role::kSource : Laggards::Role::kReceiver;
+  const auto role = is_source ? LaggingMembers::Role::kSource : LaggingMembers::Role::kReceiver;
   const Duration silence = suspects_.name(now, reported.host, role, reported.qpn.value()).silence;
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
   if (owes && is_source) {
-    // The last answers to what it sent may be on their way, or it sends again.
+    // The last answers to its packets may be under way, or it retransmits.
     const Duration limit = down ? config_.source_grace : config_.evict_after;
     if (silence < limit) return;
     fail(now,

@@ -1,5 +1,5 @@
-// One leader and n members over a network that loses, doubles and reorders: whatever happens,
-// nobody hangs, nobody is left active in a failed group, and no queue pair is connected twice.
+// One leader and n members over a network that loses, doubles and reorders. No member hangs or
+// stays active in a failed group, and no queue pair is connected twice.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -71,7 +71,7 @@ class Chaos {
     }
     return !calm && chance(faults_.loss_percent);
   }
-  // What must hold after every single step.
+  // The invariants after every step.
   void check() {
     for (const auto& [address, calls] : net_.connect_calls) RC_ASSERT(calls == 1);
     if (net_.leader.state() == Registration::State::kActive) {

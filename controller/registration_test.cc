@@ -31,7 +31,7 @@ TEST(Registration, ActivatesWhenEveryMemberHasConfirmedBothSteps) {
   ASSERT_TRUE(net.start());
   EXPECT_EQ(net.leader.state(), State::kRegistering);
   EXPECT_EQ(net.leader.missing().size(), 3u);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
   for (const auto& [address, m] : net.hosts) {
     EXPECT_EQ(m.state(), Membership::State::kActive) << address.to_string();
@@ -70,7 +70,7 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
   EXPECT_EQ(tries, expected);
 }
 
-// Switches whose members have all confirmed hear no repeats; they forget a group whose leader is
+// A switch gets no repeats once all its members have confirmed. It forgets a group whose leader is
 // silent.
 TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   RegistrationConfig config = leader_config();
@@ -175,7 +175,7 @@ TEST(Registration, RepeatsForThoseThatAreMissingOnly) {
     return late && d.message.header.type == MrpType::kConfirm && net.now < kStart + 10ms;
   };
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(asked.size(), 200u);
   asked.clear();
   net.run(kStart + 25ms);
@@ -235,11 +235,11 @@ TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
   Network net(3);
   net.leader.hold();
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kRegistering);
   EXPECT_TRUE(net.leader.missing().empty());
   net.release();
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
@@ -258,7 +258,7 @@ TEST(Registration, CountsADoubledConfirmOnce) {
   const auto first = net.under_way.front();
   net.deliver(first);
   net.deliver(first);  // host 1 answers twice
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kRegistering);
   EXPECT_EQ(net.leader.missing(), std::vector{member(2)});
   EXPECT_EQ(net.connect_calls[host(1)], 1);
@@ -278,14 +278,14 @@ TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
   }
   EXPECT_EQ(named, 400u);
   std::swap(net.under_way[0], net.under_way[2]);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
 TEST(Registration, RefreshesAnActiveGroup) {
   Network net(2);
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   unsigned refreshes = 0;
   net.lose = [&](const Network::Datagram& d) {
     refreshes += is(d, MrpType::kRefresh);
@@ -300,10 +300,10 @@ TEST(Registration, RefreshesAnActiveGroup) {
 TEST(Registration, IsGoneAsSoonAsAllHaveConfirmedUnregistering) {
   Network net(3);
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   net.unregister();
   EXPECT_EQ(net.leader.state(), State::kUnregistering);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.leader.state(), State::kGone);
   EXPECT_EQ(net.leader.deadline(), wire::kNever);
   for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kGone);
@@ -312,7 +312,7 @@ TEST(Registration, IsGoneAsSoonAsAllHaveConfirmedUnregistering) {
 TEST(Registration, RepeatsUnregisterThreeTimesWhenNobodyAnswers) {
   Network net(3);
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   unsigned sent = 0;
   net.lose = [&](const Network::Datagram& d) {
     sent += is(d, MrpType::kUnregister);
@@ -368,13 +368,13 @@ TEST(Registration, TakesSpuriousTimersCalmly) {
   ASSERT_TRUE(net.start());
   net.tick();
   EXPECT_EQ(net.sent, 1u);
-  net.settle();
+  net.run_until_idle();
   const auto before = net.sent;
   net.tick();
   EXPECT_EQ(net.sent, before);
 }
 
-// By it switches find out what they have forgotten.
+// Switches compare it with their tables, and so notice missing members.
 TEST(Registration, SaysHowManyMembersThereAreWhenItActivates) {
   for (const bool repeated : {false, true}) {
     Network net(200);

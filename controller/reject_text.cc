@@ -18,7 +18,7 @@ std::string list_of(std::span<const MrpMember> members) {
   return text;
 }
 
-// The reason and the remedy, without who said it.
+// The reason and the remedy, without the host that sent it.
 std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMember> named) {
   switch (reason) {
     case MrpReject::kTableFull:
@@ -52,7 +52,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              "fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " could not connect its queue pair: see the group's reason on that host";
+             " could not connect its queue pair: the group's reason on that host names the cause";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
     case MrpReject::kVersion:
@@ -69,7 +69,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              " is down: create fresh groups, which take another way if there is one";
     case MrpReject::kRemoteAccess:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " has published no region that holds the WRITE, or has withdrawn its memory: "
+             " has published no region that holds the WRITE, or has taken its memory back: "
              "cepheusctl groups shows the refused WRITE; publish before writing, and create fresh "
              "groups";
     case MrpReject::kWriteMode:
@@ -133,7 +133,7 @@ std::string given_up_text(MrpReject reason, Ipv4 leader) {
   if (reason == MrpReject::kNone) {
     return who + "not every member confirmed in time, the leader's error names the missing ones";
   }
-  return who + wire::to_string(reason) + ", see the leader's error for the remedy";
+  return who + wire::to_string(reason) + ", the leader's error has the remedy";
 }
 
 wire::ErrorCode reject_code(MrpReject reason) {

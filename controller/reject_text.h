@@ -1,4 +1,4 @@
-// What a REJECT, or a time-out, means to the person who reads it: the reason and what to do about it.
+// The meaning of a REJECT, or a time-out, for a user: the reason and the remedy.
 #pragma once
 
 #include <span>
@@ -10,18 +10,17 @@ namespace cepheus::mrp {
 
 // "10.0.0.3 (qp 0x12)".
 std::string to_string(const MrpMember& member);
-// As a leader sees it: `from` refused the group `id`; `named` are the members that the REJECT is
-// about.
+// For a leader: `from` refused the group `id`; `named` are the members in the REJECT.
 std::string reject_text(wire::MrpReject reason, Ipv4 from, McstId id,
                         std::span<const MrpMember> named);
-// As the sender of a sender group sees it: `from` refused its virtual QPN.
+// For the sender of a sender group: `from` refused its virtual QPN.
 std::string taken_text(Ipv4 from, Ipv4 sender, wire::Qpn virtual_qpn);
-// As a leader sees it: `missing` of all `members` have not confirmed in `timeout`.
+// For a leader: `missing` of all `members` have not confirmed in `timeout`.
 std::string time_out_text(std::span<const MrpMember> missing, std::size_t members, Duration timeout,
                           bool is_silence = false);
-// As a member sees it: the leader gave up (kNone: because of a time-out).
+// For a member: the leader gave up (kNone: because of a time-out).
 std::string given_up_text(wire::MrpReject reason, Ipv4 leader);
-// The code that tells the caller what it can do.
+// The code from which the caller chooses its next step.
 wire::ErrorCode reject_code(wire::MrpReject reason);
 
 }  // namespace cepheus::mrp

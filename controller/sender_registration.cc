@@ -14,9 +14,10 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-// Where messages are lost and ways are many, no attempt may ever come through whole.
+// With losses and many paths, no attempt may ever come through whole.
 constexpr std::size_t kAttemptsThatDo = 4;
-constexpr auto kRole = Laggards::Role::kReceiver;  // of all who are named: the sender alone sends
+constexpr auto kRole =
+    LaggingMembers::Role::kReceiver;      // of all named members: only the sender sends
 constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
 
 }  // namespace
@@ -106,7 +107,7 @@ void SenderRegistration::begin_step(Instant now, State state, const char* reason
 
 Pace SenderRegistration::pace() const {
   if (is_active()) return config_.repeats.install;
-  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.farewell;
+  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.unregister;
 }
 
 // Without regions, which INSTALL alone brings.
@@ -139,7 +140,7 @@ void SenderRegistration::send_attempt(Instant now, Outbox& out) {
 void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMessage& message,
                                     Outbox& out) {
   if (!is_of_this_group(message)) return;
-  // A switch that has not taken the newest epoch yet still knows who lags, and whose port is down.
+  // A switch of an older epoch still knows lagging members and ports that are down.
   const bool is_report = message.header.type == MrpType::kReport;
   if (message.header.epoch != group_.header.epoch && !is_report) return;
   switch (message.header.type) {
@@ -191,7 +192,7 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   if (is_whole || has_done) go_on(now, out);
 }
 
-// All have answered what this state asked for.
+// All receivers have answered the step of this state.
 void SenderRegistration::go_on(Instant now, Outbox& out) {
   switch (state_) {
     case State::kInstalling:
@@ -213,14 +214,15 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
   const auto reason = static_cast<MrpReject>(message.header.flags);
   const std::size_t receiver = find(from);
   const bool from_receiver = receiver < group_.receiver_count;
-  // Receivers speak for themselves, switches of receivers or of nobody: all else is forged.
+  // Receivers reject for themselves. Switches reject for receivers, or name none. All others are
+  // forged.
   for (const MrpMember& named : message.list()) {
     const std::size_t at = find(named.host);
     if (at == group_.receiver_count || (from_receiver && at != receiver)) return;
   }
   if (from_receiver && message.receiver_count != 1) return;
-  // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and a receiver
-  // that is cut off for good is as silent as a dead one.
+  // A switch whose routes have just changed may have none for a moment. INSTALL continues. A
+  // receiver that stays disconnected is as silent as a dead one.
   if (is_active() && reason == MrpReject::kNoRoute) {
     for (const MrpMember& named : message.list()) {
       if (is_active()) on_silence(now, named.host, 0, out);
@@ -240,7 +242,7 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
 
 void SenderRegistration::ask(Instant now, Outbox& out) {
   if (!is_active()) return;
-  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  if (next_ask_ != kNever && next_ask_ > now) return;  // The last QUERY is recent.
   query(now, out);
 }
 
@@ -255,7 +257,7 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
   for (const MrpMember& reported : report.list()) {
     const std::size_t receiver = find(reported.host);
     if (receiver == group_.receiver_count) continue;
-    // It answers, or was not asked for what it lacks.
+    // The member answers, or the sender has not retransmitted its missing packet.
     if ((reported.flags & (wire::kMemberDown | wire::kMemberOwes)) == 0) {
       suspects_.forget(reported.host);
       is_heard |= late_.name(now, reported.host, kRole, reported.qpn.value()).heard;
@@ -268,13 +270,13 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
     }
     if (!is_active()) return;
   }
-  if (is_heard && !suspects_.any_silent(now, config_.asker_patience)) alive_at_ = now;
-  // Somebody lags: look again until nobody does.
+  if (is_heard && !suspects_.any_silent(now, config_.asker_time_limit)) alive_at_ = now;
+  // A member lags: repeat the QUERY.
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
 }
 
-// A receiver is named that holds the sender up, from which `heard` packets have come so far. True: some
-// since it was named last.
+// A switch reports a lagging receiver and the count `heard` of its packets. True: the count has
+// changed since the last report.
 bool SenderRegistration::on_silence(Instant now, Ipv4 host, std::uint32_t heard, Outbox& out) {
   const auto verdict = suspects_.name(now, host, kRole, heard);
   const std::size_t receiver = find(host);
@@ -298,7 +300,7 @@ void SenderRegistration::lose(Instant now, std::size_t receiver, const std::stri
 void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
   const MrpMember gone = group_.receivers[receiver];
   suspects_.forget(gone.host);
-  alive_at_ = now;  // what it held up ends with the sender's next repeat
+  alive_at_ = now;  // The sends that it delayed end with the sender's next retransmission.
   const SenderGroupMessage before = std::exchange(group_, message(MrpType::kInstall, 0));
   ++group_.header.epoch;
   group_.receiver_count = 0;
@@ -336,7 +338,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
       set_state(State::kGone, "was never registered");
       return;
     case State::kFailed:
-      // REMOVE is on its way already: what is left of its repeats goes on.
+      // REMOVE is under way already: its repeats continue.
       if (repeat_.deadline() == kNever) {
         set_state(State::kGone, "failed and removed");
       } else {
@@ -351,6 +353,11 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 }
 
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
+  // The sender waits for a remaining receiver without an answer as for any lagging member.
+  if (state_ == State::kEvicting) {
+    begin_step(now, State::kActive, "not all receivers have answered the removal", out);
+    return;
+  }
   std::vector<MrpMember> missing;
   for (std::size_t i = 0; i < group_.receiver_count; ++i) {
     if (!heard_[i]) missing.push_back(group_.receivers[i]);

@@ -3,14 +3,15 @@
 //
 //     start() -> INSTALL ... INSTALLED over every path from every receiver -> kActive
 //
-// Each INSTALL until then is an attempt of its own (MrpHeader::seq), and all is installed once the
-// shares of one attempt's answers add up to the whole and every receiver has answered it. Repeated
-// until `timeout`; the outcome is all or nothing: on a REJECT or a time-out the group is removed and
-// error() names who refused or was missing. While active, INSTALL goes on without asking for
-// answers: switches that were restarted, or that a changed route has brought in, learn it so.
+// Each INSTALL until then is an attempt of its own (MrpHeader::seq). The group is installed once
+// the shares of one attempt's answers add up to the whole and every receiver has answered it. The
+// sender repeats INSTALL until `timeout`. The outcome is all or nothing: after a REJECT or a
+// time-out the sender removes the group, and error() names the refusing or missing receivers. While
+// the group is active, the sender repeats INSTALL without answers, for restarted switches and for
+// switches of a changed route.
 //
-// A receiver that is gone is taken out by a newer epoch without it: kEvicting until all others have
-// answered that. Data flows meanwhile.
+// A newer epoch removes a receiver that is gone: kEvicting until all others have answered that
+// epoch. Data continues meanwhile.
 #pragma once
 
 #include <bitset>
@@ -19,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/laggards.h"
+#include "controller/lagging_members.h"
 #include "controller/registration.h"
 #include "wire/sender_group.h"
 #include "wire/times.h"
@@ -28,8 +29,8 @@ namespace cepheus::mrp {
 
 using wire::SenderGroupMessage;
 
-// Where a message that a host wrote is sent to, at the registration port: a sender's as its data, a
-// receiver's to the sender.
+// The destination of a host's message, at the registration port. A sender's message goes where its
+// data goes, a receiver's to the sender.
 Ipv4 destination(const SenderGroupMessage& message);
 
 struct SenderConfig {
@@ -41,9 +42,9 @@ struct SenderConfig {
   wire::Psn start;                 // of all queue pairs
   Duration timeout = times::kRegister;
   Repeats repeats;
-  Duration ask_again = times::kAskAgain;  // between two QUERYs while somebody lags
+  Duration ask_again = times::kAskAgain;  // between two QUERYs while a member lags
   Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
-  Duration asker_patience = times::kAskerPatience;
+  Duration asker_time_limit = times::kAskerTimeLimit;
   LostMember lost_receiver = LostMember::kEvicted;
 };
 
@@ -61,21 +62,23 @@ class SenderRegistration {
 
   explicit SenderRegistration(const SenderConfig& config);
 
-  // `receivers` with their control ports and tokens; the first is the alias, which data is addressed
-  // to. `regions` are theirs, for WRITEs. kInvalid: nobody, too many, a host twice or the sender's
-  // own, more regions than a datagram takes.
+  // `receivers` with their control ports and tokens. The first is the alias, the destination of all
+  // data. `regions` are the receivers' regions, for WRITEs. kInvalid: no or too many receivers, a
+  // host twice or the sender's own, more regions than a datagram holds.
   wire::Result<void> start(Instant now, std::span<const MrpMember> receivers,
                            std::span<const SenderGroupMessage::Region> regions, Outbox& out);
   // INSTALLED, REJECT and REPORT of this group, `from` a receiver or a switch; others are ignored.
   void on_message(Instant now, Ipv4 from, const SenderGroupMessage& message, Outbox& out);
-  // Asks the switch who holds the sender up: its sends do not end. While active only.
+  // Asks the switch for lagging receivers, because the sender's sends do not end. While active
+  // only.
   void ask(Instant now, Outbox& out);
-  // When it was last seen that whoever holds the sender up is alive, or was taken out.
+  // The time at which lagging receivers were last seen alive, or were removed.
   Instant alive_at() const { return alive_at_; }
-  // The owner's own side failed: tells all receivers. Nothing happens if it has ended already.
+  // The owner's own side failed: sends that to all receivers. No effect if the group has ended
+  // already.
   void give_up(Instant now, std::string why, Outbox& out);
-  // Ends the group, whatever its state: REMOVE, repeated until all have answered or the repeats are
-  // used up. Then kGone.
+  // Ends the group in any state: REMOVE, repeated until all receivers have answered or the repeats
+  // are used up. Then kGone.
   void remove(Instant now, Outbox& out);
   void on_timer(Instant now, Outbox& out);
   Instant deadline() const;
@@ -85,18 +88,18 @@ class SenderRegistration {
   bool is_active() const { return state_ == State::kActive || state_ == State::kEvicting; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
-  // What the sender's queue pair is to be connected to before it sends anything.
+  // The remote end for the sender's queue pair, before its first send.
   Ipv4 alias() const { return group_.addressed; }
   wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
   wire::Psn start_psn() const { return group_.start; }
   std::uint16_t epoch() const { return group_.header.epoch; }
-  std::span<const MrpMember> receivers() const { return group_.list(); }  // those that are left
+  std::span<const MrpMember> receivers() const { return group_.list(); }  // the remaining ones
   // A datagram of this group: of the same sender, process and virtual QPN.
   bool is_of_this_group(const SenderGroupMessage& message) const;
   void check_consistent() const;
 
  private:
-  // What has been answered to one INSTALL or REMOVE.
+  // The answers to one INSTALL or REMOVE.
   struct Attempt {
     std::uint16_t seq = 0;
     std::uint64_t share = 0;
@@ -124,15 +127,16 @@ class SenderRegistration {
   SenderConfig config_;
   State state_ = State::kIdle;
   const char* state_reason_ = "new";
-  SenderGroupMessage group_;  // what every message says of the group, INSTALL's list and regions
+  SenderGroupMessage group_;  // the part of the group in every message, INSTALL's list and regions
   std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
-  std::bitset<SenderGroupMessage::kMaxReceivers> heard_;  // who has answered any of the step's
+  // receivers that have answered any message of the step
+  std::bitset<SenderGroupMessage::kMaxReceivers> heard_;
   std::uint16_t seq_ = 0;
   Instant give_up_ = wire::kNever;
-  Backoff repeat_;  // of what its state has to send
+  Backoff repeat_;  // of the messages of the present state
   Instant next_ask_ = wire::kNever;
-  Laggards suspects_;  // silent, or down
-  Laggards late_;      // they answer, or were not asked
+  LaggingMembers suspects_;  // silent, or down
+  LaggingMembers late_;      // they answer, or the sender has not retransmitted to them
   Instant alive_at_{};
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;

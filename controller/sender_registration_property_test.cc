@@ -1,6 +1,6 @@
-// One sender and its receivers over a network that loses, doubles and reorders: whatever happens,
-// the sender is active only once everybody has answered, no queue pair is connected twice, and
-// everything ends.
+// One sender and its receivers over a network that loses, doubles and reorders. The sender is
+// active only once every receiver has answered, no queue pair is connected twice, and every step
+// ends.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -61,7 +61,7 @@ class SenderChaos {
     net_.now = std::min(until, net_.now + 1ms);
     if (net_.sender.deadline() <= net_.now) net_.tick();
   }
-  // What must hold after every single step.
+  // The invariants after every step.
   void check() {
     for (const auto& [address, calls] : net_.connect_calls) RC_ASSERT(calls == 1);
     if (net_.sender.state() != SenderState::kActive) return;

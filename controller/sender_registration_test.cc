@@ -20,7 +20,7 @@ using wire::ErrorCode;
 SenderNetwork active(SenderNetworkShape shape = {}) {
   SenderNetwork net(shape);
   EXPECT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive) << net.sender.error().text;
   return net;
 }
@@ -29,7 +29,7 @@ TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
   SenderNetwork net({5, 3, 2});
   ASSERT_TRUE(net.start());
   EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.state(), ReceiverMembership::State::kActive) << address.to_string();
@@ -54,7 +54,7 @@ TEST(SenderRegistration, AddressesTheAliasAndSaysWhatSwitchesNeed) {
   EXPECT_THAT(m.list(), ::testing::ElementsAre(member(1), member(2)));
   ASSERT_EQ(m.region_count, 1u);
   EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{1, region}));
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.said.at(1).region_count, 1u);  // for switches that learn of the group later
 }
 
@@ -104,7 +104,7 @@ TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
     return d.to == To::kSender;
   };
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   ASSERT_EQ(late.size(), 2u);
   net.run(kStart + 300ms);
   net.lose = nullptr;
@@ -152,7 +152,7 @@ TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
   EXPECT_EQ(net.sender.deadline(), wire::kNever);
 }
 
-// Where ways are many and messages are lost, no attempt may ever come through whole.
+// With losses and many paths, no attempt may ever come through whole.
 TEST(SenderRegistration, IsActiveOnceAllHaveAnsweredSomeOfFourAttempts) {
   SenderNetwork net({2, 2, 2});
   int on_the_way = 0;
@@ -188,7 +188,7 @@ TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
     net.lose = [](const SenderNetwork::Datagram& d) { return d.to == To::kReceiver; };
     ASSERT_TRUE(net.start());
     net.reject(c.from, c.reason, c.named);
-    net.settle();
+    net.run_until_idle();
     EXPECT_EQ(net.sender.state(), SenderState::kFailed);
     EXPECT_EQ(net.sender.error().code, ErrorCode::kRefused);
     EXPECT_EQ(net.sender.reject_reason(), c.reason);
@@ -209,7 +209,7 @@ TEST(SenderRegistration, BelievesNoReceiverThatSpeaksOfAnother) {
   forged.message.header.type = MrpType::kInstalled;
   forged.message.header.flags = static_cast<std::uint16_t>(MrpType::kInstall);
   net.under_way.push_back(forged);  // names both
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
 }
 
@@ -217,7 +217,7 @@ TEST(SenderRegistration, FailsIfAnotherGroupOfTheHostHasItsVirtualQpn) {
   SenderNetwork net({2, 1, 1});
   net.is_taken = true;
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.reject_reason(), MrpReject::kIdInUse);
   EXPECT_THAT(net.sender.error().text, HasSubstr("has the virtual QPN 0xc12345"));
@@ -225,19 +225,19 @@ TEST(SenderRegistration, FailsIfAnotherGroupOfTheHostHasItsVirtualQpn) {
   EXPECT_TRUE(net.connect_calls.empty()) << "no receiver has heard of it";
 }
 
-// Both groups of a process hear what comes to its control port.
+// Both groups of a process receive the datagrams of its control port.
 TEST(SenderRegistration, IsNotEndedByARejectOfAnotherQueuePairWithItsVirtualQpn) {
   SenderNetwork net = active({2, 1, 1});
   net.reject(kSwitch, MrpReject::kIdInUse);
   net.under_way.front().message.sender_qpn = wire::Qpn(0x12);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {
   SenderNetwork net = active({3, 1, 1});
   net.report(1, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.epoch(), 2);
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(2), member(3)));
@@ -251,9 +251,9 @@ TEST(SenderRegistration, EndsAGroupThatSurvivesNoLoss) {
   config.lost_receiver = LostMember::kEndsGroup;
   SenderNetwork net({3, 1, 1}, config);
   ASSERT_TRUE(net.start());
-  net.settle();
+  net.run_until_idle();
   net.report(1, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.epoch(), 1);
   EXPECT_THAT(net.sender.error().text, ::testing::HasSubstr("was lost: its port is down"));
@@ -265,7 +265,7 @@ TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
   const auto late = net.under_way.front();
   net.under_way.clear();
   net.report(1, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   net.deliver(late);
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
@@ -273,9 +273,9 @@ TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
 TEST(SenderRegistration, TellsSwitchesTheRegionsOfThoseThatAreLeft) {
   SenderNetwork net({3, 1, 1});
   ASSERT_TRUE(net.start({{0, {1, 0xA, 0, 64}}, {1, {1, 0xB, 0, 64}}, {2, {1, 0xC, 0, 64}}}));
-  net.settle();
+  net.run_until_idle();
   net.report(2, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   const SenderGroupMessage& m = net.said.back();
   ASSERT_EQ(m.region_count, 2u);
   EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{0, {1, 0xA, 0, 64}}));
@@ -287,7 +287,7 @@ TEST(SenderRegistration, EvictsASecondReceiverWhomASwitchOfTheEpochBeforeNames) 
   SenderNetwork net = active({3, 1, 1});
   net.report(1, wire::kMemberDown);
   net.report(2, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.epoch(), 3);
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(3)));
@@ -301,7 +301,7 @@ TEST(SenderRegistration, EvictsWhomASwitchHasHadNoWayToForFiveSeconds) {
     ASSERT_EQ(net.sender.epoch(), 1) << t.count();
   }
   net.reject(kSwitch, MrpReject::kNoRoute, {bare(2)});
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.epoch(), 2);
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(1), member(3)));
 }
@@ -320,7 +320,7 @@ TEST(SenderRegistration, AsksUntilNobodyLagsAndEvictsWhoIsSilentForFiveSeconds) 
   EXPECT_EQ(queries, 21);
   EXPECT_EQ(net.sender.alive_at(), Instant{});
   net.report(2, wire::kMemberOwes, 17);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.epoch(), 2);
   EXPECT_EQ(net.sender.alive_at(), net.now) << "the sender's next repeat is waited for";
   EXPECT_EQ(net.sender.receivers().size(), 2u);
@@ -341,7 +341,7 @@ TEST(SenderRegistration, WaitsForWhoLagsButIsHeard) {
 TEST(SenderRegistration, EvictsWhoseQueuePairIsGone) {
   SenderNetwork net = active({3, 1, 1});
   net.reject(host(2), MrpReject::kNotMember, {bare(2)});
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.receivers().size(), 2u);
 }
@@ -351,7 +351,7 @@ TEST(SenderRegistration, EndsWhenAReceiversOwnSideFails) {
   Outbox out;
   net.receivers.at(host(2)).leave(out);
   net.under_way.push_back({To::kSender, host(2), {}, 0, out.of_sender_groups.at(0)});
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.receivers.at(host(1)).state(), ReceiverMembership::State::kGone);
   EXPECT_EQ(net.receivers.at(host(1)).reject_reason(), MrpReject::kMemberFailed);
@@ -360,7 +360,7 @@ TEST(SenderRegistration, EndsWhenAReceiversOwnSideFails) {
 TEST(SenderRegistration, FailsWithItsLastReceiver) {
   SenderNetwork net = active({1, 1, 1});
   net.report(1, wire::kMemberDown);
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_THAT(net.sender.error().text,
               HasSubstr("10.0.0.2 (qp 0x12), the last receiver, was lost"));
@@ -369,7 +369,7 @@ TEST(SenderRegistration, FailsWithItsLastReceiver) {
 TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
   SenderNetwork net = active({3, 2, 2});
   net.remove();
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kGone);
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.state(), ReceiverMembership::State::kGone);
@@ -387,7 +387,7 @@ TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
 TEST(SenderRegistration, GivingUpTellsEveryReceiver) {
   SenderNetwork net = active({3, 2, 1});
   net.give_up("the program said so");
-  net.settle();
+  net.run_until_idle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.error().text, "the program said so");
   for (const auto& [address, receiver] : net.receivers) {

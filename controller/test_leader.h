@@ -1,4 +1,4 @@
-// For tests: the leader of a group of four that is in operation, and what switches tell it of its
+// For tests: the leader of a group of four in operation, and the switches' messages about its
 // members.
 #pragma once
 
@@ -17,7 +17,7 @@ class LeaderTest : public testing::Test {
  protected:
   explicit LeaderTest(const RegistrationConfig& config = leader_config()) : net_(4, config) {
     EXPECT_TRUE(net_.start());
-    net_.settle();
+    net_.run_until_idle();
     EXPECT_EQ(leader().state(), Registration::State::kActive);
   }
 

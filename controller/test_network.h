@@ -27,7 +27,7 @@ inline Ipv4 host(std::uint32_t i) { return Ipv4(Ipv4(10, 0, 0, 0).value() + i + 
 inline MrpMember member(std::uint32_t i) {
   return {host(i), wire::Qpn(0x11 + i), 0, static_cast<std::uint16_t>(40000 + i), 0x70CE0000 + i};
 }
-// As it speaks of itself.
+// A member's name for itself.
 inline MrpMember bare(std::uint32_t i) { return {host(i), wire::Qpn(0x11 + i)}; }
 inline std::vector<MrpMember> members(std::uint32_t n) {
   std::vector<MrpMember> list;
@@ -41,8 +41,8 @@ inline RegistrationConfig leader_config() {
   return config;
 }
 
-// Host 0 leads; hosts 1 to n-1 are members whose queue pairs connect at once (or not, see
-// `connects`).
+// Host 0 leads. Hosts 1 to n-1 are members whose queue pairs connect at once, unless `connects` is
+// false.
 class Network {
  public:
   struct Datagram {
@@ -86,14 +86,14 @@ class Network {
       }
     }
   }
-  // One CONFIRM of the switch for all that it has kept back.
+  // The switch sends all held CONFIRMs as one.
   void merge() {
     for (const Datagram& d : kept_back_) under_way.push_back(d);
     sent += kept_back_.size();
     kept_back_.clear();
   }
-  // Delivers all that is under way, and what that causes, in order.
-  void settle() {
+  // Delivers all messages and their answers, in order.
+  void run_until_idle() {
     for (;;) {
       if (under_way.empty()) merge();
       if (under_way.empty()) return;
@@ -104,11 +104,11 @@ class Network {
   }
   // Lets time pass from deadline to deadline up to `until`, everything delivered at once.
   void run(Instant until) {
-    settle();
+    run_until_idle();
     while (leader.deadline() <= until) {
       now = leader.deadline();
       tick();
-      settle();
+      run_until_idle();
     }
     now = until;
   }

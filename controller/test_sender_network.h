@@ -1,7 +1,6 @@
 // The sender of a sender group and its receivers, joined by a lossy network on virtual time. Host 0
-// sends; receivers are spread over racks. The switches of these tests know no rules: they take
-// INSTALL and REMOVE and pass them on as real ones do, split by rack, over each of several spines,
-// then by host, the share split alike.
+// sends; receivers are spread over racks. The switches of these tests know no rules. They forward
+// INSTALL and REMOVE as real ones do, and split the share alike: by rack, by spine, then by host.
 #pragma once
 
 #include <algorithm>
@@ -83,14 +82,14 @@ class SenderNetwork {
     sender.on_timer(now, outbox_);
     collect();
   }
-  // What a switch, or a host, says to the sender of itself: of the group no more than names it.
+  // A message of a switch, or a host, about itself to the sender. It only names the group.
   void tell(Ipv4 from, MrpType type, std::uint16_t flags, std::vector<MrpMember> named) {
     under_way.push_back({To::kSender, from, {}, 0, of_group(type, flags, std::move(named))});
   }
   void reject(Ipv4 from, MrpReject reason, std::vector<MrpMember> named = {}) {
     tell(from, MrpType::kReject, static_cast<std::uint16_t>(reason), std::move(named));
   }
-  // The sender's switch names a receiver that was heard `times` times.
+  // The sender's switch reports a receiver with the count `times` of its packets.
   void report(std::uint32_t receiver, std::uint8_t flags, std::uint32_t times = 0) {
     tell(kSwitch, MrpType::kReport, 0, {{test::host(receiver), wire::Qpn(times), flags}});
   }
@@ -108,8 +107,8 @@ class SenderNetwork {
         return collect();
     }
   }
-  // Delivers all that is under way, and what that causes, in order.
-  void settle() {
+  // Delivers all messages and their answers, in order.
+  void run_until_idle() {
     while (!under_way.empty()) {
       const Datagram d = under_way.front();
       under_way.pop_front();
@@ -118,11 +117,11 @@ class SenderNetwork {
   }
   // Lets time pass from deadline to deadline up to `until`, everything delivered at once.
   void run(Instant until) {
-    settle();
+    run_until_idle();
     while (sender.deadline() <= until) {
       now = sender.deadline();
       tick();
-      settle();
+      run_until_idle();
     }
     now = until;
   }
@@ -162,7 +161,7 @@ class SenderNetwork {
     part.share = share;
     return part;
   }
-  // `share` in `parts` parts, the first of them with what is left over.
+  // `share` in `parts` parts; the first has the remainder.
   static std::uint64_t part_of(std::uint64_t share, std::size_t parts, std::size_t part) {
     return share / parts + (part == 0 ? share % parts : 0);
   }

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using wire::MrpType;
 using State = Registration::State;
 
-// Rank after rank computes for minutes, with all its receives used up: nobody is to give up.
+// Rank after rank computes for minutes, with all its receives used up: no member may give up.
 class LateMember : public LeaderTest {
  protected:
   void complain(std::uint32_t i) {
@@ -71,7 +71,7 @@ TEST_F(LateMember, DoesNotHideOneThatIsSilent) {
     report(2, kLate, i);
     report(3, kOwes, 7);
     pass(250ms);
-    // Who is silent for less than a second may be slow.
+    // A member that is silent for less than a second may be slow.
     if (i < 5) {
       out_.clear();
     } else {
@@ -94,7 +94,7 @@ TEST_F(LateMember, IsAskedForOnlyAsLongAsSomebodyWaits) {
   EXPECT_LE(sent(MrpType::kQuery), 4);
 }
 
-// Members that wait for data ask the leader: nothing of theirs fails by itself.
+// Members that wait for data ask the leader, because their own NICs report no failure.
 class WaitingMember : public LeaderTest {
  protected:
   MrpMessage question(std::uint32_t i) {
@@ -102,7 +102,7 @@ class WaitingMember : public LeaderTest {
     net_.hosts.at(host(i)).ask(asked);
     return asked.messages.at(0);
   }
-  // What the leader answers to member i; sent messages of other kinds stay in out_.
+  // The leader's answer to member i. Sent messages of other kinds stay in out_.
   std::optional<MrpMessage> answer_to(std::uint32_t i, const MrpMessage& message) {
     out_.clear();
     leader().on_message(now_, host(i), message, out_);
@@ -133,7 +133,7 @@ TEST_F(WaitingMember, MakesTheLeaderAskTheSwitchesButNotForEachOne) {
   EXPECT_EQ(sent(MrpType::kQuery), 1);
 }
 
-// Who only receives has nothing that fails.
+// A member that only receives has no send that could fail.
 TEST_F(WaitingMember, LearnsThatTheSourceDiedInSilence) {
   answer_to(2, question(2));
   for (int i = 0; i < 25 && leader().state() == State::kActive; ++i) {
@@ -144,7 +144,7 @@ TEST_F(WaitingMember, LearnsThatTheSourceDiedInSilence) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
-TEST_F(WaitingMember, IsToldThatItWasTakenOut) {
+TEST_F(WaitingMember, IsToldThatItWasEvicted) {
   const MrpMessage asked = question(2);
   report(2, kDown);
   const auto answer = answer_to(2, asked);
@@ -157,7 +157,7 @@ TEST_F(WaitingMember, IsToldThatItWasTakenOut) {
 TEST_F(WaitingMember, IsToldThatTheGroupIsNoMore) {
   const MrpMessage asked = question(2);
   leader().give_up(now_, "the watchdog", out_);
-  pass(10s);  // all that is said unasked was lost
+  pass(10s);  // all messages without a question were lost
   const auto answer = answer_to(2, asked);
   ASSERT_TRUE(answer);
   Membership& member = net_.hosts.at(host(2));
@@ -184,18 +184,19 @@ TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a report of nobody is no reason to ask";
 }
 
-// A member whose side failed acknowledges nothing any more, and is not dead: no send may complete
+// A member whose side failed sends no acknowledgements, but is not dead: no send may complete
 // without it.
 class FailedMember : public LeaderTest {
  protected:
-  MrpMessage farewell(std::uint32_t i) {
+  MrpMessage leave_message(std::uint32_t i) {
     Outbox said;
     net_.hosts.at(host(i)).leave(now_, said);
     return said.messages.at(0);
   }
 };
 
-// A trunk is down, and the members behind it are cut off: they are not dead, and nobody is evicted.
+// A trunk is down, and the members behind it are unreachable: they are not dead, and none is
+// evicted.
 class LostPath : public LeaderTest {
  protected:
   MrpMessage path_lost(std::vector<MrpMember> named) {
@@ -236,7 +237,7 @@ TEST_F(LostPath, IsASwitchsWordAboutMembers) {
 }
 
 TEST_F(FailedMember, EndsTheGroupForAll) {
-  leader().on_message(now_, host(2), farewell(2), out_);
+  leader().on_message(now_, host(2), leave_message(2), out_);
   EXPECT_EQ(leader().state(), State::kFailed);
   EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kMemberFailed);
   EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) left the group"));
@@ -245,7 +246,7 @@ TEST_F(FailedMember, EndsTheGroupForAll) {
 }
 
 TEST_F(FailedMember, SpeaksForItselfOnly) {
-  MrpMessage said = farewell(2);
+  MrpMessage said = leave_message(2);
   leader().on_message(now_, host(3), said, out_);
   said.members[0].qpn = wire::Qpn(0x99);
   leader().on_message(now_, host(2), said, out_);
@@ -259,7 +260,7 @@ TEST_F(FailedMember, MayBeTheLeaderItself) {
   EXPECT_EQ(leader().state(), State::kFailed);
   net_.under_way.clear();
   for (const MrpMessage& m : out_.messages) net_.under_way.push_back({host(0), m});
-  net_.settle();
+  net_.run_until_idle();
   for (const auto& [address, membership] : net_.hosts) {
     EXPECT_EQ(membership.state(), Membership::State::kGone);
     EXPECT_EQ(membership.reject_reason(), wire::MrpReject::kMemberFailed);

@@ -25,7 +25,7 @@ inline mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_contex
 inline mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
 inline mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
 
-// Runs `body`, which returns a status; whatever it throws becomes one.
+// Runs `body`, which returns a status. An exception of it becomes a status.
 template <typename Body>
 mcast_status_t guarded(Body&& body) noexcept {
   try {
@@ -44,7 +44,7 @@ mcast_status_t status_of(const Expected<T>& outcome) {
   return outcome ? MCAST_OK : set_last_error(outcome.error());
 }
 
-// That `out` is a structure which write_sized() may fill.
+// Checks that `out` is a structure which write_sized() may fill.
 template <typename T>
 mcast_status_t check_output(const T* out) {
   return out == nullptr ? invalid("out is null")
@@ -125,7 +125,7 @@ mcast_status_t start_bulk(mcast_group_h group, Buffer& buffer, Start start) {
   return registered == MCAST_OK ? with(from(group), start) : registered;
 }
 
-// What starts on a bulk lane under the one rule for senders; `post` posts it there.
+// Starts an operation of a sender on a bulk lane; `post` posts it.
 template <typename Post>
 mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
                              mcast_mem_h mem, const mcast_op_t* op, Post post) {

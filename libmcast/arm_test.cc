@@ -1,4 +1,5 @@
-// mcast_context_arm() over a device that the test plays: what wakes a program that sleeps, and what does not.
+// mcast_context_arm() over the fake device: completions wake a sleeping program, and other events
+// do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/wait.h>

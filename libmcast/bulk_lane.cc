@@ -7,16 +7,16 @@
 
 namespace cepheus::mcast {
 
-Expected<std::unique_ptr<AnnouncementRoom>> AnnouncementRoom::create(const Device& device,
-                                                                     std::uint32_t most) {
+Expected<std::unique_ptr<AnnouncementMemory>> AnnouncementMemory::create(const Device& device,
+                                                                         std::uint32_t most) {
   const std::size_t slot_size = device.path_mtu();
   auto pages = OwnPages::create(device, slot_size * most, 0);  // the device only reads it
   if (!pages) return tl::unexpected(pages.error());
-  return std::unique_ptr<AnnouncementRoom>(
-      new AnnouncementRoom(slot_size, most, std::move(*pages)));
+  return std::unique_ptr<AnnouncementMemory>(
+      new AnnouncementMemory(slot_size, most, std::move(*pages)));
 }
 
-Piece AnnouncementRoom::take(std::span<const wire::AnnouncedTarget> targets) {
+Piece AnnouncementMemory::take(std::span<const wire::AnnouncedTarget> targets) {
   const std::span<std::byte> bytes = pages_->bytes().subspan(next_ * slot_size_, slot_size_);
   const std::span slot(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size());
   next_ = (next_ + 1) % most_;
@@ -63,7 +63,7 @@ Expected<void> BulkLane::send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op)
 
 Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
                                std::optional<std::uint32_t> imm, mcast_op_t* op) {
-  if (room_ != nullptr) {
+  if (announcements_ != nullptr) {
     return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
   }
   return start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
@@ -73,17 +73,17 @@ Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
 
 Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
                                   std::optional<std::uint32_t> imm, mcast_op_t* op) {
-  if (room_ == nullptr) {
+  if (announcements_ == nullptr) {
     return fail(MCAST_ERR_INVALID,
                 "this group's WRITEs go to regions: create it with per_request to name addresses");
   }
-  if (targets.size() > room_->most_members()) {
+  if (targets.size() > announcements_->most_members()) {
     return fail(MCAST_ERR_INVALID, std::to_string(targets.size()) +
                                        " targets: a packet of this path MTU names at most " +
-                                       std::to_string(room_->most_members()) +
+                                       std::to_string(announcements_->most_members()) +
                                        ", use a larger one or smaller groups");
   }
-  if (room_->is_full()) {
+  if (announcements_->is_full()) {
     return fail(MCAST_ERR_AGAIN,
                 "as many announced WRITEs as switches keep are unacknowledged: "
                 "call mcast_progress()");
@@ -92,7 +92,7 @@ Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::Announce
   const auto started = start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
     slot = WorkId::unpack(id).slot;
     const std::uint64_t silent = WorkId{group_, false, WorkId::kMarker}.pack();
-    return pair_.post_announced_write(silent, room_->take(targets), id, piece, imm);
+    return pair_.post_announced_write(silent, announcements_->take(targets), id, piece, imm);
   });
   if (started && slot) sends_[*slot].is_announced = true;
   return started;
@@ -156,7 +156,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
     ++traffic_.messages_sent;
     traffic_.bytes_sent += event.length;
   }
-  if (operation.is_announced) room_->give_back();
+  if (operation.is_announced) announcements_->give_back();
   event.region = std::move(operation.region);
   operation = {};
   (id.is_receive ? receive_slots_ : send_slots_).give_back(id.slot);

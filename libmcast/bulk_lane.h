@@ -16,8 +16,8 @@
 
 namespace cepheus::mcast {
 
-// A buffer of the caller's. What is not in memory that the caller registered is registered for the
-// time of one operation.
+// A buffer of the caller's. Memory that the caller has not registered is registered for one
+// operation.
 class Buffer {
  public:
   // `access` as ibv_reg_mr.
@@ -41,23 +41,23 @@ class Buffer {
   MrHandle own_;
 };
 
-// Where the announcements of WRITEs lie that are under way (wire/announcement.h): memory of our own,
-// which the device reads until they are acknowledged. They end in the order in which they began.
-class AnnouncementRoom {
+// Our own memory for the announcements of WRITEs under way (wire/announcement.h). The device reads
+// an announcement until it is acknowledged. Announcements end in the order of their beginning.
+class AnnouncementMemory {
  public:
   // For `most` of them, of one packet each.
-  static Expected<std::unique_ptr<AnnouncementRoom>> create(const Device& device,
-                                                            std::uint32_t most);
+  static Expected<std::unique_ptr<AnnouncementMemory>> create(const Device& device,
+                                                              std::uint32_t most);
 
   std::size_t most_members() const { return wire::Announcement::most_members(slot_size_); }
   bool is_full() const { return under_way_ == most_; }
-  // Writes one down. Precondition: there is room, and no more targets than most_members().
+  // Writes one down. Precondition: not full, and no more targets than most_members().
   Piece take(std::span<const wire::AnnouncedTarget> targets);
   // The oldest is over.
   void give_back() { --under_way_; }
 
  private:
-  AnnouncementRoom(std::size_t slot_size, std::uint32_t most, std::unique_ptr<OwnPages> pages)
+  AnnouncementMemory(std::size_t slot_size, std::uint32_t most, std::unique_ptr<OwnPages> pages)
       : slot_size_(slot_size), most_(most), pages_(std::move(pages)) {}
 
   const std::size_t slot_size_;
@@ -75,15 +75,19 @@ class BulkLane final : public Lane {
   // memory. If the buffer lacks a region nothing is posted: all else is right, and the caller
   // registers the buffer without the state lock, then calls again.
   Expected<void> send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op);
-  // The same, into members' regions. Without `imm` members are not told.
+  // The same, into members' regions. Without `imm` no receive completes at members.
   Expected<void> write(Buffer& buffer, const RegionPlace& place, std::optional<std::uint32_t> imm,
                        mcast_op_t* op);
-  // The same, to where `targets` say, one of each member: announced by a packet before it. Only if
-  // there is room for announcements.
+  // The same, into one of the `targets` at each member. A packet before the WRITE announces them.
+  // Only if there is memory for announcements.
   Expected<void> write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
                           std::optional<std::uint32_t> imm, mcast_op_t* op);
-  void set_announcements(std::unique_ptr<AnnouncementRoom> room) { room_ = std::move(room); }
-  bool is_announced() const { return room_ != nullptr; }  // each WRITE, by a packet before it
+  void set_announcements(std::unique_ptr<AnnouncementMemory> memory) {
+    announcements_ = std::move(memory);
+  }
+  bool is_announced() const {
+    return announcements_ != nullptr;
+  }  // each WRITE, by a packet before it
   Expected<void> receive(Buffer& buffer, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
@@ -96,7 +100,7 @@ class BulkLane final : public Lane {
     mcast_op_t* op = nullptr;
     std::size_t length = 0;
     std::uint64_t turn = 0;  // order of posting
-    Piece piece;             // what was posted
+    Piece piece;             // the posted part
     MrHandle region;         // if registered for this operation
     bool is_announced = false;
   };
@@ -109,7 +113,7 @@ class BulkLane final : public Lane {
   std::vector<Operation> sends_, receives_;
   Slots send_slots_, receive_slots_;
   std::uint64_t turn_ = 0;
-  std::unique_ptr<AnnouncementRoom> room_;  // null: WRITEs are not announced
+  std::unique_ptr<AnnouncementMemory> announcements_;  // null: WRITEs are not announced
 };
 
 }  // namespace cepheus::mcast

@@ -232,7 +232,7 @@ mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, c
   if (data == nullptr || length == nullptr || imm == nullptr) return invalid("an output is null");
   return with(from(group), [&](Group& g) {
     const EagerLane* const lane = g.eager();
-    if (lane == nullptr) return invalid("only an eager lane keeps sent messages");
+    if (lane == nullptr) return invalid("only an eager lane keeps its messages");
     if (g.state() != MCAST_GROUP_FAILED) return invalid("the group has not failed");
     if (index >= lane->unacknowledged()) return invalid("there is no send of this index");
     const EagerLane::Sent& sent = lane->sent(index);
@@ -310,13 +310,13 @@ mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, 
 
 mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcast_mem_h mem,
                           mcast_op_t* op) {
-  Buffer room(buffer, length, from(mem), IBV_ACCESS_LOCAL_WRITE);
-  return start_bulk(group, room, [&](Group& g) {
+  Buffer memory(buffer, length, from(mem), IBV_ACCESS_LOCAL_WRITE);
+  return start_bulk(group, memory, [&](Group& g) {
     BulkLane* lane = nullptr;
     if (const auto status = check_bulk(g, buffer, length, op, lane); status != MCAST_OK) {
       return status;
     }
     if (g.state() == MCAST_GROUP_FAILED) return set_last_error(g.status(), g.reason());
-    return bulk_status(g, lane->receive(room, op));
+    return bulk_status(g, lane->receive(memory, op));
   });
 }

@@ -1,8 +1,8 @@
-// The completion queues of one context: groups share them, so that one poll serves many groups.
+// The completion queues of one context. Groups share them, so that one poll serves many groups.
 //
-// A group reserves an entry for each of its work requests; a further queue is made when the
-// reservations of all others are used up. A queue is made twice as large as what may be reserved:
-// completions of a destroyed group may linger until they are polled.
+// A group reserves an entry for each of its work requests. If all reservations are used up, a
+// further queue is made. A queue is twice as large as its reservations, because completions of a
+// destroyed group stay until they are polled.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class CompletionQueues {
   // Up to out.size() completions, over all queues in turn; a negative number of a queue that failed
   // counts as none.
   std::size_t poll(std::span<ibv_wc> out);
-  // What completes from now on makes the descriptor readable, until the next call. -1: the device
-  // has none to give.
+  // Later completions make the descriptor readable, until the next call. -1: the device has no
+  // descriptor.
   int arm();
 
  private:

@@ -16,8 +16,8 @@ namespace {
 
 // Batches of completions per call of progress(): bounded, so that it returns under any load.
 constexpr int kMaxBatches = 8;
-constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
-constexpr auto kFarewellStep = std::chrono::microseconds(500);
+constexpr wire::Duration kUnregisterTimeLimit = std::chrono::milliseconds(200);
+constexpr auto kUnregisterStep = std::chrono::microseconds(500);
 
 ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device) {
   std::random_device random;
@@ -76,13 +76,13 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
 Context::~Context() {
   destroy_groups();
   keep_alive_.stop();
-  const wire::Instant limit = wire::monotonic_now() + kFarewell;
+  const wire::Instant limit = wire::monotonic_now() + kUnregisterTimeLimit;
   for (;;) {
     const wire::Instant time = wire::monotonic_now();
     control_plane_.poll(time);
     if (!control_plane_.is_unregistering() || time >= limit) break;
     // Neither kind of channel can be waited for together with the repeats' deadline.
-    std::this_thread::sleep_for(kFarewellStep);
+    std::this_thread::sleep_for(kUnregisterStep);
   }
 }
 
@@ -94,8 +94,8 @@ Facilities Context::facilities() {
           queues_,
           eager_budget_,
           timers_,
-          sender_patience(config_.progress_timeout, timers_),
-          receiver_patience(config_.progress_timeout),
+          sender_time_limit(config_.progress_timeout, timers_),
+          receiver_time_limit(config_.progress_timeout),
           control_plane_.control_port()};
 }
 
@@ -244,7 +244,7 @@ std::size_t Context::poll_completions() {
     const std::uint32_t number = WorkId::unpack(wc.wr_id).group;
     if (group == nullptr || group->number() != number) group = find_group(number);
     if (group == nullptr) continue;  // destroyed meanwhile
-    // The switch has told the leader whose region it was, just before.
+    // The switch has just sent the leader the region's owner.
     if (wc.status == IBV_WC_REM_ACCESS_ERR) control_plane_.poll(wire::monotonic_now());
     group->on_completion(wc, events_);
     if (group->engine().is_sync_due()) note_sync_due(*group);

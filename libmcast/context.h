@@ -1,20 +1,20 @@
-// One device port with its groups: what mcast_context_h names.
+// One device port with its groups, behind mcast_context_h.
 //
-// Two locks. The progress lock is held by the one thread that is inside mcast_progress() (others
-// return at once) and by those that destroy: it keeps groups alive while callbacks run. The state
-// lock is held for moments and never during a callback. Order: progress, then state.
+// Two locks. The one thread inside mcast_progress() holds the progress lock, and other threads
+// return at once. Threads that destroy hold it too, so groups stay alive while callbacks run. The
+// state lock is held for moments and never during a callback. Order: progress, then state.
 //
-// Memory is registered and deregistered without the state lock, since a device that pins pages takes
-// 100 ms and more for a gigabyte. A finished operation's own memory is deregistered before its
-// callback, by the thread in progress(). Only a group's own buffers are registered under the lock,
-// when the group is created: eager ones, bounded by max_eager_memory, and those of announcements.
+// Memory is registered and deregistered without the state lock, because a device that pins pages
+// takes 100 ms and more for a gigabyte. The thread in progress() deregisters a finished operation's
+// own memory before the callback. Only a group's own buffers are registered under the lock, when
+// the group is created: eager ones, bounded by max_eager_memory, and those of announcements.
 //
 // One call of the device under the state lock may take long. A queue pair goes to RTR only once the
-// kernel has found its neighbour: a second at most, if nobody answers. On the emulated NIC, which
-// looks for none, 457 changes to RTR took 2 us in the median and 48 us at most. The change is one
-// step of its group's registration: between its parts no other thread may fail the group or destroy
-// it. Other calls on this context wait meanwhile. No group is lost by that: switches wait 5 s for a
-// member's sign of life. A program that can't wait gives the groups a context of their own.
+// kernel has resolved its neighbour, which takes up to a second without an answer. The emulated NIC
+// resolves none: 457 changes to RTR took 2 us in the median and 48 us at most. The change is one
+// step of its group's registration, in which no other thread may fail the group or destroy it.
+// Other calls on this context wait meanwhile. No group is lost by that: switches wait 5 s for a
+// member's answer. A program that can't wait gives the groups a context of their own.
 #pragma once
 
 #include <array>
@@ -38,17 +38,17 @@ struct ContextConfig {
   DeviceOptions device;
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   wire::Duration register_timeout = std::chrono::seconds(1);
-  std::optional<wire::Duration> register_silence;  // as mrp::RegistrationConfig says
+  std::optional<wire::Duration> register_silence;  // see mrp::RegistrationConfig
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
-  std::optional<wire::Duration> progress_timeout;  // device.h says what comes of it
+  std::optional<wire::Duration> progress_timeout;  // device.h derives the watchdogs from it
   std::shared_ptr<const wire::MrpKey> key;         // null: nothing is signed
 };
 
 class Context {
  public:
   static Expected<std::unique_ptr<Context>> create(const ContextConfig& config);
-  // Destroys what groups there are, then waits up to 200 ms for the fabric to hear of it.
+  // Destroys all groups, then waits up to 200 ms until the fabric has confirmed.
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -64,9 +64,9 @@ class Context {
   bool stores_in_process() const { return stores_in_process_; }
 
   unsigned progress();
-  // With the control channel, device events and stalls, whatever its turn.
+  // Serves the control channel, device events and stalls in any turn.
   unsigned progress_all();
-  // As mcast_context_arm().
+  // See mcast_context_arm().
   Expected<int> arm();
 
   Expected<Group*> create_group(const GroupConfig& config);
@@ -75,13 +75,13 @@ class Context {
   Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
-  // Once the group is registered not from a callback: waits for the thread that is in progress().
+  // Not from a callback, once the group is registered: waits for the thread inside progress().
   Expected<void> set_receive(Group& group, mcast_recv_cb_t callback, void* arg);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
 
-  // Nobody needs the memory any more: deregistered soon, without the state lock. Both under it.
+  // Unused memory: deregistered soon, without the state lock. Both calls need the lock.
   void discard(std::vector<MrHandle> memory);
   bool holds_discarded() const { return !discarded_.empty() || deregistering_ > 0; }
 
@@ -123,7 +123,7 @@ class Context {
   std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
   std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   std::vector<MrHandle> discarded_;
-  std::size_t deregistering_ = 0;  // threads that deregister what was discarded
+  std::size_t deregistering_ = 0;  // threads that deregister discarded memory
   // Under the progress lock:
   std::array<ibv_wc, kBatch> completions_;
   Events events_;

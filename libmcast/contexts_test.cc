@@ -39,7 +39,8 @@ class SecondContext : public FakeGroup {
   mcast_context_h second_ = nullptr;
 };
 
-// A program's MPI and its volume, say: one of them has used up its eager buffers.
+// A program has a context for MPI and one for its volume, and one of them has used up its eager
+// buffers.
 TEST_F(SecondContext, HasABoundOfEagerMemoryOfItsOwn) {
   mcast_context_params_t narrow = MCAST_CONTEXT_PARAMS_INIT;
   narrow.max_eager_memory = 200'000;
@@ -68,7 +69,7 @@ TEST_F(SecondContext, HasAPathMtuOfItsOwn) {
   EXPECT_EQ(second.path_mtu, 256u);
 }
 
-// One program on two fabrics: what one context says is signed with its own key.
+// One program on two fabrics: each context signs its messages with its own key.
 TEST_F(SecondContext, SignsWithAKeyOfItsOwn) {
   const std::string path = "/tmp/cepheus-key-" + std::to_string(getpid());
   const std::string digits = "000102030405060708090a0b0c0d0e0f";

@@ -1,5 +1,5 @@
-// How registration (MRP) datagrams leave and reach this host: kernel UDP sockets, or an emulated
-// NIC, which has no kernel interface.
+// Sends and receives registration (MRP) datagrams of this host: by kernel UDP sockets, or by an
+// emulated NIC, which has no kernel interface.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@ class ControlChannel {
 
   // 0, or an errno. A datagram that could not be sent is as good as lost: registration repeats it.
   virtual int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) = 0;
-  // The next datagram and who sent it; empty if none has arrived. Never blocks.
+  // The next datagram and its sender. Empty if none has arrived. Never blocks.
   struct Received {
     wire::Ipv4 from;
     std::size_t size;
   };
-  // What does not come from the registration port is left out: no switch has seen it.
+  // Drops datagrams from other ports than the registration port: no switch has seen them.
   virtual std::optional<Received> receive(std::span<std::uint8_t> out) = 0;
-  // This process's own UDP port, where the host's switch sends what is for it.
+  // This process's own UDP port, to which the host's switch sends its messages.
   virtual std::uint16_t port() const = 0;
   virtual Timers timers() const = 0;
-  // The NIC is this process's own code: what it receives is stored as the program's own stores are.
+  // The NIC runs in this process, so received data is in memory in the order of the program's own
+  // stores.
   virtual bool stores_in_process() const { return false; }
 
-  // The one that fits the device, on a UDP port of its own; `mrp_port` is the switches'.
+  // The channel for the device, on a UDP port of its own; `mrp_port` is the switches'.
   static Expected<std::unique_ptr<ControlChannel>> open(const Device& device,
                                                         std::uint16_t mrp_port);
 };

@@ -34,7 +34,7 @@ void ControlPlane::remove(wire::Instant now, Group& group) {
   if (auto registration = group.engine().role().take_sender_registration()) {
     leaving_senders_.push_back(std::move(registration));
   }
-  run_leaving(now);  // one that is gone already leaves at once
+  run_leaving(now);  // a group that has ended already leaves at once
   send_all();
   update_busy();
 }
@@ -81,8 +81,8 @@ Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
   return started;
 }
 
-// Switches tell groups of other contexts apart by the instance. A REMOVE of an earlier group of this
-// context, which is repeated until all have answered, would end a group of the same number.
+// The instance distinguishes groups of other contexts at the switches. Otherwise a repeated REMOVE
+// of an earlier group of this context would end a later group of the same number.
 Expected<void> ControlPlane::check_virtual_qpn(const Group& group) const {
   const wire::Qpn number = group.virtual_qpn();
   if (!wire::is_sender_group(number)) {
@@ -147,7 +147,7 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
     default: {
       bool known = false;
       for (Group* group : groups_) {
-        // A leader that gave up may speak to a member that never heard of the group's address.
+        // A leader that gave up may send to a member that never received the group's address.
         const auto named = message.list();
         const auto is_it = [&](const wire::MrpMember& m) { return m.is_same_as(group->member()); };
         const bool is_its_group = group->engine().role().mcst_id() == message.header.mcst_id;
@@ -191,7 +191,7 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
   send_all();
 }
 
-// A member was named whose queue pair does not exist (any more), or is a sender group's.
+// REGISTER or INSTALL named a member whose queue pair has gone, or has the other kind of group.
 void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   wire::MrpMessage answer;
   answer.header = message.header;
@@ -205,7 +205,7 @@ void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   actions_.messages.push_back(answer);
 }
 
-// A member asks whether a group stands that this process led, or another one on this host: no more.
+// A member asks about a group of this process, or of an earlier one on this host, that has ended.
 void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
   const bool is_asked = message.header.type == wire::MrpType::kComplain &&
                         message.header.flags == wire::MrpHeader::kPresence;
@@ -238,12 +238,12 @@ unsigned ControlPlane::publish_due(wire::Instant now) {
 unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = publish_due(now);
   for (Group* group : groups_) {
-    group->engine().look_for_laggards(now, actions_);
-    group->engine().tell_failure(now, actions_);
+    group->engine().look_for_lagging_members(now, actions_);
+    group->engine().send_failure(now, actions_);
     if (group->deadline() > now) continue;
-    const bool was_settled = group->engine().is_settled();
+    const bool had_outcome = group->engine().has_outcome();
     group->engine().role().on_timer(now, actions_);
-    if (!was_settled) note_failed_sends(*group);
+    if (!had_outcome) note_failed_sends(*group);
     ++done;
   }
   done += run_leaving(now);
@@ -296,7 +296,7 @@ void ControlPlane::send_all() {
   actions_.clear();
 }
 
-// "Nobody answered" is half the truth if nothing could be sent.
+// "No answer" would mislead if no request was sent.
 void ControlPlane::note_failed_sends(Group& group) {
   if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
   group.engine().add_to_reason(
@@ -313,7 +313,7 @@ wire::Instant ControlPlane::deadline() const {
 
 void ControlPlane::update_busy() {
   busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
-            return !g->engine().is_settled();
+            return !g->engine().has_outcome();
           });
 }
 

@@ -1,5 +1,5 @@
-// Registration of all groups of a context: takes datagrams in, runs timers, sends what comes of it.
-// Under the state lock.
+// Registration of all groups of a context: takes datagrams, runs timers, sends the answers. Under
+// the state lock.
 #pragma once
 
 #include <memory>
@@ -30,27 +30,26 @@ class ControlPlane {
   ControlPlane(const ControlPlaneConfig& config, std::unique_ptr<ControlChannel> channel);
 
   void add(Group& group);
-  // Forgets the group; if it led, its registration is unregistered and goes on here until that is
-  // done.
+  // Forgets the group. If it led, this object unregisters it until the members have confirmed.
   void remove(wire::Instant now, Group& group);
-  // `regions`: those of a sender group's receivers; other groups have none here. An address that
-  // another leader has ends the group (MCAST_ERR_ID_IN_USE), and none is drawn anew: members that
-  // switches named it to have connected their queue pairs to it.
+  // `regions`: those of a sender group's receivers; other groups have none here. If another leader
+  // has the address, the group ends (MCAST_ERR_ID_IN_USE). It does not draw a new address, because
+  // members have connected their queue pairs to this one.
   Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
-  // This process's, for its members' names.
+  // This process's control port, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
-  // Takes in what has arrived and runs what is due; the number of things done.
+  // Takes arrived datagrams and runs due timers. Returns the number of both.
   unsigned poll(wire::Instant now);
-  // Looks for groups that are stuck, as GroupEngine::look() says.
+  // Looks for stuck groups, see GroupEngine::look().
   void look(wire::Instant now);
   wire::Instant deadline() const;
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }
   bool is_unregistering() const { return !leaving_.empty() || !leaving_senders_.empty(); }
-  // Some group, or the switches of one that has ended, need this process even while the program is
-  // elsewhere.
+  // True if a group, or the switches of an ended one, need this process while the program makes no
+  // calls.
   bool is_on_duty() const;
 
  private:

@@ -117,7 +117,7 @@ TEST_F(ControlPlaneTest, RefusesALeaderOfAnotherVersionInThatVersion) {
   EXPECT_TRUE(wire_.from_host.empty());
 }
 
-// One that this process led, or another one of this host at this port.
+// A group that this process led, or an earlier process of this host at this port.
 TEST_F(ControlPlaneTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
   const wire::Ipv4 asker(10, 0, 0, 7);
   const wire::MrpMember name{asker, wire::Qpn(0x77), 0, 41000};

@@ -1,7 +1,7 @@
-// When mcast_progress() looks at the control channel, at device events and for stalls. That costs
-// system calls, so programs that poll pay for one call in 64. Programs that call rarely, every 10 ms
-// say, would look so seldom that most of their time counted for nothing (engine/attention.h): there a
-// turn comes after a while. Pure: time comes in as an argument.
+// The times at which mcast_progress() serves the control channel, device events and stalls. That
+// costs system calls, so programs that poll pay for one call in 64. A program that calls every 10
+// ms would then count little of its time (engine/attention.h). So a turn also comes after a fixed
+// time. Pure: time comes in as an argument.
 #pragma once
 
 #include "libmcast/engine/attention.h"
@@ -14,7 +14,7 @@ class ControlTurns {
   static constexpr unsigned kCalls = 64;
   static constexpr wire::Duration kLongest = Attention::kGlance / 2;
 
-  // Whether this call has a turn.
+  // True if this call has a turn.
   bool take(wire::Instant now) {
     if (++calls_ < kCalls && now - last_ < kLongest) return false;
     calls_ = 0;

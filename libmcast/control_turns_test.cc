@@ -11,8 +11,9 @@ using namespace std::chrono_literals;
 
 constexpr wire::Instant kStart{1h};
 
-// When a watchdog of 2 s barks at a program that calls mcast_progress() once in `pause`.
-wire::Duration barks_after(wire::Duration pause) {
+// The time after which a watchdog of 2 s fires in a program that calls mcast_progress() once in
+// `pause`.
+wire::Duration fires_after(wire::Duration pause) {
   ControlTurns turns;
   Watchdog watchdog(2s);
   for (wire::Instant now = kStart; now < kStart + 1min; now += pause) {
@@ -21,12 +22,12 @@ wire::Duration barks_after(wire::Duration pause) {
   return 1min;
 }
 
-TEST(ControlTurns, LetTheWatchdogBarkInTimeHoweverOftenTheProgramCalls) {
+TEST(ControlTurns, LetTheWatchdogFireInTimeAtAnyRateOfCalls) {
   for (const wire::Duration pause :
        {wire::Duration(10us), wire::Duration(1ms), wire::Duration(10ms), wire::Duration(60ms),
         wire::Duration(100ms)}) {
-    EXPECT_GE(barks_after(pause), 2s) << pause.count() << " ns";
-    EXPECT_LE(barks_after(pause), 2s + 2 * ControlTurns::kLongest) << pause.count() << " ns";
+    EXPECT_GE(fires_after(pause), 2s) << pause.count() << " ns";
+    EXPECT_LE(fires_after(pause), 2s + 2 * ControlTurns::kLongest) << pause.count() << " ns";
   }
 }
 

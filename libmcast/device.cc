@@ -22,7 +22,7 @@ struct FreeList {
 };
 using DeviceList = std::unique_ptr<ibv_device*, FreeList>;
 
-// What a device library in this process has to say about a device that is not there.
+// The reason that a device library in this process gives for a missing device.
 std::string hint() {
   using LastError = const char* (*)();
   const auto roce = reinterpret_cast<LastError>(dlsym(RTLD_DEFAULT, "cepheus_roce_last_error"));
@@ -74,7 +74,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   const auto why = [&](std::size_t i) -> std::string {
     if (!options.name.empty()) return "named by the user";
     if (names.size() == 1) return "the only one";
-    return choice ? choice->why(i) : "the first usable one; hwloc has no distances";
+    return choice ? choice->why(i) : "the first that serves; hwloc can't find the nearest";
   };
   std::string tried;
   for (const std::size_t i : order) {

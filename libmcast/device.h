@@ -44,8 +44,8 @@ using QpHandle = std::unique_ptr<ibv_qp, VerbsDeleter>;
 using MrHandle = std::unique_ptr<ibv_mr, MrDeleter>;
 
 struct DeviceOptions {
-  std::string name;    // empty: of those that can serve the one nearest to the process's cores
-  int gid_index = -1;  // -1: the first RoCE v2 IPv4 GID
+  std::string name;            // empty: of the usable devices the nearest to the process's cores
+  int gid_index = -1;          // -1: the first RoCE v2 IPv4 GID
   std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
 };
 
@@ -56,31 +56,31 @@ struct Timers {
 };
 // Kernel Soft-RoCE does not cancel the retransmission timer: below 18 it retransmits spuriously.
 inline constexpr Timers kDefaultTimers{18, 12};  // 1.07 s, 0.64 ms
-// The emulated NIC times both exactly, and doubles the time-out while nobody answers: short after
-// the loss of a message's last packet, and eight of them still outlast a process that was stopped for
-// seconds.
+// The emulated NIC times both exactly, and doubles the time-out while no answer comes. The first
+// time-out is short after the loss of a message's last packet. Eight of them still outlast a
+// process that was stopped for seconds.
 inline constexpr Timers kEmulatedTimers{14, 1};  // 67 ms, 10 us
 inline constexpr std::uint8_t kRetries = 7;
 
-// How long a queue pair asks before it gives a silent peer up, if time-outs do not grow: the first
+// The time after which a queue pair gives up a silent peer, if time-outs do not grow: the first
 // time and each retry (InfiniBand specification 9.7.6.1.3, which allows up to four times that).
 constexpr wire::Duration retry_time(Timers timers) {
   return std::chrono::nanoseconds(std::int64_t{4096} << timers.ack_timeout) * (kRetries + 1);
 }
-// For how long no send may complete. The device has to find out about a loss first, whatever is
-// asked for.
-constexpr wire::Duration sender_patience(std::optional<wire::Duration> asked, Timers timers) {
+// The time without a completed send after which a sender fails. The device's own retries end first,
+// for any setting.
+constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> asked, Timers timers) {
   return std::max(asked.value_or(wire::times::kSenderGivesUp), retry_time(timers));
 }
-// For how long a member that waits for data may go unanswered. Whoever lets sends wait for long
-// lets questions wait as long.
-constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) {
+// The time without an answer after which a waiting receiver fails. A longer limit for sends also
+// extends this one.
+constexpr wire::Duration receiver_time_limit(std::optional<wire::Duration> asked) {
   return std::max(asked.value_or(wire::Duration(0)), wire::times::kReceiverGivesUp);
 }
 
 class Device {
  public:
-  // MCAST_ERR_NO_DEVICE says which ports were looked at and why none serves.
+  // MCAST_ERR_NO_DEVICE lists the ports and the reason why each one does not serve.
   static Expected<std::unique_ptr<Device>> open(const DeviceOptions& options);
 
   ibv_context* context() const { return context_.get(); }
@@ -96,15 +96,15 @@ class Device {
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
 
-  bool is_up() const;                       // asks the port
+  bool is_up() const;                       // queries the port
   std::uint64_t registered_bytes() const {  // in regions that were registered here
     return registered_bytes_.load(std::memory_order_relaxed);
   }
 
   // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
   Expected<MrHandle> register_memory(void* address, std::size_t length, int access) const;
-  // The same at address 0 under a key of the caller's. MCAST_ERR_INVALID: it is in use, or the
-  // device lets nobody choose.
+  // The same at address 0 under the caller's key. MCAST_ERR_INVALID: the key is in use, or the
+  // device does not offer the choice.
   Expected<MrHandle> register_memory_as(std::uint32_t key, void* address, std::size_t length,
                                         int access) const;
 

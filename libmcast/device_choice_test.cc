@@ -1,4 +1,4 @@
-// Which of several devices a context opens, on a machine that hwloc is told of.
+// The choice among several devices, on a machine that a file describes to hwloc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ class DevicesOfTwoNodes : public testing::Test {
  protected:
   DevicesOfTwoNodes() {
     setenv("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml", 1);
-    setenv("HWLOC_THISSYSTEM", "1", 1);  // where the process may run is asked of the system
+    setenv("HWLOC_THISSYSTEM", "1", 1);  // the system says where the process may run
     sched_getaffinity(0, sizeof before_, &before_);
     device_.names = {"mlx5_0", "mlx5_1"};
   }
@@ -26,8 +26,8 @@ class DevicesOfTwoNodes : public testing::Test {
     unsetenv("HWLOC_THISSYSTEM");
     fake::Device::fresh();
   }
-  // Of that machine's cores the even ones are at node 0, the odd ones at node 1. False: this
-  // machine has no such core for us.
+  // On that machine even cores are at node 0, odd ones at node 1. False: this process may not use
+  // such a core.
   static bool run_on(int cpu) {
 #ifdef __SANITIZE_THREAD__
     return false;  // its own thread runs anywhere

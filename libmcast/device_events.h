@@ -15,7 +15,7 @@ struct EventReach {
   std::optional<wire::Qpn> qpn;  // only the group of this queue pair
 };
 
-// `port`: the context's own. A device may have others, whose troubles are not ours.
+// `port`: the context's own. Events of the device's other ports are ignored.
 inline EventReach reach_of(const ibv_async_event& event, std::uint8_t port) {
   switch (event.event_type) {
     case IBV_EVENT_DEVICE_FATAL:

@@ -99,7 +99,7 @@ EagerLane::Release EagerLane::release(std::uint32_t slot, bool is_usable) {
 void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive) {
-    if (wc.status != IBV_WC_SUCCESS) return;  // its data may be asked for
+    if (wc.status != IBV_WC_SUCCESS) return;  // recovery may read its data
     assert(sent(0).slot == id.slot);
     sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
     --sent_count_;
@@ -121,8 +121,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   out.push_back(std::move(event));  // the group fills its name in
 }
 
-// Eager sends are the application's no longer, and receives nobody waits for by name: nobody is
-// called.
+// The library owns eager sends, and eager receives have no operation. So neither has a callback.
 void EagerLane::cancel(mcast_status_t, Events&) {}
 
 }  // namespace cepheus::mcast

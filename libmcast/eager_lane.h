@@ -49,8 +49,8 @@ class EagerLane final : public Lane {
 
   // The data in a receive buffer; MCAST_RECV_HEADROOM bytes before it are the application's.
   std::byte* receive_data(std::uint32_t slot) const;
-  // Takes a delivered buffer back, and posts it again if `is_usable`: a failed group's device may
-  // never complete what comes after its end. kNotDelivered: the application did not hold it.
+  // Takes a delivered buffer back. Posts it again if `is_usable`: a failed group's device may never
+  // complete later receives. kNotDelivered: the application did not hold it.
   enum class Release { kDone, kNotDelivered, kRefused };
   Release release(std::uint32_t slot, bool is_usable);
   // The slot whose receive_data is `data`; the number of slots if none.

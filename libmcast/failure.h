@@ -1,5 +1,4 @@
-// What went wrong inside libmcast, with what the system says of it, and the text of
-// mcast_last_error().
+// Failures inside libmcast, with the system's own text, and the text of mcast_last_error().
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace cepheus::mcast {
 
-// "what: the errno's text".
+// `what`, and the errno's text.
 std::string errno_text(std::string_view what, int error);
 
 // The calling thread's last error; never allocates, so that it works when memory has run out.

@@ -21,7 +21,7 @@ TEST(LastError, BelongsToTheCallingThread) {
   EXPECT_STREQ(last_error(), "mine");
 }
 
-TEST(LastError, CutsWhatDoesNotFit) {
+TEST(LastError, TruncatesLongTexts) {
   EXPECT_EQ(set_last_error(MCAST_ERR_AGAIN, std::string(5000, 'x')), MCAST_ERR_AGAIN);
   EXPECT_EQ(std::string(last_error()), std::string(511, 'x'));
   set_last_error(MCAST_ERR_AGAIN, "short");

@@ -83,7 +83,7 @@ void Device::deliver(Pair& pair, const std::string& data, std::uint32_t imm) {
   complete(pair, wc);
 }
 
-// As a queue pair in ERR does with what is posted.
+// Flushes posted work, like a queue pair in ERR.
 void Device::flush(Pair& pair) {
   while (!pair.sends.empty()) complete_send(pair, IBV_WC_WR_FLUSH_ERR);
   for (const Posted& p : pair.receives) {

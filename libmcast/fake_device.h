@@ -1,6 +1,6 @@
-// A RoCE device that a test holds in its hands: it defines the verbs and the datagram calls that
-// libmcast makes, so that no network, NIC or switch is needed. What a group posts lies in its queue
-// pair until the test completes it; what it says to the registration port, until the test reads it.
+// A RoCE device under the control of a test: it defines the verbs and the datagram calls that
+// libmcast makes, so that no network, NIC or switch is needed. Posted work stays in the queue pair
+// until the test completes it. Datagrams to the registration port stay until the test reads them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -32,7 +32,7 @@ struct Posted {
 };
 
 struct Pair {
-  ibv_qp verbs{};  // what the library holds
+  ibv_qp verbs{};  // the library's handle
   std::vector<ibv_qp_state> states;
   std::uint32_t send_psn = 0, receive_psn = 0;
   wire::Ipv4 remote;
@@ -46,11 +46,11 @@ class Device {
   static Device& fresh();
   static Device& instance();
 
-  // --- What is there.
+  // --- The devices.
   wire::Ipv4 address{10, 0, 0, 1};
   bool is_there = true;
-  std::vector<std::string> names{"fake0"};  // as listed; what is opened serves for any of them
-  std::string without_port;                 // the one whose port is not active
+  std::vector<std::string> names{"fake0"};  // as listed; each stands for this device
+  std::string without_port;                 // the name of a device without an active port
   bool is_up = true;
   bool is_ethernet = true;
   bool is_emulated = true;  // else datagrams go through the kernel, from `address`
@@ -77,15 +77,14 @@ class Device {
   // The oldest send or receive of `pair` ends.
   void complete_send(Pair& pair, ibv_wc_status status = IBV_WC_SUCCESS);
   void deliver(Pair& pair, const std::string& data, std::uint32_t imm);
-  // A completion whatever is posted.
+  // A completion without posted work.
   void complete(Pair& pair, const ibv_wc& wc);
 
   // --- Device events.
   void raise(ibv_event_type type, std::uint8_t port);
   void raise(ibv_event_type type, Pair& pair);
 
-  // --- Registration.
-  // What the library sent since the last call, oldest first.
+  // --- Registration. The library's datagrams since the last call, oldest first.
   std::vector<wire::MrpMessage> said() { return std::exchange(said_, {}); }
   std::vector<wire::SenderGroupMessage> said_of_sender_groups() {
     return std::exchange(said_of_sender_groups_, {});
@@ -97,8 +96,8 @@ class Device {
     bytes.resize(message.emit(bytes));
     told_.emplace_back(from, std::move(bytes));
   }
-  std::vector<wire::Publication> published;          // so far
-  std::vector<std::vector<std::uint8_t>> datagrams;  // all that was said so far
+  std::vector<wire::Publication> published;                                 // so far
+  std::vector<std::vector<std::uint8_t>> datagrams;                         // all datagrams so far
   void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
   void look_at_memory() {
     if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();
@@ -110,7 +109,7 @@ class Device {
 
   std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;
   std::vector<ibv_cq*> armed_;
-  std::deque<ibv_cq*> fired_;  // events not fetched; their number is what the descriptor counts
+  std::deque<ibv_cq*> fired_;  // events not fetched; the descriptor counts them
   std::deque<ibv_async_event> events_;
   std::vector<wire::MrpMessage> said_;
   std::vector<wire::SenderGroupMessage> said_of_sender_groups_;

@@ -1,4 +1,4 @@
-// A group over the fake device, and what its leader or its members would say to it.
+// A group over the fake device, and messages of its leader or its members.
 #pragma once
 
 #include <arpa/inet.h>
@@ -42,7 +42,7 @@ class FakeGroup : public testing::Test {
   static constexpr const char* kData = "datadata";
 
   struct Options {
-    std::uint32_t patience_ms = 0;
+    std::uint32_t time_limit_ms = 0;
     size_t max_eager_memory = 0;
   };
 
@@ -55,7 +55,7 @@ class FakeGroup : public testing::Test {
   void open(const Options& options) {
     if (context_ != nullptr) mcast_context_destroy(context_);
     mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
-    params.progress_timeout_ms = options.patience_ms;
+    params.progress_timeout_ms = options.time_limit_ms;
     params.max_eager_memory = options.max_eager_memory;
     ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
   }
@@ -93,7 +93,7 @@ class FakeGroup : public testing::Test {
     EXPECT_EQ(mcast_group_query(group_, &out), MCAST_OK);
     return out;
   }
-  // What was said to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
+  // Messages to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
   std::vector<std::string> said() {
     std::vector<std::string> all;
     for (const wire::MrpMessage& m : device_.said()) {
@@ -189,7 +189,7 @@ class FakeGroup : public testing::Test {
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
 
-  // What the eager callback saw, and what it answers.
+  // The messages of the eager callback, and its answer.
   struct Received {
     std::string data;
     std::uint32_t imm;

@@ -1,8 +1,8 @@
-// Whether this is still the process that made an object, or a child of it.
+// True if this process made an object, false in a child of it.
 //
 // fork() may come at any moment, also while another thread opens or closes a context. So no lock is
-// held across it, and the one handler only counts. (Locks that a handler takes would have to stand
-// before the device's own in every order of registration; they don't.)
+// held across it, and the one handler only counts. A handler that takes locks would have to be
+// registered before the device's own, which is not always so.
 //
 // Beside this count and the thread's last error (failure.h), libmcast has no state outside of
 // contexts.

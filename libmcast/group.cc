@@ -27,9 +27,9 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
     group->bulk_ = std::make_unique<BulkLane>(facilities.device, group->engine_, *group->pair_,
                                               number, config.depths);
     if (config.per_request) {
-      auto room = AnnouncementRoom::create(facilities.device, announced);
-      if (!room) return tl::unexpected(room.error());
-      group->bulk_->set_announcements(std::move(*room));
+      auto memory = AnnouncementMemory::create(facilities.device, announced);
+      if (!memory) return tl::unexpected(memory.error());
+      group->bulk_->set_announcements(std::move(*memory));
       group->regions_.announce();
     }
     return group;
@@ -56,8 +56,8 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       engine_(*this, {{facilities.device.ipv4(), wire::Qpn(pair->number()), 0,
                        facilities.control_port, static_cast<std::uint32_t>(std::random_device()())},
                       config.sender_group,
-                      facilities.sender_patience,
-                      facilities.receiver_patience}),
+                      facilities.sender_time_limit,
+                      facilities.receiver_time_limit}),
       regions_(facilities.device, config.same_key),
       pair_(std::move(pair)) {}
 
@@ -110,7 +110,7 @@ Expected<void> Group::check_may_publish() const {
 
 Expected<void> Group::check_may_publish(std::uint16_t number) const {
   if (auto may = check_may_publish(); !may) return may;
-  return regions_.check_room(number);
+  return regions_.check_free(number);
 }
 
 Expected<void> Group::publish(wire::Instant now, std::uint16_t number, MrHandle& memory) {
@@ -208,7 +208,7 @@ Expected<void> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
   return pair_->synchronise(take, [&] { return post_again(kept); });
 }
 
-// What the device has it completes, even if it goes no further.
+// The device completes all posted work, also when the group is failing.
 bool Group::post_again(KeptReceives& kept) {
   const auto refused = std::ranges::find_if_not(
       kept, [this](std::uint64_t id) { return lane().post_again(WorkId::unpack(id).slot); });
@@ -223,7 +223,7 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
   }
-  if (id.slot != WorkId::kMarker) complete(wc, out);  // what a marker announced ends, too
+  if (id.slot != WorkId::kMarker) complete(wc, out);  // a marked announcement: its WRITE also ends
 }
 
 void Group::complete(const ibv_wc& wc, Events& out) {

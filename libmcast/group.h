@@ -29,14 +29,14 @@ struct GroupConfig {
   void* recv_arg = nullptr;
 };
 
-// What a context lends its groups.
+// The parts of a context that its groups use.
 struct Facilities {
   Context& context;
   const Device& device;
   CompletionQueues& queues;
   MemoryBudget& eager_budget;
   Timers timers;
-  wire::Duration sender_patience, receiver_patience;
+  wire::Duration sender_time_limit, receiver_time_limit;
   std::uint16_t control_port;  // where this process takes registration datagrams
 };
 
@@ -61,7 +61,7 @@ class Group final : private GroupPort {
   mcast_group_attr_t attributes() const;
 
   Expected<void> set_receive(mcast_recv_cb_t callback, void* arg);
-  // Of the engine and the regions.
+  // For the engine and the regions.
   wire::Instant deadline() const;
 
   // --- Memory that others may write to.
@@ -74,16 +74,15 @@ class Group final : private GroupPort {
   Expected<void> publish(wire::Instant now, std::uint16_t number, MrHandle& memory);
   Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
                               std::size_t offset, std::size_t length);
-  // What the caller deregisters now, without the state lock; may be null.
+  // Memory for the caller to deregister now, without the state lock; may be null.
   Expected<MrHandle> revoke(wire::Instant now, std::uint16_t number);
-  // What the sender of a sender group must be told of this member's memory. INVALID: of other
-  // groups.
+  // This member's regions, for the sender of a sender group. INVALID: of other groups.
   Expected<std::vector<wire::MrpRegion::Record>> named_regions() const;
-  // What a WRITE to `offset` of region `number` names.
+  // The address and key of a WRITE to `offset` of region `number`.
   RegionPlace place_in(std::uint16_t number, std::uint64_t offset) const {
     return {regions_.rkey_of(number), offset};
   }
-  // What the switch should be told now.
+  // The publication that is due.
   std::optional<wire::Publication> take_publication(wire::Instant now);
 
   // --- Data.
@@ -95,8 +94,8 @@ class Group final : private GroupPort {
   // which Context::progress() does.
   Expected<void> check_may_send(std::size_t length);
   void note_sent(std::size_t length) { engine_.on_send_posted(packets_of(length)); }
-  // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
-  // queues. A group that failed in the middle of it completes what was flushed on the way.
+  // A step of PSN synchronisation is due, and this performs it. The completion queues must be
+  // empty. A group that fails in the middle completes the flushed work.
   void synchronise(Events& out);
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
@@ -109,7 +108,7 @@ class Group final : private GroupPort {
   void fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
     engine_.fail(status, cause, std::move(reason));
   }
-  // Destroys the queue pair; what was outstanding is called back with MCAST_ERR_CANCELED.
+  // Destroys the queue pair. Outstanding operations end with MCAST_ERR_CANCELED.
   void shut_down(Events& out);
 
  private:

@@ -1,5 +1,5 @@
-// Groups and their context through the C API, over a device that the test plays: registration,
-// failures, who is told.
+// Groups and their context through the C API, over the fake device: registration, failures,
+// callbacks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/verbs.h>
@@ -98,8 +98,8 @@ TEST_F(GroupOverFake, SaysToAllWhySwitchesRefuseIt) {
   EXPECT_EQ(pair().states.back(), IBV_QPS_ERR);
 }
 
-// Members that have heard of the address have connected to it, and a queue pair serves one
-// registration: so all set up again, and the leader draws another address.
+// Members that know the address have connected to it, and a queue pair serves one registration. So
+// all set up again, and the leader draws another address.
 TEST_F(GroupOverFake, IsSetUpAgainWithAnotherAddressIfItsOwnIsInUse) {
   mcast_context_destroy(context_);
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
@@ -147,7 +147,7 @@ TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
   EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
 }
 
-// Whoever set it goes, as a UCT interface that is closed; data still comes.
+// The owner of the callback goes, like a closed UCT interface. Data still arrives.
 TEST_F(GroupOverFake, HandsDataToTheCallbackThatReplacedAnother) {
   make(MCAST_LANE_EAGER);
   become_active();
@@ -174,8 +174,8 @@ TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
   EXPECT_EQ(attr().state, MCAST_GROUP_WAITING);
 }
 
-// A failed work request ends the group for all: this member's leader hears it, everything posted
-// is called back, and what comes later is refused with the reason.
+// A failed work request ends the group for all: the leader learns it, all operations get their
+// callback, and later ones are refused with the reason.
 TEST_F(GroupOverFake, ThatFailsAtAMemberTellsTheLeaderUntilItAnswers) {
   make(MCAST_LANE_BULK);
   become_active();
@@ -361,7 +361,7 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
 }
 
 TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
-  open({.patience_ms = 600});  // The emulated NIC's retries take 540
+  open({.time_limit_ms = 600});  // The emulated NIC's retries take 540
   make(MCAST_LANE_BULK);
   become_active();
   Op send;
@@ -369,7 +369,7 @@ TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (mcast_group_test(group_) == MCAST_OK && std::chrono::steady_clock::now() < limit)
     progress();
-  progress();  // who failed in the last call is called back in the next
+  progress();  // operations that failed in one call get their callback in the next
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
   EXPECT_THAT(attr().reason, HasSubstr("no send completed for 600 ms"));
   EXPECT_THAT(said(), testing::Contains("complain 10.0.0.1")) << "it asked first";

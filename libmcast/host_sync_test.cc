@@ -1,5 +1,4 @@
-// Groups whose switches leave PSNs to the hosts (controller/psn_sync.h), over a device that the test
-// plays.
+// Groups whose switches leave PSNs to the hosts (controller/psn_sync.h), over the fake device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/recovery.h>
@@ -88,7 +87,7 @@ TEST_F(HostSyncGroup, ThatFailsOnItsWayUpEndsEachReceiveOnce) {
     if (is_refused_rtr) {
       device_.refuse_modify = ETIMEDOUT;
     } else {
-      device_.receives_left = 2;  // the one that marks the end, and `second`
+      device_.receives_left = 2;  // the marker, and `second`
     }
     progress();
     device_.receives_left = -1;

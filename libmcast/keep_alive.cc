@@ -11,7 +11,7 @@
 namespace cepheus::mcast {
 namespace {
 
-// Also bounds how late a deadline is noticed that was set while the thread slept.
+// Also the longest delay of a deadline that was set while the thread slept.
 constexpr wire::Duration kLongestSleep = std::chrono::seconds(30);
 // After work that failed, for want of memory for instance.
 constexpr wire::Duration kTryAgain = std::chrono::milliseconds(500);

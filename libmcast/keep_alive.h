@@ -1,7 +1,7 @@
-// A thread that looks after the groups this process leads while the program does not call
-// mcast_progress() for long. Switches forget a group with a silent leader, members ask the leader for
-// lagging members, and UNREGISTER may have to be repeated. The thread exists only while there is
-// such a group, sleeps most of the time and takes no signals.
+// A thread that serves the groups this process leads while the program does not call
+// mcast_progress() for long. Switches forget a group with a silent leader, members ask the leader
+// for lagging members, and UNREGISTER may have to be repeated. The thread exists only while there
+// is such a group, sleeps most of the time and takes no signals.
 #pragma once
 
 #include <condition_variable>
@@ -15,14 +15,14 @@ namespace cepheus::mcast {
 
 class KeepAlive {
  public:
-  // `work` does what is due and returns when it wants to be called next; kNever ends the thread.
+  // `work` does the due work and returns the time of its next call; kNever ends the thread.
   explicit KeepAlive(std::function<wire::Instant()> work) : work_(std::move(work)) {}
   ~KeepAlive() { stop(); }
   KeepAlive(const KeepAlive&) = delete;
   KeepAlive& operator=(const KeepAlive&) = delete;
 
-  // Also if it runs already: `work` is called once more before the thread ends by itself. Throws
-  // std::system_error if there is no thread to be had.
+  // If the thread runs already, `work` is called once more before the thread ends by itself. Throws
+  // std::system_error if the system gives no thread.
   void start();
   // Waits for the work in hand. Not under a lock that `work` takes.
   void stop();

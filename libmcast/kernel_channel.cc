@@ -62,8 +62,7 @@ int KernelChannel::send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) {
 
 std::optional<ControlChannel::Received> KernelChannel::receive(std::span<std::uint8_t> out) {
   sockaddr_in from{};
-  // An ICMP error about something sent before is reported once in place of a datagram: ask again
-  // then.
+  // An ICMP error about an earlier datagram is reported once in place of a datagram: read again.
   for (int tries = 0; tries < 4; ++tries) {
     socklen_t length = sizeof from;
     const ssize_t n = recvfrom(fd_, out.data(), out.size(), MSG_TRUNC,

@@ -7,7 +7,7 @@ namespace cepheus::mcast {
 
 class KernelChannel final : public ControlChannel {
  public:
-  // Bound to the device's own address, so that what it sends comes from there.
+  // Bound to the device's own address, so that its datagrams have that source.
   static Expected<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t mrp_port);
   ~KernelChannel() override;
   KernelChannel(const KernelChannel&) = delete;

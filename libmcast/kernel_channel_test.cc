@@ -80,7 +80,7 @@ TEST(KernelChannel, HearsWhatComesFromTheRegistrationPortAndNothingElse) {
   EXPECT_FALSE((*here)->receive(buffer));
 }
 
-// They would fill the socket's buffer, and a program that computes looks four times a second.
+// They would fill the socket's buffer, and a computing program looks four times a second.
 TEST(KernelChannel, HasNoPlaceForStrangersDatagrams) {
   FakeSwitch the_switch(kSwitch, mrp_port());
   FakeSwitch stranger(kSwitch, 0);

@@ -1,7 +1,7 @@
-// What a group's lane does with its queue pair: eager or bulk, one of the two for the group's life.
+// A group's lane and its use of the queue pair: eager or bulk, one of the two for the group's life.
 //
-// Under the context's state lock. Callbacks are not made here but noted as events and made later,
-// with no lock held.
+// Under the context's state lock. A lane makes no callback, but notes an event. The callback comes
+// later, with no lock held.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -24,8 +24,8 @@ struct WorkId {
   bool is_receive;
   std::uint32_t slot;
 
-  static constexpr std::uint32_t kMarker = 0x7FFFFFFF;  // no slot: QueuePair::halt(), and what
-                                                        // tells of itself only if it fails
+  // No slot: QueuePair::halt(), and announcements, which complete only if they fail.
+  static constexpr std::uint32_t kMarker = 0x7FFFFFFF;
 
   std::uint64_t pack() const {
     return std::uint64_t{group} << 32 | std::uint64_t{is_receive} << 31 | slot;
@@ -56,7 +56,7 @@ class Lane {
  public:
   virtual ~Lane() = default;
 
-  // A work request of this lane has completed. `failed`: what its operation ends with unless it
+  // A work request of this lane has completed. `failed`: the status of its operation unless it
   // succeeded.
   virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
   // The queue pair is gone: ends all that is outstanding.

@@ -1,5 +1,4 @@
-// Eager and bulk lanes through the C API, over a device that the test plays: buffers, bounds, who
-// is called back with what.
+// Eager and bulk lanes through the C API, over the fake device: buffers, bounds, callbacks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/recovery.h>
@@ -81,7 +80,7 @@ TEST_F(EagerLaneOverFake, LeavesABufferToWhoeverKeepsIt) {
   EXPECT_EQ(pair().receives.size(), kDepth) << "never given out";
 }
 
-// What a broken group sent can be sent another way.
+// Unacknowledged messages of a failed group can be sent another way.
 TEST_F(EagerLaneOverFake, KeepsWhatNotAllMayHaveReceived) {
   for (const char* text : {"first!", "second", "third!"}) {
     ASSERT_EQ(mcast_send_eager(group_, text, 6, 3), MCAST_OK);
@@ -103,7 +102,7 @@ TEST_F(EagerLaneOverFake, KeepsWhatNotAllMayHaveReceived) {
 }
 
 TEST_F(FakeGroup, EagerBuffersAreBounded) {
-  open({.patience_ms = 0, .max_eager_memory = 1000});
+  open({.time_limit_ms = 0, .max_eager_memory = 1000});
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_NO_MEMORY);
   EXPECT_THAT(mcast_last_error(), HasSubstr("free groups or raise max_eager_memory"));

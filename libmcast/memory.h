@@ -15,9 +15,9 @@ namespace cepheus::mcast {
 // The caller's memory (mcast_mem_h).
 class Memory {
  public:
-  // `others`: what others may do to it, as ibv_reg_mr's access. Memory that can't be written to, and
-  // that nobody else may write to, is registered for sending only. The device stays open until the
-  // memory is deregistered, so that this may come after the end of the context.
+  // `others`: the access of other members, as ibv_reg_mr's. Memory that is read-only for this
+  // process and for others is registered for sending only. The device stays open until the memory
+  // is deregistered, which may come after the end of the context.
   static Expected<std::unique_ptr<Memory>> create(std::shared_ptr<const Device> device,
                                                   std::uint64_t fork_generation, void* address,
                                                   std::size_t length, int others);
@@ -27,7 +27,7 @@ class Memory {
   void* part(std::size_t offset, std::size_t length) const;
   bool is_writable() const { return writable_; }
   std::uint32_t lkey() const { return region_->lkey; }
-  // What others name it by; none if they may not write to it.
+  // The key for other members; none if they may not write to it.
   std::optional<std::uint32_t> rkey() const {
     return is_open_ ? std::optional(region_->rkey) : std::nullopt;
   }
@@ -87,7 +87,7 @@ class OwnPages {
   MrHandle region_;
 };
 
-// Such memory within a budget.
+// OwnPages within a budget.
 class Slab {
  public:
   // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.

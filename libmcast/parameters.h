@@ -1,5 +1,5 @@
-// The C API's parameter structs, checked and turned into our own words. A caller built with an
-// older header passes a shorter struct: what it lacks keeps its default.
+// The C API's parameter structs, checked and converted. A caller built with an older header passes
+// a shorter struct: missing fields keep their defaults.
 #pragma once
 
 #include "libmcast/context.h"

@@ -9,7 +9,7 @@ Expected<MrHandle> PublishedRegions::register_region(std::uint16_t number, void*
                    : device_.register_memory(address, length, kAccess);
 }
 
-Expected<void> PublishedRegions::check_room(std::uint16_t number) const {
+Expected<void> PublishedRegions::check_free(std::uint16_t number) const {
   if (is_announced_) {
     return fail(
         MCAST_ERR_INVALID,
@@ -31,7 +31,7 @@ Expected<void> PublishedRegions::check_room(std::uint16_t number) const {
 
 Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number,
                                          MrHandle& memory) {
-  if (auto room = check_room(number); !room) return room;
+  if (auto free = check_free(number); !free) return free;
   if (!same_key_) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory->addr);
     publisher_.add(now, {number, memory->rkey, address, memory->length});
@@ -55,7 +55,7 @@ Expected<void> PublishedRegions::publish_part(wire::Instant now, std::uint16_t n
                 "the memory has no such part, is closed to others, or another context's: register "
                 "it on the group's context with mcast_mem_register_writable()");
   }
-  if (auto room = check_room(number); !room) return room;
+  if (auto free = check_free(number); !free) return free;
   publisher_.add(now, {number, *rkey, reinterpret_cast<std::uintptr_t>(part), length});
   memory_.emplace(number, nullptr);
   return {};

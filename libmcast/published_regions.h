@@ -1,6 +1,6 @@
-// Memory of this member that others of its group may write to: made known to the switch. What
-// mcast_region_publish() registers is given back once the switch has forgotten it. Under the
-// context's state lock, but for register_region().
+// Memory of this member that others of its group may write to, published to the switch. Memory of
+// mcast_region_publish() is deregistered once the switch has forgotten it. Under the context's
+// state lock, except register_region().
 #pragma once
 
 #include <cstdint>
@@ -16,44 +16,45 @@ namespace cepheus::mcast {
 
 class PublishedRegions {
  public:
-  // `same_key`: mcast_group_params_t's. Switches then need to know nothing, and are told nothing.
+  // `same_key`: mcast_group_params_t's. Switches then need no publication, and get none.
   PublishedRegions(const Device& device, bool same_key) : device_(device), same_key_(same_key) {}
 
-  // There are none: WRITEs are announced one by one, which the switch must serve. Before begin().
+  // The group has no regions: each WRITE is announced, and the switch must serve that. Before
+  // begin().
   void announce() {
     is_announced_ = true;
     publisher_.announce({});
   }
 
   // INVALID: WRITEs are announced, the number is taken, or there are too many.
-  Expected<void> check_room(std::uint16_t number) const;
+  Expected<void> check_free(std::uint16_t number) const;
   // NO_MEMORY: the device does not register it. Needs no lock.
   Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
   // `memory` of register_region(), which is taken, is the region of that number from now on. INVALID
-  // as check_room().
+  // as check_free().
   Expected<void> publish(wire::Instant now, std::uint16_t number, MrHandle& memory);
   // The same of memory that the caller has registered, and keeps so. INVALID also: it has no such
   // part, is closed to others or another device's, or the group is of same_key.
   Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
                               std::size_t offset, std::size_t length);
-  // What may be deregistered at once, or null.
+  // Memory that may be deregistered at once, or null.
   Expected<MrHandle> revoke(wire::Instant now, std::uint16_t number);
 
-  // By rising number; none with same_key.
+  // In the order of numbers; none with same_key.
   const std::vector<wire::MrpRegion>& list() const { return publisher_.regions(); }
 
-  // What a WRITE to region `number` of all members names: it, or the key that all have.
+  // The key in a WRITE to region `number` of all members: the number, or the common key.
   std::uint32_t rkey_of(std::uint16_t number) const {
-    return same_key_ ? number + 1u : number;  // 0 is no key
+    return same_key_ ? number + 1u : number;  // 0 is not a key
   }
 
   // The group is known: `header` of any datagram of it.
   void begin(wire::Instant now, const wire::MrpHeader& header, const wire::MrpMember& self) {
     publisher_.begin(now, header, self);
   }
-  // True if with it all is in force that was published and revoked so far.
+  // True if all publications and revocations so far are in force.
   bool on_confirm(wire::Instant now, const wire::MrpHeader& header);
-  // After on_confirm() was true: what was revoked and may be deregistered now.
+  // After on_confirm() was true: the revoked memory that may be deregistered now.
   std::vector<MrHandle> take_revoked() { return std::exchange(revoked_, {}); }
   bool is_in_force() const { return publisher_.is_in_force(); }
   void end() { publisher_.end(); }

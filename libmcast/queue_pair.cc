@@ -158,7 +158,7 @@ Expected<void> QueuePair::bring_up(wire::Psn psn) {
   attributes.sq_psn = psn.value();
   attributes.timeout = timers_.ack_timeout;
   attributes.retry_cnt = kRetries;
-  attributes.rnr_retry = 7;  // for ever: a member that is slow to post is no error
+  attributes.rnr_retry = 7;  // for ever: a member may post late
   attributes.max_rd_atomic = 0;
   return modify(attributes,
                 IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -24,7 +24,7 @@ struct Piece {
   std::uint32_t lkey = 0;
 };
 
-// Where a WRITE goes: members' own switches make addresses and keys of it.
+// The target of a WRITE: members' own switches replace it by addresses and keys.
 struct RegionPlace {
   std::uint32_t rkey = 0;  // the region's number, or its key on all members
   std::uint64_t offset = 0;
@@ -40,10 +40,10 @@ class QueuePair {
   QueuePair& operator=(const QueuePair&) = delete;
 
   std::uint32_t number() const { return handle_->qp_num; }
-  // To RTS, towards `remote`. The kernel may look its neighbour up on the way, which takes up to a
-  // second if nobody answers.
+  // To RTS, towards `remote`. The kernel may resolve its neighbour, which takes up to a second
+  // without an answer.
   Expected<void> connect(const RemoteEnd& remote, Timers timers);
-  // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`. No
+  // To ERR for a while: posted work completes flushed, and last of all a receive `marker`. No
   // receive may be posted until synchronise(). Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
   // The next to be sent, and the next expected.
@@ -58,13 +58,13 @@ class QueuePair {
   // To ERR: all work completes, flushed.
   void stop();
 
-  // The queues' depths bound what may be outstanding: false only if the device refuses.
+  // False only if the device refuses: the queues' depths bound outstanding work.
   bool post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm);
   // An RDMA WRITE; members get the immediate, if there is one, by a receive.
   bool post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
                   std::optional<std::uint32_t> imm);
-  // The same behind its announcement (wire/announcement.h), of which `silent` tells only if it fails:
-  // one call for both.
+  // The same behind its announcement (wire/announcement.h), in one call. `silent` completes only if
+  // it fails.
   bool post_announced_write(std::uint64_t silent, const Piece& announcement, std::uint64_t wr_id,
                             const Piece& piece, std::optional<std::uint32_t> imm);
   bool post_receive(std::uint64_t wr_id, const Piece& piece);

@@ -1,4 +1,4 @@
-// Regions and WRITEs of one member: what it says to its switch, and what it posts.
+// Regions and WRITEs of one member: its messages to its switch, and its posts.
 #include <endian.h>
 #include <gmock/gmock.h>
 #include <mcast/verbs.h>

@@ -1,5 +1,5 @@
-// Registration through an emulated NIC: datagram calls that its library exports, found at run time,
-// so that libmcast needs nothing but libibverbs to be built and to run on other devices.
+// Registration through an emulated NIC, by datagram calls that its library exports. They are found
+// at run time, so that libmcast needs only libibverbs, and runs on other devices, too.
 #pragma once
 
 #include <sys/types.h>

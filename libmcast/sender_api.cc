@@ -30,8 +30,8 @@ mcast_status_t mcast_group_regions(mcast_group_h group, mcast_region_t* out, siz
   return with(from(group), [&](Group& g) {
     const auto regions = g.named_regions();
     if (!regions) return set_last_error(regions.error());
-    const size_t room = std::exchange(*count, regions->size());
-    if (room < *count) return invalid("the array is shorter than the number of published regions");
+    const size_t most = std::exchange(*count, regions->size());
+    if (most < *count) return invalid("the array is shorter than the number of published regions");
     for (size_t i = 0; i < *count; ++i) out[i] = region_of((*regions)[i]);
     return MCAST_OK;
   });

@@ -71,7 +71,7 @@ class SenderGroup : public FakeGroup {
     progress();
     return status;
   }
-  // What the sender has said, the last of it.
+  // The sender's last message.
   SenderGroupMessage said_last() {
     const auto said = device_.said_of_sender_groups();
     EXPECT_FALSE(said.empty());
@@ -86,9 +86,9 @@ class SenderGroup : public FakeGroup {
     m.share = share;
     m.add({wire::Ipv4(10, 0, 0, static_cast<std::uint8_t>(1 + receiver)),
            wire::Qpn(0x500 + receiver)});
-    hear_from(m.receivers[0].host, m);
+    receive_from(m.receivers[0].host, m);
   }
-  void hear_from(wire::Ipv4 host, const SenderGroupMessage& m) {
+  void receive_from(wire::Ipv4 host, const SenderGroupMessage& m) {
     device_.tell(host, m);
     progress();
   }
@@ -326,7 +326,7 @@ TEST_F(SenderGroup, WhoseVirtualQpnIsAnotherProgramsSaysWhatToDo) {
   m.header.type = MrpType::kReject;
   m.header.flags = static_cast<std::uint16_t>(MrpReject::kIdInUse);
   m.receiver_count = m.region_count = 0;
-  hear_from(kSwitch, m);
+  receive_from(kSwitch, m);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE);
   EXPECT_THAT(attr().reason, HasSubstr("has the virtual QPN 0xc00010"));
   EXPECT_THAT(attr().reason, HasSubstr("create fresh groups with another virtual_qpn"));
@@ -351,7 +351,7 @@ TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
   EXPECT_EQ(lead_two({theirs}), MCAST_ERR_INVALID);
 }
 
-// Members must be of one kind: whoever is not says so.
+// Members must be of one kind. A member of the other kind refuses.
 TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   make();
   tell(MrpType::kRegister);
@@ -372,7 +372,7 @@ TEST_F(SenderGroup, ThatIsRefusedSaysWhoAndWhy) {
   m.header.type = MrpType::kReject;
   m.header.flags = static_cast<std::uint16_t>(MrpReject::kNoSenderGroups);
   m.receiver_count = 0;
-  hear_from(kSwitch, m);
+  receive_from(kSwitch, m);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
   EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
   EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused the registration"));
@@ -399,7 +399,7 @@ TEST_F(SenderGroup, GoesOnWithoutAReceiverThatIsGone) {
   report.header.type = MrpType::kReport;
   report.receiver_count = 0;
   report.add({wire::Ipv4(10, 0, 0, 2), wire::Qpn(0), wire::kMemberDown});
-  hear_from(kSwitch, report);
+  receive_from(kSwitch, report);
   const SenderGroupMessage asked = said_last();
   EXPECT_EQ(asked.header.epoch, 2);
   EXPECT_EQ(asked.addressed, wire::Ipv4(10, 0, 0, 2)) << "its data still is";

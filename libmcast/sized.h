@@ -1,8 +1,8 @@
-// Structures of the C API that may grow: `struct_size` in front is how much of one the caller knows.
+// Structures of the C API that may grow: `struct_size` in front is the size that the caller knows.
 //
 // A newer library takes its own defaults for fields that an older caller lacks. It writes no byte
-// beyond the caller's size. A newer caller may set a field that an older library does not know; that
-// is an error, since the library would ignore it. A new field stands behind the structure's former
+// beyond the caller's size. A newer caller may set a field that an older library does not know.
+// That is an error, since the library would ignore it. A new field is behind the structure's former
 // size, not in its padding.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace cepheus::mcast {
 
-// What the first version of a structure had, which every caller knows. A structure that gets a field
-// gets a specialisation with its size from before.
+// The fields of a structure's first version, which every caller knows. A structure that grows gets
+// a specialisation with its earlier size.
 template <typename T>
 inline constexpr std::size_t kFirstSize = sizeof(T);
 
@@ -50,8 +50,8 @@ Expected<T> read_sized(const T* given, T defaults) {
   return defaults;
 }
 
-// As much of `value` as the caller knows. Its size stays; bytes that this version does not know stay
-// as the caller initialised them.
+// Writes the part of `value` that the caller knows. Its size stays, and so do bytes that this
+// version does not know.
 template <typename T>
 void write_sized(T value, T& out) {
   value.struct_size = out.struct_size;

@@ -22,7 +22,7 @@ inline constexpr std::size_t kFirstSize<Sample> = offsetof(Sample, second);
 
 namespace {
 
-// What a caller that was built with a newer header has.
+// The structure of a caller that was built with a newer header.
 struct NewerSample {
   Sample known;
   std::uint64_t unknown;

@@ -120,7 +120,7 @@ TEST_F(SlowMemory, OfAGroupThatIsDestroyed) {
   expect_others_go_on_during([this] { drop(); });
 }
 
-// What would be refused anyway costs no registration.
+// An operation that is refused costs no registration.
 TEST_F(SlowMemory, IsNotAskedForInVain) {
   make(MCAST_LANE_BULK);
   const std::size_t before = device_.registrations.size();

@@ -7,7 +7,7 @@ const char* meaning(ibv_wc_status status, bool is_receive) {
   switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
       return "a member or the switch stopped acknowledging, cepheusctl groups shows the lagging "
-             "member";
+             "members";
     case IBV_WC_RNR_RETRY_EXC_ERR:
       return "a member posted no receive";
     case IBV_WC_LOC_LEN_ERR:
@@ -19,7 +19,7 @@ const char* meaning(ibv_wc_status status, bool is_receive) {
       return "a member has published no region that holds the WRITE, or has taken its memory back: "
              "the leader's reason and cepheusctl groups name it";
     case IBV_WC_REM_OP_ERR:
-      return "a member could not take the message, see its own group's reason";
+      return "a member could not take the message, its own group's reason names the cause";
     case IBV_WC_LOC_PROT_ERR:
       return "the memory passed is not registered or was freed";
     case IBV_WC_WR_FLUSH_ERR:

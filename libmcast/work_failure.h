@@ -1,4 +1,4 @@
-// Why a work request failed, for people: the verbs status and what it usually means in a group.
+// The reason of a failed work request, for users: the verbs status and its usual cause in a group.
 #pragma once
 
 #include <infiniband/verbs.h>

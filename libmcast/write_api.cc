@@ -78,8 +78,7 @@ mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
   return guarded([&] {
     const auto rkey = from(mem)->rkey();
     if (!rkey)
-      return invalid(
-          "register memory for other members' WRITEs with mcast_mem_register_writable()");
+      return invalid("use mcast_mem_register_writable() for memory that others may write to");
     if (!from(mem)->covers(address, length)) return invalid("it is not inside the memory");
     *out = target_of(from(mem)->device().ipv4(), *rkey, reinterpret_cast<std::uintptr_t>(address),
                      length);

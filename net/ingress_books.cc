@@ -39,14 +39,14 @@ IngressCounters IngressBooks::totals() const {
 
 // A frame that is forwarded at once takes no buffer. So the switch decides about a pause only when
 // it knows which copies wait.
-std::optional<IngressBooks::Change> IngressBooks::take_change() {
+std::optional<IngressBooks::PauseChange> IngressBooks::take_change() {
   const PortId port = std::exchange(touched_, PortId());
   if (port == PortId()) return std::nullopt;
   const bool pause = buffer_.wants_pause(port);
   if (pause == buffer_.is_paused(port)) return std::nullopt;
   buffer_.set_paused(port, pause);
   if (pause) ++counters_[port.value()].pauses_sent;
-  return Change{port, pause};
+  return PauseChange{port, pause};
 }
 
 }  // namespace cepheus::net

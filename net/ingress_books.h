@@ -44,12 +44,12 @@ class IngressBooks {
   // A copy no longer waits, or the frame has been handled.
   void leave(EntryId entry);
 
-  struct Change {
+  struct PauseChange {
     wire::PortId port;
     bool pause = false;
   };
   // The neighbour to pause or to resume since the last leave(), if any.
-  std::optional<Change> take_change();
+  std::optional<PauseChange> take_change();
 
   const SharedBuffer& buffer() const { return buffer_; }
   IngressCounters totals() const;

@@ -12,14 +12,14 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Broken {
+struct Violation {
   Duration SwitchConfig::*setting;
   Duration least_wrong;  // ... just beyond its limit
   Duration last_right;
   const char* names;  // in the text, beside the setting
 };
 
-class TimeSettings : public testing::TestWithParam<Broken> {};
+class TimeSettings : public testing::TestWithParam<Violation> {};
 
 TEST(TimeSettings, OfADefaultSwitchHold) {
   EXPECT_FALSE(find_time_problem(SwitchConfig()));
@@ -40,23 +40,26 @@ TEST_P(TimeSettings, AreCheckedAgainstTimesOfHosts) {
 INSTANTIATE_TEST_SUITE_P(
     Each, TimeSettings,
     testing::Values(
-        Broken{&SwitchConfig::gate_age, times::kLeaderEvicts, times::kLeaderEvicts + 1ns, "6200ms"},
-        Broken{&SwitchConfig::gate_age, times::kSwitchAge, times::kSwitchAge - 1ns,
-               "age = \"10min\""},
-        Broken{&SwitchConfig::pending_age, times::kLeastPending, times::kLeastPending + 1ns,
-               "refreshes every second"},
-        Broken{&SwitchConfig::pending_age, times::kSwitchAge, times::kSwitchAge - 1ns,
-               "age = \"10min\""},
-        Broken{&SwitchConfig::orphan_age, times::kSenderLives, times::kSenderLives + 1ns, "1200ms"},
-        Broken{&SwitchConfig::orphan_age, 4s, 4s - 1ns, "senders would give their group up"},
-        Broken{&SwitchConfig::rest, times::kLongestRetry, times::kLongestRetry + 1ns, "UNREGISTER"},
-        Broken{&SwitchConfig::rest, times::kAddressRest, times::kAddressRest - 1ns, "10s"},
-        Broken{&SwitchConfig::confirm_wait, 5ms, 5ms - 1ns, "REGISTER"},
-        Broken{&SwitchConfig::feedback_wait, times::kSourceRepeats, times::kSourceRepeats - 1ns,
-               "time out before"},
-        Broken{&SwitchConfig::age, 6min, 6min + 1ns, "REFRESH"},
-        Broken{&SwitchConfig::age, Duration::max(), 364 * 24h, "a year"},
-        Broken{&SwitchConfig::cnp_window, 0s, times::kCnpGap + 1ns, "notifications"}));
+        Violation{&SwitchConfig::gate_age, times::kLeaderEvicts, times::kLeaderEvicts + 1ns,
+                  "6200ms"},
+        Violation{&SwitchConfig::gate_age, times::kSwitchAge, times::kSwitchAge - 1ns,
+                  "age = \"10min\""},
+        Violation{&SwitchConfig::pending_age, times::kLeastPending, times::kLeastPending + 1ns,
+                  "refreshes every second"},
+        Violation{&SwitchConfig::pending_age, times::kSwitchAge, times::kSwitchAge - 1ns,
+                  "age = \"10min\""},
+        Violation{&SwitchConfig::orphan_age, times::kSenderLives, times::kSenderLives + 1ns,
+                  "1200ms"},
+        Violation{&SwitchConfig::orphan_age, 4s, 4s - 1ns, "senders would give their group up"},
+        Violation{&SwitchConfig::rest, times::kLongestRetry, times::kLongestRetry + 1ns,
+                  "UNREGISTER"},
+        Violation{&SwitchConfig::rest, times::kAddressRest, times::kAddressRest - 1ns, "10s"},
+        Violation{&SwitchConfig::confirm_wait, 5ms, 5ms - 1ns, "REGISTER"},
+        Violation{&SwitchConfig::feedback_wait, times::kSourceRepeats, times::kSourceRepeats - 1ns,
+                  "time out before"},
+        Violation{&SwitchConfig::age, 6min, 6min + 1ns, "REFRESH"},
+        Violation{&SwitchConfig::age, Duration::max(), 364 * 24h, "a year"},
+        Violation{&SwitchConfig::cnp_window, 0s, times::kCnpGap + 1ns, "notifications"}));
 
 TEST(TimeSettings, OfTrunksAreCheckedAgainstSenders) {
   EXPECT_NE(problem_of_hello(1s), "");

@@ -13,11 +13,11 @@
 namespace cepheus::ompi {
 namespace {
 
-// As many whole elements as `room` has room for; `moved` stays as it is after an error.
-int pack_some(opal_convertor_t& convertor, std::byte* memory, size_t room, size_t& moved) {
-  struct iovec piece = {memory, room};
+// Packs whole elements of at most `most` bytes. After an error `moved` keeps its value.
+int pack_some(opal_convertor_t& convertor, std::byte* memory, size_t most, size_t& moved) {
+  struct iovec piece = {memory, most};
   uint32_t pieces = 1;
-  size_t bytes = room;
+  size_t bytes = most;
   if (opal_convertor_pack(&convertor, &piece, &pieces, &bytes) < 0) return OMPI_ERROR;
   moved = bytes;
   return OMPI_SUCCESS;

@@ -11,7 +11,7 @@
 
 namespace cepheus::ompi {
 
-// As MPI computes it, for any count.
+// MPI's computation, for any count.
 std::size_t bytes_of(std::size_t count, const ompi_datatype_t* type);
 
 class Buffer final : public coll::Packing {
@@ -32,8 +32,8 @@ class Buffer final : public coll::Packing {
   coll::Code unpack(std::size_t offset, const void* memory, std::size_t length) override;
 
  private:
-  // Open MPI's convertor packs whole basic elements only. What a call that ended inside one has got
-  // too much stays here for the next.
+  // Open MPI's convertor packs whole basic elements only. If a call ends inside one, the rest of
+  // that element stays here for the next call.
   struct Rest {
     static constexpr std::size_t kMost = 64;  // bytes; no basic element is half as long
     std::array<std::byte, kMost> bytes;
@@ -63,7 +63,7 @@ class Buffer final : public coll::Packing {
   bool contiguous_;
   std::byte* first_ = nullptr;  // contiguous: the first byte
   bool prepared_ = false;
-  Rest rest_;  // the convertor stands at its end
+  Rest rest_;  // the convertor's position is its end
   Whole whole_;
   opal_convertor_t convertor_;
 };

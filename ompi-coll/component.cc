@@ -73,7 +73,7 @@ void register_variables(const mca_base_component_t* component) {
 
 extern "C" int cepheus_register(void);
 
-// Open MPI goes on without a component that does not open.
+// Open MPI continues without a component that does not open.
 extern "C" int cepheus_open(void) {
   if (!layout_matches()) {
     opal_output(0,
@@ -83,7 +83,7 @@ extern "C" int cepheus_open(void) {
     return OMPI_ERROR;
   }
   output_stream() = opal_output_open(nullptr);
-  // Errors are at level 0: they are always told.
+  // Errors are at level 0, so they always appear.
   opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();

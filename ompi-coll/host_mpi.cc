@@ -45,9 +45,9 @@ PlaceInJob place_in_job(const Communicator& comm, int rank) {
   return {name.jobid, name.vpid};
 }
 
-// As Open MPI's non-blocking collectives do: no other component sends or receives on these. Tags
-// come round after 2^30 non-blocking collectives on one communicator; Open MPI's persistent
-// collectives have that bound.
+// Like Open MPI's non-blocking collectives: no other component uses these tags. Tags repeat after
+// 2^30 non-blocking collectives on one communicator. Open MPI's persistent collectives have the
+// same bound.
 int reserve_tags(Communicator& comm, int count) {
   return __atomic_fetch_sub(&communicator(comm)->c_nbc_tag, count, __ATOMIC_RELAXED);
 }

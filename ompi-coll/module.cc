@@ -57,8 +57,8 @@ using namespace coll;
 
 namespace {
 
-// User-level fault mitigation, as the user can switch it on in Open MPI 5: survivors go on when a
-// rank has died. Here they would wait for it.
+// The user can enable user-level fault mitigation in Open MPI 5: survivors continue when a rank has
+// died. Here they would wait for it.
 bool is_fault_tolerant() { return &ompi_ftmpi_enabled != nullptr && ompi_ftmpi_enabled; }
 
 extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
@@ -106,11 +106,11 @@ extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
-// The ends of communicators: attributes whose deletion comes while messages still flow.
+// The ends of communicators: attributes whose deletion comes while messages still arrive.
 //
-// By the time Open MPI disables a module its communicator can't communicate any more, but attribute
-// callbacks run before that: on MPI_Comm_free for the communicator itself, and first thing in
-// MPI_Finalize for MPI_COMM_SELF.
+// When Open MPI disables a module, its communicator can't communicate any more. Attribute callbacks
+// run before that: on MPI_Comm_free for the communicator itself, and first in MPI_Finalize for
+// MPI_COMM_SELF.
 int comm_keyval = MPI_KEYVAL_INVALID;
 int self_keyval = MPI_KEYVAL_INVALID;
 

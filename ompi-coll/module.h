@@ -1,5 +1,5 @@
-// The module that Open MPI asks for on each communicator: coll/cepheus beside the modules that
-// serve what it can't.
+// The module of coll/cepheus that Open MPI gets for each communicator. Other modules serve all
+// other calls.
 #pragma once
 
 #include "ompi-coll/ompi_headers.h"

@@ -79,12 +79,11 @@ inline constexpr int kCollInterface[] = {2, 0, 0};
 #error "This Open MPI's interface of coll is not known here: see kCollInterface"
 #endif
 
-// Whether a convertor may be cut short and fed in parts, also in the middle of a basic element
-// (payload.h).
+// True if a convertor accepts parts of the data, also in the middle of a basic element (payload.h).
 inline constexpr bool kConvertorTakesParts = OMPI_MAJOR_VERSION < 5;
 
-// Whether Open MPI's own component for accelerators takes this for its device's memory: CUDA's,
-// ROCm's or Level Zero's. Version 4.1 has no such components.
+// True if Open MPI's own component for accelerators (CUDA, ROCm, Level Zero) takes this for its
+// device's memory. Version 4.1 has no such components.
 inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
 #if OMPI_MAJOR_VERSION >= 5
   int device = 0;

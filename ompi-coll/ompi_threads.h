@@ -1,8 +1,8 @@
-// What Open MPI 5's headers want of its thread layer and don't bring: libopenmpi-dev leaves out the
-// part that is made of pthreads. Taken in by ompi_headers.h, in the place of that part.
+// The thread layer that Open MPI 5's headers need: libopenmpi-dev leaves out the part for pthreads.
+// ompi_headers.h includes this file in place of that part.
 //
 // Sizes matter more than functions, since communicators hold mutexes: layout_matches() of
-// ompi_headers.h compares them with those that libmpi was built with.
+// ompi_headers.h compares them with libmpi's.
 #pragma once
 
 #include <pthread.h>

@@ -125,7 +125,7 @@ void register_parameters(const mca_base_component_t* component) {
   Parameters& p = parameters();
   p.component_directory = component_directory();
   for (const Parameter& each : all_parameters()) register_one(component, each);
-  // The NIC reads it when it is first needed, whatever opens it.
+  // The NIC reads it at its first use.
   if (p.attach_timeout_ms > 0)
     setenv("CEPHEUS_ATTACH_TIMEOUT_MS", std::to_string(p.attach_timeout_ms).c_str(), 1);
 }
@@ -158,7 +158,7 @@ const char* component_directory() {
     if (dladdr(reinterpret_cast<void*>(&component_directory), &info) == 0 ||
         info.dli_fname == nullptr)
       return std::string(".");
-    // Where the file is, not a link to it: packages put one into Open MPI's own directory.
+    // The file's own place, not a link's: packages put a link into Open MPI's own directory.
     char* const resolved = realpath(info.dli_fname, nullptr);
     const std::string path = resolved != nullptr ? resolved : info.dli_fname;
     free(resolved);

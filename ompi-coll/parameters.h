@@ -8,7 +8,7 @@ namespace cepheus::ompi {
 
 // Fills coll::parameters() in.
 void register_parameters(const mca_base_component_t* component);
-// Open MPI ignores what it does not know: rank 0 of a job warns of coll_cepheus_* that is none.
+// Open MPI ignores unknown parameters. So rank 0 of a job warns about unknown coll_cepheus_* ones.
 void warn_of_unknown_parameters();
 // The directory this component was loaded from, for its help texts and the UCT component beside it.
 const char* component_directory();

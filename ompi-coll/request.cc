@@ -29,20 +29,20 @@ struct Running : BufferOf, Broadcast {
 
 }  // namespace
 
-// MPI_Ibcast and MPI_Bcast_init themselves hold the datatype until the request is complete or freed,
-// and keep it in the request, which they take for an ompi_coll_base_nbc_request_t. The header that
-// declares that one (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed;
-// libmpi exports its class.
+// MPI_Ibcast and MPI_Bcast_init hold the datatype until the request is complete or freed. They keep
+// it in the request, which they take for an ompi_coll_base_nbc_request_t. The header of that type
+// (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed. libmpi exports its
+// class.
 struct cepheus_request_t {
   ompi_request_t super;  // first: Open MPI casts
   void* callback;
   void* callback_data;
   void* held[10];  // Open MPI 4.1 has 2
-  // What follows is ours.
+  // Our own fields.
   CommunicatorState* state;
   bool is_persistent;
   BroadcastCall call;
-  alignas(Running) std::byte room[sizeof(Running)];
+  alignas(Running) std::byte memory[sizeof(Running)];
 };
 
 namespace {
@@ -66,7 +66,7 @@ void start(cepheus_request_t& request) {
   request.super.req_status.MPI_ERROR = MPI_SUCCESS;
   request.super.req_complete = REQUEST_PENDING;
   request.super.req_state = OMPI_REQUEST_ACTIVE;
-  request.state->start(*new (request.room) Running(request));
+  request.state->start(*new (request.memory) Running(request));
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ struct BroadcastCall {
   int root;  // rank
 };
 
-// False: this Open MPI's requests of collectives are not what they were when this was built.
+// False: the layout of this Open MPI's collective requests differs from the one at build time.
 bool requests_fit();
-// Of a broadcast of more than no bytes, which has begun. Null if there is no memory.
+// A request for a broadcast of at least one byte, which has begun. Null if there is no memory.
 ompi_request_t* start_request(coll::CommunicatorState& state, const BroadcastCall& call);
 ompi_request_t* make_persistent_request(coll::CommunicatorState& state, const BroadcastCall& call);
 

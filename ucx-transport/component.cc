@@ -71,8 +71,8 @@ void describe() {
   transport.config.size = sizeof(InterfaceConfig);
 }
 
-// libuct exports its class descriptors: their sizes tell whether it lays its structs out as
-// uct_layout.h says.
+// libuct exports its class descriptors: their sizes show whether its struct layouts are those of
+// uct_layout.h.
 bool layout_matches() {
   struct {
     const char* name;
@@ -101,7 +101,7 @@ bool version_matches() {
   constexpr char kName[] = "ucp_get_version";
   void* found = dlsym(RTLD_DEFAULT, kName);
   if (found == nullptr) {
-    // libuct can't say its version. libucp comes with it, and can.
+    // libuct has no version function. libucp belongs to the same release, and has one.
     void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
     if (library != nullptr) found = dlsym(library, kName);
   }

@@ -23,7 +23,7 @@ void release_buffer(uct_recv_desc_t* self, void* data) {
 mcast_status_t on_eager(void* arg, void* data, size_t length, uint32_t imm) {
   auto* base = static_cast<uct_base_iface_t*>(arg);
   InterfaceState* state = reinterpret_cast<Interface*>(base)->state;
-  if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // not an active message of ours: nobody can handle it
+  if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // an unknown active message: no handler
   const uct_am_handler_t& handler = base->am[imm];
   const ucs_status_t status =
       handler.cb(handler.arg, data, static_cast<unsigned>(length), UCT_CB_PARAM_FLAG_DESC);

@@ -1,8 +1,8 @@
 // rc_mcast's interface and endpoint: one interface is one member of one group, its endpoint the
 // sending end.
 //
-// <mcast/uct.h> says which call of UCT becomes which of libmcast. Messages of a bulk lane match in
-// order. Not thread-safe beyond what UCT promises for UCS_THREAD_MODE_SINGLE.
+// <mcast/uct.h> maps UCT's calls to libmcast's. Messages of a bulk lane match in order. Not
+// thread-safe beyond UCT's promise for UCS_THREAD_MODE_SINGLE.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -47,8 +47,8 @@ struct PendingRequest {
   uct_pending_req_t* request;
 };
 
-// libmcast still has what an interface posted when that is closed: receives and sends end when their
-// group does. So the state lives until the last of them has ended. Nobody is called back any more.
+// An interface may be closed while libmcast still has its posted receives and sends, which end with
+// the group. So the state lives until the last of them has ended, without callbacks.
 struct InterfaceState {
   mcast_group_h group = nullptr;
   mcast_context_h context = nullptr;
@@ -62,7 +62,7 @@ struct InterfaceState {
   BounceBuffers bounces;
   std::deque<PendingRequest> pending;
   std::vector<uct_completion_t*> flushes;
-  ucs_status_t failure = UCS_OK;  // once the group broke
+  ucs_status_t failure = UCS_OK;  // once the group failed
 };
 
 // UCS classes are allocated with calloc: C++ state hangs off a pointer.
@@ -102,8 +102,7 @@ ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint
 ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t remote_addr,
                      uct_rkey_t rkey);
 
-// operation.cc
-// Of one that is closed: frees it once no operation is in flight.
+// operation.cc Frees a closed interface's state once no operation is in flight.
 void release_if_unused(InterfaceState* state);
 
 // interface.cc

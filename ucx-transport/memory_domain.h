@@ -28,9 +28,9 @@ mcast_mem_h mem_for(MemoryHandle* handle, mcast_context_h context);
 
 ucs_status_t open_memory_domain(uct_component_t* component, const char* name,
                                 const uct_md_config_t* config, uct_md_h* out);
-// The device to show: the one that UCX_MCAST_DEVICES or the MD configuration names, else none. An
-// interface needs a group, which only a program that made one can name, so showing it unasked would
-// only tempt UCP.
+// The device that UCX_MCAST_DEVICES or the MD configuration names, else none. An interface needs a
+// group, and only the program that made a group can name it. So UCP would only try a device in
+// vain.
 const char* shown_device(uct_md_h md);
 
 }  // namespace cepheus::uct

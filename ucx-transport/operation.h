@@ -14,14 +14,14 @@ struct Operation {
   BounceBuffers::Number bounce;  // puts of packed data
 };
 
-// One for `state`, whose `op.user` is itself; null if there is no memory.
+// An operation for `state`, whose `op.user` is the operation; null if there is no memory.
 Operation* take_operation(InterfaceState& state);
 // libmcast did not take it.
 void give_back(Operation* operation);
-// It has ended, with `status`: notes a failure for the interface. False: the interface is closed, and
-// nobody is to be told; its state may be gone.
+// The operation has ended with `status`: notes a failure for the interface. False: the interface is
+// closed, gets no callback, and its state may be gone.
 bool end(Operation* operation, mcast_status_t status);
-// Ends a send or a put, and says so to its completion.
+// Ends a send or a put, and calls its completion.
 void complete(Operation* operation, mcast_status_t status);
 
 }  // namespace cepheus::uct

@@ -1,5 +1,5 @@
-// Multicast WRITE behind UCT's put calls. `remote_addr` is an offset in the region whose number is
-// `rkey`, as mcast_region_publish() numbers them: no key needs to be packed or unpacked.
+// Multicast WRITE behind UCT's put calls. `remote_addr` is an offset in the region of number
+// `rkey`, as in mcast_region_publish(). No key needs to be packed or unpacked.
 #include <mcast/write.h>
 
 #include "ucx-transport/memory_domain.h"
@@ -20,7 +20,7 @@ void bcopy_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
   complete(operation, status);
 }
 
-// What is written, and from where.
+// The data of a put, and its place.
 struct Source {
   const void* data;
   size_t length;

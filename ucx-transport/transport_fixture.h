@@ -1,5 +1,5 @@
-// What tests of rc_mcast share: the libmcast that the test program plays, whose calls the transport
-// finds first, and UCT as UCX loads it. For one program, of one source file.
+// The common part of rc_mcast's tests: a fake libmcast in the test program, whose calls the
+// transport finds first, and UCT as UCX loads it. For one program, of one source file.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ struct Written {
   bool tells;  // members have a receive completed
 };
 
-// One group, and what the transport did with it.
+// One group, and the transport's calls on it.
 struct Library {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
@@ -43,7 +43,7 @@ struct Library {
   std::vector<Sent> sent;
   std::vector<Written> written;
   std::deque<mcast_op_t*> ops;
-  std::vector<mcast_mem_h> mems;  // what operations were given
+  std::vector<mcast_mem_h> mems;  // the operations' memory handles
   std::vector<void*> released;
   mcast_status_t registration = MCAST_OK;
   int registered = 0;
@@ -81,9 +81,9 @@ EXPORTED unsigned mcast_progress(mcast_context_h) {
 EXPORTED mcast_status_t mcast_send_eager_pack(mcast_group_h, mcast_pack_cb_t pack, void* arg,
                                               std::uint32_t imm, size_t* length) {
   if (lib.send != MCAST_OK) return lib.send;
-  std::vector<char> room(lib.attr.max_message);
-  *length = pack(room.data(), arg);
-  lib.sent.push_back({std::string(room.data(), *length), imm});
+  std::vector<char> memory(lib.attr.max_message);
+  *length = pack(memory.data(), arg);
+  lib.sent.push_back({std::string(memory.data(), *length), imm});
   return MCAST_OK;
 }
 EXPORTED mcast_status_t mcast_send(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,
@@ -222,7 +222,7 @@ class RcMcast : public testing::Test {
   ucs_status_t open() {
     return Ucx::instance().open_group(md_, Ucx::instance().worker, kGroup, &iface_);
   }
-  // As UCP opens interfaces, by UCT's own call.
+  // Like UCP, by UCT's own call.
   ucs_status_t open_without_group() {
     uct_iface_config_t* config = nullptr;
     EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);

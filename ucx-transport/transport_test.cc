@@ -114,8 +114,8 @@ TEST_F(RcMcast, HandsArrivalsToTheHandlerOfTheirId) {
   Handled five, six;
   ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &five, 0), UCS_OK);
   ASSERT_EQ(uct_iface_set_am_handler(iface_, 6, handle, &six, 0), UCS_OK);
-  alignas(64) char room[128] = {};
-  char* const data = room + MCAST_RECV_HEADROOM;
+  alignas(64) char memory[128] = {};
+  char* const data = memory + MCAST_RECV_HEADROOM;
   std::memcpy(data, "hello", 5);
   EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 6), MCAST_OK);
   EXPECT_EQ(six.data, "hello");
@@ -179,7 +179,7 @@ TEST_F(RcMcast, PurgesTheRequestsOfOneEndpointOnly) {
   uct_ep_destroy(first_ep);
 }
 
-// The group goes on when its interface is closed.
+// The group continues when its interface is closed.
 TEST_F(RcMcast, DropsArrivalsOnceItIsClosed) {
   make(MCAST_LANE_EAGER, 64);
   Handled handled;
@@ -276,7 +276,7 @@ TEST_F(Bulk, FlushWaitsUntilAllHaveAcknowledged) {
   EXPECT_EQ(comp.status, UCS_OK);
 }
 
-// What was posted ends with the group, after the interface. Whoever posted it may be gone.
+// Posted work ends with the group, after the interface. Its owner may be gone.
 TEST_F(Bulk, TellsNobodyOfWhatEndsAfterItWasClosed) {
   Receive receive_ctx;
   Completion comp;
@@ -368,7 +368,7 @@ TEST_F(Put, RefusesWhatNoWriteCanBe) {
   EXPECT_THAT(lib.written, IsEmpty());
 }
 
-// Every buffer comes back, whatever became of its put.
+// Every buffer comes back, after a put that succeeded or failed.
 TEST_F(Put, PacksIntoBuffersOfItsOwn) {
   lib.send = MCAST_ERR_AGAIN;
   EXPECT_EQ(put_packed("refused", 0, 1), UCS_ERR_NO_RESOURCE);

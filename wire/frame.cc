@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxPayload = 0xFFFF;  // Frame::payload_len
 
 // Lengths in bytes, and whether an ICRC ends the packet.
-struct Split {
+struct FrameParts {
   std::size_t header = 0;
   std::size_t total = 0;  // without Ethernet padding
   bool roce = false;
@@ -24,39 +24,39 @@ bool is_opaque_ipv4(const std::uint8_t* ip) {
   return options || fragment;
 }
 
-std::optional<Split> split_roce(std::span<const std::uint8_t> packet) {
+std::optional<FrameParts> split_roce(std::span<const std::uint8_t> packet) {
   const auto bth = Bth::parse(packet.subspan(kBthOffset));
   if (!bth) return std::nullopt;
   const OpcodeInfo& info = opcode_info(bth->opcode);
   const std::size_t header = kExtensionOffset + info.extension_bytes;
   if (!info.known || packet.size() < header + bth->pad_count + kIcrcSize) return std::nullopt;
-  return Split{header, packet.size(), true};
+  return FrameParts{header, packet.size(), true};
 }
 
-std::optional<Split> split_ipv4(std::span<const std::uint8_t> data) {
+std::optional<FrameParts> split_ipv4(std::span<const std::uint8_t> data) {
   const auto ip_bytes = data.subspan(kIpOffset);
   if (ip_bytes.size() < Ipv4Header::kSize) return std::nullopt;
   const std::size_t total = kIpOffset + load_be16(ip_bytes.data() + 2);
   if (total < kUdpOffset || total > data.size()) return std::nullopt;
-  if (is_opaque_ipv4(ip_bytes.data())) return Split{kIpOffset, total};
+  if (is_opaque_ipv4(ip_bytes.data())) return FrameParts{kIpOffset, total};
 
   const auto ip = Ipv4Header::parse(ip_bytes);
   if (!ip) return std::nullopt;
-  if (ip->protocol != Ipv4Header::kUdp) return Split{kUdpOffset, total};
+  if (ip->protocol != Ipv4Header::kUdp) return FrameParts{kUdpOffset, total};
 
   const auto packet = data.first(total);
   const auto udp = Udp::parse(packet.subspan(kUdpOffset));
   if (!udp || udp->length != total - kUdpOffset) return std::nullopt;
-  if (udp->destination_port != kRoceUdpPort) return Split{kBthOffset, total};
+  if (udp->destination_port != kRoceUdpPort) return FrameParts{kBthOffset, total};
   return split_roce(packet);
 }
 
-std::optional<Split> split(std::span<const std::uint8_t> data) {
+std::optional<FrameParts> split(std::span<const std::uint8_t> data) {
   const auto ethernet = Ethernet::parse(data);
   if (!ethernet) return std::nullopt;
   if (ethernet->ether_type == Ethernet::kIpv4) return split_ipv4(data);
   if (data.size() - Ethernet::kSize > kMaxPayload) return std::nullopt;
-  return Split{Ethernet::kSize, data.size()};
+  return FrameParts{Ethernet::kSize, data.size()};
 }
 
 std::uint32_t load_le32(const std::uint8_t* p) {

@@ -76,7 +76,7 @@ TEST(Frame, KeepsAShortEthernetFrameWithoutPayload) {
   EXPECT_FALSE(Frame::from_bytes(bare));
 }
 
-TEST(Frame, CutsThePaddingOfAShortFrame) {
+TEST(Frame, RemovesThePaddingOfAShortFrame) {
   Packet packet = udp_packet(kDefaultMrpUdpPort, Packet(4, 0x11));
   packet.resize(60);
   expect_split(packet, 42, 4, Icrc::kNone);

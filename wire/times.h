@@ -30,7 +30,7 @@ inline constexpr Duration kAskAgain = 250ms;
 // How often a leader attends to its groups while its program is elsewhere.
 inline constexpr Duration kLook = 250ms;
 // A member that complained within this time still waits.
-inline constexpr Duration kAskerPatience = 1s;
+inline constexpr Duration kAskerTimeLimit = 1s;
 // A lagging member that is silent for this time is dead. A port that is down is enough.
 inline constexpr Duration kEvict = 5s;
 // For the last answers to a source that has gone.
@@ -99,8 +99,8 @@ static_assert(kSenderGivesUp > kLeaderEvicts);
 static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
 // A leader remembers a waiting member between two of its COMPLAINs, and answers before the last
 // one.
-static_assert(kSenderAsks + kLook <= kAskerPatience);
-static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
+static_assert(kSenderAsks + kLook <= kAskerTimeLimit);
+static_assert(kReceiverAsksAgain + kLook <= kAskerTimeLimit);
 // A leader that stopped for a moment is not gone.
 static_assert(kReceiverGivesUp >= kEvict);
 // A leader sends so often that a switch that loses two of three REFRESHs keeps the group.

@@ -45,7 +45,7 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   asked_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
-  if (may_decide() && salvaged_ && !cut_) decide_cut(out);
+  if (may_decide() && drained_ && !switch_over_) decide_switch_over(out);
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
@@ -61,22 +61,22 @@ void Agreement::leave(std::uint64_t next_unit, Actions& out) {
 }
 
 void Agreement::fail(Cause cause, const std::string& reason) {
-  if (broken_) return;
-  broken_ = true;
+  if (failed_) return;
+  failed_ = true;
   cause_ = cause;
   reason_ = reason;
 }
 
-void Agreement::salvaged(bool unacknowledged, Actions& out) {
-  if (salvaged_) return;
-  salvaged_ = true;
+void Agreement::drained(bool unacknowledged, Actions& out) {
+  if (drained_) return;
+  drained_ = true;
   if (is_root() && sent_ && rules.sent_is_served) {
     answered_.assign(static_cast<std::size_t>(size_), false);
     unanswered_ = size_ - 1;
-    send(Action::kEveryone, message(Kind::kBroken, position_, 0), out);
+    send(Action::kEveryone, message(Kind::kFailed, position_, 0), out);
   } else {
-    if (may_decide() && !cut_) decide_cut(out);
-    if (unacknowledged) send(Action::kEveryone, message(Kind::kBroken, kNoUnit, 0), out);
+    if (may_decide() && !switch_over_) decide_switch_over(out);
+    if (unacknowledged) send(Action::kEveryone, message(Kind::kFailed, kNoUnit, 0), out);
   }
   for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
   deferred_.clear();
@@ -84,16 +84,16 @@ void Agreement::salvaged(bool unacknowledged, Actions& out) {
 
 bool Agreement::may_decide() const { return is_root() || (inside_ && !rules.root_decides); }
 
-void Agreement::decide_cut(Actions& out) {
-  cut_ = position_;
+void Agreement::decide_switch_over(Actions& out) {
+  switch_over_ = position_;
   retry_at_ = position_ + retry_after_;
-  send(Action::kEveryone, message(Kind::kCut, position_, retry_at_), out);
+  send(Action::kEveryone, message(Kind::kSwitchOver, position_, retry_at_), out);
 }
 
 void Agreement::give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason) {
   fail(Cause::kWork, reason);
-  if (cut_) return;
-  cut_ = unit;
+  if (switch_over_) return;
+  switch_over_ = unit;
   retry_at_ = retry_at;
 }
 
@@ -112,7 +112,7 @@ void Agreement::deliver(int to, std::uint64_t unit, Actions& out) const {
 }
 
 void Agreement::watch(Time now, Actions& out) {
-  if (!inside_ || is_root() || broken_) return;
+  if (!inside_ || is_root() || failed_) return;
   if (!ask_at_) ask_at_ = now + ask_in_;
   if (now < *ask_at_) return;
   ask_at_ = now + ask_again_in_;
@@ -123,7 +123,7 @@ void Agreement::watch(Time now, Actions& out) {
 
 void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
   switch (m.kind) {
-    case Kind::kBroken:
+    case Kind::kFailed:
       fail(m.cause, m.reason);
       if (m.unit == kNoUnit) return;
       if (m.unit < position_) {
@@ -132,15 +132,15 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
         asked_.push_back({m.unit, from});
       }
       return;
-    case Kind::kCut:
+    case Kind::kSwitchOver:
       fail(m.cause, m.reason);
-      if (cut_) return;
-      cut_ = m.unit;
+      if (switch_over_) return;
+      switch_over_ = m.unit;
       retry_at_ = rules.one_retry_unit ? m.value : m.unit + retry_after_;
       return;
     case Kind::kLack:
       fail(m.cause, m.reason);
-      if (salvaged_ || !rules.lack_waits) {
+      if (drained_ || !rules.lack_waits) {
         take_lack(from, m, out);
       } else {
         deferred_.push_back({from, m});
@@ -162,17 +162,17 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
   }
 }
 
-// The root may have returned long ago. One that is still inside, or not there yet, says nothing.
+// The root may have returned long ago. A root inside this unit, or before it, does not answer.
 void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   if (unit >= position_) return;
-  if (broken_) {
-    send(from, message(Kind::kBroken, kNoUnit, 0), out);
+  if (failed_) {
+    send(from, message(Kind::kFailed, kNoUnit, 0), out);
   } else {
-    out.push_back({Action::Kind::kTellDelivered, from, message(Kind::kWaiting, unit, 0)});
+    out.push_back({Action::Kind::kSendDelivered, from, message(Kind::kWaiting, unit, 0)});
   }
 }
 
-// The first answer may overtake a completion that this member's NIC is about to hand over. So may
+// The first answer may overtake a completion that this member's NIC is about to deliver. So may
 // answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
   if (!inside_ || from != root_ || unit != position_) return;
@@ -187,14 +187,14 @@ void Agreement::take_delivered(int from, std::uint64_t unit) {
 }
 
 void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
-  if (cut_ && m.unit >= *cut_) return;  // the CUT is the answer
+  if (switch_over_ && m.unit >= *switch_over_) return;  // the SWITCH_OVER is the answer
   if (m.unit < position_) {
     out.push_back({Action::Kind::kServeStored, from, m});
   } else if (m.unit == position_ && is_root() && sent_) {
     take_answer(from);
     out.push_back({Action::Kind::kServeCurrent, from, m});
   }
-  // Else this rank is not there yet: it will decide on a cut at that unit.
+  // Else this rank has not come to that unit: it will decide on a switch-over there.
 }
 
 void Agreement::take_answer(int from) {
@@ -205,11 +205,11 @@ void Agreement::take_answer(int from) {
 }
 
 Agreement::Path Agreement::path() const {
-  if (!broken_) return Path::kMulticast;
+  if (!failed_) return Path::kMulticast;
   // Buffers may still be written to.
-  if (!salvaged_ && rules.repair_waits) return Path::kSalvage;
+  if (!drained_ && rules.repair_waits) return Path::kDrain;
   if (gone_) return Path::kGone;
-  return cut_ && position_ >= *cut_ ? Path::kSaved : Path::kRepair;
+  return switch_over_ && position_ >= *switch_over_ ? Path::kSaved : Path::kRepair;
 }
 
 }  // namespace cepheus::coll

@@ -1,38 +1,37 @@
-// How the members of a communicator agree, unit by unit, on the path of their broadcasts once its
-// fabric has broken. Pure: no messages are sent and no memory is moved here, both come out as
-// actions.
+// The members of a communicator agree, unit by unit, on the path of their broadcasts after a
+// failure of the group. Pure: actions say which messages to send and which memory to serve.
 //
-// A *unit* is what one multicast operation carries: a small broadcast, or up to 64 MiB of a large
-// one. All members count units alike. The root of a unit decides its path, and nobody else:
+// A *unit* is one multicast operation: a small broadcast, or up to 64 MiB of a large one. All
+// members count units alike. The root of a unit alone decides its path:
 //
-//   root that finds the group whole     sends by multicast
-//   root that knows it to be broken     CUT(unit) to all: this unit and all later ones go by the
-//                                       saved function
+//   no failure known at the root    multicast
+//   a failure known at the root     SWITCH_OVER(unit) to all: the saved function serves this unit
+//                                   and all later ones
 //
-// Two roots never decide differently: a member gets past the unit of a CUT only by that CUT, so
-// whoever is the root of a later unit knows it. Units before the cut were sent by multicast,
-// perhaps not to all: a member whose side is broken takes in what had arrived, then asks the unit's
-// root:
+// Two roots never decide differently: a member gets past the unit of a SWITCH_OVER only by that
+// message, so the root of a later unit knows it. Earlier units were sent by multicast, perhaps not
+// to all. A member with a failed group takes the data that has arrived, then asks the unit's root
+// for the rest:
 //
-//   LACK(unit, bytes it has)            -> the rest, point to point; or a CUT answers it
+//   LACK(unit, bytes it has)        -> the rest, point to point; or a SWITCH_OVER answers it
 //
-// The root of a small unit has mostly returned; it keeps what not all have acknowledged and serves
-// from its progress. The root of a large one is still inside: it sends BROKEN(unit) to all, and
-// returns when each has said HAVE(unit) or LACK(unit) and has been served. Members hear of a breach
-// by BROKEN, LACK or CUT, or find it themselves.
+// The root of a small unit has usually returned. It keeps data until all have acknowledged it, and
+// serves LACK from its progress. The root of a large unit is still inside. It sends FAILED(unit) to
+// all, and returns when each member has sent HAVE(unit), or LACK(unit) and has got the data.
+// Members learn of a failure by FAILED, LACK or SWITCH_OVER, or detect it themselves.
 //
-// A root that has no copy of a unit any more answers LACK by GONE: the member's call ends in an
-// error. That takes a fabric that acknowledged data and then lost it.
+// A root without a copy of the unit answers LACK by GONE: the member's call ends in an error. That
+// happens only if the fabric acknowledged data and then lost it.
 //
-// Such a loss also shows while the group seems whole, because a member waits for ever. So a member
-// that has waited for long asks the unit's root, again and again. Without an answer it asks less
-// and less often: questions pile up at a root that computes outside MPI.
+// After such a loss the group shows no failure, and a member would wait for ever. So a member that
+// has waited for long asks the unit's root repeatedly. Without an answer it asks more and more
+// rarely, because questions queue at a root that computes outside MPI.
 //
-//   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
-//                                          the unit; BROKEN if the group has failed at the root
+//   WAITING(unit)                   -> DELIVERED(unit), once every member's NIC has acknowledged
+//                                      the unit; FAILED if the group has failed at the root
 //
-// After two such answers the member takes the unit for lost, and the group for broken. The second
-// one answers a question that the member has sent after the first.
+// After two such answers the member takes the unit for lost, and the group for failed. The member
+// has sent the second question after the first answer.
 #pragma once
 
 #include <chrono>
@@ -51,8 +50,8 @@ inline constexpr std::uint64_t kNoUnit = ~std::uint64_t{0};
 // Travels as it is: all ranks run the same build.
 struct ControlMessage {
   enum class Kind : std::uint32_t {
-    kBroken = 1,
-    kCut,
+    kFailed = 1,
+    kSwitchOver,
     kLack,
     kHave,
     kGone,
@@ -63,15 +62,17 @@ struct ControlMessage {
   };
   Kind kind;
   std::uint32_t generation;  // of the groups; counted alike by all
-  std::uint64_t unit;        // kBroken: that must be answered for, or kNoUnit; kCut: the first unit
-  std::uint64_t value;       // kLack: bytes it has; kCut: the unit at which to try multicast again
+  std::uint64_t
+      unit;  // kFailed: that must be answered for, or kNoUnit; kSwitchOver: the first unit
+  std::uint64_t
+      value;  // kLack: bytes it has; kSwitchOver: the unit at which to try multicast again
   Cause cause;
-  char reason[180];  // of the breach, naming the rank that found it
+  char reason[180];  // of the failure, naming the rank that detected it
 };
 
 struct Action {
-  // kTellDelivered: deliver() if every member's NIC has acknowledged the unit.
-  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kTellDelivered };
+  // kSendDelivered: deliver() if every member's NIC has acknowledged the unit.
+  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kSendDelivered };
   static constexpr int kEveryone = -1;
   Kind kind;
   int to;
@@ -83,32 +84,33 @@ class Agreement {
  public:
   enum class Path : std::uint8_t {
     kMulticast,
-    kSalvage,  // the group has broken: wait for salvaged()
-    kRepair,   // member: take it from what was salvaged, or lack(); root: until is_answered()
+    kDrain,   // the group has failed: wait for drained()
+    kRepair,  // member: take it from the inbox, or lack(); root: until is_answered()
     kSaved,
-    kGone,  // member: nobody has the unit for it any more
+    kGone,  // member: the root has no copy of the unit
   };
   using Time = std::chrono::steady_clock::time_point;
-  // A member asks its root after kAsk of waiting, and again after kAskAgain. Without an answer that
-  // time doubles up to kAskSeldom; after one it is kAskAgain.
+  // A waiting member asks its root after kAsk, and again after kAskAgain. Without an answer that
+  // time doubles up to kAskSeldom. After an answer it is kAskAgain.
   static constexpr std::chrono::milliseconds kAsk{4000}, kAskAgain{2000}, kAskSeldom{64000};
 
   Agreement(int rank, int size, std::uint32_t generation)
       : rank_(rank), size_(size), generation_(generation) {}
 
-  // --- The member's own course. Units only grow.
-  // `retry_after`: should this rank decide on a cut, how many units later multicast is tried again.
+  // --- The member's own calls. Units only grow.
+  // `retry_after`: if this rank decides on a switch-over, multicast is tried again after this
+  // number of units.
   void enter(std::uint64_t unit, int root, std::uint64_t retry_after, Actions& out);
   void mark_sent() { sent_ = true; }  // root: something of the unit was sent by multicast
   void leave(std::uint64_t next_unit, Actions& out);
 
-  // --- What happens.
+  // --- Events.
   void fail(Cause cause, const std::string& reason);  // found here
-  // The group is stopped and all that had arrived is at hand. `unacknowledged`: of what this rank
-  // sent as a root that has returned, some may not have arrived everywhere.
-  void salvaged(bool unacknowledged, Actions& out);
-  // All members know that the group of one has broken, and have all units before `unit`: this one and
-  // all later ones go by the saved function until `retry_at`.
+  // The group is stopped, and the inbox has all arrived data. `unacknowledged`: some members may
+  // lack data that this rank has sent as a root.
+  void drained(bool unacknowledged, Actions& out);
+  // All members know that the group has failed, and have all units before `unit`. The saved
+  // function serves this one and all later ones until `retry_at`.
   void give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason);
   // Member, on path kRepair: it has the first `bytes` of the current unit. Asks once.
   void lack(std::uint64_t bytes, Actions& out);
@@ -122,20 +124,20 @@ class Agreement {
 
   // --- Questions.
   Path path() const;  // of the current unit
-  bool is_broken() const { return broken_; }
-  bool is_salvaged() const { return salvaged_; }
+  bool has_failed() const { return failed_; }
+  bool is_drained() const { return drained_; }
   Cause cause() const { return cause_; }
   const std::string& reason() const { return reason_; }
-  std::optional<std::uint64_t> cut() const { return cut_; }
-  std::uint64_t retry_at() const { return retry_at_; }  // if there is a cut
+  std::optional<std::uint64_t> switch_over() const { return switch_over_; }
+  std::uint64_t retry_at() const { return retry_at_; }  // if there is a switch-over
   void set_retry_at(std::uint64_t unit) { retry_at_ = unit; }
-  // Root on path kRepair: every member has said what it has.
+  // Root on path kRepair: every member has sent HAVE or LACK.
   bool is_answered() const { return unanswered_ == 0; }
 
  private:
   ControlMessage message(ControlMessage::Kind kind, std::uint64_t unit, std::uint64_t value) const;
   void send(int to, const ControlMessage& message, Actions& out) const;
-  void decide_cut(Actions& out);
+  void decide_switch_over(Actions& out);
   void take_lack(int from, const ControlMessage& message, Actions& out);
   void take_answer(int from);
   void take_waiting(int from, std::uint64_t unit, Actions& out);
@@ -159,23 +161,23 @@ class Agreement {
   int delivered_ = 0;         // answers that count
   std::uint64_t retry_after_ = 0;
 
-  bool broken_ = false;
-  bool salvaged_ = false;
+  bool failed_ = false;
+  bool drained_ = false;
   Cause cause_ = Cause::kWork;
   std::string reason_;
-  std::optional<std::uint64_t> cut_;
+  std::optional<std::uint64_t> switch_over_;
   std::uint64_t retry_at_ = kNoUnit;
 
-  struct Asked {  // BROKEN(unit) that is to be answered when the unit is complete here
+  struct Asked {  // FAILED(unit) that is to be answered when the unit is complete here
     std::uint64_t unit;
     int by;
   };
-  std::vector<Asked> asked_;  // unattended roots of several units may ask at the same time
+  std::vector<Asked> asked_;  // roots of several non-blocking units may ask at the same time
   struct Deferred {
     int from;
     ControlMessage message;
   };
-  std::vector<Deferred> deferred_;  // LACKs that came before salvaged()
+  std::vector<Deferred> deferred_;  // LACKs that came before drained()
   std::vector<bool> answered_;
   int unanswered_ = 0;
 };

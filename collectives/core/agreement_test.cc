@@ -10,16 +10,16 @@ namespace {
 using Kind = ControlMessage::Kind;
 using Path = Agreement::Path;
 
-TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
+TEST(Agreement, ARootThatKnowsOfTheFailureSwitchesOverAtItsNextUnit) {
   Actions out;
   Agreement root(0, 3, 7);
   root.fail(Cause::kDevice, "the port is gone");
-  root.salvaged(false, out);
+  root.drained(false, out);
   EXPECT_TRUE(out.empty());
   root.enter(5, 0, 100, out);
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].to, Action::kEveryone);
-  EXPECT_EQ(out[0].message.kind, Kind::kCut);
+  EXPECT_EQ(out[0].message.kind, Kind::kSwitchOver);
   EXPECT_EQ(out[0].message.unit, 5u);
   EXPECT_EQ(out[0].message.generation, 7u);
   EXPECT_STREQ(out[0].message.reason, "the port is gone");
@@ -30,24 +30,24 @@ TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
   Actions none;
   member.enter(5, 0, 1, none);
   member.receive(0, out[0].message, none);
-  EXPECT_EQ(member.path(), Path::kSalvage);
-  member.salvaged(false, none);
+  EXPECT_EQ(member.path(), Path::kDrain);
+  member.drained(false, none);
   EXPECT_EQ(member.path(), Path::kSaved);
   EXPECT_EQ(member.retry_at(), 105u);
   EXPECT_EQ(member.cause(), Cause::kDevice);
   EXPECT_TRUE(none.empty());
 }
 
-TEST(Agreement, AnswersEveryUnattendedRootThatAsks) {
+TEST(Agreement, AnswersEveryNonBlockingRootThatAsks) {
   Actions out;
   Agreement member(2, 3, 1);
   member.enter(5, 0, 10, out);
-  const auto broken = [](std::uint64_t unit) {
-    return ControlMessage{Kind::kBroken, 1, unit, 0, Cause::kWork, "cut off"};
+  const auto failed = [](std::uint64_t unit) {
+    return ControlMessage{Kind::kFailed, 1, unit, 0, Cause::kWork, "disconnected"};
   };
-  member.receive(0, broken(5), out);
-  member.receive(1, broken(6), out);
-  member.salvaged(false, out);
+  member.receive(0, failed(5), out);
+  member.receive(1, failed(6), out);
+  member.drained(false, out);
   EXPECT_TRUE(out.empty());
   for (const int root : {0, 1}) {
     const std::uint64_t unit = 5 + static_cast<std::uint64_t>(root);
@@ -66,8 +66,8 @@ TEST(Agreement, AMemberWhoseUnitIsGoneIsToldSo) {
   Actions out;
   Agreement member(1, 2, 1);
   member.enter(0, 0, 10, out);
-  member.fail(Cause::kWork, "broken");
-  member.salvaged(false, out);
+  member.fail(Cause::kWork, "failed");
+  member.drained(false, out);
   EXPECT_EQ(member.path(), Path::kRepair);
   Agreement root(0, 2, 1);
   root.enter(0, 0, 10, out);
@@ -88,8 +88,8 @@ TEST(Agreement, AMemberWhoseUnitIsGoneIsToldSo) {
   EXPECT_EQ(member.path(), Path::kRepair) << "the next unit is another matter";
 }
 
-// Data that was acknowledged and lost: a group that seems whole to everybody.
-TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheBreach) {
+// Data that was acknowledged and lost: no member sees a failure of the group.
+TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
   Actions out;
   Agreement root(0, 2, 1), member(1, 2, 1);
   root.enter(0, 0, 10, out);
@@ -112,17 +112,17 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheBreach) {
   EXPECT_TRUE(out.empty()) << "the root is still inside";
   root.leave(1, out);
   for (int i = 1; i <= 2; ++i) {
-    EXPECT_FALSE(member.is_broken());
+    EXPECT_FALSE(member.has_failed());
     const Agreement::Time now = start + Agreement::kAsk + i * Agreement::kAskAgain;
     ask(now);
     ASSERT_EQ(out.size(), 1u);
-    EXPECT_EQ(out[0].kind, Action::Kind::kTellDelivered);
+    EXPECT_EQ(out[0].kind, Action::Kind::kSendDelivered);
     Actions answer;
     root.deliver(1, 0, answer);
     member.receive(0, answer[0].message, out);
     member.watch(now, out);
   }
-  EXPECT_TRUE(member.is_broken());
+  EXPECT_TRUE(member.has_failed());
   EXPECT_EQ(member.cause(), Cause::kLost);
 }
 
@@ -144,12 +144,12 @@ TEST(Agreement, AnswersThatComeTogetherCountOnce) {
   Actions answers;
   for (std::size_t i = 0; i < 2; ++i) root.deliver(1, 0, answers);
   for (const Action& answer : answers) member.receive(0, answer.message, out);
-  EXPECT_FALSE(member.is_broken());
+  EXPECT_FALSE(member.has_failed());
   member.watch(now, out);
   member.watch(now += Agreement::kAskAgain, out);
   ASSERT_EQ(out.size(), 3u);
   member.receive(0, answers[0].message, out);
-  EXPECT_TRUE(member.is_broken());
+  EXPECT_TRUE(member.has_failed());
 }
 
 // Questions pile up at a root that computes outside MPI. Once it answers, the member finds out
@@ -180,7 +180,7 @@ TEST(Agreement, AMemberAsksLessOftenWhileNothingAnswers) {
   wait(std::chrono::milliseconds(100));
   ASSERT_EQ(out.size(), 1u);
   member.receive(0, answer[0].message, out);
-  EXPECT_TRUE(member.is_broken());
+  EXPECT_TRUE(member.has_failed());
 }
 
 // The next unit begins anew.
@@ -205,7 +205,7 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   root.mark_sent();
   root.leave(1, out);
   root.fail(Cause::kDevice, "no port");
-  root.salvaged(false, out);
+  root.drained(false, out);
   member.enter(0, 0, 10, out);
   member.watch({}, out);
   ASSERT_TRUE(out.empty());
@@ -216,10 +216,10 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   root.receive(1, waiting, out);
   ASSERT_EQ(out.size(), 1u);
   member.receive(0, out[0].message, out);
-  EXPECT_TRUE(member.is_broken());
+  EXPECT_TRUE(member.has_failed());
 }
 
-TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasSalvaged) {
+TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasDrained) {
   Actions out;
   Agreement root(0, 2, 1);
   root.enter(0, 0, 10, out);
@@ -228,7 +228,7 @@ TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasSalvaged) {
   Agreement member(1, 2, 1);
   member.enter(0, 0, 10, out);
   member.fail(Cause::kDevice, "no port");
-  member.salvaged(false, out);
+  member.drained(false, out);
   member.lack(0, out);
   member.lack(0, out);
   ASSERT_EQ(out.size(), 1u) << "asks once";
@@ -236,10 +236,10 @@ TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasSalvaged) {
   out.clear();
   root.receive(1, lack, out);
   EXPECT_TRUE(out.empty());
-  EXPECT_TRUE(root.is_broken());
-  root.salvaged(true, out);
+  EXPECT_TRUE(root.has_failed());
+  root.drained(true, out);
   ASSERT_EQ(out.size(), 2u);
-  EXPECT_EQ(out[0].message.kind, Kind::kBroken);
+  EXPECT_EQ(out[0].message.kind, Kind::kFailed);
   EXPECT_EQ(out[1].kind, Action::Kind::kServeStored);
   EXPECT_EQ(out[1].to, 1);
 }

@@ -1,6 +1,6 @@
-// When multicast is tried again after it was given up. All ranks must try at the same unit, so the
-// rank that decides turns a time, doubling from kFirst to kLongest with each attempt that did not
-// last, into a number of units at the rate it has seen. Pure.
+// The unit at which multicast is tried again after it was given up. All ranks must try at the same
+// unit. So the rank that decides converts a time into a number of units, at the rate that it has
+// observed. The time doubles from kFirst to kLongest with each attempt that did not last. Pure.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class Backoff {
   using Duration = std::chrono::nanoseconds;
   static constexpr Duration kFirst = std::chrono::milliseconds(500);
   static constexpr Duration kLongest = std::chrono::seconds(60);
-  // What was seen for less says little of the rate: rather an attempt too early.
+  // A shorter observation says little about the rate: prefer an early attempt.
   static constexpr Duration kShortestSeen = std::chrono::milliseconds(100);
   static constexpr std::uint64_t kFewest = 16, kMost = 1'000'000;  // units
 
@@ -23,7 +23,7 @@ class Backoff {
     served_since_ = now;
     serving_ = true;
   }
-  // It was given up, or an attempt failed.
+  // Multicast was given up, or an attempt failed.
   void ended(Duration now) {
     const bool lasted = serving_ && now - served_since_ >= 10 * interval_;
     interval_ = interval_ == Duration(0) || lasted ? kFirst : std::min(2 * interval_, kLongest);

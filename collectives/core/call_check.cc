@@ -10,7 +10,7 @@ bool CallCheck::is_due(const CallAtHand& own, Time now) {
     since_ = now;
     called_ = false;
   }
-  if (called_ || now < since_ + kPatience) return false;
+  if (called_ || now < since_ + kTimeLimit) return false;
   called_ = true;
   return true;
 }
@@ -23,7 +23,7 @@ void CallCheck::receive(int from, const ControlMessage& message) {
 std::optional<CallCheck::Mistake> CallCheck::look(const CallAtHand& own) const {
   if (heard_mistake_ && heard_mistake_->message.unit == own.unit) {
     const Heard& heard = *heard_mistake_;
-    return Mistake{Mistake::Kind::kTold, heard.from, heard.message.value, heard.message.reason};
+    return Mistake{Mistake::Kind::kReported, heard.from, heard.message.value, heard.message.reason};
   }
   if (!heard_called_ || heard_called_->message.unit != own.unit) return std::nullopt;
   const int from = heard_called_->from;

@@ -1,9 +1,9 @@
-// Ranks whose arguments of one broadcast differ, where no data shows it: a root of a large broadcast
-// waits for members that wait for something else.
+// Detects ranks whose arguments of one broadcast differ, without help of the data: a root of a
+// large broadcast and its members would wait for each other.
 //
-//   root that has waited for kPatience      CALLED(unit, bytes) to all
-//   member whose call of that unit differs  MISTAKE(unit, reason) to all: every rank's call ends in
-//                                           an error
+//   root that has waited for kTimeLimit      CALLED(unit, bytes) to all
+//   member whose call of that unit differs   MISTAKE(unit, reason) to all: every rank's call ends
+//                                            in an error
 //
 // A member that has not come to the unit keeps CALLED until it does. Pure.
 #pragma once
@@ -26,13 +26,13 @@ struct CallAtHand {
 class CallCheck {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::milliseconds kPatience{1000};
+  static constexpr std::chrono::milliseconds kTimeLimit{1000};
 
   struct Mistake {
     enum class Kind : std::uint8_t {
-      kRoot,   // `from` calls with itself as the root
-      kCount,  // the root `from` passes `bytes`
-      kTold    // `from` has found it, see `reason`
+      kRoot,     // `from` calls with itself as the root
+      kCount,    // the root `from` passes `bytes`
+      kReported  // `from` has found it, see `reason`
     };
     Kind kind;
     int from;
@@ -43,7 +43,7 @@ class CallCheck {
   // Root of a large broadcast that waits for its members: true once a unit, when CALLED is due.
   bool is_due(const CallAtHand& own, Time now);
   void receive(int from, const ControlMessage& message);
-  // What is known to be wrong with the caller's own call.
+  // The known mistake in the caller's own call.
   std::optional<Mistake> look(const CallAtHand& own) const;
 
  private:

@@ -17,15 +17,15 @@ ControlMessage called(std::uint64_t unit, std::uint64_t bytes) {
   return message;
 }
 
-TEST(CallCheck, ARootCallsOnceAUnitAndOnlyAfterItsPatience) {
+TEST(CallCheck, ARootCallsOnceAUnitAndOnlyAfterItsTimeLimit) {
   CallCheck check;
   const CallCheck::Time start{};
   EXPECT_FALSE(check.is_due({5, 0, 100}, start));
-  EXPECT_FALSE(check.is_due({5, 0, 100}, start + CallCheck::kPatience / 2));
-  EXPECT_TRUE(check.is_due({5, 0, 100}, start + CallCheck::kPatience));
-  EXPECT_FALSE(check.is_due({5, 0, 100}, start + 3 * CallCheck::kPatience));
-  EXPECT_FALSE(check.is_due({6, 0, 100}, start + 3 * CallCheck::kPatience)) << "the next unit";
-  EXPECT_TRUE(check.is_due({6, 0, 100}, start + 4 * CallCheck::kPatience));
+  EXPECT_FALSE(check.is_due({5, 0, 100}, start + CallCheck::kTimeLimit / 2));
+  EXPECT_TRUE(check.is_due({5, 0, 100}, start + CallCheck::kTimeLimit));
+  EXPECT_FALSE(check.is_due({5, 0, 100}, start + 3 * CallCheck::kTimeLimit));
+  EXPECT_FALSE(check.is_due({6, 0, 100}, start + 3 * CallCheck::kTimeLimit)) << "the next unit";
+  EXPECT_TRUE(check.is_due({6, 0, 100}, start + 4 * CallCheck::kTimeLimit));
 }
 
 TEST(CallCheck, AMemberThatIsOnlyLateHasMadeNoMistake) {
@@ -58,7 +58,7 @@ TEST(CallCheck, AMistakeThatAnotherRankHasFoundEndsTheCallOfThatUnitOnly) {
   EXPECT_FALSE(check.look({8, 0, 10}));
   const auto told = check.look({7, 0, 10});
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->kind, Mistake::Kind::kTold);
+  EXPECT_EQ(told->kind, Mistake::Kind::kReported);
   EXPECT_EQ(told->reason, "rank 3 passes 10 bytes");
 }
 

@@ -1,4 +1,4 @@
-// What a step of a collective came to.
+// The outcome of a step of a collective.
 #pragma once
 
 namespace cepheus::coll {

@@ -5,7 +5,7 @@ namespace cepheus::coll {
 std::string to_text(const SizeClass& sizes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   const std::string most = std::to_string(1u << sizes.exponent % 10u) + " ";
-  return (sizes.attended ? "up to " : "ibcast up to ") + most + kUnits[sizes.exponent / 10u];
+  return (sizes.blocking ? "up to " : "ibcast up to ") + most + kUnits[sizes.exponent / 10u];
 }
 
 Comparison::Turn Comparison::next() {

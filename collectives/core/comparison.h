@@ -26,15 +26,15 @@ constexpr Way other(Way way) { return way == Way::kMulticast ? Way::kSaved : Way
 // Sizes above half of the class's largest, which is a power of two. Broadcasts that the program does
 // not wait for have classes of their own.
 struct SizeClass {
-  SizeClass(std::size_t size, bool is_attended)
-      : exponent(static_cast<std::uint8_t>(std::bit_width(size - 1))), attended(is_attended) {}
+  SizeClass(std::size_t size, bool is_blocking)
+      : exponent(static_cast<std::uint8_t>(std::bit_width(size - 1))), blocking(is_blocking) {}
   std::uint8_t exponent;
-  bool attended;
+  bool blocking;
   friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
 std::string to_text(const SizeClass& sizes);  // "up to 64 KiB", "ibcast up to 64 KiB"
 
-// What ranks report to each other, in nanoseconds a broadcast. Travels as it is.
+// A rank's report to the others, in nanoseconds a broadcast. Sent as these bytes.
 struct Times {
   static constexpr std::int64_t kNone = 0, kVoid = -1;  // not taken; something else came between
   std::int64_t own = kNone, samples = kNone;
@@ -58,8 +58,8 @@ struct Plan {
 
 class Comparison {
  public:
-  // As many broadcasts of a run are timed, the last ones; never the first of a plan, which may set
-  // up a group.
+  // The last broadcasts of a run are timed, at most this number. The first of a plan is never
+  // timed, because it may set up a group.
   static constexpr std::uint32_t kWindow = 64;
 
   explicit Comparison(const Plan& plan) : plan_(plan) {}
@@ -77,9 +77,9 @@ class Comparison {
   Turn next();
   // The last one counts no longer.
   void take_back() { at_ -= at_ > 0 ? 1 : 0; }
-  // What became of a turn that was to be timed.
+  // The outcome of a turn that was to be timed.
   void end(const Turn& turn, std::chrono::nanoseconds time) { tally(turn).add(time); }
-  void spoil(const Turn& turn) { tally(turn).is_void = true; }
+  void discard(const Turn& turn) { tally(turn).is_void = true; }
   Times times() const { return {own_.mean(), samples_.mean()}; }
 
  private:

@@ -61,7 +61,7 @@ TEST(Comparison, IsVoidIfABroadcastWentAnotherWay) {
   (void)comparison.next();
   comparison.end(comparison.next(), microseconds(10));
   comparison.end(comparison.next(), microseconds(10));
-  comparison.spoil(comparison.next());
+  comparison.discard(comparison.next());
   EXPECT_EQ(comparison.times().own, 10'000);
   EXPECT_EQ(comparison.times().samples, Times::kVoid);
   comparison.follow({Way::kMulticast, 2, 2});

@@ -1,4 +1,4 @@
-// What the collectives have done in this process. The host shows the numbers (MPI_T).
+// Counts of the collectives in this process. The host shows the numbers (MPI_T).
 #pragma once
 
 #include <array>
@@ -31,12 +31,12 @@ class Counters {
   static constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kCount);
 
   void add(Which which) { bump(values_[static_cast<std::size_t>(which)]); }
-  void add_broadcast(Route route, bool attended) {
+  void add_broadcast(Route route, bool blocking) {
     constexpr Which kBlocking[] = {Which::kEager, Which::kBulk, Which::kHosts, Which::kSaved,
                                    Which::kSaved};
     constexpr Which kOthers[] = {Which::kIbcastEager, Which::kIbcastBulk, Which::kIbcastHosts,
                                  Which::kIbcastTree, Which::kIbcastSaved};
-    add((attended ? kBlocking : kOthers)[static_cast<std::size_t>(route)]);
+    add((blocking ? kBlocking : kOthers)[static_cast<std::size_t>(route)]);
   }
   void add_fallback(Cause cause) { bump(fallbacks_[static_cast<std::size_t>(cause)]); }
 
@@ -51,7 +51,7 @@ class Counters {
   std::array<unsigned long long, kCauses> fallbacks_{};
 };
 
-// Of this process.
+// This process's.
 inline Counters& counters() {
   static Counters instance;
   return instance;

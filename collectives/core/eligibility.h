@@ -15,7 +15,7 @@ namespace cepheus::coll {
 struct CommunicatorFacts {
   int size = 0;
   bool is_inter = false;         // between two groups of ranks
-  bool outlives_deaths = false;  // the program goes on when a rank has died: multicast would wait
+  bool outlives_deaths = false;  // the program continues when a rank has died: multicast would wait
 };
 enum class Eligibility : std::uint8_t { kEligible, kNot, kTooFewMembers };
 Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters);
@@ -24,10 +24,10 @@ Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& par
 // the host's own algorithms.
 class FirstCalls {
  public:
-  // One more of so many bytes. True from the one on that earns the group.
+  // One more of this number of bytes. True from the broadcast on that earns the group.
   bool earn(std::uint64_t bytes, const Parameters& parameters);
   bool have_earned() const { return earned_.load(std::memory_order_relaxed); }
-  // This was the first call of all.
+  // True for the first call of all.
   bool is_first() const { return calls_.load(std::memory_order_relaxed) == 1; }
 
  private:
@@ -35,11 +35,11 @@ class FirstCalls {
   std::atomic<std::uint64_t> calls_{0}, bytes_{0};
 };
 
-// When ranks that had no device look for one again: after 64 calls, then after four times as many
-// each time.
+// The calls at which ranks without a device look for one again: after 64, then after four times as
+// many each time.
 class LookAgain {
  public:
-  // One more call. True if it shall look.
+  // Counts a call. True if the ranks look again now.
   bool count();
 
  private:

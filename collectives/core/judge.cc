@@ -21,7 +21,7 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   const bool is_void = times.own == Times::kVoid || times.samples == Times::kVoid;
   if (is_void) return plan.samples == 0 ? rest(way) : pause(way);
   if (times.own != Times::kNone) time_of(way) = times.own;
-  // What was reported is compared with new samples.
+  // Compares the last report with new samples.
   if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, run_} : rest(way);
   time_of(other(way)) = times.samples;
   ++comparisons_;

@@ -1,17 +1,16 @@
-// The leader's judgement of one size class: which way serves it, and when the ways are compared
-// again. Pure.
+// The leader's judgement of one size class: the way that serves it, and the times of comparisons.
+// Pure.
 //
-// Multicast is given up if it takes longer than the saved function by more than the threshold, and
-// returns if it is faster than the saved function; between the two a class stays as it is. A
+// Multicast is given up if it takes longer than the saved function by more than the threshold. It
+// returns if it is faster than the saved function. Between the two a class keeps its way. A
 // comparison that speaks against the present way is repeated at once, and a second one in a row
 // decides. One is enough if multicast takes twice the time that the threshold allows.
 //
-// The first comparisons have few samples each, and come at once one after the other until kRuns of
-// them agree, or until one way is kClear times as fast. Later ones come so rarely that samples stay
-// below their share, of the class's broadcasts and of the time that these take. In between the ranks
-// report times of the present way alone, every kCheckTime of broadcasting. If it has become slow,
-// the ways are compared at once. The first such reports come sooner: a short comparison may miss
-// losses.
+// The first comparisons have few samples each. They follow each other at once until kRuns of them
+// agree, or until one way is kClear times as fast. Later ones are rare: samples stay below their
+// share of the class's broadcasts, and of their time. In between the ranks report times of the
+// present way alone, every kCheckTime of broadcasting. If that way has become slow, the ways are
+// compared at once. The first such reports come sooner, because a short comparison may miss losses.
 #pragma once
 
 #include <chrono>
@@ -37,7 +36,7 @@ class Judge {
 
   explicit Judge(const Limits& limits) : limits_(limits), run_(limits.run) {}
 
-  // Of a class that nothing is known of.
+  // For a class without any report.
   static Plan first_plan(const Limits& limits) {
     return {Way::kMulticast, limits.run + 1, limits.run};
   }

@@ -57,7 +57,7 @@ TEST(Judge, GivesMulticastUpAfterASecondComparisonIfItIsALittleSlower) {
   EXPECT_EQ(job.way(), Way::kSaved);
 }
 
-TEST(Judge, ComparesNoMoreOftenWhileTheGroupIsBroken) {
+TEST(Judge, ComparesNoMoreOftenWhileTheGroupHasFailed) {
   Job job;
   Plan plan = Judge::first_plan(kLimits);
   double broadcasts = 0, samples = 0;

@@ -1,4 +1,4 @@
-// What the user may set. The host fills it in before the first communicator; docs/parameters.md
+// The user's settings. The host fills them in before the first communicator. docs/parameters.md
 // explains each.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cepheus::coll {
 
-// Who carries the ends of groups.
+// The library that transmits a group's data.
 enum class Carrier : int { kAuto = 0, kUcx = 1, kDirect = 2 };
 enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
 
@@ -41,7 +41,7 @@ struct Parameters {
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
   const char* uct_library = nullptr;
-  // Where the host's component lies, and rc_mcast beside it.
+  // The directory of the host's component, and of rc_mcast.
   const char* component_directory = ".";
 
   size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
@@ -52,9 +52,9 @@ struct Parameters {
   Judge::Limits safeguard_limits() const {
     return {safeguard_threshold / 100.0, safeguard_samples / 1000.0, safeguard_run};
   }
-  // For how long sends may not complete; 0: libmcast's own limit. In mode try
-  // the host's own broadcast can go on, so the limit is shorter.
-  int patience_ms() const {
+  // The time after which an incomplete send fails the group; 0: libmcast's own limit. In mode try
+  // the host's own broadcast can serve instead, so the limit is shorter.
+  int time_limit_ms() const {
     constexpr int kOtherWay = 2000;
     return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
   }
@@ -66,7 +66,7 @@ struct Parameters {
     return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
   }
   bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
-  // What must be equal on all ranks for a communicator to agree on paths.
+  // The settings that must be equal on all ranks, so that a communicator agrees on paths.
   unsigned fingerprint() const;
 };
 Parameters& parameters();

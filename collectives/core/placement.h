@@ -1,5 +1,5 @@
-// Who of a communicator's ranks shares a host with whom, and which rank of each host is the member
-// of its group. Pure.
+// The hosts of a communicator's ranks, and the rank of each host that is the member of its group.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cepheus::coll {
 
-// What a rank says of itself. Plain bytes: all ranks run the same build.
+// A rank's identity. Plain bytes: all ranks run the same build.
 struct Identity {
   std::uint64_t host;      // equal: the same host
   std::int32_t can_lead;   // it has a NIC
@@ -24,7 +24,7 @@ struct Placement {
     kNone      // multicast is impossible, see `reason`
   };
   Shape shape = Shape::kNone;
-  std::vector<std::vector<int>> hosts;  // ranks of each, the one that is a member first
+  std::vector<std::vector<int>> hosts;  // ranks of each; the first is the member
   std::vector<int> host_of;             // by rank: index of its host
   std::string reason;
 

@@ -13,7 +13,7 @@ namespace cepheus::coll {
 struct Rules {
 #include "collectives/core/rules.def"
 };
-// Of this process.
+// This process's.
 inline Rules rules;
 
 }  // namespace cepheus::coll

@@ -1,4 +1,4 @@
-// Positions in trees whose root is a broadcast's. Ranks are members of a team.
+// Positions in trees whose root is the broadcast's root. Ranks are members of a team.
 #pragma once
 
 namespace cepheus::coll {
@@ -25,8 +25,8 @@ struct Tree : Position {
   }
 };
 
-// Wide and flat: counts of a few bytes run up it. Each level waits until the ranks on it have had
-// their turn on a core, which costs more than the messages of its children where ranks are many.
+// Wide and flat, for counts of a few bytes. On each level every rank needs a turn on a core. With
+// many ranks that costs more than the messages of a rank's children.
 struct FanIn : Position {
   static constexpr unsigned kWidth = 32;
 

@@ -1,4 +1,4 @@
-// What the code under test allocates. The imitations that it calls are not counted.
+// Allocations of the code under test. Those of the fakes are not counted.
 #pragma once
 
 #include <cstddef>

@@ -52,14 +52,14 @@ Hosts place(const Team& team, int ranks_per_host) {
 }  // namespace
 
 Caller::Caller(host::Communicator& comm, int ranks_per_host)
-    : team_(Team::all(comm, reserve_tags(comm))), safeguard_(team_), team_course_(team_) {
+    : team_(Team::all(comm, reserve_tags(comm))), safeguard_(team_), team_algorithm_(team_) {
   if (ranks_per_host > 1) hosts_.emplace(place(team_, ranks_per_host));
   const Team& team = hosts_ ? hosts_->leaders : team_;
   if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, [] {});
-  if (hosts_) hosts_course_.emplace(*hosts_, multicast_.get());
+  if (hosts_) hosts_algorithm_.emplace(*hosts_, multicast_.get());
 }
 
-void Caller::begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps) {
+void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps) {
   gaps_.emplace(memory);
   const Counting counted(true);
   if (has_gaps)
@@ -67,13 +67,13 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool attended, bool
   else
     payload_.emplace(memory.data(), memory.size());
   root_ = root;
-  attended_ = attended;
-  course_ = nullptr;
+  blocking_ = blocking;
+  algorithm_ = nullptr;
 }
 
-Code Caller::choose_course() {
+Code Caller::choose_algorithm() {
   Way way = Way::kMulticast;
-  const Code rc = safeguard_.choose(payload_->bytes(), attended_, way);
+  const Code rc = safeguard_.choose(payload_->bytes(), blocking_, way);
   if (const auto judgement = safeguard_.take_judgement()) {
     const Counting uncounted(false);
     ++comparisons_;
@@ -81,25 +81,25 @@ Code Caller::choose_course() {
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
   if (rc != Code::kDone) return rc;
-  if (hosts_course_ && way == Way::kMulticast) {
-    hosts_course_->begin(*payload_, root_, attended_);
-    course_ = &*hosts_course_;
+  if (hosts_algorithm_ && way == Way::kMulticast) {
+    hosts_algorithm_->begin(*payload_, root_, blocking_);
+    algorithm_ = &*hosts_algorithm_;
     return rc;
   }
   using Otherwise = TeamBroadcast::Otherwise;
-  team_course_.begin({way == Way::kMulticast ? multicast_.get() : nullptr, "", *payload_, root_,
-                      attended_, attended_ ? Otherwise::kSavedFunction : Otherwise::kTree});
-  course_ = &team_course_;
+  team_algorithm_.begin({way == Way::kMulticast ? multicast_.get() : nullptr, "", *payload_, root_,
+                         blocking_, blocking_ ? Otherwise::kSavedFunction : Otherwise::kTree});
+  algorithm_ = &team_algorithm_;
   return rc;
 }
 
 Code Caller::progress() {
   const Counting counted(true);
-  if (course_ == nullptr) {
-    const Code rc = choose_course();
+  if (algorithm_ == nullptr) {
+    const Code rc = choose_algorithm();
     if (rc != Code::kDone) return rc;
   }
-  const Code rc = course_->progress();
+  const Code rc = algorithm_->progress();
   return rc == Code::kDone ? payload_->error() : rc;
 }
 
@@ -107,8 +107,8 @@ void Caller::finish(Code rc) {
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
   const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
   if (bytes_of_root) safeguard_.recount(*bytes_of_root);
-  const bool is_timed = is_right && course_ != nullptr && course_->is_comparable();
-  safeguard_.end(is_timed ? std::optional(course_->route()) : std::nullopt);
+  const bool is_timed = is_right && algorithm_ != nullptr && algorithm_->is_comparable();
+  safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
   payload_.reset();
 }
 

@@ -1,5 +1,4 @@
-// One rank of a job as it calls broadcasts: its team, its multicast, and the way that its broadcasts
-// take.
+// One rank of a job that calls broadcasts: its team, its multicast, and its broadcasts' algorithms.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +14,9 @@ namespace cepheus::coll::fake {
 
 // Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
-// There is no safeguard.
+// Without a safeguard.
 void use_small_sizes();
-// There is one. Its first comparison has a single sample, and half of all may be samples.
+// With a safeguard. Its first comparison has a single sample, and half of all may be samples.
 void use_safeguard();
 
 // Packs nothing: the bytes lie as they are.
@@ -33,26 +32,26 @@ class Gaps final : public Packing {
 
 class Caller {
  public:
-  // With several ranks a host the first one of each is its leader.
+  // If several ranks share a host, the first one leads it.
   Caller(host::Communicator& comm, int ranks_per_host);
 
   // A broadcast of `memory`, which holds the data on the root. `has_gaps`: the data lies in no
   // contiguous memory.
-  void begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps);
-  // One look at it. Code::kPending: call again.
+  void begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps);
+  // Advances the broadcast. Code::kPending: call again.
   Code progress();
-  // Its memory is the program's again. `rc`: what it came to; Code::kNotServed: the saved function
-  // has served it.
+  // Its memory is the program's again. `rc`: the outcome. Code::kNotServed: the saved function has
+  // served it.
   void finish(Code rc);
   bool is_calling() const { return payload_.has_value(); }
-  // Once its course is chosen.
-  Route route() const { return course_ != nullptr ? course_->route() : Route::kSaved; }
+  // Valid once the algorithm is chosen.
+  Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
   // Comparisons that this rank has judged, and how often they have changed the way.
   std::size_t comparisons() const { return comparisons_; }
   std::size_t changes() const { return changes_; }
 
   void look_after();
-  // No broadcast follows. True once nobody needs the groups any more and they are gone.
+  // No broadcast follows. True once no rank needs the groups any more and they are destroyed.
   bool close();
   const Team& team() const { return team_; }
   bool has_multicast() const { return multicast_ != nullptr; }
@@ -60,7 +59,7 @@ class Caller {
   int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
 
  private:
-  Code choose_course();
+  Code choose_algorithm();
 
   Team team_;
   std::optional<Hosts> hosts_;            // of several ranks a host
@@ -68,11 +67,11 @@ class Caller {
   Safeguard safeguard_;
   std::size_t comparisons_ = 0, changes_ = 0;
   std::map<SizeClass, Way> ways_;  // as judged here
-  TeamBroadcast team_course_;
-  std::optional<HostsBroadcast> hosts_course_;
-  Course* course_ = nullptr;  // of this broadcast, once it is chosen
+  TeamBroadcast team_algorithm_;
+  std::optional<HostsBroadcast> hosts_algorithm_;
+  Algorithm* algorithm_ = nullptr;  // of this broadcast, once it is chosen
   int root_ = 0;
-  bool attended_ = false;
+  bool blocking_ = false;
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
 };

@@ -5,7 +5,7 @@
 
 namespace cepheus::coll::fake {
 
-// What Clock::now() answers.
+// The result of Clock::now().
 Clock::time_point& now();
 
 }  // namespace cepheus::coll::fake

@@ -14,7 +14,7 @@ namespace {
 
 Fabric* running_fabric = nullptr;
 
-// Of a message with these bytes; a small one has no operation.
+// The unit of a message with these bytes. A small one has no operation.
 std::uint64_t unit_of(std::uint32_t imm, const mcast_op_t* op, const std::byte* bytes) {
   std::uint64_t unit = imm / BulkOperation::kPieces;
   if (op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
@@ -68,7 +68,7 @@ std::vector<std::uint32_t> Fabric::ends() const {
   return all;
 }
 
-// The oldest message that this end lacks, whoever sends: all members see them in one order.
+// The oldest message that this end lacks, from any sender: all members receive them in one order.
 const mcast_group::Send* Fabric::next_for(const mcast_group& end, mcast_group** from) const {
   const mcast_group::Send* oldest = nullptr;
   for (const auto& group : groups_) {
@@ -86,11 +86,11 @@ const mcast_group::Send* Fabric::next_for(const mcast_group& end, mcast_group** 
 std::vector<std::uint32_t> Fabric::deliverable() const {
   std::vector<std::uint32_t> found;
   for (const auto& group : groups_) {
-    if (group->status < 0 || group->wire == 0 || is_cut_off(group->member)) continue;
+    if (group->status < 0 || group->wire == 0 || is_disconnected(group->member)) continue;
     if (ended_.contains(group->wire)) continue;
     mcast_group* from = nullptr;
     const auto* send = next_for(*group, &from);
-    if (send == nullptr || is_cut_off(from->member)) continue;
+    if (send == nullptr || is_disconnected(from->member)) continue;
     if (send->op == nullptr || !group->receives.empty()) found.push_back(group->number);
   }
   return found;
@@ -252,7 +252,7 @@ mcast_status_t post(mcast_group_h group, mcast_group::Send send) {
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   if (group->sends.size() >= group->params.send_depth) return MCAST_ERR_AGAIN;
   send.serial = FabricCalls::next_serial();
-  // One that is gone acknowledges nothing any more.
+  // An end that has gone acknowledges nothing.
   send.lacking = {group->members.begin(), group->members.end()};
   send.lacking.erase(group->number);
   group->sends.push_back(std::move(send));

@@ -1,7 +1,7 @@
-// libmcast over a fabric, as a test holds both in its hands: groups whose data the test lets arrive,
-// and that break, refuse or lose as it likes. A message is acknowledged by each member's NIC as it
-// arrives; its send is complete when all have acknowledged it. Members hear of that, and of what
-// arrived, in progress().
+// libmcast and a fabric under the control of a test: the test delivers data of groups, fails
+// groups, refuses them or loses their data. Each member's NIC acknowledges a message as it arrives.
+// A send is complete when all have acknowledged it. Members learn that, and arrivals, in
+// progress().
 #pragma once
 
 #include <mcast/mcast.h>
@@ -67,7 +67,7 @@ class Fabric {
   int caller = 0;  // the rank that calls libmcast
   // Outcome of the registrations to come, the last one for all further ones.
   std::deque<mcast_status_t> outcomes{MCAST_OK};
-  // What opening the device comes to; called by the thread that opens.
+  // The outcome of opening the device. Called by the thread that opens.
   std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
   bool is_port_up = true;
   mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;  // of the last opening
@@ -75,28 +75,28 @@ class Fabric {
   // Ends at which the next message of their group may arrive now.
   std::vector<std::uint32_t> deliverable() const;
   void deliver(std::uint32_t end);
-  // From now on what arrives there is acknowledged and lost, as by a switch that takes it for old.
+  // From now on arrivals there are acknowledged and lost, like old duplicates at a switch.
   void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
   // From now on it hands no completion over, as a device that died.
   void mute(std::uint32_t end);
-  // The rank and the unit of what was lost so.
+  // The rank and the unit of the lost data.
   const std::set<std::pair<int, std::uint64_t>>& lost() const { return lost_; }
   // Messages of a unit that every member has acknowledged.
   std::size_t acknowledged(std::uint64_t unit) const {
     const auto at = acknowledged_.find(unit);
     return at == acknowledged_.end() ? 0 : at->second;
   }
-  // A registration whose outcome may become known.
+  // A registration without an outcome so far.
   std::vector<std::uint32_t> registering() const;
   void conclude(std::uint32_t end);
-  // The end fails, and what it has of the group.
+  // The end fails, with its side of the group.
   void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
-  // Nothing moves from or to this rank any more.
-  void cut_off(int rank) { cut_.insert(rank); }
-  void mend() { cut_.clear(); }
+  // From now on nothing moves from or to this rank.
+  void disconnect(int rank) { disconnected_.insert(rank); }
+  void reconnect() { disconnected_.clear(); }
   // Its process has died: its NIC answers nothing any more.
   void kill(int rank) { dead_.insert(rank); }
-  bool is_whole() const { return cut_.empty() && dead_.empty(); }
+  bool is_whole() const { return disconnected_.empty() && dead_.empty(); }
   // Units that were lost at this rank and that every member has acknowledged.
   std::size_t lost_for_good(int rank) const;
   // An operation under way may read or write some of these bytes.
@@ -104,10 +104,10 @@ class Fabric {
   // Calls for a group that is gone, and groups that went while their memory was lent.
   std::size_t misuses() const { return misuses_; }
   std::size_t groups() const { return groups_.size(); }
-  // Ends with sends that wait: their watchdogs would bark.
+  // Ends with sends that wait: their watchdogs would fire.
   std::vector<std::uint32_t> stalled() const;
   std::vector<std::uint32_t> ends() const;
-  // Also those that are being registered.
+  // Groups in registration included.
   std::vector<std::uint32_t> all_ends() const;
   int rank_of(std::uint32_t end) const { return find(end)->member; }
   // Completions of the rank's ends.
@@ -117,7 +117,9 @@ class Fabric {
   friend struct FabricCalls;
   mcast_group* find(std::uint32_t end) const;
   bool knows(mcast_group_h group);
-  bool is_cut_off(int rank) const { return cut_.contains(rank) || dead_.contains(rank); }
+  bool is_disconnected(int rank) const {
+    return disconnected_.contains(rank) || dead_.contains(rank);
+  }
   const mcast_group::Send* next_for(const mcast_group& end, mcast_group** from) const;
 
   std::vector<std::unique_ptr<mcast_group>> groups_;
@@ -126,7 +128,7 @@ class Fabric {
   void note_end_of(const mcast_group& end);
 
   std::size_t misuses_ = 0;
-  std::set<int> cut_, dead_;
+  std::set<int> disconnected_, dead_;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
   std::set<std::pair<int, std::uint64_t>> lost_;
   std::map<std::uint64_t, std::size_t> acknowledged_;

@@ -27,16 +27,16 @@ void Job::fill(Rank& rank) {
   for (std::size_t i = 0; i < bytes; ++i) rank.memory[i] = byte_of(bytes, i);
 }
 
-void Job::begin(int rank, int root, std::size_t bytes, bool attended, bool has_gaps) {
+void Job::begin(int rank, int root, std::size_t bytes, bool blocking, bool has_gaps) {
   Rank& self = at(rank);
   self.memory.assign(bytes, std::byte{0xEE});
   if (rank == root) fill(self);
-  self.caller->begin(self.memory, root, attended, has_gaps);
+  self.caller->begin(self.memory, root, blocking, has_gaps);
   self.result = Code::kPending;
 }
 
-void Job::begin_all(int root, std::size_t bytes, bool attended) {
-  for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, attended);
+void Job::begin_all(int root, std::size_t bytes, bool blocking) {
+  for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, blocking);
 }
 
 void Job::look(int rank, bool at_nic) {

@@ -1,6 +1,6 @@
-// The ranks of a job over the imitations of MPI and of a fabric, for tests that tell one story:
-// each rank broadcasts when the test says so, and all that can move does. A test fails if one rank
-// takes the saved function for a broadcast and another does not. The saved function takes a rank one
+// The ranks of a job over the fakes of MPI and of a fabric, for tests with one story. A rank
+// broadcasts on the test's command, and all messages then move. A test fails if one rank takes the
+// saved function for a broadcast and another does not. The saved function takes a rank one
 // millisecond.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace cepheus::coll::fake {
 
 class Job {
  public:
-  // With several ranks a host the first one of each is its leader.
+  // If several ranks share a host, the first one leads it.
   explicit Job(int size, int ranks_per_host = 1);
 
   // The rank calls a broadcast. Its root's data depends on `bytes` alone. `has_gaps`: the data lies
   // in no contiguous memory.
-  void begin(int rank, int root, std::size_t bytes, bool attended = true, bool has_gaps = false);
-  void begin_all(int root, std::size_t bytes, bool attended = true);
-  // One look of the rank at its broadcast and at the groups. `at_nic`: and, first, at its NIC.
+  void begin(int rank, int root, std::size_t bytes, bool blocking = true, bool has_gaps = false);
+  void begin_all(int root, std::size_t bytes, bool blocking = true);
+  // The rank advances its broadcast and the groups. `at_nic`: and, first, its NIC.
   void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.
   void move();
@@ -34,13 +34,13 @@ class Job {
   // The same until no rank broadcasts. False if one still does after `most`.
   bool run(std::chrono::milliseconds most = std::chrono::seconds(20));
 
-  // What the rank's broadcast came to; Code::kPending: it is not done.
+  // The outcome of the rank's broadcast. Code::kPending: it is not done.
   Code result(int rank) const { return at(rank).result; }
   std::vector<Code> results() const;
   Route route(int rank) const { return at(rank).caller->route(); }
-  // That rank 0's safeguard has made.
+  // The comparisons of rank 0's safeguard.
   std::size_t comparisons() const { return at(0).caller->comparisons(); }
-  // Whether the rank has the data of its last broadcast.
+  // True if the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;
   // The rank's end of the lane that was set up last.

@@ -47,7 +47,7 @@ void Mpi::send(Request* request) {
   messages_.push_back(request);
 }
 
-// As MPI: sends can't be cancelled.
+// Like MPI: sends can't be cancelled.
 void Mpi::cancel(Request& request) {
   request.notice = nullptr;
   if (std::erase(receives_, &request) > 0) complete(request, host::kAnyRank, 0, Code::kDone);

@@ -44,7 +44,7 @@ struct Request {
 
 namespace cepheus::coll::fake {
 
-// What host::abort_job() throws.
+// The exception of host::abort_job().
 struct Aborted {
   int rank;
   std::string reason;
@@ -66,24 +66,19 @@ class Mpi {
   int sender(std::size_t index) const { return messages_[index]->rank; }
   int receiver(std::size_t index) const { return messages_[index]->peer; }
   int tag(std::size_t index) const { return messages_[index]->tag; }
-  // Lets one arrive, also where no receive is posted yet. What is sent is read only now.
+  // Delivers one message, also without a posted receive. Only now the sender's memory is read.
   void deliver(std::size_t index);
-  // Messages there that nobody has received.
+  // Messages there that no rank has received.
   std::size_t under_way(int tag) const;
   // A receive under way may write some of these bytes.
   bool uses(const std::vector<std::byte>& memory) const;
-  // The rank's process has died: nothing reaches it any more. What it has sent still arrives.
+  // The rank's process has died: it receives nothing more. Its sent messages still arrive.
   void kill(int rank) { dead_.insert(rank); }
   // Operations with ranks that are dead end in an error.
   void fail_operations_with_the_dead();
   std::size_t receives() const { return receives_.size(); }
   std::size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<std::size_t>(rank)]; }
-  // Messages on this tag arrive in part until end_in_part(): their receives can't be cancelled.
-  int arrive_in_part = 0;
-  std::size_t in_part() const { return in_part_.size(); }
-  void end_in_part();
-  bool refuses_receives = false;
-  // By tag: the length of every message sent there from now on, instead of its own.
+  // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 
   // --- The port's.

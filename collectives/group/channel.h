@@ -1,5 +1,5 @@
-// One end of one group, as broadcasts use it: either lane, whoever carries it (uct_channel.h: UCX's
-// rc_mcast; direct_channel.h: libmcast itself).
+// One end of one group, of either lane, as broadcasts use it (uct_channel.h: by UCX's rc_mcast;
+// direct_channel.h: by libmcast itself).
 //
 // Every call, and every callback, runs under the transport's mutex.
 #pragma once
@@ -16,14 +16,14 @@ struct Transfer {
   enum class Result : std::uint8_t {
     kDone,      // sent: every member has it
     kMistaken,  // received, but it is another message than this one
-    kFailed     // the group has broken
+    kFailed     // the group has failed
   };
   void (*done)(Transfer* transfer, Result result, std::size_t length);
   void* owner;
   std::uint32_t tag;  // of the message: the channel's
   // The channel's own.
-  static constexpr std::size_t kRoom = 128;
-  alignas(std::max_align_t) std::byte room[kRoom];
+  static constexpr std::size_t kBytes = 128;
+  alignas(std::max_align_t) std::byte bytes[kBytes];
 };
 
 class Channel {
@@ -41,7 +41,7 @@ class Channel {
   // call.
   virtual Status send_small(mcast_pack_cb_t pack, void* arg) = 0;
   virtual void release(void* data) = 0;
-  // Large ones. Receives match in the order of their posting; `tag` says which message is meant.
+  // Large messages. Receives match in the order of their posting; `tag` identifies the message.
   virtual Status send(const void* data, std::size_t length, std::uint32_t tag,
                       Transfer& transfer) = 0;
   virtual Status receive(void* data, std::size_t length, std::uint32_t tag, Transfer& transfer) = 0;

@@ -34,7 +34,7 @@ bool ControlLink::receive(int& from, ControlMessage& out) {
       received.error == Code::kDone && received.bytes == sizeof incoming_ && from >= 0;
   out = incoming_;
   host::free(std::exchange(receive_, nullptr));
-  // Also after a message that was not usable: it must not end all others.
+  // After an unusable message, too: it must not end all others.
   (void)post();
   return usable;
 }

@@ -19,8 +19,8 @@ Channel::Status to_status(mcast_status_t status) {
 }
 
 mcast_op_t& operation_in(Transfer& transfer, decltype(mcast_op_t::done) done) {
-  static_assert(sizeof(mcast_op_t) <= Transfer::kRoom);
-  auto* const operation = new (transfer.room) mcast_op_t{done, &transfer};
+  static_assert(sizeof(mcast_op_t) <= Transfer::kBytes);
+  auto* const operation = new (transfer.bytes) mcast_op_t{done, &transfer};
   return *operation;
 }
 

@@ -38,7 +38,7 @@ void Inbox::drop_skipped() {
   while (!queue_.is_empty() && first_unit() < wanted_) pop().release();
 }
 
-void Inbox::salvage() {
+void Inbox::keep() {
   queue_.each([](Arrived& each) {
     if (each.copy != nullptr) return;
     auto copy = std::make_unique<std::byte[]>(each.length);

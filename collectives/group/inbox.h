@@ -26,7 +26,7 @@ struct Arrived {
   Channel* channel = nullptr;
   void* data = nullptr;
   size_t length = 0;
-  std::unique_ptr<std::byte[]> copy;  // owns `data` if it is no longer the channel's
+  std::unique_ptr<std::byte[]> copy;  // owns `data` once the channel does not
 
   void release();
 };
@@ -52,7 +52,7 @@ class Inbox {
   bool skips() const { return wanted_ > 0; }
   void drop_skipped();
   // Copies all, so that the lane may go.
-  void salvage();
+  void keep();
   void clear();
 
  private:

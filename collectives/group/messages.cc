@@ -69,10 +69,10 @@ Code Messages::start(const void* data, std::size_t size, int to, Tag tag, const 
   out.is_copied = size <= kCopied;
   out.size = size;
   if (out.is_copied) {
-    const std::size_t room = std::max<std::size_t>(size, 1);
-    if (out.room < room) {
-      out.copy = std::make_unique<std::byte[]>(room);
-      out.room = room;
+    const std::size_t bytes = std::max<std::size_t>(size, 1);
+    if (out.capacity < bytes) {
+      out.copy = std::make_unique<std::byte[]>(bytes);
+      out.capacity = bytes;
     }
     if (size > 0) std::memcpy(out.copy.get(), data, size);
     data = out.copy.get();

@@ -14,8 +14,8 @@
 namespace cepheus::coll {
 
 // Several sends and receives in flight together. The host reads and writes the caller's memory
-// until test() says that all are complete, but for sends of up to kCopied bytes, which it gets a
-// copy of. An object that is used again allocates nothing for messages of the same lengths.
+// until test() reports all complete. Sends of up to kCopied bytes are copied first. An object in
+// repeated use allocates nothing for messages of the same lengths.
 class Messages {
  public:
   static constexpr std::size_t kCopied = 4096;
@@ -25,8 +25,8 @@ class Messages {
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
 
-  // A message of another length than `size` is Code::kTruncated: no receive here takes less than it
-  // asks for. One without any bytes is Code::kEmpty.
+  // A message of another length than `size` is Code::kTruncated, because no receive here takes
+  // less. A message of no bytes is Code::kEmpty.
   Code send(const void* data, std::size_t size, int to, Tag tag, const Team& team);
   Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
   // Sends a copy of up to kCopied bytes, and forgets it.
@@ -37,9 +37,10 @@ class Messages {
   bool test(Code& error);
   // Takes receives back that nothing has come for. True once nothing uses the caller's memory.
   bool end();
-  // What has not completed never will (a peer is gone): receives are taken back, sends can't be.
+  // A peer is gone, so incomplete messages never complete: cancels receives. Sends can't be
+  // cancelled.
   void forget();
-  // Frees memory that is kept for the next messages, if none is under way.
+  // Frees the memory for later messages, if none is under way.
   void shrink() {
     if (started_ == 0) std::vector<Pending>().swap(pending_);
   }
@@ -50,8 +51,8 @@ class Messages {
     bool is_receive = false;
     bool is_copied = false;
     std::size_t size = 0;
-    std::unique_ptr<std::byte[]> copy;  // room for what is sent; kept for the next message
-    std::size_t room = 0;
+    std::unique_ptr<std::byte[]> copy;  // of the bytes to send; kept for the next message
+    std::size_t capacity = 0;
   };
   static Code start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
                     Pending& out);

@@ -14,10 +14,10 @@ namespace cepheus::coll {
 
 namespace {
 
-constexpr size_t kHeaderRoom = 64;  // for the header, rounded to a cache line
-// A device that died may never complete what was posted. Only the time counts that this rank spends
-// looking: between two looks the program may be elsewhere, and nothing is handed over.
-constexpr std::chrono::seconds kDrainPatience{1};
+constexpr size_t kHeaderBytes = 64;  // for the header, rounded to a cache line
+// A device that died may never complete posted work. Only the time counts in which this rank looks:
+// between two looks the program may be outside MPI, and no message is delivered.
+constexpr std::chrono::seconds kDrainTimeLimit{1};
 constexpr std::chrono::milliseconds kLongestLook{10};
 
 Cause cause_of(mcast_cause_t cause) {
@@ -42,7 +42,7 @@ Cause cause_of(mcast_cause_t cause) {
 Session::Session(const Team& team, uint32_t generation, bool again)
     : team_(team),
       generation_(generation),
-      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
+      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderBytes, again),
       bulk_(team, MCAST_LANE_BULK, 0, again),
       agreement_(team.self(), team.size(), generation) {
   eager_.set_arrival(Inbox::on_message, &inbox_);
@@ -67,7 +67,7 @@ void Session::each_ready(F f) const {
   }
 }
 
-// Also those whose set-up is under way: others may send there before this rank knows it.
+// Also lanes whose set-up is not complete: others may send there before this rank knows it.
 template <typename F>
 void Session::each_group(F f) {
   for (TeamLane* lane : {&eager_, &bulk_}) {
@@ -82,7 +82,7 @@ void Session::look_at(const TeamLane& lane) {
 }
 
 void Session::look() {
-  if (agreement_.is_broken()) return;
+  if (agreement_.has_failed()) return;
   each_ready([&](const TeamLane& lane) { look_at(lane); });
 }
 
@@ -98,21 +98,21 @@ void Session::watch(Actions& out) {
     inbox_.drop_skipped();
   }
   look();
-  if (!agreement_.is_broken() || agreement_.is_salvaged()) return;
+  if (!agreement_.has_failed() || agreement_.is_drained()) return;
   if (!stopping_) stop();
   const auto now = Clock::now();
   drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
   looked_at_ = now;
-  const bool patient = drained_for_ < kDrainPatience;
+  const bool patient = drained_for_ < kDrainTimeLimit;
   bool is_drained = true;
   each_group([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
-  if (is_drained || !patient || !rules.drain) salvage(out);
+  if (is_drained || !patient || !rules.drain) end_drain(out);
 }
 
-void Session::salvage(Actions& out) {
+void Session::end_drain(Actions& out) {
   {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-    rules.inbox_outlives_lane ? inbox_.salvage() : inbox_.clear();
+    rules.inbox_outlives_lane ? inbox_.keep() : inbox_.clear();
   }
   if (eager().state() == TeamLane::State::kReady && rules.unacknowledged_is_kept) {
     const void* data = nullptr;
@@ -129,7 +129,7 @@ void Session::salvage(Actions& out) {
   eager_.destroy();
   bulk_.destroy();
   counters().add_fallback(agreement_.cause());
-  agreement_.salvaged(!stored_.empty(), out);
+  agreement_.drained(!stored_.empty(), out);
 }
 
 uint64_t Session::follow(const EagerHeader& header, size_t bytes) {
@@ -140,7 +140,7 @@ uint64_t Session::follow(const EagerHeader& header, size_t bytes) {
 }
 
 bool Session::is_drained() const {
-  if (agreement_.is_broken()) return agreement_.is_salvaged();
+  if (agreement_.has_failed()) return agreement_.is_drained();
   bool clear = true;
   each_ready([&](const TeamLane& lane) { clear = clear && lane.outstanding() == 0; });
   return clear;
@@ -148,7 +148,7 @@ bool Session::is_drained() const {
 
 void Session::note_eager_sent(uint64_t unit) { recent_[eager_sent_++ % recent_.size()] = unit; }
 
-// Sends end in their order: those that are outstanding are the last ones.
+// Sends end in their order, so the outstanding ones are the last ones.
 bool Session::is_delivered(uint64_t unit) const {
   if (eager_.state() != TeamLane::State::kReady) return true;  // it was a large one
   const uint64_t outstanding = std::min<uint64_t>(eager_.outstanding(), eager_sent_);

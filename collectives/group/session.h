@@ -1,7 +1,7 @@
-// The groups of one team from their set-up until they break: lanes, what arrived, the
-// agreement about the break, and what is salvaged then.
+// The groups of one team from their set-up until they fail: lanes, arrived messages, the agreement
+// about the failure, and the drained data.
 //
-// Everything here runs under the communicator's guard.
+// All calls are under the communicator's guard.
 #pragma once
 
 #include <array>
@@ -31,15 +31,15 @@ class Session {
   TeamLane& bulk() { return bulk_; }
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
-  // This rank's call of `unit` differs from its root's, which has sent the message with `header`:
-  // the next broadcast's first unit is the one that the root counts. `bytes`: of the root's
-  // broadcast, rounded up to whole messages. Under the transport's mutex.
+  // This rank's call of `unit` differs from its root's, which has sent the message with `header`.
+  // The next broadcast's first unit follows the root's count. `bytes`: of the root's broadcast,
+  // rounded up to whole messages. Under the transport's mutex.
   uint64_t follow(const EagerHeader& header, size_t bytes);
-  // Those bytes, once.
+  // The bytes of the root's broadcast, once.
   std::optional<size_t> take_bytes_of_root() { return std::exchange(bytes_of_root_, std::nullopt); }
-  // The unit that follows `unit`: the next one, or that.
+  // The unit after `unit`: the next one, or the one of follow().
   uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
-  // That unit, once.
+  // The unit of follow(), once.
   std::optional<uint64_t> take_next_unit() { return std::exchange(next_unit_, std::nullopt); }
 
   // Notices that a group has failed; once it has, stops all lanes, waits until all that had
@@ -47,9 +47,9 @@ class Session {
   void watch(Actions& out);
   // Looks only for a failure; cheaper.
   void look();
-  // Nothing that this rank sent may be missing anywhere, as far as it can know.
+  // As far as this rank knows, all its sent data has arrived everywhere.
   bool is_drained() const;
-  // Local. What had arrived and was not asked for is gone, too.
+  // Local. Arrived messages that no call has taken are lost, too.
   void destroy_groups();
   // Small broadcasts of this rank that not all have, after the break: header and data, or null.
   const std::vector<std::byte>* stored(uint64_t unit) const;
@@ -69,7 +69,7 @@ class Session {
   void each_group(F f);
   void look_at(const TeamLane& lane);
   void stop();
-  void salvage(Actions& out);
+  void end_drain(Actions& out);
 
   const Team& team_;
   const uint32_t generation_;

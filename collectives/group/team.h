@@ -13,7 +13,7 @@
 
 namespace cepheus::coll {
 
-// What a message between members is for.
+// The purpose of a message between members.
 enum class Tag : int {
   kSetUp,
   kOutcome,
@@ -56,7 +56,7 @@ class Team {
   host::Communicator& comm() const { return *comm_; }
   int tag(Tag tag) const { return first_tag_ - static_cast<int>(tag); }
   int size() const { return static_cast<int>(ranks_.size()); }
-  int self() const { return self_; }  // -1: the caller is no member
+  int self() const { return self_; }  // -1: the caller is not a member
   bool is_leader() const { return self_ == kLeader; }
   int rank_of(int member) const { return ranks_[static_cast<std::size_t>(member)]; }
   int member_of(int rank) const {  // -1: none

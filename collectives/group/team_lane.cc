@@ -18,15 +18,15 @@ namespace {
 
 constexpr int kMaxAttempts = 4;
 
-// Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
-// do for hundreds of communicators, of which the first are mostly the busy ones.
+// The depth of an eager lane each way for a number of groups. The process's budget has to serve
+// hundreds of communicators, of which the first are mostly the busy ones.
 unsigned eager_depth(int groups) {
   if (groups < 16) return TeamLane::kMaxEagerDepth;
   if (groups < 64) return 16;
   return groups < 192 ? 8 : 4;
 }
 
-// Why these members can't form a group; empty if they can.
+// The reason why these members can't form a group; empty if they can.
 std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
   const MemberRecord& first = records.front();
   std::map<uint32_t, std::string> hosts;
@@ -55,7 +55,7 @@ std::string in_our_words(std::string why) {
   return why.replace(at, sizeof kTheirs - 1, host::parameter(kTheirs));
 }
 
-// Whether what failed may do some time later without anybody's help.
+// True if the failure may pass without the user's help.
 bool may_pass(int32_t status) {
   switch (status) {
     case MCAST_ERR_REJECTED:
@@ -65,7 +65,7 @@ bool may_pass(int32_t status) {
     case MCAST_ERR_NO_MEMORY:
     case MCAST_ERR_NO_DEVICE:  // a port comes up again, a switch is started
     case MCAST_ERR_AGAIN:
-    case TeamLane::kBroken:
+    case TeamLane::kRefused:
       return true;
     default:
       return false;
@@ -74,7 +74,7 @@ bool may_pass(int32_t status) {
 
 }  // namespace
 
-// All members but the leader, until one call of `f` is no success.
+// Calls `f` for all members but the leader, until one call fails.
 template <typename F>
 Code TeamLane::others(F f) const {
   Code rc = Code::kDone;
@@ -87,7 +87,7 @@ void TeamLane::make_group(MemberRecord& record) {
   record.fingerprint = parameters().fingerprint();
   record.lane = kind_;
   if (!refusal_.empty()) {
-    record.status = kBroken;
+    record.status = kRefused;
     snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
     return;
   }
@@ -99,7 +99,7 @@ void TeamLane::make_group(MemberRecord& record) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
-    // MPI must not tell a root "done" while a rank that is only late, or cut off, lacks the data.
+    // MPI must not complete a root's send while a late or disconnected rank lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
@@ -143,7 +143,7 @@ void TeamLane::start() {
     snprintf(outcome_.reason, sizeof outcome_.reason,
              "%s's point-to-point layer failed during set-up (%d)", host::implementation(),
              static_cast<int>(rc));
-    settle();
+    finish();
     return;
   }
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
@@ -166,7 +166,7 @@ void TeamLane::gathered() {
   if (is_lost()) return announce_lost();
   const std::string why = objection(records_, team_);
   if (!why.empty()) {
-    // Where several object the most lasting reason counts.
+    // If several members object, the most lasting reason counts.
     const auto lasting = std::find_if(records_.begin(), records_.end(), [](const MemberRecord& r) {
       return r.status != MCAST_OK && !may_pass(r.status);
     });
@@ -187,9 +187,9 @@ void TeamLane::gathered() {
   set_state(State::kRegistering);
 }
 
-// The session broke meanwhile. The others still wait for the outcome.
+// The session has failed meanwhile. The others still wait for the outcome.
 void TeamLane::announce_lost() {
-  announce(kBroken, rank_text(team_) + ": the fabric failed during the group's set-up");
+  announce(kRefused, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
 void TeamLane::registered(mcast_status_t status) {
@@ -204,17 +204,17 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
-  // If that fails the job is coming down: nothing we say reaches them.
+  // If the send fails the job is ending, and no message reaches the members.
   (void)others([&](int member) {
     return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
   });
   set_state(State::kAnnouncing);
 }
 
-void TeamLane::settle() {
+void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
-    // Without a group this member's session has broken meanwhile.
+    // Without a group this member's session has failed meanwhile.
     set_state(group_ != nullptr ? State::kReady : State::kClosed);
     return;
   }
@@ -242,7 +242,7 @@ TeamLane::State TeamLane::progress() {
       break;
     }
     case State::kAnnouncing:
-      if (messages_.test(error)) settle();
+      if (messages_.test(error)) finish();
       break;
     case State::kReady:
     case State::kFailed:

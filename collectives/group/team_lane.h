@@ -1,12 +1,11 @@
 // One lane of one team: a libmcast group of its members, set up at the first message that needs it.
 // Member 0 leads it.
 //
-//   every member: make the group -> the leader gathers the members' names -> it registers -> it
-//   tells all the outcome
+//   every member makes the group -> the leader gathers the members' names -> it registers the group
+//   -> it sends the outcome to all
 //
-// A state machine that never blocks: progress() is called until the state is kReady or kFailed,
-// which is the same on all members. A McstID that another leader holds is retried with fresh
-// groups.
+// A state machine that never blocks: call progress() until the state is kReady or kFailed, which is
+// the same on all members. If another leader holds the McstID, all try again with fresh groups.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -22,7 +21,7 @@
 
 namespace cepheus::coll {
 
-// What a member tells the leader about itself. Plain bytes: all ranks run the same build.
+// A member's name and settings, for the leader. Plain bytes: all ranks run the same build.
 struct MemberRecord {
   int32_t status;        // mcast_status_t of making the group
   uint32_t fingerprint;  // of the parameters that all ranks must share
@@ -30,7 +29,7 @@ struct MemberRecord {
   mcast_member_t member;
   char reason[160];
 };
-// What the leader tells all.
+// The leader's message to all.
 struct LaneOutcome {
   int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
   uint32_t mcst_id;
@@ -59,19 +58,19 @@ class TeamLane {
   TeamLane(const TeamLane&) = delete;
   TeamLane& operator=(const TeamLane&) = delete;
 
-  // Who takes arriving small messages; before the first progress().
+  // The callback for arriving small messages. Set it before the first progress().
   void set_arrival(Channel::Arrival arrival, void* arg) {
     arrival_ = arrival;
     arrival_arg_ = arg;
   }
 
-  // This member's session has broken, for `reason`: the lane fails on all members. Data of a group
+  // This member's session has failed, for `reason`: the lane fails on all members. Data of a group
   // that this member does not look after would be acknowledged and lost. Before start.
   void refuse(const std::string& reason) { refusal_ = reason; }
-  // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
+  // The leader: sent to all if the lane fails in a way that may pass, see `retry_after()`.
   void set_retry_after(uint64_t units) { retry_after_ = units; }
   static constexpr uint64_t kNever = ~uint64_t{0};
-  // kFailed: the same on all members. kNever where only the user can mend what is wrong.
+  // kFailed: the same on all members. kNever if only the user can remove the cause.
   uint64_t retry_after() const { return outcome_.retry_after; }
   // kFailed: from the unit `first` on it may be tried again.
   void set_retry_at(uint64_t first) { retry_at_ = first; }
@@ -81,7 +80,7 @@ class TeamLane {
 
   // No mcast_status_t:
   static constexpr int32_t kMistaken = -1000;
-  static constexpr int32_t kBroken = -1001;
+  static constexpr int32_t kRefused = -1001;
 
   State progress();
   State state() const { return state_; }
@@ -90,8 +89,8 @@ class TeamLane {
   const char* reason() const { return outcome_.reason; }
   // kFailed: members set up different lanes, because the counts that they pass differ.
   bool is_mistaken() const { return outcome_.status == kMistaken; }
-  // kFailed: a member's session has broken.
-  bool is_broken() const { return outcome_.status == kBroken; }
+  // kFailed: a member's session has failed.
+  bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
   uint32_t epoch() const { return outcome_.epoch; }
 
@@ -120,7 +119,7 @@ class TeamLane {
   bool is_lost() const { return own_.status == MCAST_OK && (group_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);
-  void settle();
+  void finish();
   void set_state(State state) { state_ = state; }
 
   const Team& team_;

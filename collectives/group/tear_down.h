@@ -1,6 +1,6 @@
-// The end of a team's groups, in two rounds, so that nobody leaves while another still waits for
-// its acknowledgement: all have drained -> the leader says so -> groups may go. Waits for the last
-// member however late it comes, and never blocks.
+// The end of a team's groups, in two rounds, so that no member leaves while another waits for its
+// acknowledgement: all have drained -> the leader announces that -> all destroy their groups. Waits
+// for the last member for any time, and never blocks.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class TearDown {
 
   const Team& team_;
   State state_ = State::kDraining;
-  std::vector<char> flags_;  // what travels: nothing but its arrival counts
+  std::vector<char> flags_;  // the content of messages: only their arrival counts
   Messages messages_;
 };
 

@@ -13,7 +13,7 @@ namespace cepheus::coll {
 
 namespace {
 
-// What opening takes where the fabric answers.
+// The usual time of opening, if the fabric answers.
 constexpr std::chrono::milliseconds kUsual(20);
 
 mcast_context_params_t context_params() {
@@ -25,7 +25,7 @@ mcast_context_params_t context_params() {
   params.register_timeout_ms = static_cast<uint32_t>(p.registration_ms());
   params.register_silence_ms = static_cast<uint32_t>(p.registration_silence_ms());
   params.max_eager_memory = static_cast<size_t>(p.max_eager_memory);
-  params.progress_timeout_ms = static_cast<uint32_t>(p.patience_ms());
+  params.progress_timeout_ms = static_cast<uint32_t>(p.time_limit_ms());
   return params;
 }
 
@@ -56,7 +56,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
   if (!tried_ || again || opening_.valid()) {
     if (!opening_.valid()) {
       close();
-      // Where no thread can start, get() opens.
+      // If no thread can start, get() opens the device.
       opening_ = std::async(std::launch::async | std::launch::deferred, &Transport::open_context);
     }
     if (tried_ && opening_.wait_for(kUsual) == std::future_status::timeout) {
@@ -127,7 +127,7 @@ void Transport::close() {
   context_ = nullptr;
 }
 
-// Once for all groups of the context, whoever carries them.
+// Once for all groups of the context.
 unsigned Transport::progress() {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock || context_ == nullptr || groups_.load() == 0) return 0;

@@ -1,8 +1,9 @@
-// The process's way to groups: libmcast's context, and who carries the groups' ends. Opened at
+// The process's access to groups: libmcast's context, and UCX's rc_mcast if it serves. Opened at
 // first need.
 //
 // UCT objects are single-threaded: every call on a channel, and every callback from one, runs under
-// mutex(). The host is not called with the mutex held, so it is never held across its progress.
+// mutex(). No call of the host happens with the mutex held, so it is never held across its
+// progress.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -22,18 +23,18 @@ class Transport {
  public:
   static Transport& instance();
 
-  // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
-  // first call stays, unless `again`. A port that went down is opened anew once no group but the
-  // caller's coming one, which it has added, uses it. The first call waits as long as opening
-  // takes; later ones let a thread open, and return MCAST_ERR_AGAIN while it is at it.
+  // MCAST_OK, or the reason why this process can't multicast, with the remedy in the text. The
+  // outcome of the first call stays, unless `again`. A port that went down is opened anew once no
+  // group uses it except the caller's next one, which the caller has added. The first call waits
+  // for the opening. Later ones start a thread for it, and return MCAST_ERR_AGAIN until it ends.
   mcast_status_t open(std::string& why, bool again);
-  // This host's address as groups know it, in host byte order; 0: unknown.
+  // This host's address in groups, in host byte order; 0: unknown.
   uint32_t host_address();
   // Groups in being; from before their creation to after their destruction.
   void add_group() { groups_.fetch_add(1); }
   void remove_group() { groups_.fetch_sub(1); }
   int groups() const { return groups_.load(); }
-  // Frees what open() made. Lanes must be gone.
+  // Frees the objects of open(). Lanes must be gone.
   void close();
 
   mcast_context_h context() const { return context_; }
@@ -45,7 +46,7 @@ class Transport {
   // not.
   std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
                                         std::string& why);
-  // Who carries channels, for `cepheusctl explain`: "multicast", and if UCX does not, why.
+  // The library behind channels, for `cepheusctl explain`: "multicast", and without UCX the reason.
   std::string carrier() const;
 
   // Progress of all groups; 0 at once if another thread is at it.

@@ -13,7 +13,7 @@
 namespace cepheus::coll {
 namespace {
 
-// A call that broadcasts meanwhile goes on without multicast.
+// A broadcast meanwhile does without multicast.
 TEST(OpeningAgain, MakesNobodyWait) {
   parameters().carrier = static_cast<int>(Carrier::kDirect);
   Transport& transport = Transport::instance();
@@ -39,8 +39,8 @@ TEST(OpeningAgain, MakesNobodyWait) {
   transport.close();
 }
 
-// A job that can go on by other means gives a silent fabric up soon, and waits for a busy one as long
-// as a job that can't.
+// A job with another way gives up a silent fabric soon. It waits for a busy fabric as long as any
+// job.
 TEST(Opening, LimitsTheFabricsSilenceOnlyIfThereIsAnotherWay) {
   fake::use_small_sizes();
   fake::Fabric fabric;

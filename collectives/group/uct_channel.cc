@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/core/parameters.h"
+#include "collectives/host_mpi.h"
 
 namespace cepheus::coll {
 
@@ -50,22 +51,22 @@ Transfer::Result to_result(ucs_status_t status) {
   return status == UCS_ERR_NO_MESSAGE ? Transfer::Result::kMistaken : Transfer::Result::kFailed;
 }
 
-// What UCT calls back with lies first in the transfer's room.
+// UCT's callback gets this; it lies at the start of the transfer's bytes.
 template <typename Context>
-struct Room {
+struct CallbackData {
   Context context;
   Transfer* transfer;
 };
 
 template <typename Context>
 Context& context_in(Transfer& transfer) {
-  static_assert(sizeof(Room<Context>) <= Transfer::kRoom);
-  return (new (transfer.room) Room<Context>{{}, &transfer})->context;
+  static_assert(sizeof(CallbackData<Context>) <= Transfer::kBytes);
+  return (new (transfer.bytes) CallbackData<Context>{{}, &transfer})->context;
 }
 
 template <typename Context>
 Transfer* transfer_of(Context* context) {
-  return reinterpret_cast<Room<Context>*>(context)->transfer;
+  return reinterpret_cast<CallbackData<Context>*>(context)->transfer;
 }
 
 }  // namespace

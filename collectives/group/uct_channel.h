@@ -28,7 +28,7 @@ class UctDomain {
   UctDomain(const UctDomain&) = delete;
   UctDomain& operator=(const UctDomain&) = delete;
 
-  // As DirectChannel's constructor. Null: why not.
+  // See DirectChannel's constructor. Null: `why` has the reason.
   std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
                                         std::string& why);
 

@@ -41,7 +41,7 @@ std::atomic<std::uint32_t> address_of_nic{0};
 
 constinit std::atomic<ReportFile*> current_file{nullptr};
 
-// When the process exits or the library is unloaded.
+// Runs when the process exits or the library is unloaded.
 [[maybe_unused]] const struct Ending {
   ~Ending() {
     if (ReportFile* const file = current_file.load(); file != nullptr) file->end();
@@ -91,7 +91,7 @@ CallRecord* ReportFile::records() const {
 wire::Result<void> ReportFile::open() {
   const std::lock_guard lock(mutex_);
   if (is_ours()) return {};
-  // Each new communicator asks: where there was no room it is looked for ever more rarely.
+  // Each new communicator tries. If the file system is full, attempts become rarer.
   if (refusals_ != 0 && !std::has_single_bit(refusals_)) {
     ++refusals_;
     return tl::unexpected(refusal_);
@@ -125,12 +125,12 @@ wire::Result<void> ReportFile::make() {
     directory->end(*own);
     return failure;
   }
-  // What a parent mapped stays as it is: scopes from before the fork refer to it.
+  // The parent's mapping stays: scopes from before the fork refer to it.
   memory_ = memory;
   bytes_ = reports::kReportStep;
   ring_.reset();  // a parent's
   has_no_ring_ = false;
-  // Without it nobody can record this process; reports don't depend on it.
+  // Without it this process can't be recorded. Reports don't depend on it.
   if (auto lease = reports::RecordingLease::open(path_); lease && !owned_lease_) {
     owned_lease_ = std::move(*lease);
     lease_.store(&*owned_lease_, std::memory_order_release);
@@ -146,7 +146,7 @@ wire::Result<void> ReportFile::make() {
 void ReportFile::set_device(std::string text) {
   const std::lock_guard lock(mutex_);
   device_ = std::move(text);
-  // Whoever reads it this moment may see a part of it, once.
+  // A reader at this moment may see a part of it, once.
   if (is_ours()) reports::put_text(header().device, device_);
 }
 
@@ -162,7 +162,7 @@ void ReportFile::end() {
   directory_->clear();
 }
 
-// The first call comes before there is a report, whose making finds the lease.
+// The first call comes before the report exists. Making the report finds the lease.
 std::int64_t ReportFile::begin_call() {
   reports::RecordingLease* lease = lease_.load(std::memory_order_acquire);
   if (lease == nullptr) {
@@ -295,7 +295,7 @@ CallRecord* ReportScope::find(const char* path, const char* reason) const {
 }
 
 CallRecord* ReportScope::add(const char* path, const char* reason) {
-  // Where there was no room it is asked for again ever more rarely: asking costs system calls.
+  // If the file system is full, attempts become rarer, because each costs system calls.
   if (used_ == kMostRecords || (missed_ != 0 && !std::has_single_bit(missed_))) return nullptr;
   CallRecord record = blank_;
   reports::put_text(record.path, path);

@@ -1,9 +1,9 @@
 // This process's report of calls (support/reports/call_report.h) and the scopes that count in it,
 // one for each communicator.
 //
-// The file is made at the first scope, grows with the records in use, and is ended with the
-// process. Counting is a comparison and an addition in shared memory: no system call, no lock.
-// Without a file (no directory, no room) scopes count nothing and say why.
+// The file is made at the first scope, grows with the records in use, and ends with the process.
+// Counting is a comparison and an addition in shared memory: no system call, no lock. Without a
+// file (no directory, or a full file system) scopes count nothing and return the reason.
 #pragma once
 
 #include <array>
@@ -31,26 +31,27 @@ class ReportFile {
   // scopes of the parent count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory, reports::SpaceProbe room = reports::FreeSpace::of);
+  explicit ReportFile(std::string directory,
+                      reports::SpaceProbe room = reports::FreeSpace::of);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
   // kUnavailable: the file can't be made. Go on without it.
   wire::Result<void> open();
-  // No process counts in it any more: the file shrinks to what is in use, older ones are cleared.
+  // No process counts in it any more: the file shrinks to the used part, and older files are
+  // removed.
   void end();
-  // Null if there is no room for another one.
+  // Null if the report is full.
   reports::CallRecord* take(const reports::CallRecord& record);
   // The record's communicator is gone: its calls stay, under its name as long as few others follow,
   // and so do its choices.
   void retire(reports::CallRecord& record);
   // A call that has no record.
   void count_elsewhere();
-  // Whether somebody records calls: the time, nanoseconds of CLOCK_MONOTONIC. 0: nobody, which is
-  // found out by two loads.
+  // The time, in nanoseconds of CLOCK_MONOTONIC, if calls are recorded, else 0. Two loads.
   std::int64_t begin_call();
-  // Which host this process is, in what is recorded.
+  // This process's host in recordings.
   static void set_address(wire::Ipv4 address);
   // The device that serves the calls, and why it was taken. Any thread.
   void set_device(std::string text);
@@ -93,7 +94,7 @@ class ReportFile {
   bool has_no_ring_ = false;                 // there was no room for one
 };
 
-// One communicator's. One thread at a time.
+// One communicator's counts. One thread at a time.
 class ReportScope {
  public:
   ReportScope(ReportFile& file, const char* name, unsigned rank, unsigned ranks);
@@ -105,7 +106,7 @@ class ReportScope {
   // Which way serves broadcasts of some sizes; the newest choice for the same `sizes` replaces the
   // one before.
   void choose(const char* sizes, const char* other, const reports::Choice& choice);
-  // What was counted last, with its times.
+  // The last counted call, with its times.
   void keep(const char* path, const char* reason, std::int64_t begin_ns, std::uint64_t bytes,
             std::uint32_t root);
 

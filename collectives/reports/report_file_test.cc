@@ -294,7 +294,7 @@ TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
   EXPECT_EQ(report().header.uncounted, 20 - reports::records_in(reports::kReportStep));
 }
 
-TEST_F(Report, LongReasonsAreCutAndStillOne) {
+TEST_F(Report, LongReasonsAreTruncatedAndStillOne) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
   ReportScope scope(file, "c", 0, 2);
@@ -404,7 +404,7 @@ TEST_F(Report, KeepsCallsWithTheirTimesOnlyWhileSomebodyRecords) {
   EXPECT_EQ(reports::get_text(calls[0].text.communicator), "world");
   EXPECT_EQ(reports::get_text(calls[0].text.path), "eager lane");
 
-  lease->extend(1);  // whoever recorded has died
+  lease->extend(1);  // the recorder has died
   EXPECT_EQ(file.begin_call(), 0);
   file.end();
   EXPECT_TRUE(reports::find_rings(directory_).empty()) << "nobody is going to read it";

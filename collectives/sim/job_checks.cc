@@ -1,4 +1,4 @@
-// What a simulated job is held to.
+// The invariants of a simulated job.
 #include <algorithm>
 
 #include "collectives/core/counters.h"
@@ -76,7 +76,7 @@ void SimulatedJob::check_end_of_job() {
 }
 
 void SimulatedJob::check_paths() {
-  if (has_died()) return;  // ranks whose calls failed have lost count
+  if (has_died()) return;  // the counts of ranks whose calls failed differ
   for (const auto& one : ranks_) {
     for (const auto& other : ranks_) {
       const std::size_t both = std::min(one->how.size(), other->how.size());
@@ -96,7 +96,7 @@ void SimulatedJob::check_paths() {
 }
 
 void SimulatedJob::check_aborts() {
-  // What a dead rank has not sent is lost, too.
+  // Unsent data of a dead rank is lost, too.
   const bool has_lost = !fabric_.lost().empty() || has_died();
   const auto lost = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)] - lost_before_;
   if (lost > 0 && !has_lost) fail("failover: data is called lost, but none is");
@@ -105,9 +105,9 @@ void SimulatedJob::check_aborts() {
   const bool is_deaf_alone = plan_.fault == Fault::kDeaf && plan_.more_faults == 0;
   if (is_deaf_alone && aborts_.size() > 1) fail("failover: two ranks abort the job");
   for (const fake::Aborted& abort : aborts_) {
-    const bool says_lost = abort.reason.find("lost data") != std::string::npos;
-    if (says_lost && !has_lost) fail("failover: data is called lost, but none is");
-    if (is_deaf_alone && !says_lost) fail("failover: the abort hides the loss: " + abort.reason);
+    const bool reports_loss = abort.reason.find("lost data") != std::string::npos;
+    if (reports_loss && !has_lost) fail("failover: data is called lost, but none is");
+    if (is_deaf_alone && !reports_loss) fail("failover: the abort hides the loss: " + abort.reason);
   }
 }
 

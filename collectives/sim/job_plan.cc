@@ -5,8 +5,9 @@
 namespace cepheus::coll::sim {
 
 const char* name(Fault fault) {
-  constexpr const char* kNames[] = {"none", "cut",     "cut for long", "failed", "deaf",
-                                    "mute", "refused", "taken",        "death"};
+  constexpr const char* kNames[] = {"none",    "disconnected", "disconnected for long",
+                                    "failed",  "deaf",         "mute",
+                                    "refused", "taken",        "death"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Fault::kCount));
   return kNames[static_cast<std::size_t>(fault)];
 }

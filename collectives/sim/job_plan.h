@@ -1,4 +1,4 @@
-// What a simulated job does, and what befalls it: all from one seed.
+// The steps of a simulated job, and its faults: all from one seed.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@ namespace cepheus::coll::sim {
 
 enum class Fault : std::uint8_t {
   kNone,
-  kCut,         // nothing moves from or to one rank, for a while
-  kCutForLong,  // ... for ever
-  kFailed,      // one end of a group fails
-  kDeaf,        // what arrives at one end is acknowledged and lost
-  kMute,        // one end hands no completion over
-  kRefused,     // switches refuse the first registrations
-  kTaken,       // another group has the identifier, once
-  kDeath,       // the process of one rank ends
+  kDisconnected,         // nothing moves from or to one rank, for a while
+  kDisconnectedForLong,  // ... for ever
+  kFailed,               // one end of a group fails
+  kDeaf,                 // one end acknowledges arrivals and loses them
+  kMute,                 // one end hands no completion over
+  kRefused,              // switches refuse the first registrations
+  kTaken,                // another group has the identifier, once
+  kDeath,                // the process of one rank ends
   kCount
 };
 const char* name(Fault fault);
@@ -30,15 +30,15 @@ struct JobPlan {
   Fault fault = Fault::kNone;
   // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
   std::optional<std::size_t> event, set_up;
-  // So many faults more, perhaps while the failover from the last one is not over.
+  // The number of further faults, perhaps while the failover from the last one is not over.
   int more_faults = 0;
   bool has_slow_rank = false;    // which looks at its broadcast and its NIC rarely
   bool has_slow_link = false;    // on which control messages from one rank to another are late
-  bool has_slow_set_up = false;  // one rank hears late that a group is ready
+  bool has_slow_set_up = false;  // one rank learns late that a group is ready
   bool has_gaps = false;         // some data is not contiguous
   bool requires_multicast = false;
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
-  // A death: the launcher ends the job so many events later. Till then the others wait, or
+  // A death: the launcher ends the job after this number of events. Until then the others wait, or
   // their operations with the dead rank fail.
   std::size_t events_to_end = 0;
   bool returns_errors = false;

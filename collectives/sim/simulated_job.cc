@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMostEvents = 400'000;  // in which no call ends
 constexpr std::uint64_t kEventsToAbort = 1000;  // until all processes of an aborted job have ended
-constexpr std::uint64_t kEventsToMend = 4000;
+constexpr std::uint64_t kEventsToReconnect = 4000;
 
 // In two size classes.
 const std::vector<std::size_t> kFewSizes = {140, 250, 600, 1000};
@@ -29,7 +29,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
       random_(~plan.seed),
       fault_(plan.fault),
       more_faults_(plan.more_faults),
-      strikes_at_(plan.event),
+      inject_at_(plan.event),
       mpi_(plan.ranks) {
   fake::now() = {};
   fake::use_small_sizes();
@@ -71,12 +71,13 @@ JobOutcome SimulatedJob::run() {
     if (event == ended_at_ + kMostEvents)
       fail("liveness: broadcast " + std::to_string(slowest()) + " does not end");
     fake::now() += std::chrono::milliseconds(1);
-    if (!struck_at_ && is_due(event) && strike()) struck_at_ = event;
-    if (struck_at_ && event == *struck_at_ + kEventsToMend && fault_ != Fault::kCutForLong)
-      fabric_.mend();
-    if (struck_at_ && more_faults_ > 0 && pick(is_new_group_ ? 4 : 2000) == 0) strike_again();
+    if (!injected_at_ && is_due(event) && inject()) injected_at_ = event;
+    if (injected_at_ && event == *injected_at_ + kEventsToReconnect &&
+        fault_ != Fault::kDisconnectedForLong)
+      fabric_.reconnect();
+    if (injected_at_ && more_faults_ > 0 && pick(is_new_group_ ? 4 : 2000) == 0) inject_again();
     is_new_group_ = false;
-    if (struck_at_ && fault_ == Fault::kDeath) {
+    if (injected_at_ && fault_ == Fault::kDeath) {
       if (!ends_at_) ends_at_ = event + plan_.events_to_end;
       if (plan_.returns_errors && pick(50) == 0) mpi_.fail_operations_with_the_dead();
     }
@@ -85,7 +86,7 @@ JobOutcome SimulatedJob::run() {
       idle_ = 0;
       stalled_.clear();
     }
-    if (idle_ > 40 * ranks_.size() && aborts_.empty()) bark();
+    if (idle_ > 40 * ranks_.size() && aborts_.empty()) fire_watchdogs();
   }
   check_end_of_job();
   return outcome_;
@@ -111,13 +112,13 @@ std::size_t SimulatedJob::slowest() const {
 }
 
 bool SimulatedJob::is_due(std::uint64_t event) {
-  if (strikes_at_) return event >= *strikes_at_;
+  if (inject_at_) return event >= *inject_at_;
   if (plan_.set_up) return false;
   return furthest() >= fault_step_ && pick(20) == 0;
 }
 
 // False: there is nothing to break yet.
-bool SimulatedJob::strike() {
+bool SimulatedJob::inject() {
   if (fault_ == Fault::kDeath) {
     Rank& rank = *one_of(ranks_);
     if (rank.is_closed) return false;
@@ -130,9 +131,9 @@ bool SimulatedJob::strike() {
   if (ends.empty()) return false;
   const std::uint32_t end = one_of(ends);
   switch (fault_) {
-    case Fault::kCut:
-    case Fault::kCutForLong:
-      fabric_.cut_off(fabric_.rank_of(end));
+    case Fault::kDisconnected:
+    case Fault::kDisconnectedForLong:
+      fabric_.disconnect(fabric_.rank_of(end));
       break;
     case Fault::kFailed:
       fabric_.fail(end, MCAST_CAUSE_DEVICE, "the port is gone");
@@ -149,17 +150,17 @@ bool SimulatedJob::strike() {
   return true;
 }
 
-void SimulatedJob::strike_again() {
-  constexpr Fault kFaults[] = {Fault::kCut, Fault::kFailed, Fault::kDeaf, Fault::kMute};
+void SimulatedJob::inject_again() {
+  constexpr Fault kFaults[] = {Fault::kDisconnected, Fault::kFailed, Fault::kDeaf, Fault::kMute};
   --more_faults_;
-  fabric_.mend();
+  fabric_.reconnect();
   fault_ = kFaults[pick(4)];
-  strikes_at_ = 0;  // as soon as there is something to break
-  struck_at_.reset();
+  inject_at_ = 0;  // at the first event with something to fail
+  injected_at_.reset();
 }
 
-// Nothing moves: time goes by, and watchdogs see to the sends that wait since the last time.
-void SimulatedJob::bark() {
+// Nothing moves: time advances, and watchdogs count the sends that wait since the last time.
+void SimulatedJob::fire_watchdogs() {
   fake::now() += std::chrono::milliseconds(500);
   const std::vector<std::uint32_t> now = fabric_.stalled();
   std::erase_if(stalled_, [&](std::uint32_t end) {
@@ -193,7 +194,7 @@ bool SimulatedJob::act() {
       if (leaders.empty()) return false;
       fabric_.conclude(one_of(leaders));
       if (plan_.set_up == set_ups_++)
-        strikes_at_ = outcome_.events + static_cast<unsigned>(pick(100));
+        inject_at_ = outcome_.events + static_cast<unsigned>(pick(100));
       return is_new_group_ = true;
     }
     default:
@@ -239,7 +240,7 @@ bool SimulatedJob::step(Rank& rank) {
     }
     begin(rank);
   }
-  // What completes right behind a look at the NIC waits for the next one.
+  // A completion right behind a look at the NIC waits for the next one.
   rank.nic_waits = !rank.nic_waits && pick(2) == 0;
   if (!rank.nic_waits) fabric_.progress(rank.rank);
   const Code rc = rank.caller.progress();
@@ -254,7 +255,7 @@ void SimulatedJob::begin(Rank& rank) {
   const Broadcast& now = program_[rank.at];
   rank.memory.assign(now.bytes, std::byte{0xEE});
   if (now.root == rank.rank) fill(rank);
-  rank.caller.begin(rank.memory, now.root, now.attended, plan_.has_gaps && pick(3) == 0);
+  rank.caller.begin(rank.memory, now.root, now.blocking, plan_.has_gaps && pick(3) == 0);
 }
 
 std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {
@@ -268,8 +269,8 @@ void SimulatedJob::fill(Rank& rank) const {
   for (std::size_t i = 0; i < rank.memory.size(); ++i) rank.memory[i] = byte_of(rank.at, i);
 }
 
-// The host's own algorithm, in which all ranks meet. Who waits there progresses the NIC, as MPI's
-// progress does: else a root could not say that an earlier broadcast has been delivered.
+// The host's own algorithm, in which all ranks meet. A rank that waits there progresses the NIC, as
+// MPI's progress does: else a root could not answer that an earlier broadcast has been delivered.
 bool SimulatedJob::serve_saved(Rank& rank) {
   const bool is_root = program_[rank.at].root == rank.rank;
   if (!is_root && !saved_.contains(rank.at)) {

@@ -27,7 +27,7 @@
 
 namespace cepheus::coll::sim {
 
-// What a job has come to.
+// The outcome of a job.
 struct JobOutcome {
   std::optional<std::string> failure;  // "data: rank 2 ..."
   std::uint64_t events = 0;
@@ -53,7 +53,7 @@ class SimulatedJob {
   struct Broadcast {
     int root;
     std::size_t bytes;
-    bool attended;
+    bool blocking;
   };
   struct Rank {
     Rank(int r, fake::Mpi& mpi, int ranks_per_host)
@@ -78,9 +78,9 @@ class SimulatedJob {
   }
   bool act();
   bool is_due(std::uint64_t event);
-  bool strike();
-  void strike_again();
-  void bark();
+  bool inject();
+  void inject_again();
+  void fire_watchdogs();
   bool is_late(std::size_t message);
 
   // A rank's program.
@@ -92,7 +92,7 @@ class SimulatedJob {
   void end(Rank& rank, Code rc);
   bool close(Rank& rank);
 
-  // What is watched.
+  // The invariants.
   void fail(const std::string& text);
   std::optional<std::size_t> first_wrong_byte(const Rank& rank) const;
   void check_end_of_call(Rank& rank, Code rc);
@@ -112,11 +112,11 @@ class SimulatedJob {
   Fault fault_;
   std::size_t fault_step_ = 0;
   int more_faults_;
-  // Events: the fault shall strike, it has, and the launcher ends the job.
-  std::optional<std::uint64_t> strikes_at_, struck_at_, ends_at_;
+  // The events at which the fault is due, was injected, and the launcher ends the job.
+  std::optional<std::uint64_t> inject_at_, injected_at_, ends_at_;
   std::uint64_t ended_at_ = 0;          // event: the last call that ended
   std::size_t idle_ = 0;                // events without effect
-  std::vector<std::uint32_t> stalled_;  // ends with sends that waited at the last bark
+  std::vector<std::uint32_t> stalled_;  // ends with sends that waited when watchdogs fired last
   int slow_rank_ = -1;
   std::pair<int, int> slow_link_;
   std::size_t set_ups_ = 0;      // groups that were registered, or refused

@@ -11,8 +11,8 @@ namespace cepheus::coll {
 
 using Path = Agreement::Path;
 
-// Only after an error of the program's is something still posted: it must not outlive the buffers,
-// and nothing can be posted behind it.
+// Receives remain posted here only after an error of the program. They must not outlive the
+// buffers, and no later receive can be posted behind them.
 void BulkOperation::finish() {
   if (in_flight_ > 0) {
     lane_->destroy();
@@ -36,7 +36,7 @@ void BulkOperation::begin(const Call& call, Session& session) {
 
 template <typename F>
 void BulkOperation::ready_children(F f) const {
-  if (!call_.unattended) return FanIn{position_of(call_)}.children(f);
+  if (!call_.non_blocking) return FanIn{position_of(call_)}.children(f);
   if (!call_.is_root()) return;
   for (int rank = 0; rank < call_.team->size(); ++rank) {
     if (rank != call_.root) f(rank);
@@ -44,7 +44,7 @@ void BulkOperation::ready_children(F f) const {
 }
 
 int BulkOperation::ready_parent() const {
-  return call_.unattended ? call_.root : FanIn{position_of(call_)}.parent();
+  return call_.non_blocking ? call_.root : FanIn{position_of(call_)}.parent();
 }
 
 // A piece could not be posted: the queue is full, the group has failed, or the memory can't be
@@ -78,7 +78,7 @@ Code BulkOperation::progress(Actions& out) {
   switch (agreement.path()) {
     case Path::kMulticast:
       return end_unit(run_and_look(), out);
-    case Path::kSalvage:
+    case Path::kDrain:
       return Code::kPending;
     case Path::kRepair:
       return end_unit(repair(out), out);
@@ -131,7 +131,7 @@ Code BulkOperation::run() {
   }
 }
 
-// Receivers post their buffer before anyone hears that they are ready.
+// Receivers post their buffer before they report that they are ready.
 Code BulkOperation::post() {
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
@@ -168,7 +168,7 @@ Code BulkOperation::listen() {
     if (rc == Code::kDone)
       rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
   }
-  step_ = call_.unattended && call_.is_root() ? Step::kSend : Step::kGather;
+  step_ = call_.non_blocking && call_.is_root() ? Step::kSend : Step::kGather;
   return rc;
 }
 
@@ -179,7 +179,8 @@ Code BulkOperation::gather() {
   Code rc = Code::kDone;
   bool stale = false;
   for (Ready& each : ready_) {
-    if (each.unit > call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+    if (each.unit > call_.unit)
+      return fail_call(call_, "ranks disagree on the order of broadcasts");
     if (each.unit == call_.unit || rc != Code::kDone) continue;
     // Said before a unit that then went another way.
     stale = true;
@@ -187,7 +188,7 @@ Code BulkOperation::gather() {
   }
   if (rc != Code::kDone) return rc;
   if (stale) return Code::kPending;
-  if (call_.is_root() && call_.unattended) {
+  if (call_.is_root() && call_.non_blocking) {
     (void)mcast_group_set_watchdog(lane_->group(), 1);
     step_ = Step::kTransfer;
     return Code::kDone;
@@ -211,8 +212,8 @@ Code BulkOperation::report() {
 }
 
 Code BulkOperation::send() {
-  // Nothing is known yet of who has posted.
-  if (call_.unattended && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
+  // No member is known to be ready yet.
+  if (call_.non_blocking && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
@@ -228,13 +229,13 @@ Code BulkOperation::send() {
     ++in_flight_;
     session_->agreement().mark_sent();
   }
-  step_ = call_.unattended ? Step::kGather : Step::kTransfer;
+  step_ = call_.non_blocking ? Step::kGather : Step::kTransfer;
   return Code::kDone;
 }
 
 Code BulkOperation::transfer() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  if (mistaken_) return broken(call_, "ranks disagree on the order or the roots of broadcasts");
+  if (mistaken_) return fail_call(call_, "ranks disagree on the order or the roots of broadcasts");
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;
@@ -261,7 +262,7 @@ Code BulkOperation::repair(Actions& out) {
 }
 
 Code BulkOperation::repair_member(Actions& out) {
-  if (window_ == nullptr) {  // it can take nothing: GONE or a CUT is the answer
+  if (window_ == nullptr) {  // it can take nothing: GONE or a SWITCH_OVER is the answer
     session_->agreement().lack(call_.length, out);
     return Code::kPending;
   }

@@ -1,12 +1,11 @@
-// One unit of a large broadcast, at most most_bytes(): straight from the root's buffer into the
-// others'.
+// One unit of a large broadcast, at most most_bytes(): from the root's buffer into the others'
+// directly.
 //
-// Receivers post their buffers, then a count of ready members runs up a flat tree to the root,
-// which sends. Unattended the root does not wait for that count, which needs the ranks' attention:
-// it sends at once, its NIC waits for whoever has not posted yet (RNR), and the count, which then
-// comes to the root directly, says from when on a send that stalls means trouble. A unit travels in
-// pieces, so that progress shows long before a slow link has carried all of it, and a repair sends
-// only what is missing.
+// Receivers post their buffers. Then a count of ready members runs up a flat tree to the root,
+// which sends. That count needs calls of all ranks, so the root of a non-blocking broadcast sends
+// at once, and its NIC waits for unposted receives (RNR). The count then goes to the root directly,
+// and starts the watchdog's time. A unit is sent in pieces, so that progress shows before a slow
+// link has sent all of it, and a repair sends only the missing part.
 #pragma once
 
 #include <array>
@@ -36,7 +35,7 @@ class BulkOperation final : public Operation {
  private:
   enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
   struct Piece {
-    Transfer transfer;  // first: what is called back with is one
+    Transfer transfer;  // first member, because callbacks get its address
     bool done;
   };
   struct Ready {  // from a child of the tree

@@ -11,7 +11,7 @@ namespace cepheus::coll {
 
 using Path = Agreement::Path;
 
-Code broken(const Call& call, const char* why) {
+Code fail_call(const Call& call, const char* why) {
   host::log(0, "cepheus: broadcast on %s: %s", host::name(call.team->comm()), why);
   return Code::kFailed;
 }
@@ -24,16 +24,16 @@ Code mismatch(const Call& call, const EagerHeader& header, Session& session) {
   const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
   (void)session.follow(header, call.offset + sent);
   if (header.root != static_cast<uint32_t>(call.root)) {
-    (void)broken(
+    (void)fail_call(
         call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
                ", but " + sender + " calls with itself as the root")
                   .c_str());
     return Code::kRootsDiffer;
   }
   const bool is_longer = sent > from_here;
-  (void)broken(call, (self + " passes " + std::to_string(call.payload->bytes()) + " bytes, but " +
-                      sender + ", the root, " + (is_longer ? "more" : "fewer"))
-                         .c_str());
+  (void)fail_call(call, (self + " passes " + std::to_string(call.payload->bytes()) +
+                         " bytes, but " + sender + ", the root, " + (is_longer ? "more" : "fewer"))
+                            .c_str());
   return is_longer ? Code::kTruncated : Code::kCountsDiffer;
 }
 
@@ -56,7 +56,7 @@ Code lost(const Call& call) {
   // No call returns an error there: the job ends.
   if (parameters().chosen_mode() == Mode::kRequire)
     host::abort_job(call.team->comm(), rank_text(*call.team) + ": " + what);
-  call.payload->fail(broken(call, (what + "; the buffer is not valid").c_str()));
+  call.payload->fail(fail_call(call, (what + "; the buffer is not valid").c_str()));
   return Code::kDone;
 }
 
@@ -107,7 +107,7 @@ Code EagerOperation::progress(Actions& out) {
   switch (agreement.path()) {
     case Path::kMulticast:
       return end_unit(call_.is_root() ? send() : receive(), out);
-    case Path::kSalvage:
+    case Path::kDrain:
       return Code::kPending;
     case Path::kRepair:
       return end_unit(repair(out), out);
@@ -146,7 +146,7 @@ Code EagerOperation::receive() {
   return rc;
 }
 
-// The fabric has broken: perhaps the message had arrived before; else the root is asked for it.
+// The group has failed. If the message had not arrived before, ask the root for it.
 Code EagerOperation::repair(Actions& out) {
   if (repair_ == nullptr) {
     {
@@ -175,9 +175,10 @@ Code EagerOperation::repair(Actions& out) {
 
 Code EagerOperation::take(const void* data, size_t length) {
   EagerHeader header{};
-  if (length < sizeof header) return broken(call_, "a message shorter than its header");
+  if (length < sizeof header) return fail_call(call_, "a message shorter than its header");
   std::memcpy(&header, data, sizeof header);
-  if (header.unit != call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+  if (header.unit != call_.unit)
+    return fail_call(call_, "ranks disagree on the order of broadcasts");
   if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
       header.left != units_left(call_) || length != sizeof header + header.bytes)
     return mismatch(call_, header, *session_);

@@ -1,4 +1,4 @@
-// One unit of one broadcast on its way, without blocking: call progress() until it is done.
+// One unit of one broadcast, without blocking: call progress() until it is done.
 #pragma once
 
 #include <chrono>
@@ -18,9 +18,8 @@ struct Call {
   uint64_t retry_after;  // should this rank have to decide, see Agreement
   Payload* payload;
   size_t offset, length;  // of the unit in the packed payload
-  // The program may be elsewhere until it is done: whatever the NICs can do by themselves is begun
-  // at the first progress().
-  bool unattended;
+  // Non-blocking: the first progress() starts all NIC work.
+  bool non_blocking;
 
   bool is_root() const { return team->self() == root; }
 };
@@ -36,7 +35,7 @@ class Operation {
   // Code::kDone: root: the buffer may be reused; others: it is filled. Code::kPending: call again.
   // Code::kNotServed: the saved function shall serve it. Under the communicator's guard.
   virtual Code progress(Actions& out) = 0;
-  // How long the caller may sleep without delaying it much.
+  // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const { return {}; }
   // Root: it waits for members that have not come yet.
   virtual bool awaits_members() const { return false; }
@@ -45,7 +44,7 @@ class Operation {
   // Root of a large unit: member `to` lacks all behind its first `bytes`. Code::kNotServed: it can
   // take nothing.
   virtual Code serve(int to, uint64_t bytes) = 0;
-  // The unit is over: what is still under way of it is forgotten.
+  // The unit is over: forgets its messages under way.
   virtual void finish() = 0;
 };
 
@@ -62,7 +61,7 @@ Code mismatch(const Call& call, const EagerHeader& header, Session& session);
 Code look_for_small(const Call& call, Session& session);
 
 // Says why in the log, and returns Code::kFailed.
-Code broken(const Call& call, const char* why);
+Code fail_call(const Call& call, const char* why);
 // The same of a unit that the fabric lost and that its root has no copy of. This rank takes part in
 // the rest, so it returns Code::kDone. In mode "require" it ends the job.
 Code lost(const Call& call);

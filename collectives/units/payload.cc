@@ -6,7 +6,7 @@
 namespace cepheus::coll {
 
 Code Payload::pack(std::size_t offset, void* memory, std::size_t length) {
-  if (spoiled_ != Code::kDone) return spoiled_;
+  if (lost_data_ != Code::kDone) return lost_data_;
   if (memory == nullptr) return Code::kNoMemory;
   if (packing_ != nullptr) return packing_->pack(offset, memory, length);
   std::memcpy(memory, first_ + offset, length);

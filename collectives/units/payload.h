@@ -17,21 +17,21 @@ class Payload {
 
   std::size_t bytes() const { return bytes_; }
   // Sends may read window() at once, without pack().
-  bool contiguous() const { return packing_ == nullptr && spoiled_ == Code::kDone; }
+  bool contiguous() const { return packing_ == nullptr && lost_data_ == Code::kDone; }
 
-  // As Packing's. pack(): null is no memory.
+  // See Packing. pack(): null if there is no memory.
   Code pack(std::size_t offset, void* memory, std::size_t length);
   // Does nothing after a failure.
   void unpack(std::size_t offset, const void* memory, std::size_t length);
-  // Some of the data is missing here, for the reason `rc`. The first failure stays in error(): the
-  // call ends in it, but this rank still takes part in the rest, because others wait for it. That
-  // all go to the saved function (Code::kNotServed) counts more than what this rank lacks.
+  // Some of the data is missing here, for the reason `rc`. The first failure stays in error(), and
+  // the call ends in it. This rank still takes part in the rest, because others wait for it.
+  // Code::kNotServed (all go to the saved function) replaces such a failure.
   void fail(Code rc) {
     if (error_ == Code::kDone || rc == Code::kNotServed) error_ = rc;
   }
   Code error() const { return error_; }
   // There is no data, for the reason `rc`: pack() fails from now on.
-  void spoil(Code rc) { spoiled_ = rc; }
+  void lose_data(Code rc) { lost_data_ = rc; }
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`
   // bytes. Null: there is none.
   void* window(std::size_t offset, std::size_t length);
@@ -40,7 +40,7 @@ class Payload {
   std::size_t bytes_;
   std::byte* first_ = nullptr;  // contiguous: the first byte
   Packing* packing_ = nullptr;
-  Code spoiled_ = Code::kDone;
+  Code lost_data_ = Code::kDone;
   Code error_ = Code::kDone;  // the first failure
   std::unique_ptr<std::byte[]> staging_;
   std::size_t staging_bytes_ = 0;

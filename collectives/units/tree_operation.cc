@@ -4,8 +4,8 @@ namespace cepheus::coll {
 
 namespace {
 
-// A rank without memory for its data receives it here, so that none is left for the next broadcast.
-// A smaller receive won't do: Open MPI 4.1 writes a large message beyond its end.
+// A rank without memory for its data receives it here, so that no message is left for the next
+// broadcast. Open MPI 4.1 writes a large message beyond the end of a smaller receive.
 std::byte dropped[TreeOperation::kMostSegment];
 
 }  // namespace
@@ -63,8 +63,8 @@ Code TreeOperation::pass_on() {
   return Code::kDone;
 }
 
-// The ranks below get an empty message for each segment that they lack, and then the reason `why`.
-// Each receive that they have posted has its message so: none is left for those of the next unit.
+// The ranks below get an empty message for each missing segment, and then the reason `why`. So each
+// posted receive has its message, and none takes a message of the next unit.
 Code TreeOperation::refuse(Code why) {
   refusal_ = why;
   const size_t lacking = segments() - here_;
@@ -91,7 +91,7 @@ Code TreeOperation::take() {
                          Tag::kRefusal, *call_.team);
 }
 
-// Behind an error, too: what is under way from above uses this rank's memory.
+// After an error, too: messages from the parent still use this rank's memory.
 bool TreeOperation::has_received_all() {
   Code error = Code::kDone;
   return std::all_of(receives_.begin(), receives_.end(),

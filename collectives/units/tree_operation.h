@@ -1,11 +1,11 @@
-// A unit of a broadcast without a fabric: packed bytes down the binomial tree, over
-// the host's own messages. A rank without data sends empty messages in its place and the reason
-// behind them, so the ranks below end with the same error instead of waiting. The error is the
-// payload's: all ranks take part in the units that follow.
+// A unit of a broadcast without multicast: packed bytes down the binomial tree, as the host's own
+// messages. A rank without data sends empty messages in its place and the reason behind them. So
+// the ranks below end with the same error instead of waiting. The error is the payload's: all ranks
+// take part in the later units.
 //
-// It serves inside hosts, and where the saved function can't: whether a unit of a non-blocking
-// broadcast goes this way is known only when its turn has come, on each rank at another time, and
-// MPI's non-blocking collectives must be started in one order on all ranks.
+// It serves inside hosts, and non-blocking broadcasts after a failure. Each rank learns at another
+// time that a unit goes this way, and MPI's non-blocking collectives must start in one order on all
+// ranks. So the saved function can't serve them.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class TreeOperation final : public Operation {
   Code refuse(Code why);
   bool has_received_all();
 
-  // What a rank has received of a unit, it passes on before the rest has come.
+  // A rank forwards the received part of a unit before the rest has come.
   static size_t segment() { return std::min(parameters().tree_segment, kMostSegment); }
   size_t segments() const { return (call_.length + segment() - 1) / segment(); }
   size_t segment_bytes(size_t index) const {

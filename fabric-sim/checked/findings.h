@@ -19,7 +19,7 @@ enum class Invariant {
   kBalance,     // frames and copies are sent on, consumed, held, or dropped with a named reason
   kLossless,    // no frame of a lossless link is dropped because a buffer is full
   // Switches repeat requests to a source seldom, and never for a receiver that answered RNR.
-  kPatience,
+  kTimeLimit,
   kConsistency,  // the tables of a switch agree with each other
   kProgress,     // no endless loop of events
 };

@@ -25,7 +25,7 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.token = 0x5EC2E7;  // unknown to forgers
   config.is_sender_group = plan.has_one_sender;
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
-  config.receiver_patience = transport.silence();
+  config.receiver_time_limit = transport.silence();
   config.asks_after = kLookEvery;
   config.presence = transport.presence;
   return config;
@@ -321,7 +321,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
   if (what == kLook) {
     if (has_ended()) return;
     simulator().schedule(now + kLookEvery, *this, kLook);
-    engine().look_for_laggards(now, out());
+    engine().look_for_lagging_members(now, out());
     engine().look(now, out());
     carry_out();
   } else if (what == kSynchronise) {

@@ -186,8 +186,8 @@ bool GroupScenario::faults_are_over() const {
 }
 
 void GroupScenario::dissolve() {
-  const Duration strays = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
-  if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + strays)) return;
+  const Duration late = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
+  if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + late)) return;
   const bool ends_without_faults = faults_are_over();
   for (const auto& group : groups_) group->leader().unregister();
   const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.recovery;

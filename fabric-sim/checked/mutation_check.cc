@@ -63,10 +63,10 @@ MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std:
   result.where = check.where;
   Plan sound;
   for (bool Plan::*const part : check.parts) sound.*part = true;
-  Plan broken = sound;
-  net::set_rule(broken.rules, check.rule, false);
+  Plan unsafe = sound;
+  net::set_rule(unsafe.rules, check.rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
-    const Outcome outcome = run_seed(seed, broken);
+    const Outcome outcome = run_seed(seed, unsafe);
     // A seed that fails with every rule on proves nothing about this rule.
     if (!outcome.finding || run_seed(seed, sound).finding) continue;
     result.caught = true;

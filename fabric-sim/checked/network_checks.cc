@@ -99,14 +99,14 @@ void check_requests(const Network& network, Findings& findings) {
     const std::uint64_t unready = c[fabric::Counter::kAskedUnready];
     const std::uint64_t in_vain = c[fabric::Counter::kAskedInVain];
     if (unready > 0) {
-      findings.report(Invariant::kPatience, "switch " + node->name() + " asked again " +
-                                                std::to_string(unready) +
-                                                " times though a receiver had answered RNR");
+      findings.report(Invariant::kTimeLimit, "switch " + node->name() + " asked again " +
+                                                 std::to_string(unready) +
+                                                 " times though a receiver had answered RNR");
     }
     // A path is sent one or two requests before its slower feedback has been measured.
     if (in_vain > kMostInVain + c[fabric::Counter::kDataTaken] / kDataPerVain) {
-      findings.report(Invariant::kPatience, "switch " + node->name() + " asked again " +
-                                                std::to_string(in_vain) + " times in vain");
+      findings.report(Invariant::kTimeLimit, "switch " + node->name() + " asked again " +
+                                                 std::to_string(in_vain) + " times in vain");
     }
   }
 }

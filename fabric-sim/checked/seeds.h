@@ -53,13 +53,13 @@ auto run_seeds(std::uint64_t first, std::uint64_t seeds, unsigned jobs, std::siz
   return result;
 }
 
-// The first seed that fails by broken(seed) and holds by sound(seed). A seed that fails with every
+// The first seed that fails by unsafe(seed) and holds by sound(seed). A seed that fails with every
 // rule on proves nothing about the rule that is off.
-template <typename Broken, typename Sound>
-std::optional<FailedSeed> first_failure(std::uint64_t first, std::uint64_t seeds, Broken broken,
+template <typename Unsafe, typename Sound>
+std::optional<FailedSeed> first_failure(std::uint64_t first, std::uint64_t seeds, Unsafe unsafe,
                                         Sound sound) {
   for (std::uint64_t seed = first; seed - first < seeds; ++seed) {
-    const auto outcome = broken(seed);
+    const auto outcome = unsafe(seed);
     if (outcome.failure && !sound(seed).failure) return FailedSeed{seed, *outcome.failure};
   }
   return std::nullopt;

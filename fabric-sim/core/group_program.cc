@@ -15,8 +15,8 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
       timers_(config.timers),
       engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
                       .is_sender_group = config.is_sender_group,
-                      .sender_patience = wire::times::kSenderGivesUp,
-                      .receiver_patience = config.receiver_patience,
+                      .sender_time_limit = wire::times::kSenderGivesUp,
+                      .receiver_time_limit = config.receiver_time_limit,
                       .asks_after = config.asks_after,
                       .presence = config.presence}) {
   host_.listen(*this, config.control_port);
@@ -66,7 +66,7 @@ void GroupProgram::on_sender_group(Instant now, wire::Ipv4 from,
 }
 
 void GroupProgram::carry_out() {
-  engine_.tell_failure(now(), out_);
+  engine_.send_failure(now(), out_);
   const std::uint16_t port = member().control_port;
   for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, port);
   for (const wire::SenderGroupMessage& m : out_.of_sender_groups) {

@@ -20,7 +20,7 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
     std::uint32_t token = 0;
     bool is_sender_group = false;
     QpTimers timers = {};
-    wire::Duration receiver_patience = wire::times::kReceiverGivesUp;
+    wire::Duration receiver_time_limit = wire::times::kReceiverGivesUp;
     wire::Duration asks_after = wire::times::kSenderAsks;
     mcast::Presence::Pace presence = {};
   };

@@ -28,7 +28,7 @@ json with(const char* what, std::uint64_t seed, std::size_t size) {
   return {{"do", what}, {"group", "b"}, {"seed", seed}, {"size", size}, {"imm", 0}};
 }
 
-// Everybody but the root posts, the root starts to send, and some of it has gone out.
+// All but the root post. The root has sent a part.
 void begin(const Fabric& fabric, Team& team, int root, std::size_t size) {
   for (int i = 0; i < team.size(); ++i) {
     if (i == root) continue;
@@ -59,7 +59,7 @@ void expect_survivors_complete(Team& team, int root, int lost) {
 class KilledMember : public testing::TestWithParam<int> {};
 
 // The root is member 1, the leader member 0.
-TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
+TEST_P(KilledMember, IsEvictedAndTheOthersComplete) {
   const int lost = GetParam();
   const Fabric fabric = Fabric::of_text(kSlowLinks);
   Team team(fabric, 4, kOpen);
@@ -68,11 +68,10 @@ TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
   team[lost].kill();
   const auto killed = Clock::now();
   expect_survivors_complete(team, 1, lost);
-  // The broadcast itself takes half a second; the bound that matters is that nobody waits for
-  // retries.
+  // The broadcast itself takes half a second. The bound shows that no sender waits for retries.
   EXPECT_LT(Clock::now() - killed, 30s);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
-  // Its application learns by that whom sends are no longer acknowledged by.
+  // Its application learns the members whose acknowledgements are missing.
   if (lost != 0) {
     EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
   }
@@ -80,9 +79,9 @@ TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
 
 INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));
 
-// Its port stays up: it is silent for five seconds before it is taken for dead, and meanwhile
-// nobody gives up.
-TEST(LostMember, ThatIsCutOffIsTakenOutBeforeTheOthersGiveUp) {
+// Its port stays up, so it counts as dead only after five silent seconds. Meanwhile no member gives
+// up.
+TEST(LostMember, ThatIsDisconnectedIsEvictedBeforeTheOthersGiveUp) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, kOpen);
   team.form(kBulk);
@@ -139,7 +138,7 @@ TEST(KilledRoot, ThatLedEndsTheGroupToo) {
   for (const int i : {1, 2, 3}) EXPECT_EQ(team[i].receive()["status"], MCAST_ERR_FABRIC);
 }
 
-// Stopped for 3 s: the others wait, nothing is lost, nobody is taken out.
+// Stopped for 3 s: the others wait, no data is lost, and no member is evicted.
 TEST(StalledMember, DelaysAndLosesNothing) {
   const Fabric fabric = Fabric::of_text(kSlowLinks);
   Team team(fabric, 4, kOpen);

@@ -1,4 +1,4 @@
-// What members are told when a group can't be, or can't go on: the same everywhere, and what to do.
+// Errors of a group that can't be set up, or that fails: alike at all members, with the remedy.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <mcast/query.h>
@@ -11,17 +11,17 @@ namespace {
 using ::testing::HasSubstr;
 
 // A link that loses everything, without its port going down.
-void cut(const Fabric& fabric, const char* host, const char* direction) {
+void disconnect(const Fabric& fabric, const char* host, const char* direction) {
   fabric.ask({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});
 }
-// What is unregistered is gone from the switch soon.
+// An unregistered group leaves the switch soon.
 void expect_no_groups(const Fabric& fabric) {
   const auto limit = std::chrono::steady_clock::now() + 20s;
   while (!fabric.groups().empty() && std::chrono::steady_clock::now() < limit) {
   }
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
-void mend(const Fabric& fabric, const char* host) {
+void reconnect(const Fabric& fabric, const char* host) {
   fabric.ask({{"ask", "link"}, {"link", host}, {"direction", "both"}, {"loss", 0}});
 }
 
@@ -30,7 +30,7 @@ TEST(GroupFailure, EveryMemberLearnsThatTheSwitchHasNoTableSpace) {
   Team team(fabric, 4);
   const json names = team.create(kEager);
   EXPECT_EQ(team.lead(1, "e", names)["status"], MCAST_OK);
-  const auto outcomes = team.settle("e");
+  const auto outcomes = team.await_outcome("e");
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(outcomes[static_cast<std::size_t>(i)]["status"], MCAST_ERR_REJECTED);
     EXPECT_THAT(outcomes[static_cast<std::size_t>(i)].value("text", ""),
@@ -48,11 +48,11 @@ TEST(GroupFailure, WithoutAFabricThereIsNoDevice) {
 
 TEST(GroupFailure, NamesTheMemberThatDidNotAnswerToAll) {
   const Fabric fabric = Fabric::of(4);
-  Team team(fabric, 3, {{"do", "open"}});  // nobody is at host 3
+  Team team(fabric, 3, {{"do", "open"}});  // there is no program at host 3
   json names = team.create(kBulk);
   names.push_back({htonl(0x0A000004), htonl(0x99), 0, 0});
   EXPECT_EQ(team.lead(0, "b", names)["status"], MCAST_OK);
-  const auto outcomes = team.settle("b");
+  const auto outcomes = team.await_outcome("b");
   for (const json& outcome : outcomes) EXPECT_EQ(outcome["status"], MCAST_ERR_TIMED_OUT) << outcome;
   EXPECT_THAT(outcomes[0].value("text", ""),
               HasSubstr("10.0.0.4 (qp 0x99) did not confirm within 1 s"));
@@ -66,7 +66,7 @@ TEST(GroupFailure, NamesAQueuePairThatItsHostDoesNotKnow) {
   const std::uint32_t wrong = htonl(0x777);
   names[2][1] = wrong;
   EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
-  const json outcome = team[0].ask({{"do", "settle"}, {"group", "e"}});
+  const json outcome = team[0].ask({{"do", "await_outcome"}, {"group", "e"}});
   EXPECT_EQ(outcome["status"], MCAST_ERR_REJECTED);
   EXPECT_THAT(outcome.value("text", ""), HasSubstr("10.0.0.3 (qp 0x777) is unknown to its host"));
 }
@@ -85,7 +85,7 @@ TEST(GroupFailure, OfTwoLeadersAtOnceAtMostOneHasTheMembers) {
   lead(3);
   EXPECT_EQ(team[0].receive()["status"], MCAST_OK);
   EXPECT_EQ(team[3].receive()["status"], MCAST_OK);
-  const auto outcomes = team.settle("e");
+  const auto outcomes = team.await_outcome("e");
   int winners = 0;
   for (const int leader : {0, 3}) {
     const json& outcome = outcomes[static_cast<std::size_t>(leader)];
@@ -112,10 +112,10 @@ TEST(GroupFailure, TheLastGroupIsUnregisteredAlsoIfTheFirstMessageIsLost) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);
   team.form(kEager);
-  cut(fabric, "h0", "both");
+  disconnect(fabric, "h0", "both");
   team[0].ask({{"do", "destroy"}, {"group", "e"}});
   EXPECT_EQ(fabric.groups().size(), 1u);
-  mend(fabric, "h0");
+  reconnect(fabric, "h0");
   expect_no_groups(fabric);
 }
 
@@ -136,7 +136,7 @@ TEST(GroupFailure, RefusesBadCallsWithAReason) {
               HasSubstr("10.0.0.2 is listed twice"));
   EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
   EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", names}}), HasSubstr("has a leader"));
-  team.settle("e");
+  team.await_outcome("e");
   EXPECT_THAT(ask({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 8193}}),
               HasSubstr("longer than max_eager"));
   EXPECT_THAT(ask({{"do", "post"}, {"group", "e"}, {"size", 10}}), HasSubstr("on an eager lane"));
@@ -195,12 +195,12 @@ TEST(GroupFailure, EveryoneNoticesThatTheFabricIsGone) {
   EXPECT_EQ(posted["status"], MCAST_ERR_FABRIC);
 }
 
-TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
+TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsDisconnectedAndKeepsWhatItMayLack) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
   team.form(kEager);
   team.broadcast("e", false, 0, {5, 100, 1});
-  cut(fabric, "h2", "down");
+  disconnect(fabric, "h2", "down");
   for (int i = 0; i < 3; ++i) {
     const json sent =
         team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
@@ -217,13 +217,13 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
   EXPECT_TRUE(kept["match"]);
 }
 
-// Members that only receive have nothing that fails: they hear of it from the leader.
+// Members that only receive have no failing sends: the leader informs them.
 TEST(GroupFailure, OfTheLeaderIsToldToHealthyReceivers) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
   team.form(kBulk);
   for (const int i : {1, 3}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  cut(fabric, "h2", "both");
+  disconnect(fabric, "h2", "both");
   team[0].ask({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
   EXPECT_EQ(team[0].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
   for (const int i : {1, 3}) {
@@ -255,7 +255,7 @@ TEST(GroupFailure, OfAReceiverThatNothingReachesIsFoundByItself) {
   Team team(fabric, 3);
   team.form(kBulk);
   for (const int i : {1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  cut(fabric, "h2", "both");
+  disconnect(fabric, "h2", "both");
   const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 has not answered"));
@@ -267,23 +267,23 @@ TEST(GroupFailure, OfALeaderThatNothingReachesIsFoundByItselfAndTold) {
   Team team(fabric, 3);
   team.form(kBulk);
   for (const int i : {0, 1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  cut(fabric, "h0", "down");
+  disconnect(fabric, "h0", "down");
   for (const json& failure : team.ask_all({{"do", "await_failure"}, {"group", "b"}})) {
     EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
   }
   expect_no_groups(fabric);
 }
 
-// The leader's UNREGISTER may be lost: whoever waits asks.
+// The leader's UNREGISTER may be lost: a waiting member asks.
 TEST(GroupFailure, IsToldToAReceiverThatMissedIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk);
   team[2].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  cut(fabric, "h2", "down");
+  disconnect(fabric, "h2", "down");
   EXPECT_EQ(team[0].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
   EXPECT_EQ(team[1].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
-  mend(fabric, "h2");
+  reconnect(fabric, "h2");
   const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));

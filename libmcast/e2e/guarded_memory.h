@@ -1,4 +1,4 @@
-// Whole pages between two that nobody may touch: who writes beside them dies.
+// Whole pages between two guard pages: a write beside them ends the process.
 #pragma once
 
 #include <sys/mman.h>

@@ -92,7 +92,7 @@ json Member::lead(Group& g, const json& c) {
                                          regions.size()));
 }
 
-json Member::settle(Group& g) {
+json Member::await_outcome(Group& g) {
   wait([&] { return mcast_group_test(g.handle) != MCAST_INPROGRESS; });
   return answer(mcast_group_test(g.handle));
 }
@@ -167,7 +167,7 @@ json Member::post(Group& g, const json& c) {
   return answer(status);
 }
 
-// The next message, whole and unaltered: {"match": true}, or what it was instead.
+// The next message: {"match": true} if it is whole and unaltered, else its content.
 json Member::expect(Group& g, const json& c) {
   const auto wanted = pattern(c.at("seed"), c.at("size"));
   const std::uint32_t imm = c.value("imm", 0u);
@@ -193,8 +193,8 @@ json Member::await_failure(Group& g) {
   return answer(mcast_group_test(g.handle));
 }
 
-// How many messages a failed group keeps, and whether they are those of `seed`, one after the
-// other.
+// The number of messages that a failed group keeps. True if they are those of `seed`, in their
+// order.
 json Member::unacknowledged(Group& g, const json& c) {
   const void* data = nullptr;
   std::size_t length = 0;
@@ -218,8 +218,8 @@ json Member::release(Group& g) {
   return {{"released", kept.size()}};
 }
 
-// The last user closes the context, and before its groups are gone, in a callback of theirs,
-// somebody opens it again and makes a group.
+// The last user closes the context. Before its groups are gone, a callback opens it again and makes
+// a group.
 json Member::close_while_another_opens(Group& g) {
   struct Newcomer {
     mcast_op_t op{};
@@ -248,8 +248,7 @@ json Member::close_while_another_opens(Group& g) {
           {"kept", mcast_group_test(newcomer.group) == MCAST_INPROGRESS}};
 }
 
-// What a program that forks might do by accident: use and destroy the parent's objects in the
-// child.
+// A mistake of programs that fork: the child uses and destroys the parent's objects.
 json Member::fork_and_use() {
   const pid_t child = fork();
   if (child == 0) {
@@ -267,7 +266,7 @@ json Member::fork_and_use() {
   return {{"child_exit", WIFEXITED(state) ? WEXITSTATUS(state) : -1}};
 }
 
-// Threads that do nothing but progress, beside the one that works.
+// Threads that only progress, beside the working one.
 json Member::start_threads(const json& c) {
   for (int i = 0; i < c.at("count").get<int>(); ++i) {
     threads_.emplace_back([this] {
@@ -309,14 +308,14 @@ json Member::run(const json& c) {
   if (at == groups_.end()) return {{"status", MCAST_ERR_INVALID}, {"text", "no group " + name}};
   Group& g = at->second;
   if (what == "lead") return lead(g, c);
-  if (what == "settle") return settle(g);
+  if (what == "await_outcome") return await_outcome(g);
   if (what == "query") return query(g);
   if (what == "start_send") return start_send(g, c);
   if (what == "await_send") return await_send(g);
   if (what == "post") return post(g, c);
   if (what == "publish") return publish(g, c);
   if (what == "open_memory") return open_memory(g, c);
-  if (what == "close_memory") {  // what was opened last; its bytes stay
+  if (what == "close_memory") {  // the last opened one; its bytes stay
     opened_.pop_back();
     return answer(MCAST_OK);
   }

@@ -1,6 +1,5 @@
-// An application of <mcast/mcast.h> that does what it is told, command by command, and calls
-// mcast_progress() in between. What it does with groups and messages is in member.cc, with WRITEs in
-// member_writes.cc.
+// An application of <mcast/mcast.h> that executes commands, and calls mcast_progress() in between.
+// member.cc has the commands for groups and messages, member_writes.cc those for WRITEs.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -29,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 // {"status": ...}, and libmcast's own words with an error.
 json answer(mcast_status_t status);
 
-// Over what callbacks write: with "threads" they run on any of them.
+// Protects the results of callbacks: with "threads" they run on any thread.
 inline std::mutex callback_mutex;
 
 struct Arrived {
@@ -70,7 +69,7 @@ class Member {
   }
 
  private:
-  // `done` is asked with callbacks held off.
+  // `done` runs while no callback does.
   template <typename Done>
   bool wait(Done&& done) {
     const auto limit = Clock::now() + std::chrono::seconds(30);
@@ -87,7 +86,7 @@ class Member {
   json open(const json& c);
   json create(const json& c);
   json lead(Group& g, const json& c);
-  json settle(Group& g);
+  json await_outcome(Group& g);
   json query(Group& g);
   json start_send(Group& g, const json& c);
   json await_send(Group& g);

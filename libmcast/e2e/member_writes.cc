@@ -22,7 +22,7 @@ json Member::publish(Group& g, const json& c) {
                                      region->bytes().data(), size));
 }
 
-// The same memory under that number, for whoever is told of it: its target is answered.
+// The same memory under that number, for the writer: its target is in the answer.
 json Member::open_memory(Group& g, const json& c) {
   auto& region = g.regions[c.at("region").get<int>()];
   region = std::make_unique<GuardedMemory>(c.at("memory"));
@@ -38,7 +38,7 @@ json Member::open_memory(Group& g, const json& c) {
   return out;
 }
 
-// What lies `offset` behind the beginning of each target.
+// The addresses `offset` bytes behind the beginning of each target.
 std::vector<mcast_target_t> Member::parts_of(const json& targets, std::uint64_t offset) {
   std::vector<mcast_target_t> parts;
   for (const json& t : targets) {
@@ -51,7 +51,7 @@ std::vector<mcast_target_t> Member::parts_of(const json& targets, std::uint64_t 
   return parts;
 }
 
-// What the sender of a sender group is to be told.
+// The member's name and regions, for the sender of a sender group.
 json Member::regions(Group& g) {
   std::vector<mcast_region_t> list(40);
   size_t count = list.size();
@@ -86,7 +86,7 @@ json Member::start_write(Group& g, const json& c) {
   return answer(status);
 }
 
-// Is the region's memory exactly what these WRITEs make of it, all that it has?
+// True if the region's whole memory is exactly the result of these WRITEs.
 json Member::holds(Group& g, const json& c) {
   const auto memory = g.regions.at(c.at("region"))->bytes();
   std::vector<std::uint8_t> wanted(memory.size(), GuardedMemory::kUntouched);

@@ -1,5 +1,5 @@
 // The processes of an end-to-end test: a fabric (cepheus-switch) and members (mcast_member) on its
-// hosts. All end with the test, whatever happens; every wait has a bound.
+// hosts. All end with the test in every case, and every wait has a bound.
 #pragma once
 
 #include <sys/types.h>
@@ -37,7 +37,7 @@ class Process {
 // Owns a directory in which its socket lives.
 class Fabric {
  public:
-  // `arguments` say which topology: {"--hosts", "4"}.
+  // `arguments` choose the topology: {"--hosts", "4"}.
   explicit Fabric(const std::vector<std::string>& arguments);
   ~Fabric();
 
@@ -63,10 +63,10 @@ class Fabric {
   std::unique_ptr<Process> switch_;
 };
 
-// What makes a process one of host `index` of the fabric.
+// The environment that makes a process one of host `index` of the fabric.
 std::vector<std::string> on_host(const std::string& fabric_socket, int index);
 
-// Ends by itself when the test is done with it: a crash then, or what a sanitizer reports, fails the
+// The process ends by itself after the test, so that a crash or a sanitizer's report fails the
 // test.
 class Member {
  public:

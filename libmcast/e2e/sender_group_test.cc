@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 const json kSenderGroup = {
     {"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}, {"virtual_qpn", 0xE00001}};
 
-// Two leaves and two spines, `hosts` at each leaf, whose switches branch where they are told to.
+// Two leaves and two spines, `hosts` at each leaf. The given switches branch.
 std::string leaf_spine(const std::string& sender_groups, int hosts, double loss = 0) {
   std::string text = "[link]\nloss = " + std::to_string(loss) + "\n";
   for (const char* name : {"l0", "l1", "s0", "s1"}) {
@@ -42,12 +42,12 @@ void form(Team& team, std::size_t size = kSize) {
   }
   const json led = team.lead(0, "b", names, regions);
   EXPECT_EQ(led.value("status", -100), MCAST_OK) << led;
-  for (const json& reply : team.settle("b")) {
+  for (const json& reply : team.await_outcome("b")) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
 }
 
-// Messages and WRITEs, told and untold, all from the one sender.
+// Messages and WRITEs, with and without immediate, all from the one sender.
 void send_and_write(Team& team, int rounds) {
   std::vector<json> writes;
   for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
@@ -107,9 +107,9 @@ TEST(SenderGroup, IsRefusedWhereSwitchesServeNone) {
   Team team(fabric, 4);
   const json names = team.create(kSenderGroup);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team[0].ask({{"do", "settle"}, {"group", "b"}});
-  EXPECT_EQ(settled.value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.value("text", ""), HasSubstr("the switches serve no sender groups"));
+  const json outcome = team[0].ask({{"do", "await_outcome"}, {"group", "b"}});
+  EXPECT_EQ(outcome.value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.value("text", ""), HasSubstr("the switches serve no sender groups"));
 }
 
 TEST(SenderGroup, SendsOfReceiversAreRefused) {
@@ -134,10 +134,10 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
   expect_regions(team, std::vector<std::vector<json>>(4));
 }
 
-// The first receiver, whose name all feedback comes under, or another.
+// The alias, whose address all feedback has, or another receiver.
 class KilledReceiver : public testing::TestWithParam<int> {};
 
-TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
+TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   const int lost = GetParam();
   const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
   Team team(fabric, 4);
@@ -149,7 +149,7 @@ TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
   EXPECT_LT(Clock::now() - killed, 10s);
   EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
-  // And again, by those that are left.
+  // And again, by the remaining members.
   ASSERT_EQ(team[0].ask(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
   EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_OK);
   json holds = command("holds");
@@ -163,7 +163,7 @@ TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
 INSTANTIATE_TEST_SUITE_P(AliasOrNot, KilledReceiver, testing::Values(1, 3));
 
 // Its port stays up: it is silent for five seconds before it is taken for dead.
-TEST(SenderGroup, TakesOutAReceiverThatIsCutOff) {
+TEST(SenderGroup, EvictsAReceiverThatIsDisconnected) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4);
   form(team);
@@ -191,7 +191,7 @@ TEST(SenderGroup, ReceiversAreToldThatTheirSenderIsGone) {
 TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
-  for (int i = 0; i < 3; ++i) {  // what is left of one disturbs no other
+  for (int i = 0; i < 3; ++i) {  // state of an earlier one does not disturb a later one
     form(team);
     send_and_write(team, 2);
     team[0].ask(command("destroy"));

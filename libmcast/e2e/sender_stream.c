@@ -95,7 +95,7 @@ static size_t receive_all(mcast_group_h group, mcast_mem_h mem, unsigned char* m
   return wrong;
 }
 
-/* The leader brings along what all others have published. */
+/* The leader passes the regions that all others have published. */
 static void set_up_sender_group(mcast_group_h group, int rank, int ranks, const char* directory) {
   static mcast_member_t names[kMostRanks];
   static mcast_region_t regions[kMostRanks];

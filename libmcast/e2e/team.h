@@ -1,4 +1,4 @@
-// Members on all hosts of a fabric, and what tests do with them together.
+// Members on all hosts of a fabric, and operations over all of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,22 +55,22 @@ class Team {
     }
     return names;
   }
-  // `regions`: of sender groups, what all have published.
+  // `regions`: of sender groups, the published ones of all members.
   json lead(int leader, const std::string& group, const json& names,
             const json& regions = json::array()) {
     return (*this)[leader].ask(
         {{"do", "lead"}, {"group", group}, {"members", names}, {"regions", regions}});
   }
-  // How it ended for each.
-  std::vector<json> settle(const std::string& group) {
-    return ask_all({{"do", "settle"}, {"group", group}});
+  // The outcome at each member.
+  std::vector<json> await_outcome(const std::string& group) {
+    return ask_all({{"do", "await_outcome"}, {"group", group}});
   }
   // Creates and registers a group that must become active.
   void form(const json& group, int leader = 0) {
     const std::string name = group.at("group");
     const json names = create(group);
     EXPECT_EQ(lead(leader, name, names).value("status", -100), MCAST_OK);
-    for (const json& reply : settle(name))
+    for (const json& reply : await_outcome(name))
       EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   void destroy(const std::string& group) { ask_all({{"do", "destroy"}, {"group", group}}); }

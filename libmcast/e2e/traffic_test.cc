@@ -45,15 +45,15 @@ TEST(GroupTraffic, CrossesTheRootsLinkOnce) {
   Team team(fabric, kHosts);
   team.form(kBulk);
   constexpr std::size_t kSize = std::size_t{4} << 20;
-  // The best of a few: on a busy machine an acknowledgement may come after the sender's patience.
-  std::uint64_t carried = ~std::uint64_t{0};
-  for (int i = 0; i < 5 && carried > kSize; ++i) {
+  // The best of a few: on a busy machine an acknowledgement may come after the sender's time limit.
+  std::uint64_t sent = ~std::uint64_t{0};
+  for (int i = 0; i < 5 && sent > kSize; ++i) {
     const std::uint64_t before = fabric.payload_from(1);
     team.broadcast("b", true, 1, {7, kSize, 0}, true);
-    carried = std::min(carried, fabric.payload_from(1) - before);
+    sent = std::min(sent, fabric.payload_from(1) - before);
   }
-  EXPECT_GE(carried, kSize);
-  EXPECT_LE(carried, kSize + kSize / 10);
+  EXPECT_GE(sent, kSize);
+  EXPECT_LE(sent, kSize + kSize / 10);
 }
 
 TEST(GroupTraffic, SurvivesOnePercentLossOnEveryLink) {
@@ -93,13 +93,14 @@ TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
   const json names = team.create(
       {{"group", "e"}, {"lane", "eager"}, {"recv_depth", 4}, {"send_depth", 16}, {"keep", true}});
   ASSERT_EQ(team.lead(0, "e", names).value("status", -100), MCAST_OK);
-  team.settle("e");
+  team.await_outcome("e");
   const json send = {
       {"do", "start_send"}, {"group", "e"}, {"seed", 5}, {"size", 100}, {"once", true}};
   for (int i = 0; i < 16; ++i) EXPECT_EQ(team[0].ask(send).value("status", -100), MCAST_OK);
   const json expect = {{"do", "expect"}, {"group", "e"}, {"seed", 5}, {"size", 100}};
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
-  // Four are kept, so twelve can't be acknowledged: after at most four more there is no room.
+  // Four are kept, so twelve can't be acknowledged: after at most four more the sender has no free
+  // buffer.
   json refused;
   for (int i = 0; i < 5 && refused.empty(); ++i) {
     const json reply = team[0].ask(send);
@@ -126,7 +127,7 @@ TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
     EXPECT_EQ(fabric.groups().size(), 1u);
     team.destroy(group);
   }
-  EXPECT_EQ(ids.size(), 50u);  // none is used again before it has rested
+  EXPECT_EQ(ids.size(), 50u);  // no address is used again before its rest
   for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }

@@ -1,4 +1,4 @@
-// What tests tell members to do with regions of memory: publish them, write to them, look at them.
+// Commands for regions of memory: publish them, write to them, check them.
 #pragma once
 
 #include "libmcast/e2e/team.h"
@@ -25,7 +25,7 @@ inline json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
   return c;
 }
 
-// `root` writes, with immediate if `told`: then all others wait for it.
+// `root` writes, with immediate if `told`. Then all others wait for that.
 inline void write_from(Team& team, int root, json what, bool told) {
   if (told) {
     what["imm"] = what.at("seed");

@@ -19,12 +19,12 @@ void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBu
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  for (const json& reply : team.settle("b")) {
+  for (const json& reply : team.await_outcome("b")) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
 }
 
-// WRITEs of rotating roots to changing places, some told and some not, between messages.
+// WRITEs of rotating roots to changing places, some with immediate, between messages.
 void write_and_send(Team& team, int rounds) {
   std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()));
   for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
@@ -92,20 +92,20 @@ TEST(MulticastWrite, ReachesTheSameAddressUnderTheSameKeyOfAll) {
   write_and_send(team, 12);
 }
 
-// A member that wants its WRITEs rewritten, where nobody does it.
+// A member wants its WRITEs rewritten, but the switches do not rewrite.
 TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
   const Fabric fabric = Fabric::of_text(kSameKeyFabric);
   Team team(fabric, kHosts);
   const json names = team.create(kBulk);
   EXPECT_EQ(team[2].ask(publish(kSize)).value("status", -100), MCAST_OK);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team.settle("b");
-  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""),
+  const json outcome = team.await_outcome("b");
+  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.at(0).value("text", ""),
               HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
 }
 
-// --- WRITEs that say anew where they go.
+// --- WRITEs with a target of their own each.
 
 const std::string kPerRequestFabric = R"([[switch]]
 name = "s0"
@@ -202,9 +202,9 @@ TEST(AnnouncedWrite, IsRefusedWhereSwitchesDoNotReadAnnouncements) {
   Team team(fabric, kHosts);
   const json names = team.create(announced_lane());
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json settled = team.settle("b");
-  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
+  const json outcome = team.await_outcome("b");
+  EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
+  EXPECT_THAT(outcome.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
 }
 
 // The writer leads the group, and has the member's name in its error.
@@ -230,7 +230,7 @@ void expect_refusal(const Fabric& fabric, Team& team, const json& what,
 TEST(MulticastWrite, BeyondOneMembersRegionIsWrittenNowhereAndTheMemberIsNamed) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
-  form(team, kSize, kSize - 1);  // its memory goes on, its region does not
+  form(team, kSize, kSize - 1);  // its memory is longer than its region
   const json good = write(1, 0, 20'000);
   write_from(team, 0, good, false);
   expect_refusal(fabric, team, write(2, kSize - 20'000, 20'000), {{}, {good}, {good}, {good}});
@@ -240,7 +240,7 @@ TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNam
   const Fabric fabric = Fabric::of_text(kPerRequestFabric);
   Team team(fabric, kHosts);
   team.form(announced_lane());
-  const json targets = open_memory(team, kSize - 1);  // its memory goes on
+  const json targets = open_memory(team, kSize - 1);  // its memory is longer
   const json good = write_to(targets, 0, 1, 0, 20'000);
   write_from(team, 0, good, false);
   json bad = write_to(targets, 0, 2, kSize - 20'000, 20'000);
@@ -260,8 +260,8 @@ TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNam
   }
 }
 
-// `bad` goes to member 2 where it must not, which its NIC alone can know: switches believe what the writer says of a
-// target. The sender's own completion names nobody, the leader's reason is the group's.
+// `bad` is an invalid target at member 2. Only its NIC can find that out: switches trust the
+// writer's list. The sender's own completion names no member, the leader's reason is the group's.
 void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
   EXPECT_EQ(team[0].ask(bad).value("status", -100), MCAST_INPROGRESS);
   EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
@@ -287,7 +287,7 @@ TEST(AnnouncedWrite, ToMemoryThatIsNoLongerRegisteredIsWrittenNowhere) {
   expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, 30'000, 20'000));
 }
 
-// The memory goes on behind what is registered, up to the guard page.
+// The memory continues behind the registered part, up to the guard page.
 TEST(AnnouncedWrite, BeyondWhatIsRegisteredIsWrittenNowhereWhateverTheTargetSays) {
   constexpr std::size_t kRegistered = 32 * 1024;
   const Fabric fabric = Fabric::of_text(kPerRequestFabric);
@@ -358,7 +358,6 @@ void run_example(const char* program, const Fabric& fabric, int hosts) {
   for (Process& rank : ranks) EXPECT_EQ(rank.wait(60s), 0);
 }
 
-// As its text says.
 TEST(EagerMessages, AreWhatTheExampleShows) {
   run_example(CEPHEUS_EXAMPLES "group", Fabric::of(3), 3);
 }

@@ -6,7 +6,7 @@ namespace cepheus::mcast {
 
 AddressedRole::AddressedRole(GroupEngine& group)
     : group_(group),
-      presence_(group.config().receiver_patience, group.member().qpn.value(),
+      presence_(group.config().receiver_time_limit, group.member().qpn.value(),
                 group.config().presence) {}
 
 void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,

@@ -1,5 +1,5 @@
-// What leader and member of a group with an address have in common: its switches are told of this
-// member's regions, and a member that waits for data asks whether the group still stands
+// The common part of leader and member of a group with an address: it publishes this member's
+// regions to the switches. A member that waits for data asks whether the group still exists
 // (docs/protocol.md, "Multicast WRITE", "Members that die or stall").
 #pragma once
 
@@ -27,7 +27,7 @@ class AddressedRole : public Role {
                        mrp::Outbox& out) = 0;
   // The switch knows all regions that this member has published.
   virtual void on_regions_in_force(wire::Instant now, mrp::Outbox& out) = 0;
-  // This member waits for data: asks `asked()` whether the group stands.
+  // This member waits for data: asks the host `asked()` whether the group still exists.
   virtual void ask_for_presence(mrp::Outbox& out) const = 0;
   virtual std::string asked() const = 0;
   void heard() { presence_.heard(); }  // it has answered

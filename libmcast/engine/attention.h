@@ -1,5 +1,5 @@
-// Time during which somebody looked. A process that computed, or was stopped, between two looks
-// learns nothing about the fabric from that time, so that at most kGlance of it counts.
+// Time during which the process looked at the fabric. A process that computed, or was stopped,
+// between two looks learns nothing from that time. So at most kGlance of it counts.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class Attention {
  public:
   static constexpr wire::Duration kGlance = std::chrono::milliseconds(100);
 
-  // What counts of the time since the last look.
+  // The part of the time since the last look that counts.
   wire::Duration look(wire::Instant now) {
     const wire::Duration passed =
         looked_ ? std::clamp(now - last_, wire::Duration(0), kGlance) : wire::Duration(0);

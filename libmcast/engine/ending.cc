@@ -18,33 +18,33 @@ Ending before_it_was_active(MrpReject why, wire::Ipv4 leader) {
 
 Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
   if (!was_active) return before_it_was_active(why, leader);
-  const auto broke = [](std::string reason) {
+  const auto failed = [](std::string reason) {
     return Ending{MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER, std::move(reason)};
   };
   switch (why) {
     case MrpReject::kMemberFailed:
-      return broke("the leader " + leader.to_string() +
-                   " ended the group, since a member failed, perhaps itself: its own reason names "
-                   "it; set up again with fresh groups");
+      return failed("the leader " + leader.to_string() +
+                    " ended the group, since a member failed, perhaps itself: its own reason names "
+                    "it; set up again with fresh groups");
     case MrpReject::kRemoteAccess:
-      return broke(
+      return failed(
           "a WRITE was refused, since some member has no region that holds it: the leader's reason "
           "and cepheusctl groups name that member; set up again with fresh groups");
     case MrpReject::kWriteMode:
-      return broke(
+      return failed(
           "this fabric's switches can't serve the group's WRITEs: see the leader's reason for the "
           "remedy");
     case MrpReject::kPathLost:
-      return broke(
+      return failed(
           "a trunk on the way to some members is down; set up again with fresh groups, which take "
           "another way if there is one");
     case MrpReject::kIncomplete:
-      return broke(
+      return failed(
           "a switch has forgotten the group, it was restarted perhaps; set up again with fresh "
           "groups");
     case MrpReject::kEvicted:
-      return broke("a member was lost, perhaps this one: the leader " + leader.to_string() +
-                   " names it; set up again with fresh groups");
+      return failed("a member was lost, perhaps this one: the leader " + leader.to_string() +
+                    " names it; set up again with fresh groups");
     default:
       return {MCAST_ERR_CANCELED, MCAST_CAUSE_LEADER,
               "the leader " + leader.to_string() + " unregistered the group: create fresh groups"};

@@ -1,4 +1,4 @@
-// How a group ends that its leader ended: what its members are told.
+// The status and the text with which a group ends at its members after its leader has ended it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace cepheus::mcast {
 struct Ending {
   mcast_status_t status;
   mcast_cause_t cause;
-  std::string reason;  // lower case, says what to do next
+  std::string reason;  // lower case, names the remedy
 };
 
 // `leader` has ended it because of `why`.

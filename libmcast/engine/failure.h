@@ -1,4 +1,4 @@
-// What went wrong: the status that the caller of the C API gets, and a text.
+// A failure: the status for the caller of the C API, and a text.
 #pragma once
 
 #include <mcast/query.h>
@@ -14,7 +14,7 @@ namespace cepheus::mcast {
 
 struct Failure {
   mcast_status_t status;
-  std::string text;  // lower case, names what to do next
+  std::string text;  // lower case, names the remedy
 };
 
 template <typename T>

@@ -11,7 +11,7 @@
 namespace cepheus::mcast {
 
 GroupEngine::GroupEngine(GroupPort& port, const Config& config)
-    : port_(port), config_(config), watchdog_(config.sender_patience) {
+    : port_(port), config_(config), watchdog_(config.sender_time_limit) {
   if (is_sender_group()) {
     role_ = std::make_unique<ReceiverRole>(*this);
   } else {
@@ -115,7 +115,7 @@ Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> membe
   if (!listed) {
     return mcast::fail(MCAST_ERR_INVALID, mrp::to_string(member()) +
                                               ", the leader itself, is not among the members: add "
-                                              "the result of mcast_group_member()");
+                                              "mcast_group_member()'s name");
   }
   if (state_ != MCAST_GROUP_WAITING) {
     return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
@@ -129,7 +129,7 @@ Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfi
   if (auto may = check_may_lead(members); !may) return may;
   auto role = std::make_unique<LeaderRole>(*this, config, lease);
   if (auto started = role->start(now, members, out); !started) return started;
-  // Before anybody can answer: the first member to be active may send at once.
+  // Before any member can answer: the first active member may send at once.
   if (!connect(group_end(lease.id, lease.epoch))) {
     out.clear();
     return mcast::fail(status_, reason_);
@@ -172,11 +172,11 @@ mcast_status_t GroupEngine::regions_status() const {
 
 bool GroupEngine::is_on_duty() const {
   if (!role_->is_leader()) return false;
-  const bool is_telling = !told_failure_ || role_->deadline() != wire::kNever;
-  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
+  const bool is_sending = !failure_is_sent_ || role_->deadline() != wire::kNever;
+  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_sending);
 }
 
-bool GroupEngine::is_settled() const {
+bool GroupEngine::has_outcome() const {
   return state_ == MCAST_GROUP_FAILED ||
          (state_ == MCAST_GROUP_ACTIVE && regions_status() == MCAST_OK);
 }
@@ -188,7 +188,7 @@ void GroupEngine::set_watched(bool watched) {
   watched_sends_ = {};
 }
 
-void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
+void GroupEngine::look_for_lagging_members(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_ACTIVE || !watched_ || flow_.sends_outstanding == 0) return;
   const std::pair sends(flow_.messages_sent, flow_.sends_outstanding);
   if (sends != watched_sends_) {
@@ -212,7 +212,7 @@ void GroupEngine::look_for_stall(wire::Instant now) {
   fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
        "no send completed for " + milliseconds_text(watchdog_.limit()) +
            ": a member or the switch stopped acknowledging, cepheusctl groups shows the lagging "
-           "member; "
+           "members; "
            "set up again with fresh groups");
 }
 
@@ -231,14 +231,14 @@ void GroupEngine::fail_with(const wire::Error& error, wire::MrpReject reject) {
   fail(taken ? MCAST_ERR_ID_IN_USE : status_of(error.code), MCAST_CAUSE_REGISTRATION, error.text);
 }
 
-void GroupEngine::tell_failure(wire::Instant now, mrp::Outbox& out) {
-  if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
-  told_failure_ = true;
-  role_->tell_failure(now, reason_, out);
+void GroupEngine::send_failure(wire::Instant now, mrp::Outbox& out) {
+  if (state_ != MCAST_GROUP_FAILED || failure_is_sent_) return;
+  failure_is_sent_ = true;
+  role_->send_failure(now, reason_, out);
 }
 
 void GroupEngine::leave(wire::Instant now, mrp::Outbox& out) {
-  tell_failure(now, out);
+  send_failure(now, out);
   role_->leave(now, out);
 }
 

@@ -1,7 +1,7 @@
-// One member's part in a group, without verbs, sockets and clock: its state, its role, the change of
-// the source, and how it finds out that the group has failed.
+// One member's part in a group, without verbs, sockets and clock: its state, its role, the change
+// of the source, and the detection of failures.
 //
-//     in     control datagrams (role()), time, calls of the user, what is posted and completes
+//     in     control datagrams (role()), time, calls of the user, posts and completions
 //     out    control datagrams (mrp::Outbox), steps of the queue pair and of regions (GroupPort),
 //            the role's deadline
 //
@@ -23,7 +23,7 @@
 
 namespace cepheus::mcast {
 
-// How far the group's data has got here.
+// Counts of the group's data here.
 struct Flow {
   std::uint64_t messages_sent = 0, messages_received = 0, sends_completed = 0;
   unsigned sends_outstanding = 0, receives_posted = 0;
@@ -33,26 +33,28 @@ struct Flow {
 // order of posting.
 using KeptReceives = std::vector<std::uint64_t>;
 
-// What the engine has done by its owner, which holds queue pair, lane and regions.
+// The engine's actions. Its owner, which holds queue pair, lane and regions, performs them.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
 
-  virtual bool can_receive() const = 0;  // somebody is there to hand data to
+  virtual bool can_receive() const = 0;  // the application has set a receive callback
   virtual Expected<void> connect(const RemoteEnd& remote) = 0;
-  // Where switches leave the PSNs at a change of the source to the hosts (mrp::PsnSync). A step is
-  // due: GroupEngine::synchronise(), once nothing is left in the completion queues.
+  // A step of PSN synchronisation is due, because the switches leave PSNs to the hosts
+  // (mrp::PsnSync). The owner calls GroupEngine::synchronise() once the completion queues are
+  // empty.
   virtual void on_sync_due() = 0;
   virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
-  // kStop halts the queue pair: all that is posted comes back flushed, see keeps(). The other steps
-  // start it again with one of its PSNs, and take out of `kept` what they have posted again.
+  // kStop halts the queue pair: all posted work comes back flushed, see keeps(). The other steps
+  // start it again with one of its PSNs, and remove the work from `kept` that they have posted
+  // again.
   virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
-  // The group is of no more use: the queue pair stops.
+  // The group has failed: stops the queue pair.
   virtual void on_failed() = 0;
 
-  // The group is known to the switch, which is told of regions: `header` of any datagram of it.
+  // The switch knows the group and accepts publications: `header` of any datagram of it.
   virtual void begin_regions(wire::Instant now, const wire::MrpHeader& header) = 0;
-  // A CONFIRM. True: with it all is in force that was published and revoked so far.
+  // A CONFIRM. True: all publications and revocations so far are in force.
   virtual bool confirm_regions(wire::Instant now, const wire::MrpHeader& header) = 0;
   virtual bool are_regions_in_force() const = 0;
 };
@@ -62,7 +64,7 @@ class GroupEngine {
   struct Config {
     mrp::MrpMember self;
     bool is_sender_group = false;
-    wire::Duration sender_patience{}, receiver_patience{};
+    wire::Duration sender_time_limit{}, receiver_time_limit{};
     wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
     Presence::Pace presence = {};                          // ... or it waits for data
   };
@@ -88,8 +90,7 @@ class GroupEngine {
   // OK while this member may send.
   Expected<void> check_may_send() const;
 
-  // --- The source changes. AGAIN: before it sends so many packets, the queue pair's PSNs have to be
-  // synchronised.
+  // --- The source changes. AGAIN: this number of packets needs synchronised PSNs first.
   Expected<void> check_psns(std::uint64_t packets);
   bool moves_psns() const { return sync_.is_enabled(); }
   bool is_halted() const { return sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE; }
@@ -109,43 +110,42 @@ class GroupEngine {
   // A receive is to be posted, or came back flushed. True: the queue pair is halted, and the receive
   // waits to be posted again; it has not ended.
   bool keeps(std::uint64_t receive);
-  // Of a group that failed while its queue pair was halted: they end, and the device knows none of
-  // them.
+  // The kept receives of a group that failed while its queue pair was halted. They end here,
+  // because the device does not know them.
   KeptReceives take_kept() { return std::exchange(kept_, {}); }
   bool has_kept() const { return !kept_.empty(); }
-  // The queue pair is gone, and all that was posted.
+  // The queue pair is gone, with all posted work.
   void drop_work() { flow_.sends_outstanding = flow_.receives_posted = 0; }
 
   // --- Registration. The caller becomes the leader.
   Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
                       const mrp::McstAllocator::Lease& lease,
                       std::span<const mrp::MrpMember> members, mrp::Outbox& out);
-  // The same of a sender group, as SenderRole says.
+  // The same of a sender group, see SenderRole.
   Expected<void> lead_as_sender(wire::Instant now, const mrp::SenderConfig& config,
                                 std::span<const mrp::MrpMember> members,
                                 std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
-  // Asks for the members that hold the group up if sends of this member have not ended for long.
-  void look_for_laggards(wire::Instant now, mrp::Outbox& out);
+  // Asks for lagging members if this member's sends have not ended for long.
+  void look_for_lagging_members(wire::Instant now, mrp::Outbox& out);
   // After all that has arrived was taken in: fails the group if its sends have stalled, or if it
   // waits for data and the other side is gone.
   void look(wire::Instant now, mrp::Outbox& out);
-  // Whether sends that do not move mean anything.
+  // Starts or stops the watch on sends that do not complete.
   void set_watched(bool watched);
-  // If the group has failed here: tells the others, once.
-  void tell_failure(wire::Instant now, mrp::Outbox& out);
+  // If the group has failed here: sends that to the others, once.
+  void send_failure(wire::Instant now, mrp::Outbox& out);
   // This member leaves the group for good. If it leads, the group ends: Role::has_left().
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
-  bool is_settled() const;  // nothing is expected from the control channel soon
-  // As its leader, though the program is elsewhere: it refreshes the group, or tells that it
-  // failed.
+  bool has_outcome() const;  // nothing is expected from the control channel soon
+  // The leader has work while the program makes no calls: refresh the group, or send its failure.
   bool is_on_duty() const;
 
   // The group is of no more use, first of all failures counts.
   void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
 
-  // --- What a role makes of its group.
+  // --- Calls of a role.
   GroupPort& port() { return port_; }
   const GroupPort& port() const { return port_; }
   // False: it can't, and the group has failed.
@@ -153,7 +153,7 @@ class GroupEngine {
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts.
   void activate(bool host_sync);
   void fail_with(const wire::Error& error, wire::MrpReject reject);  // its registration did
-  void calm() { watchdog_.calm(); }  // whoever holds its sends up is alive
+  void reset_watchdog() { watchdog_.reset(); }  // the lagging members are alive
 
  private:
   void look_for_stall(wire::Instant now);
@@ -171,7 +171,7 @@ class GroupEngine {
   KeptReceives kept_;
   Watchdog watchdog_;
   bool watched_ = true;
-  bool told_failure_ = false;
+  bool failure_is_sent_ = false;
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
   wire::Instant unmoved_since_{};
 };

@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What a queue pair, a lane and regions would do.
+// Stands in for a queue pair, a lane and regions.
 struct FakePort final : GroupPort {
   bool has_receiver = true, connects = true, knows_regions = true, psns_apart = false;
   std::vector<std::string> steps;
@@ -68,7 +68,7 @@ class TwoMembers : public testing::Test {
     const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
     ASSERT_TRUE(led) << led.error().text;
   }
-  // All that was said, and what that causes.
+  // Delivers all messages and their answers.
   void deliver() {
     while (!leaders_.messages.empty() || !members_.messages.empty()) {
       give(leaders_, leader_, member_, members_);
@@ -96,7 +96,7 @@ class TwoMembers : public testing::Test {
   wire::Instant now_ = kStart;
   const std::vector<mrp::MrpMember> names_ = mrp::test::members(2);
   Member leader_{0}, member_{1};
-  mrp::Outbox leaders_, members_;  // what they say
+  mrp::Outbox leaders_, members_;  // their messages
 };
 
 TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
@@ -168,16 +168,16 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
-TEST_F(TwoMembers, AskForLaggardsOnlyWhileSendsDoNotMove) {
+TEST_F(TwoMembers, AskForLaggingMembersOnlyWhileSendsDoNotMove) {
   become_active();
   member_.engine.on_send_posted(1);
-  member_.engine.look_for_laggards(now_, members_);
-  member_.engine.look_for_laggards(now_ + 400ms, members_);
+  member_.engine.look_for_lagging_members(now_, members_);
+  member_.engine.look_for_lagging_members(now_ + 400ms, members_);
   EXPECT_THAT(types(members_), IsEmpty());
   member_.engine.on_send_posted(1);
-  member_.engine.look_for_laggards(now_ + 600ms, members_);
+  member_.engine.look_for_lagging_members(now_ + 600ms, members_);
   EXPECT_THAT(types(members_), IsEmpty()) << "it has sent more";
-  member_.engine.look_for_laggards(now_ + 1100ms, members_);
+  member_.engine.look_for_lagging_members(now_ + 1100ms, members_);
   EXPECT_THAT(types(members_), ElementsAre("complain"));
 }
 
@@ -186,10 +186,10 @@ TEST_F(TwoMembers, FailOnceAndTellTheOthersOnce) {
   member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "first");
   member_.engine.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_DEVICE, "second");
   EXPECT_EQ(member_.engine.reason(), "first");
-  member_.engine.tell_failure(now_, members_);
+  member_.engine.send_failure(now_, members_);
   EXPECT_THAT(types(members_), ElementsAre("reject"));
   deliver();
-  member_.engine.tell_failure(now_, members_);
+  member_.engine.send_failure(now_, members_);
   EXPECT_THAT(types(members_), IsEmpty());
   EXPECT_EQ(leader_.engine.status(), MCAST_ERR_FABRIC);
   EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);
@@ -206,7 +206,7 @@ TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
   EXPECT_EQ(member_.engine.status(), MCAST_ERR_CANCELED);
 }
 
-// Of a group whose switches leave the PSNs to the hosts.
+// A group whose switches leave the PSNs to the hosts.
 TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);
   member.engine.activate(true);

@@ -51,7 +51,7 @@ void LeaderRole::follow() {
   const mrp::Registration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
     alive_at_ = r.alive_at();
-    group_.calm();
+    group_.reset_watchdog();
   }
   if (heard_at_ != r.heard_at()) {
     heard_at_ = r.heard_at();
@@ -64,7 +64,7 @@ void LeaderRole::follow() {
   }
 }
 
-void LeaderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+void LeaderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
   registration_->give_up(now, reason, out);
 }
 

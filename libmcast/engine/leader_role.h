@@ -19,7 +19,7 @@ class LeaderRole final : public AddressedRole {
                        mrp::Outbox& out);
 
   bool is_leader() const override { return true; }
-  // Callbacks of a group that is being destroyed may ask: its registration was taken by then.
+  // Callbacks of a group that is being destroyed may call this after its registration was taken.
   wire::McstId mcst_id() const override { return membership_.id(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
   std::size_t member_count() const override {
@@ -28,7 +28,7 @@ class LeaderRole final : public AddressedRole {
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
   void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
-  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->unregister(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::Registration::State::kGone;

@@ -10,7 +10,7 @@ MemberRole::MemberRole(GroupEngine& group) : AddressedRole(group), membership_(g
 void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                          mrp::Outbox& out) {
   using Task = mrp::Membership::Task;
-  // Nobody to hand data to yet: the leader repeats what is not answered now.
+  // There is no receive callback yet. The leader repeats the unanswered message.
   if (message.header.type == wire::MrpType::kRegister && !group_.port().can_receive()) return;
   switch (membership_.on_message(now, from, message, out)) {
     case Task::kNone:
@@ -21,7 +21,7 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(membership_.host_sync());
       return;
     case Task::kWait:
-      group_.calm();
+      group_.reset_watchdog();
       return heard();
     case Task::kStands:
       return heard();
@@ -38,7 +38,8 @@ void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, mrp::
   const bool is_connected = group_.state() == MCAST_GROUP_WAITING &&
                             group_.connect(group_end(membership_.id(), membership_.epoch()));
   if (is_connected) group_.port().begin_regions(now, header);
-  // The switch is told of its regions first: whoever is told that the group is active may write.
+  // The switch learns the regions first: members may write as soon as they know that the group is
+  // active.
   if (!is_connected || group_.port().are_regions_in_force())
     membership_.connected(now, is_connected, out);
 }
@@ -52,7 +53,7 @@ void MemberRole::on_timer(wire::Instant now, mrp::Outbox& out) {
   if (membership_.deadline() <= now) membership_.on_timer(now, out);
 }
 
-void MemberRole::tell_failure(wire::Instant now, const std::string&, mrp::Outbox& out) {
+void MemberRole::send_failure(wire::Instant now, const std::string&, mrp::Outbox& out) {
   membership_.leave(now, out);
 }
 

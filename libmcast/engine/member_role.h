@@ -16,7 +16,7 @@ class MemberRole final : public AddressedRole {
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return membership_.deadline(); }
   void ask(wire::Instant, mrp::Outbox& out) override { membership_.complain(out); }
-  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
 
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,

@@ -1,11 +1,11 @@
-// When a member that waits for data asks whether its group still stands, and when nobody has
-// answered for too long. A receiver sends nothing, so nothing of its own ever fails: without asking
-// it would wait for ever for a leader that is gone, or behind a link that is dead.
+// The times at which a member that waits for data asks about its group, and the time without an
+// answer after which it gives up. A receiver sends nothing, so its own NIC reports no failure.
+// Without questions it would wait for ever for a dead leader, or behind a dead link.
 //
-// It asks after Pace::first without data, then less and less often, so that idle groups cost
-// little; while nobody answers, after each Pace::again. Members that fell idle at one moment
-// don't ask at one moment: each has a place of its own. Time counts only while somebody looks
-// (attention.h). Pure: time comes in as an argument.
+// The member asks after Pace::first without data, then more and more rarely, so that idle groups
+// cost little. While no answer comes, it asks after each Pace::again. Members that became idle at
+// one moment ask at different moments: each has an offset of its own. Time counts only while the
+// process looks (attention.h). Pure: time comes in as an argument.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class Presence {
     next_ = idle_ + pace_.again;
     return Step::kAsk;
   }
-  // Whoever was asked has answered.
+  // The leader, or the sender, has answered.
   void heard() {
     if (asked_) interval_ = std::min(2 * interval_, pace_.last);
     begin();

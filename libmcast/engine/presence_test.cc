@@ -15,7 +15,7 @@ class Receiver {
  public:
   explicit Receiver(std::uint32_t place = 0) : presence_(5s, place, {}) {}
 
-  // When it asked in that time, from now on; stops at giving up.
+  // The times of its questions, from now on. Stops when it gives up.
   std::vector<wire::Duration> wait(wire::Duration time, bool answered, bool waiting = true) {
     std::vector<wire::Duration> asked;
     const wire::Instant began = now_;
@@ -102,7 +102,7 @@ TEST(Presence, DoesNotCountTimeThatNobodyLookedAt) {
   EXPECT_FALSE(receiver.gave_up());
 }
 
-// Whoever answers thousands is not asked by all at once.
+// A leader of thousands of members does not receive all questions at once.
 TEST(Presence, IsAskedForAtDifferentTimes) {
   Receiver first(0), second(8);
   EXPECT_GT(first.wait(1100ms, true).at(0) - second.wait(1100ms, true).at(0), 50ms);

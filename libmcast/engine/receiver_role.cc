@@ -10,7 +10,7 @@ using ReceiverTask = mrp::ReceiverMembership::Task;
 ReceiverRole::ReceiverRole(GroupEngine& group)
     : SenderGroupRole(group),
       membership_(group.member()),
-      silence_(group.config().receiver_patience) {}
+      silence_(group.config().receiver_time_limit) {}
 
 Expected<void> ReceiverRole::check_may_send() const {
   return fail(
@@ -57,7 +57,7 @@ void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
                   "again with fresh groups");
 }
 
-void ReceiverRole::tell_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
+void ReceiverRole::send_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
   membership_.leave(out);
 }
 

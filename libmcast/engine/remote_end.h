@@ -1,4 +1,4 @@
-// What a member's queue pair is connected to.
+// The remote end of a member's queue pair.
 #pragma once
 
 #include "wire/sender_group.h"

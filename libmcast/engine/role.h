@@ -1,8 +1,8 @@
-// What a member is in its group: leader or member of a group with an address, sender or receiver of a
-// sender group. A group has one role at a time; mcast_group_lead() makes the leader of a member, and
-// the sender of a receiver.
+// A member's role: leader or member of a group with an address, sender or receiver of a sender
+// group. A group has one role at a time. mcast_group_lead() turns a member into the leader, and a
+// receiver into the sender.
 //
-// A role holds the member's part of registration (controller/). It tells its group what becomes of it,
+// A role holds the member's part of registration (controller/). It passes outcomes to its group,
 // and makes no callback. Under the context's state lock.
 #pragma once
 
@@ -19,9 +19,10 @@ class Role {
   virtual ~Role() = default;
 
   virtual bool is_leader() const = 0;
-  // What the group is called by: its address, or its sender's; unset while that is not known.
+  // The address in the group's name: the group's own, or its sender's. Unset while that is not
+  // known.
   virtual wire::Ipv4 address() const = 0;
-  // Where this member's datagrams go to.
+  // The destination of this member's datagrams.
   virtual wire::Ipv4 peer() const = 0;
   // The group's address; unset of sender groups, which have none.
   virtual wire::McstId mcst_id() const { return {}; }
@@ -33,19 +34,19 @@ class Role {
                                        mrp::Outbox&) {}
   virtual void on_timer(wire::Instant now, mrp::Outbox& out) = 0;
   virtual wire::Instant deadline() const = 0;
-  // This member's sends do not end: asks for the members that hold them up.
+  // This member's sends do not end: asks for the lagging members.
   virtual void ask(wire::Instant now, mrp::Outbox& out) = 0;
   // After all that has arrived was taken in: fails the group if the other side is gone.
   virtual void look(wire::Instant now, mrp::Outbox& out) = 0;
-  // The group has failed here because of `reason`: tells the others.
-  virtual void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
+  // The group has failed here because of `reason`: sends that to the others.
+  virtual void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
 
   // The member leaves the group. A leader ends it, which takes on_message() and on_timer() until
   // has_left().
   virtual void leave(wire::Instant, mrp::Outbox&) {}
   virtual bool has_left() const { return true; }
 
-  // What the member may do; INVALID with the remedy.
+  // The calls that the member may make. INVALID with the remedy.
   virtual Expected<void> check_may_send() const { return {}; }
   virtual Expected<void> check_may_publish() const { return {}; }
   virtual Expected<void> check_may_revoke() const { return {}; }
@@ -54,7 +55,7 @@ class Role {
   // OK: all that was published and revoked is in force.
   virtual mcast_status_t regions_status() const = 0;
 
-  // The leader's half of the registration, which goes on after the group: one of the two, or none.
+  // The leader's half of the registration, which outlives the group: one of the two, or none.
   virtual std::unique_ptr<mrp::Registration> take_registration() { return nullptr; }
   virtual std::unique_ptr<mrp::SenderRegistration> take_sender_registration() { return nullptr; }
 };

@@ -1,5 +1,5 @@
-// What sender and receivers of a sender group have in common (docs/protocol.md, "Sender groups"): the
-// sender is told of regions with the members' names, and they last as long as the group.
+// The common part of sender and receivers of a sender group (docs/protocol.md, "Sender groups").
+// Members pass regions to the sender with their names, and regions last as long as the group.
 #pragma once
 
 #include "libmcast/engine/role.h"

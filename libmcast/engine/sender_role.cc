@@ -64,7 +64,7 @@ void SenderRole::follow() {
   const mrp::SenderRegistration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
     alive_at_ = r.alive_at();
-    group_.calm();
+    group_.reset_watchdog();
   }
   if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());
@@ -74,7 +74,7 @@ void SenderRole::follow() {
   }
 }
 
-void SenderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+void SenderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
   registration_->give_up(now, reason, out);
 }
 

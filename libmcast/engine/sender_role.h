@@ -20,7 +20,7 @@ class SenderRole final : public SenderGroupRole {
 
   bool is_leader() const override { return true; }
   wire::Ipv4 peer() const override { return registration_ ? registration_->alias() : wire::Ipv4(); }
-  // Callbacks of a group that is being destroyed may ask: its registration was taken by then.
+  // Callbacks of a group that is being destroyed may call this after its registration was taken.
   std::uint16_t epoch() const override { return registration_ ? registration_->epoch() : 0; }
   std::size_t member_count() const override {
     return registration_ ? registration_->receivers().size() + 1 : 0;
@@ -30,8 +30,8 @@ class SenderRole final : public SenderGroupRole {
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
   void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
-  void look(wire::Instant, mrp::Outbox&) override {}  // a sender waits for nobody
-  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void look(wire::Instant, mrp::Outbox&) override {}  // a sender does not wait for data
+  void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->remove(now, out); }
   bool has_left() const override {
     return registration_->state() == mrp::SenderRegistration::State::kGone;

@@ -1,7 +1,7 @@
-// Says when sends of a group have been without any progress for too long. RC's own retries end too,
-// but later than users wait.
+// Detects that no send of a group has completed for too long. RC's own retries end too, but later
+// than users wait.
 //
-// Time counts only while somebody looks (attention.h). Pure: time comes in as an argument.
+// Time counts only while the process looks (attention.h). Pure: time comes in as an argument.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class Watchdog {
     completed_ = completed;
     return idle_ >= limit_;
   }
-  // Whoever keeps the sends waiting is alive: the time begins anew.
-  void calm() { idle_ = wire::Duration(0); }
+  // The lagging members are alive: the time starts again.
+  void reset() { idle_ = wire::Duration(0); }
   wire::Duration limit() const { return limit_; }
 
  private:

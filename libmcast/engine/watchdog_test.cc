@@ -12,18 +12,18 @@ class Looks {
  public:
   explicit Looks(wire::Duration limit) : watchdog_(limit) {}
 
-  // For `span`; true if the watchdog barked.
+  // For `span`; true if the watchdog fired.
   bool over(wire::Duration span, bool waiting) {
-    bool barked = false;
+    bool fired = false;
     for (const wire::Instant end = now_ + span; now_ < end;) {
       now_ += 10ms;
-      barked |= watchdog_.look(now_, completed_, waiting);
+      fired |= watchdog_.look(now_, completed_, waiting);
     }
-    return barked;
+    return fired;
   }
   void away(wire::Duration span) { now_ += span; }
   void complete() { ++completed_; }
-  void calm() { watchdog_.calm(); }
+  void reset() { watchdog_.reset(); }
 
  private:
   Watchdog watchdog_;
@@ -31,7 +31,7 @@ class Looks {
   std::uint64_t completed_ = 0;
 };
 
-TEST(Watchdog, BarksWhenNothingCompletesForTheLimit) {
+TEST(Watchdog, FiresWhenNothingCompletesForTheLimit) {
   Looks looks(2s);
   EXPECT_FALSE(looks.over(1900ms, true));
   EXPECT_TRUE(looks.over(200ms, true));
@@ -49,7 +49,7 @@ TEST(Watchdog, StartsAnewWhenItHearsThatTheOthersAreAlive) {
   Looks looks(2s);
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(looks.over(1900ms, true));
-    looks.calm();
+    looks.reset();
   }
   EXPECT_TRUE(looks.over(2100ms, true));
 }
@@ -68,7 +68,7 @@ TEST(Watchdog, DoesNotCountTimeThatNobodyLookedAt) {
   }
 }
 
-TEST(Watchdog, StillBarksAtAProgramThatLooksRarely) {
+TEST(Watchdog, StillFiresInAProgramThatLooksRarely) {
   Watchdog watchdog(2s);
   wire::Instant now{};
   int looks = 0;

@@ -48,7 +48,7 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   std::uint32_t slot = 0;
   if (regions_.size() < max_regions_ && free_slots_.size() < kRestingRegions) {
     slot = static_cast<std::uint32_t>(regions_.size());
-    Region fresh;
+    MemoryRegion fresh;
     fresh.key = (static_cast<std::uint32_t>(wire::splitmix(seed_, slot)) & ~slot_mask_) | slot;
     regions_.push_back(fresh);
   } else if (!free_slots_.empty()) {
@@ -57,7 +57,7 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   } else {
     return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
   }
-  Region& r = regions_[slot];
+  MemoryRegion& r = regions_[slot];
   do {
     r.key += slot_mask_ + 1;  // next generation
   } while (r.key <= kLastChosenKey);
@@ -86,22 +86,23 @@ wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
   if (chosen_.size() >= max_regions_) {
     return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
   }
-  const Region region{
+  const MemoryRegion region{
       key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};
   chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), key,
-                                  [](std::uint32_t k, const Region& r) { return k < r.key; }),
+                                  [](std::uint32_t k, const MemoryRegion& r) { return k < r.key; }),
                  region);
   return {};
 }
 
-const MemoryTable::Region* MemoryTable::find_chosen(std::uint32_t key) const {
-  const auto at = std::lower_bound(chosen_.begin(), chosen_.end(), key,
-                                   [](const Region& r, std::uint32_t k) { return r.key < k; });
+const MemoryTable::MemoryRegion* MemoryTable::find_chosen(std::uint32_t key) const {
+  const auto at =
+      std::lower_bound(chosen_.begin(), chosen_.end(), key,
+                       [](const MemoryRegion& r, std::uint32_t k) { return r.key < k; });
   return at != chosen_.end() && at->key == key ? &*at : nullptr;
 }
 
-MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
-  if (key <= kLastChosenKey) return const_cast<Region*>(find_chosen(key));
+MemoryTable::MemoryRegion* MemoryTable::find(std::uint32_t key) {
+  if (key <= kLastChosenKey) return const_cast<MemoryRegion*>(find_chosen(key));
   const std::uint32_t slot = key & slot_mask_;
   if (slot >= regions_.size() || !regions_[slot].in_use || regions_[slot].key != key) {
     return nullptr;
@@ -110,7 +111,7 @@ MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
 }
 
 bool MemoryTable::remove(std::uint32_t key) {
-  Region* const region = find(key);
+  MemoryRegion* const region = find(key);
   if (region == nullptr) return false;
   if (key <= kLastChosenKey) {
     chosen_.erase(chosen_.begin() + (region - chosen_.data()));
@@ -122,14 +123,14 @@ bool MemoryTable::remove(std::uint32_t key) {
 }
 
 void MemoryTable::lose(std::uint32_t key) {
-  Region* const region = find(key);
+  MemoryRegion* const region = find(key);
   if (region == nullptr || region->length == 0) return;
   lost_ = LostRegion{region->memory, region->length};
   region->length = 0;  // no byte lies inside
 }
 
 bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {
-  Region* const region = find(key);
+  MemoryRegion* const region = find(key);
   if (region == nullptr || region->pd != pd || (region->access & kRemoteAccess) == 0) return false;
   region->access &= ~kRemoteAccess;
   return true;

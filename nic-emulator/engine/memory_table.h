@@ -50,11 +50,11 @@ class MemoryTable {
                           std::uint32_t needed_access) const {
     const std::uint32_t slot = key & slot_mask_;
     if (key <= kLastChosenKey) {
-      const Region* r = find_chosen(key);
+      const MemoryRegion* r = find_chosen(key);
       return r == nullptr ? nullptr : r->translate(pd, address, length, needed_access);
     }
     if (slot >= regions_.size()) return nullptr;
-    const Region& r = regions_[slot];
+    const MemoryRegion& r = regions_[slot];
     if (!r.in_use || r.key != key) return nullptr;
     return r.translate(pd, address, length, needed_access);
   }
@@ -84,7 +84,7 @@ class MemoryTable {
   std::optional<LostRegion> take_lost() { return std::exchange(lost_, std::nullopt); }
 
  private:
-  struct Region {
+  struct MemoryRegion {
     std::uint32_t key = 0;
     PdId pd = 0;
     std::uint8_t* memory = nullptr;
@@ -102,9 +102,9 @@ class MemoryTable {
     }
   };
 
-  const Region* find_chosen(std::uint32_t key) const;
+  const MemoryRegion* find_chosen(std::uint32_t key) const;
 
-  Region* find(std::uint32_t key);  // null: not in use
+  MemoryRegion* find(std::uint32_t key);  // null: not in use
   void lose(std::uint32_t key);
 
   std::uint32_t max_regions_;
@@ -113,9 +113,9 @@ class MemoryTable {
   bool moves_payload_;
   MemoryGuard guard_;
   std::optional<LostRegion> lost_;
-  std::vector<Region> regions_;
+  std::vector<MemoryRegion> regions_;
   std::deque<std::uint32_t> free_slots_;  // longest unused first
-  std::vector<Region> chosen_;            // by key
+  std::vector<MemoryRegion> chosen_;      // by key
 };
 
 // Moves bytes between a message and the list of memory pieces that holds it (IBTA vol.

@@ -56,9 +56,9 @@ TEST_F(Sockets, EveryDatagramThatIsNotDeliveredIsCountedByReason) {
   const std::vector<std::uint8_t> jumbo(kMaxDatagram + 1);
   sockets_.deliver(datagram(kMe, 7, jumbo));
   EXPECT_EQ(sockets_.counters.dropped_too_long, 1u);
-  wire::Frame broken = datagram(kMe, 7, hello_);
-  broken.bytes[wire::kIpOffset + 10] ^= 1;  // IPv4 checksum
-  sockets_.deliver(broken);
+  wire::Frame damaged = datagram(kMe, 7, hello_);
+  damaged.bytes[wire::kIpOffset + 10] ^= 1;  // IPv4 checksum
+  sockets_.deliver(damaged);
   EXPECT_EQ(sockets_.counters.dropped_malformed, 1u);
   EXPECT_EQ(socket->front(), nullptr);
 }

@@ -12,13 +12,13 @@
 namespace cepheus::verbs {
 namespace {
 
-using live::kPatience;
+using live::kTimeLimit;
 using live::TestFabric;
 using net::Topology;
 
 template <typename Condition>
 bool eventually(Condition&& condition) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::yield();
@@ -287,7 +287,7 @@ TEST(CongestedNic, WaitsForItsRateByItself) {
   TestFabric fabric(Topology::star(2));
   rnic::CongestionConfig congestion;
   congestion.link = {1'000'000'000};
-  congestion.reaction.rate_timer = kPatience;  // it does not recover
+  congestion.reaction.rate_timer = kTimeLimit;  // it does not recover
   Host a(fabric, "h0", nullptr, congestion), b(fabric, "h1", nullptr, congestion);
   a.connect(b);
   b.connect(a);

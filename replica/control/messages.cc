@@ -29,12 +29,12 @@ class Frame {
 void fields(auto& io, Is<RcName> auto& v) { io(v.ipv4, v.qpn, v.psn); }
 void fields(auto& io, Is<DigestRequest> auto& v) { io(v.offset, v.length, v.unit); }
 void fields(auto& io, Is<Challenge> auto& v) { io(kMagic, v.version, v.nonce); }
-void identity(auto& io, Is<Hello> auto& v) {
+void identity(auto& io, Is<VolumeHello> auto& v) {
   io(kMagic, v.version);
   io.one_of(v.role, Role::kWriter, Role::kObserver);
   io(v.volume, v.place, v.count, v.nonce);
 }
-void fields(auto& io, Is<Hello> auto& v) {
+void fields(auto& io, Is<VolumeHello> auto& v) {
   identity(io, v);
   io(v.tag);
 }
@@ -97,7 +97,7 @@ void encode_text(MessageType type, std::string_view text, std::vector<std::uint8
 void encode(const Challenge& message, std::vector<std::uint8_t>& out) {
   encode(MessageType::kChallenge, message, out);
 }
-void encode(const Hello& message, std::vector<std::uint8_t>& out) {
+void encode(const VolumeHello& message, std::vector<std::uint8_t>& out) {
   encode(MessageType::kHello, message, out);
 }
 void encode(const Welcome& message, std::vector<std::uint8_t>& out) {
@@ -119,8 +119,8 @@ void encode(const Digests& message, std::vector<std::uint8_t>& out) {
 std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body) {
   return decode<Challenge>(body);
 }
-std::optional<Hello> decode_hello(std::span<const std::uint8_t> body) {
-  return decode<Hello>(body);
+std::optional<VolumeHello> decode_hello(std::span<const std::uint8_t> body) {
+  return decode<VolumeHello>(body);
 }
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body) {
   return decode<Welcome>(body);
@@ -166,7 +166,7 @@ std::optional<std::string> decode_text(std::span<const std::uint8_t> body) {
   return get.is_done() ? std::optional(std::move(text)) : std::nullopt;
 }
 
-std::vector<std::uint8_t> covered(const Nonce& challenge, const Hello& hello) {
+std::vector<std::uint8_t> covered(const Nonce& challenge, const VolumeHello& hello) {
   std::vector<std::uint8_t> out;
   Put put(out);
   put(challenge);

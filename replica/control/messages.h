@@ -53,14 +53,14 @@ struct Challenge {
 
 enum class Role : std::uint8_t { kWriter = 1, kObserver = 2 };
 
-struct Hello {
+struct VolumeHello {
   std::uint16_t version = kControlVersion;
   Role role = Role::kObserver;
   std::string volume;
   std::uint8_t place = 0, count = 0;  // of this replica in the writer's list; observers: 0
   Nonce nonce{};
   Tag tag{};  // over the challenge's nonce and all fields above; zeros without a key
-  friend bool operator==(const Hello&, const Hello&) = default;
+  friend bool operator==(const VolumeHello&, const VolumeHello&) = default;
 };
 
 struct Welcome {
@@ -128,7 +128,7 @@ struct Digests {
 
 // Each appends a whole frame.
 void encode(const Challenge& message, std::vector<std::uint8_t>& out);
-void encode(const Hello& message, std::vector<std::uint8_t>& out);
+void encode(const VolumeHello& message, std::vector<std::uint8_t>& out);
 void encode(const Welcome& message, std::vector<std::uint8_t>& out);
 void encode(const RequestMessage& message, std::vector<std::uint8_t>& out);
 void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out);
@@ -140,7 +140,7 @@ void encode_status(std::string_view json, std::vector<std::uint8_t>& out);
 
 // From a frame's body; empty unless the body is exactly one message.
 std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body);
-std::optional<Hello> decode_hello(std::span<const std::uint8_t> body);
+std::optional<VolumeHello> decode_hello(std::span<const std::uint8_t> body);
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body);
 std::optional<RequestMessage> decode_request(std::span<const std::uint8_t> body);
 std::optional<AnswerMessage> decode_answer(std::span<const std::uint8_t> body);
@@ -149,7 +149,7 @@ std::optional<Digests> decode_digests(std::span<const std::uint8_t> body);
 std::optional<std::string> decode_text(std::span<const std::uint8_t> body);
 
 // The bytes that the tags of a hello and of a welcome sign.
-std::vector<std::uint8_t> covered(const Nonce& challenge, const Hello& hello);
+std::vector<std::uint8_t> covered(const Nonce& challenge, const VolumeHello& hello);
 std::vector<std::uint8_t> covered(const Nonce& hello, const Welcome& welcome);
 
 }  // namespace cepheus::replica

@@ -47,8 +47,8 @@ AnswerMessage some_answer() {
   return m;
 }
 
-Hello some_hello() {
-  Hello m;
+VolumeHello some_hello() {
+  VolumeHello m;
   m.role = Role::kWriter;
   m.volume = "v";
   m.place = 1;

@@ -12,7 +12,7 @@ const char kOther[] = "000102030405060708090a0b0c0d0e10";
 
 TEST(VolumeKey, FitsItsOwnTagsOnly) {
   const Nonce nonce = random_nonce();
-  Hello hello;
+  VolumeHello hello;
   hello.volume = "v";
   const Tag tag = key_of(kOne).tag(covered(nonce, hello));
   EXPECT_TRUE(key_of(kOne).fits(tag, covered(nonce, hello)));
@@ -26,7 +26,7 @@ TEST(VolumeKey, FitsItsOwnTagsOnly) {
 }
 
 TEST(VolumeKey, ALongNameDoesNotBypassTheKey) {
-  Hello hello;
+  VolumeHello hello;
   hello.volume.assign(60'000, 'v');  // longer than the limit of signatures
   const Tag zeros{};
   EXPECT_FALSE(key_of(kOne).fits(zeros, covered(random_nonce(), hello)));

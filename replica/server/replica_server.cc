@@ -191,8 +191,10 @@ bool ReplicaServer::free_place() {
     if (at != peers_.end()) disconnect(at->first);
     return at != peers_.end();
   };
-  return oldest([](const std::optional<Hello>& hello) { return !hello; }) ||
-         oldest([](const std::optional<Hello>& hello) { return hello->role == Role::kObserver; });
+  return oldest([](const std::optional<VolumeHello>& hello) { return !hello; }) ||
+         oldest([](const std::optional<VolumeHello>& hello) {
+           return hello->role == Role::kObserver;
+         });
 }
 
 void ReplicaServer::accept_all() {
@@ -268,7 +270,8 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
   }
 }
 
-std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello& hello) const {
+std::optional<std::string> ReplicaServer::refusal(const Peer& peer,
+                                                  const VolumeHello& hello) const {
   if (hello.version != kControlVersion) {
     return "it uses version " + std::to_string(kControlVersion) + " of the control protocol, not " +
            std::to_string(hello.version);
@@ -293,7 +296,7 @@ std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello&
   return std::nullopt;
 }
 
-void ReplicaServer::greet(Peer& peer, Hello hello) {
+void ReplicaServer::greet(Peer& peer, VolumeHello hello) {
   if (hello.role == Role::kWriter && stored_.count == 0) {
     // The first writer assigns place and number of replicas.
     stored_.place = hello.place;

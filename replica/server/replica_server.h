@@ -47,7 +47,7 @@ class ReplicaServer {
     FrameSocket socket;
     Nonce nonce;
     wire::Instant until;  // time limit of the hello, or of the next message
-    std::optional<Hello> hello{};
+    std::optional<VolumeHello> hello{};
     bool has_more = false;      // further requests have arrived, for the next turn
     bool is_digesting = false;  // its answer is being made: no request is taken until that is sent
   };
@@ -64,8 +64,8 @@ class ReplicaServer {
   bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
   bool serve(std::uint64_t link, Peer& peer);  // false: disconnect
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
-  std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
-  void greet(Peer& peer, Hello hello);
+  std::optional<std::string> refusal(const Peer& peer, const VolumeHello& hello) const;
+  void greet(Peer& peer, VolumeHello hello);
   void disconnect(std::uint64_t link);
   void forget(std::uint64_t link);
   void execute(ReplicaActions& actions, const RequestMessage& request);

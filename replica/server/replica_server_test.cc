@@ -48,8 +48,8 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kSize = 16 << 20;
 constexpr int kTimeLimitMs = 20000;
 
-Hello writers_hello() {
-  Hello hello;
+VolumeHello writers_hello() {
+  VolumeHello hello;
   hello.role = Role::kWriter;
   hello.volume = "v";
   hello.count = 3;
@@ -59,7 +59,8 @@ Hello writers_hello() {
 // An observer or a writer.
 class Client {
  public:
-  explicit Client(const Endpoint& at, const Hello& hello = {}) : socket_(dialled(at), kMostFrame) {
+  explicit Client(const Endpoint& at, const VolumeHello& hello = {})
+      : socket_(dialled(at), kMostFrame) {
     EXPECT_EQ(next(), MessageType::kChallenge);
     encode(hello, socket_.out());
     EXPECT_EQ(next(), MessageType::kWelcome);

@@ -31,7 +31,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!fd) return tl::unexpected(fd.error());
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
-  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kPatience) != 1) {
+  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
     return observer.failed(wire::ErrorCode::kTimedOut,
                            "no answer; is cepheus-replica running there?");
   }
@@ -43,7 +43,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   const auto challenge = decode_challenge(*body);
   if (!challenge)
     return observer.failed(wire::ErrorCode::kRefused, "no cepheus-replica answers there");
-  Hello hello;
+  VolumeHello hello;
   hello.nonce = random_nonce();
   hello.tag = key.tag(covered(challenge->nonce, hello));
   encode(hello, observer.socket_.out());

@@ -45,31 +45,31 @@ void ReplicaLink::dial_now(wire::Instant now) {
   until_ = now + kTimeLimit;
 }
 
-ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why) {
+ReplicaLink::LinkChange ReplicaLink::lose(wire::Instant now, const std::string& why) {
   const bool was_welcomed = state_ == State::kWelcomed;
   socket_.reset();
   state_ = State::kAway;
   until_ = now + (is_refused_ ? kRefusedAgain : kAgain);
   reason_ = why;
-  return was_welcomed ? Change::kLost : Change::kNone;
+  return was_welcomed ? LinkChange::kLost : LinkChange::kNone;
 }
 
 void ReplicaLink::disconnect(wire::Instant now) {
   if (state_ != State::kAway) lose(now, "closed by this writer");
 }
 
-ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
-                                          std::vector<AnswerMessage>& answers) {
+ReplicaLink::LinkChange ReplicaLink::progress(wire::Instant now, short revents,
+                                              std::vector<AnswerMessage>& answers) {
   if (state_ == State::kAway) {
     if (now >= until_) dial_now(now);
-    return Change::kNone;
+    return LinkChange::kNone;
   }
   if (state_ != State::kWelcomed && now >= until_) return lose(now, "no answer");
-  if (revents == 0) return Change::kNone;
+  if (revents == 0) return LinkChange::kNone;
   if (state_ == State::kDialling) {
     if (const int error = outcome(fd())) return lose(now, std::strerror(error));
     state_ = State::kGreeting;
-    return Change::kNone;
+    return LinkChange::kNone;
   }
   const bool was_welcomed = is_welcomed();
   const bool lives = socket_->receive();
@@ -79,7 +79,7 @@ ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
   }
   if (!ok) return lose(now, "it is not a replica");
   if (!lives || !socket_->flush()) return lose(now, "it disconnected");
-  return is_welcomed() && !was_welcomed ? Change::kWelcomed : Change::kNone;
+  return is_welcomed() && !was_welcomed ? LinkChange::kWelcomed : LinkChange::kNone;
 }
 
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
@@ -95,7 +95,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
     case MessageType::kChallenge: {
       const auto challenge = decode_challenge(frame.body);
       if (!challenge) return false;
-      Hello hello;
+      VolumeHello hello;
       hello.role = Role::kWriter;
       hello.volume = identity_.volume;
       hello.place = identity_.place;

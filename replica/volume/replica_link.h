@@ -19,14 +19,14 @@ class ReplicaLink {
   };
   ReplicaLink(Endpoint endpoint, Identity identity, const VolumeKey& key);
 
-  enum class Change { kNone, kWelcomed, kLost };
+  enum class LinkChange { kNone, kWelcomed, kLost };
 
   // -1: none to poll.
   int fd() const { return socket_ ? socket_->fd() : -1; }
   short events() const;
   wire::Instant deadline() const;
   // After poll(), or at the deadline; appends the received answers. One change at a time.
-  Change progress(wire::Instant now, short revents, std::vector<AnswerMessage>& answers);
+  LinkChange progress(wire::Instant now, short revents, std::vector<AnswerMessage>& answers);
 
   void send(const RequestMessage& message);
   void disconnect(wire::Instant now);
@@ -43,7 +43,7 @@ class ReplicaLink {
   enum class State { kAway, kDialling, kGreeting, kWelcomed };
 
   void dial_now(wire::Instant now);
-  Change lose(wire::Instant now, const std::string& why);
+  LinkChange lose(wire::Instant now, const std::string& why);
   // False: end the connection; `reason_` has the reason.
   bool take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers);
 

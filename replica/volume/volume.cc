@@ -228,7 +228,7 @@ bool Volume::look_at_links(wire::Instant now) {
     const auto change = link.progress(now, revents_[r], answers_);
     revents_[r] = 0;
     if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.reason());
-    if (change == ReplicaLink::Change::kWelcomed) on_welcomed(now, r);
+    if (change == ReplicaLink::LinkChange::kWelcomed) on_welcomed(now, r);
     for (const AnswerMessage& message : answers_) {
       if (!engine_) break;
       if (message.answer.type == RequestType::kJoin) {
@@ -238,7 +238,7 @@ bool Volume::look_at_links(wire::Instant now) {
         execute(now);
       }
     }
-    if (change == ReplicaLink::Change::kLost && engine_) {
+    if (change == ReplicaLink::LinkChange::kLost && engine_) {
       engine_->on_disconnected(now, r, actions_);
       execute(now);
     }

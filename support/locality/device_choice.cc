@@ -11,22 +11,22 @@ namespace {
 
 // The cores above a device's slot. Null if hwloc has no slot, or puts it below all of several NUMA
 // nodes: then the firmware does not report its place.
-hwloc_obj_t home_of(hwloc_topology_t topology, const std::string& name) {
+hwloc_obj_t node_of(hwloc_topology_t topology, const std::string& name) {
   hwloc_obj_t device = hwloc_ibv_get_device_osdev_by_name(topology, name.c_str());
   if (device == nullptr) return nullptr;
-  hwloc_obj_t home = hwloc_get_non_io_ancestor_obj(topology, device);
-  if (home == nullptr || home->cpuset == nullptr || hwloc_bitmap_iszero(home->cpuset) != 0) {
+  hwloc_obj_t node = hwloc_get_non_io_ancestor_obj(topology, device);
+  if (node == nullptr || node->cpuset == nullptr || hwloc_bitmap_iszero(node->cpuset) != 0) {
     return nullptr;
   }
   const bool is_anywhere =
       hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) > 1 &&
-      hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology), home->cpuset) != 0;
-  return is_anywhere ? nullptr : home;
+      hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology), node->cpuset) != 0;
+  return is_anywhere ? nullptr : node;
 }
 
-int far_cores(hwloc_obj_t home, hwloc_const_cpuset_t cores) {
+int far_cores(hwloc_obj_t node, hwloc_const_cpuset_t cores) {
   const CpuSet far(hwloc_bitmap_alloc());
-  hwloc_bitmap_andnot(far.get(), cores, home->cpuset);
+  hwloc_bitmap_andnot(far.get(), cores, node->cpuset);
   return hwloc_bitmap_weight(far.get());
 }
 
@@ -38,9 +38,9 @@ DeviceChoice::DeviceChoice(hwloc_topology_t topology, hwloc_const_cpuset_t cores
   std::vector<std::size_t> placed;
   for (std::size_t i = 0; i < names.size(); ++i) {
     DevicePlace place{names[i], "", std::nullopt};
-    if (hwloc_obj_t home = home_of(topology, names[i])) {
-      place.at = nodes_text(topology, home->cpuset);
-      place.far_cores = far_cores(home, cores);
+    if (hwloc_obj_t node = node_of(topology, names[i])) {
+      place.at = nodes_text(topology, node->cpuset);
+      place.far_cores = far_cores(node, cores);
       placed.push_back(i);
     }
     places_.push_back(std::move(place));

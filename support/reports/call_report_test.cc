@@ -67,7 +67,7 @@ TEST(CallReport, RefusesOtherVersionsAndFilesWithoutAHeader) {
   EXPECT_FALSE(CallReport::parse({}));
 }
 
-TEST(CallReport, TakesNoRecordThatIsCutOff) {
+TEST(CallReport, TakesNoTruncatedRecord) {
   auto bytes = CallReport{some_header(), {some_record(), some_record()}}.bytes();
   bytes.pop_back();
   EXPECT_EQ(CallReport::parse(bytes)->records.size(), 1u);
@@ -85,7 +85,7 @@ TEST(CallReport, IgnoresRecordsOfUnknownStates) {
   EXPECT_TRUE(CallReport::parse(CallReport({some_header(), {record}}).bytes())->records.empty());
 }
 
-TEST(CallReport, CutsTextsAtTheirField) {
+TEST(CallReport, TruncatesTextsAtTheirField) {
   std::array<char, 4> field;
   put_text(field, "abcdef");
   EXPECT_EQ(get_text(field), "abcd");
@@ -93,7 +93,7 @@ TEST(CallReport, CutsTextsAtTheirField) {
   EXPECT_EQ(get_text(field), "x");
 }
 
-TEST(CallReport, LeavesOutACharacterThatIsCutInItsMiddle) {
+TEST(CallReport, LeavesOutACharacterThatIsTruncated) {
   std::array<char, 4> field;
   const auto kept = [&](const char* text) {
     put_text(field, text);

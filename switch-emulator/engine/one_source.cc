@@ -51,7 +51,7 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
       writes(config.rules.write_mode),
       start(wire::group_start_psn(group.id, group.epoch)),
       turn(start),
-      cnps(make_cnp_policy(config.rules.cnp_policy, config.cnp_window)) {}
+      cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)) {}
 
 void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   take(call, *this, packet);

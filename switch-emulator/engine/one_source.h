@@ -6,7 +6,7 @@
 #pragma once
 
 #include "switch-emulator/engine/behaviour.h"
-#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/cnp_selector.h"
 #include "switch-emulator/engine/evidence.h"
 #include "switch-emulator/engine/feedback_timer.h"
 #include "switch-emulator/engine/mft.h"
@@ -54,7 +54,7 @@ class OneSource final : public Behaviour {
   const net::WriteMode writes;  // handling of RDMA WRITEs
   const Psn start;              // S
   Turn turn;
-  const std::unique_ptr<CnpPolicy> cnps;  // filter of congestion notifications to the source
+  const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source
   Stats stats;
   std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path

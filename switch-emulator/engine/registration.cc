@@ -457,9 +457,9 @@ void Registrar::age(Call& call, McstId id) {
       return groups_.reschedule(id, entry);
     }
   }
-  const bool broken = entry.orphaned.has_value();
+  const bool orphaned = entry.orphaned.has_value();
   call.count(Counter::kStaleTableAged);
-  dissolve(call, id, broken ? MrpReject::kEvicted : MrpReject::kNone);
+  dissolve(call, id, orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {

@@ -94,9 +94,9 @@ TEST(Routes, PutTheHostsOfOneSwitchIntoOneClass) {
                                                           {Ipv4(10, 0, 0, 5), kOther}});
   const Routes routes(config);
   EXPECT_EQ(routes.class_count(), 3u);
-  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
+  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another leaf";
   EXPECT_EQ(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 2)));
-  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 3))) << "no way to its home";
+  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 3))) << "no way to its leaf";
   EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 4)));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 0, PortId(2)), PortId(0));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(2)), PortId(1));

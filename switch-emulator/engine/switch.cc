@@ -113,7 +113,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
 
 // Groups learn of trunks that went dark or came back, sender groups also of routes of neighbours.
 void Switch::State::take_trunks(Call& call) {
-  Trunks::Change change;
+  Trunks::TrunkChange change;
   bool has_change = trunks.take(change);
   if (!trunks.take_withdrawals() && !has_change) return;
   const auto own = Handling::none(call);

@@ -100,11 +100,11 @@ void TestNetwork::start() {
     with_hosts.insert(hosts_[host].at);
     attachments->emplace(ip(host), switches_[hosts_[host].at].config.address);
   }
-  for (const std::size_t home : with_hosts) {
-    const auto distance = distances_from(home);
+  for (const std::size_t leaf : with_hosts) {
+    const auto distance = distances_from(leaf);
     for (std::size_t s = 0; s < switches_.size(); ++s) {
-      if (s == home) continue;
-      Route route{switches_[home].config.address, {}};
+      if (s == leaf) continue;
+      Route route{switches_[leaf].config.address, {}};
       for (std::uint16_t p = 0; p < switches_[s].peers.size(); ++p) {
         const std::size_t next = switches_[s].peers[p].switch_no;
         if (next != kNone && distance[next] + 1 == distance[s]) route.ports.push_back(PortId(p));

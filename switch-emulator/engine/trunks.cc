@@ -144,7 +144,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
   }
 }
 
-bool Trunks::take(Change& change) {
+bool Trunks::take(TrunkChange& change) {
   if (changes_.empty()) return false;
   change = changes_.front();
   changes_.erase(changes_.begin());

@@ -22,7 +22,7 @@ namespace cepheus::fabric {
 
 class Trunks {
  public:
-  struct Change {
+  struct TrunkChange {
     PortId port;
     bool up;
   };
@@ -41,7 +41,7 @@ class Trunks {
   Instant deadline() const { return trunks_.empty() ? wire::kNever : next_; }
 
   // Trunks that went dark or came back since the last call. `routes` knows already; groups do not.
-  bool take(Change& change);
+  bool take(TrunkChange& change);
   // Has a neighbour gained or lost a way since the last call?
   bool take_withdrawals() { return std::exchange(has_withdrawals_, false); }
 
@@ -69,7 +69,7 @@ class Trunks {
   Routes& routes_;
   std::vector<std::size_t> index_;  // of a port's trunk
   std::vector<Trunk> trunks_;
-  std::vector<Change> changes_;
+  std::vector<TrunkChange> changes_;
   bool has_withdrawals_ = false;            // not yet taken
   std::vector<Ipv4> unreachable_, before_;  // from here
   std::int64_t stamp_ = 0;                  // of the last list sent

@@ -15,7 +15,7 @@ constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDoubl
 const char* to_string(Turn::State state) {
   switch (state) {
     case Turn::State::kFinished:
-      return "settled";
+      return "finished";
     case Turn::State::kRunning:
       return "running";
     case Turn::State::kAbandoned:

@@ -193,7 +193,7 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
 TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   using std::chrono::milliseconds;
   constexpr milliseconds kWrap{std::int64_t{1} << 32};
-  constexpr milliseconds kGateAge{1600}, kPatience{200};
+  constexpr milliseconds kGateAge{1600}, kTimeLimit{200};
   for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
     const Instant start{kWrap - before};
     Turn turn(kStart);
@@ -202,13 +202,13 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
     EXPECT_TRUE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge + milliseconds(1),
                                       kGateAge));
     turn.await_handover(start);
-    // A source that repeats every 50 ms, which is within half of the limit.
-    for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
-      EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
+    // A source that repeats every 50 ms, which is within half of the is limit.
+    for (milliseconds passed{0}; passed <= kTimeLimit; passed += milliseconds(50)) {
+      EXPECT_FALSE(turn.is_handover_past(start + passed, kTimeLimit)) << passed.count();
     }
-    EXPECT_TRUE(turn.is_handover_past(start + kPatience + milliseconds(1), kPatience));
+    EXPECT_TRUE(turn.is_handover_past(start + kTimeLimit + milliseconds(1), kTimeLimit));
     // One that was silent for longer begins again.
-    EXPECT_FALSE(turn.is_handover_past(start + kPatience + milliseconds(102), kPatience));
+    EXPECT_FALSE(turn.is_handover_past(start + kTimeLimit + milliseconds(102), kTimeLimit));
   }
 }
 

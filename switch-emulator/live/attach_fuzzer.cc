@@ -36,9 +36,9 @@ class Fabric final : HostAssignment::Ports {
   void take(uid_t user, Bytes datagram) {
     check_codec(datagram, decode_welcome);
     check_codec(datagram, decode_hosts_reserved);
-    check_codec(datagram, decode_hello);
+    check_codec(datagram, decode_attach_request);
     check_codec(datagram, decode_hosts_wanted);
-    const auto hello = decode_hello(datagram);
+    const auto hello = decode_attach_request(datagram);
     const auto wanted = decode_hosts_wanted(datagram);
     require(!hello || !wanted || hello->version != kHandshakeVersion);
     if (hello) choose(user, *hello);
@@ -49,7 +49,7 @@ class Fabric final : HostAssignment::Ports {
     const auto name = [&](std::size_t i) { return std::string(kNames[field(i) % 8]); };
     if (field(0) % 2 == 0) {
       return take(
-          user, encode(Hello{
+          user, encode(AttachRequest{
                     .host = name(1), .or_any = (field(0) & 2) != 0, .reservation = field(2) % 8}));
     }
     std::string names = name(1);
@@ -80,7 +80,7 @@ class Fabric final : HostAssignment::Ports {
   bool is_free(std::size_t host) override { return !is_taken_[host]; }
   std::string why_not_free(std::size_t) const override { return "is held by pid 7"; }
 
-  void choose(uid_t user, const Hello& hello) {
+  void choose(uid_t user, const AttachRequest& hello) {
     const auto choice = assignment_.choose(hello, user);
     require(choice.host < kHosts && choice.text.empty() == is_granted(choice.status));
     if (!is_granted(choice.status)) return refuse(choice.status, choice.text);

@@ -62,7 +62,7 @@ AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells
       tasks_(tasks),
       socket_(socket),
       access_(access),
-      patience_(time_limit),
+      time_limit_(time_limit),
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
@@ -108,7 +108,7 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
   pending_.insert_or_assign(
-      fd, PendingPeer{std::move(socket), peer, wire::monotonic_now() + patience_});
+      fd, PendingPeer{std::move(socket), peer, wire::monotonic_now() + time_limit_});
   on_readable(fd);  // most have sent their Hello by now
 }
 
@@ -158,14 +158,15 @@ void AttachServer::on_readable(int fd) {
   poller_.forget(fd);
   // A reload may have revoked the user since the connection was accepted.
   if (!lets_in(fd, pending_peer.peer)) return;
-  if (const auto hello = fabric::decode_hello(message->data)) {
+  if (const auto hello = fabric::decode_attach_request(message->data)) {
     serve(std::move(pending_peer.socket), pending_peer.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
     reserve(std::move(pending_peer.socket), pending_peer.peer, *wanted);
   }
 }
 
-void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fabric::Hello& hello) {
+void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer,
+                         const fabric::AttachRequest& hello) {
   if (hello.version != fabric::kHandshakeVersion) {
     return refuse(socket.get(), WelcomeStatus::kWrongVersion,
                   "the fabric has port protocol " + std::to_string(fabric::kHandshakeVersion));

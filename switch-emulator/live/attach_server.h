@@ -71,7 +71,7 @@ class AttachServer final : private HostAssignment::Ports {
   void dismiss(int fd, const char* why);
   void on_readable(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
-             const fabric::Hello& hello);
+             const fabric::AttachRequest& hello);
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
   wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
   bool is_still(std::size_t host) const;
@@ -92,7 +92,7 @@ class AttachServer final : private HostAssignment::Ports {
   TaskQueue& tasks_;
   ListeningSocket& socket_;
   const Access& access_;
-  const wire::Duration patience_;
+  const wire::Duration time_limit_;
   std::uint64_t refused_users_ = 0;
   std::map<int, PendingPeer> pending_;  // by descriptor
   std::vector<Client> clients_;         // by host

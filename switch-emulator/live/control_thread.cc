@@ -117,7 +117,7 @@ void ControlThread::receive_once() {
   poller_.await(time_left());
   const wire::Instant began = wire::monotonic_now();
   {
-    const auto time_limit = be_patient();
+    const auto time_limit = limit_close();
     poller_.dispatch();
     const wire::Instant now = wire::monotonic_now();
     attachments_.expire(now);
@@ -126,7 +126,7 @@ void ControlThread::receive_once() {
   std::this_thread::sleep_for(std::min(kRest * (wire::monotonic_now() - began), kLongestRest));
 }
 
-std::optional<SleepLimit> ControlThread::be_patient() const {
+std::optional<SleepLimit> ControlThread::limit_close() const {
   if (sockets_.attach.refuses_descriptors()) return std::nullopt;
   return std::optional<SleepLimit>(std::in_place, kLongestClose);
 }
@@ -144,7 +144,7 @@ void ControlThread::see_off() {
     poller_.await(until - wire::monotonic_now());
     poller_.dispatch();
   }
-  const auto time_limit = be_patient();
+  const auto time_limit = limit_close();
   attachments_.detach_all();
 }
 

@@ -234,7 +234,7 @@ TEST(ControlThread, DisconnectsUsersThatAReloadRevokes) {
   ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reload"}}));
   ask_all(asker.get(), questions(1));  // may fail: it is closed
   EXPECT_LE(recv(asker.get(), &byte, 1, 0), 0);
-  fabric::send_message(pending_peer.get(), encode(fabric::Hello{.host = "h0"}));
+  fabric::send_message(pending_peer.get(), encode(fabric::AttachRequest{.host = "h0"}));
   const auto welcome = await_welcome(pending_peer.get());
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kFailed);

@@ -62,7 +62,8 @@ HostAssignment::Choice HostAssignment::take_any() const {
               " hosts of the fabric are taken: start one with more"};
 }
 
-HostAssignment::Choice HostAssignment::choose(const fabric::Hello& hello, uid_t user) const {
+HostAssignment::Choice HostAssignment::choose(const fabric::AttachRequest& hello,
+                                              uid_t user) const {
   if (hello.host.empty()) return take_any();
   Choice named = take_named(hello.host, {hello.reservation, user});
   const bool may_be_another = hello.or_any && named.status == fabric::WelcomeStatus::kHostTaken;

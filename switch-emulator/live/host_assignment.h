@@ -41,7 +41,7 @@ class HostAssignment {
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
     std::string text;
   };
-  Choice choose(const fabric::Hello& hello, uid_t user) const;
+  Choice choose(const fabric::AttachRequest& hello, uid_t user) const;
 
   // Reserves all wanted hosts, until end(id), or none. Only the holder's user gets these hosts, and
   // the error for others names its process. Precondition: `id` is not 0, and not in use.

@@ -20,14 +20,14 @@ class Assignment : public testing::Test, private HostAssignment::Ports {
     return {.number = number, .names = ""};
   }
   static fabric::HostsWanted named(std::string names) { return {.names = std::move(names)}; }
-  static fabric::Hello hello(std::string host, fabric::ReservationId id = 0) {
+  static fabric::AttachRequest hello(std::string host, fabric::ReservationId id = 0) {
     return {.host = std::move(host), .reservation = id};
   }
-  static fabric::Hello or_any(std::string host) {
+  static fabric::AttachRequest or_any(std::string host) {
     return {.host = std::move(host), .or_any = true};
   }
   // The name of the host that this client gets, or the reason why it gets none.
-  std::string becomes(const fabric::Hello& client, uid_t user = kUser) {
+  std::string becomes(const fabric::AttachRequest& client, uid_t user = kUser) {
     const auto choice = assignment_.choose(client, user);
     return choice.status == fabric::WelcomeStatus::kGranted ? "h" + std::to_string(choice.host)
                                                             : choice.text;

@@ -377,7 +377,8 @@ TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
 TEST(LiveFabric, TellsAnotherProtocolVersionItsOwn) {
   TestFabric fabric(net::Topology::star(1));
   const fabric::UniqueFd socket = connect_to(fabric.socket());
-  ASSERT_TRUE(fabric::send_message(socket.get(), encode(fabric::Hello{.version = 7, .host = ""})));
+  ASSERT_TRUE(
+      fabric::send_message(socket.get(), encode(fabric::AttachRequest{.version = 7, .host = ""})));
   const auto welcome = await_welcome(socket.get());
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, fabric::WelcomeStatus::kWrongVersion);

@@ -43,7 +43,7 @@ std::optional<fabric::Message> await_message(int fd) {
 RawClient::RawClient(const std::string& socket, const std::string& host)
     : socket_(connect_to(socket)) {
   if (!fabric::send_message(socket_.get(),
-                            encode(fabric::Hello{fabric::kHandshakeVersion, host}))) {
+                            encode(fabric::AttachRequest{fabric::kHandshakeVersion, host}))) {
     throw std::runtime_error("the fabric takes no hello");
   }
   auto answer = await_message(socket_.get());

@@ -76,7 +76,7 @@ class Text {
   }
 
   std::vector<TextTable::Cell> row(std::size_t s) const {
-    std::vector<std::string> up, beside, down, broken;
+    std::vector<std::string> up, beside, down, failed;
     for (const Cable& c : graph_.cables) {
       if (c.from != s && c.to != s) continue;
       const bool is_host = c.to == TopologyGraph::kNone;
@@ -87,7 +87,7 @@ class Text {
                                                                     : up;
       list.push_back(name);
       if (c.state != TopologyGraph::State::kUp) {
-        broken.push_back(name + " (" + to_string(c.state) + ")");
+        failed.push_back(name + " (" + to_string(c.state) + ")");
       }
     }
     return {std::uint64_t{graph_.floors[s]},
@@ -95,7 +95,7 @@ class Text {
             in_short(up),
             in_short(beside),
             in_short(down),
-            {in_short(broken), Style::kAlarm}};
+            {in_short(failed), Style::kAlarm}};
   }
 
   std::string group(const TopologyGraph::Tree& tree) const {

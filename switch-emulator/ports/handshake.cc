@@ -102,7 +102,7 @@ std::optional<Prologue> prologue_of(std::span<const std::uint8_t> datagram) {
 
 }  // namespace
 
-std::vector<std::uint8_t> encode(const Hello& hello) {
+std::vector<std::uint8_t> encode(const AttachRequest& hello) {
   RawHello raw{};
   raw.prologue = {kHandshakeMagic, hello.version, hello.or_any ? kAttachOrAny : kAttach};
   raw.reservation = hello.reservation;
@@ -132,10 +132,10 @@ std::vector<std::uint8_t> encode(const Welcome& welcome) {
   return to_datagram(raw);
 }
 
-std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram) {
+std::optional<AttachRequest> decode_attach_request(std::span<const std::uint8_t> datagram) {
   const auto prologue = prologue_of(datagram);
   if (!prologue) return std::nullopt;
-  Hello hello;
+  AttachRequest hello;
   hello.version = prologue->version;
   if (hello.version != kHandshakeVersion) return hello;
   RawHello raw;

@@ -1,7 +1,7 @@
-// How a client gets a port: one Hello, one Welcome over a SOCK_SEQPACKET Unix socket, descriptors
-// with SCM_RIGHTS.
+// How a client gets a port: one AttachRequest, one Welcome over a SOCK_SEQPACKET Unix socket,
+// descriptors with SCM_RIGHTS.
 //
-//   client -> fabric   Hello { magic, version, kind, reservation, host wanted }
+//   client -> fabric   AttachRequest { magic, version, kind, reservation, host wanted }
 //   fabric -> client   Welcome { magic, version, status, identity, geometry, text }
 //                      granted: with the port's segment, the payload pool, the switch's doorbell,
 //                      the client's doorbell
@@ -13,7 +13,7 @@
 //                      reason
 //
 // A reserved host is given only to processes of the launcher's user with its name and the
-// reservation in their Hello. Then the socket stays open, silent: its end is the end of the
+// reservation in their AttachRequest. Then the socket stays open, silent: its end is the end of the
 // attachment, or of the reservation. Magic and version come first and keep their places in every
 // version, so that each side can report the other's version. Native byte order: both ends run on
 // one machine.
@@ -39,7 +39,7 @@ inline constexpr std::uint16_t kHandshakeVersion = 3;
 
 using ReservationId = std::uint64_t;  // unguessable; 0: none
 
-struct Hello {
+struct AttachRequest {
   std::uint16_t version = kHandshakeVersion;
   std::string host;     // name, address, "#index", or empty for the first free host
   bool or_any = false;  // if that host is taken or reserved, the first free one
@@ -49,7 +49,7 @@ struct Hello {
 struct HostsWanted {
   std::uint16_t version = kHandshakeVersion;
   std::uint32_t number = 0;  // number of free hosts, if none is named; 0: all free ones
-  std::string names;         // as Hello::host, separated by commas
+  std::string names;         // as AttachRequest::host, separated by commas
 };
 
 enum class WelcomeStatus : std::uint16_t {
@@ -88,11 +88,11 @@ using GrantedFds = std::array<int, kGrantedFds>;
 
 // Messages as datagrams. Decoding refuses other lengths, kinds and magics; of another version it
 // returns only the version.
-std::vector<std::uint8_t> encode(const Hello& hello);
+std::vector<std::uint8_t> encode(const AttachRequest& hello);
 std::vector<std::uint8_t> encode(const Welcome& welcome);
 std::vector<std::uint8_t> encode(const HostsWanted& wanted);
 std::vector<std::uint8_t> encode(const HostsReserved& reserved);
-std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram);
+std::optional<AttachRequest> decode_attach_request(std::span<const std::uint8_t> datagram);
 std::optional<HostsWanted> decode_hosts_wanted(std::span<const std::uint8_t> datagram);
 std::optional<HostsReserved> decode_hosts_reserved(std::span<const std::uint8_t> datagram);
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram);

@@ -39,14 +39,14 @@ std::pair<UniqueFd, UniqueFd> socket_pair() {
 }
 
 TEST(Handshake, CarriesAHello) {
-  const auto hello = decode_hello(encode(Hello{.host = "h1"}));
+  const auto hello = decode_attach_request(encode(AttachRequest{.host = "h1"}));
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->version, kHandshakeVersion);
   EXPECT_EQ(hello->host, "h1");
   EXPECT_FALSE(hello->or_any);
   EXPECT_EQ(hello->reservation, 0u);
-  const auto easy =
-      decode_hello(encode(Hello{.host = "", .or_any = true, .reservation = ~ReservationId{7}}));
+  const auto easy = decode_attach_request(
+      encode(AttachRequest{.host = "", .or_any = true, .reservation = ~ReservationId{7}}));
   ASSERT_TRUE(easy);
   EXPECT_TRUE(easy->or_any);
   EXPECT_EQ(easy->reservation, ~ReservationId{7});
@@ -73,11 +73,11 @@ TEST(Handshake, CarriesAReservationOfManyHosts) {
 }
 
 TEST(Handshake, NeverConfusesMessages) {
-  const auto hello = encode(Hello{.host = "h1"});
-  const auto wanted = encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a Hello
+  const auto hello = encode(AttachRequest{.host = "h1"});
+  const auto wanted = encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a AttachRequest
   ASSERT_EQ(hello.size(), wanted.size());
   EXPECT_FALSE(decode_hosts_wanted(hello));
-  EXPECT_FALSE(decode_hello(wanted));
+  EXPECT_FALSE(decode_attach_request(wanted));
   Welcome refusal;
   refusal.status = WelcomeStatus::kHostTaken;
   EXPECT_FALSE(decode_hosts_reserved(encode(refusal)));
@@ -108,20 +108,22 @@ TEST(Handshake, CutsTextsToTheirFields) {
   refusal.status = WelcomeStatus::kNoSuchHost;
   refusal.text = std::string(1000, 'x');
   EXPECT_EQ(decode_welcome(encode(refusal))->text, std::string(255, 'x'));
-  EXPECT_EQ(decode_hello(encode(Hello{.host = std::string(100, 'h')}))->host, std::string(63, 'h'));
-  auto without_end = encode(Hello{});
+  EXPECT_EQ(decode_attach_request(encode(AttachRequest{.host = std::string(100, 'h')}))->host,
+            std::string(63, 'h'));
+  auto without_end = encode(AttachRequest{});
   std::fill(without_end.end() - 64, without_end.end(), 'h');
-  EXPECT_EQ(decode_hello(without_end)->host, std::string(63, 'h')) << "as it is encoded again";
+  EXPECT_EQ(decode_attach_request(without_end)->host, std::string(63, 'h'))
+      << "as it is encoded again";
 }
 
 TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
-  auto hello = encode(Hello{}), welcome = encode(example());
+  auto hello = encode(AttachRequest{}), welcome = encode(example());
   for (std::size_t n = 0; n < hello.size(); ++n)
-    EXPECT_FALSE(decode_hello(std::span(hello).first(n)));
+    EXPECT_FALSE(decode_attach_request(std::span(hello).first(n)));
   for (std::size_t n = 0; n < welcome.size(); ++n)
     EXPECT_FALSE(decode_welcome(std::span(welcome).first(n)));
   hello.push_back(0);
-  EXPECT_FALSE(decode_hello(hello));
+  EXPECT_FALSE(decode_attach_request(hello));
   const auto wanted = encode(HostsWanted{}), reserved = encode(HostsReserved{});
   for (std::size_t n = 0; n < wanted.size(); ++n)
     EXPECT_FALSE(decode_hosts_wanted(std::span(wanted).first(n)));
@@ -133,9 +135,9 @@ TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
 
 // Whatever a later version appends, its version can be parsed.
 TEST(Handshake, ReadsTheVersionOfALongerHello) {
-  auto datagram = encode(Hello{.version = 9, .host = ""});
+  auto datagram = encode(AttachRequest{.version = 9, .host = ""});
   datagram.resize(datagram.size() + 100);
-  const auto hello = decode_hello(datagram);
+  const auto hello = decode_attach_request(datagram);
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->version, 9);
 }
@@ -145,7 +147,7 @@ TEST(Handshake, PassesDescriptorsThatCloseOnExec) {
   const auto memory = create_shared_memory("test", 4096);
   ASSERT_TRUE(memory);
   const std::array<int, 2> fds{memory->get(), memory->get()};
-  ASSERT_TRUE(send_message(a.get(), encode(Hello{}), fds));
+  ASSERT_TRUE(send_message(a.get(), encode(AttachRequest{}), fds));
   const auto message = receive_message(b.get());
   ASSERT_TRUE(message);
   ASSERT_EQ(message->fds.size(), 2u);
@@ -160,7 +162,7 @@ TEST(Handshake, DistinguishesAClosedSocketFromASilentOne) {
   const auto end = receive_message(b.get());
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->data.empty());
-  EXPECT_FALSE(send_message(b.get(), encode(Hello{})));
+  EXPECT_FALSE(send_message(b.get(), encode(AttachRequest{})));
 }
 
 TEST(Handshake, KnowsThePeer) {

@@ -114,7 +114,7 @@ struct PortAnswer {
 wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
   auto socket = connect_to(options.fabric, options.timeout);
   if (!socket) return tl::unexpected(socket.error());
-  const Hello hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
+  const AttachRequest hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
   // A fabric that refuses before it has read closes the socket: its answer can still be read.
   send_message(socket->get(), encode(hello));
   auto answer = await_message(socket->get(), options);

@@ -144,20 +144,20 @@ bool PayloadPools::accept(std::uint32_t pool, std::uint32_t area, std::uint64_t 
   const std::uint64_t in_slot = in_area % geometry_.slot_bytes;
   if (in_slot + frame.payload_len > geometry_.slot_bytes) return false;
   const auto number = static_cast<std::uint32_t>(slot);
-  const Pool& home = pools_[pool];
-  if (home.slots[(std::size_t{area} << area_shift_) + number].references != 0) return false;
-  frame.set_external_payload({data(home, area, number) + in_slot, frame.payload_len},
+  const Pool& owner = pools_[pool];
+  if (owner.slots[(std::size_t{area} << area_shift_) + number].references != 0) return false;
+  frame.set_external_payload({data(owner, area, number) + in_slot, frame.payload_len},
                              occupy(pool, area, number));
   return true;
 }
 
 bool PayloadPools::copy_in(std::uint32_t pool, wire::Frame& frame) {
-  Pool& home = pools_[pool];
+  Pool& owner = pools_[pool];
   const auto payload = frame.payload();
-  if (home.switch_free.empty() || payload.size() > geometry_.slot_bytes) return false;
-  const std::uint32_t slot = home.switch_free.back();
-  home.switch_free.pop_back();
-  std::uint8_t* bytes = data(home, geometry_.switch_area(), slot);
+  if (owner.switch_free.empty() || payload.size() > geometry_.slot_bytes) return false;
+  const std::uint32_t slot = owner.switch_free.back();
+  owner.switch_free.pop_back();
+  std::uint8_t* bytes = data(owner, geometry_.switch_area(), slot);
   if (!payload.empty()) std::memcpy(bytes, payload.data(), payload.size());
   frame.set_external_payload({bytes, payload.size()}, occupy(pool, geometry_.switch_area(), slot));
   return true;

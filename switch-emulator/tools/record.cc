@@ -34,7 +34,7 @@ constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many polls
 
 std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
-constexpr std::string_view kUnattended = "ibcast: ";
+constexpr std::string_view kNonBlocking = "ibcast: ";
 
 bool is_multicast(const std::string& path) {
   return path.ends_with(" lane") || path.ends_with("hosts");
@@ -135,7 +135,7 @@ void CallTracks::add(Program& program, const reports::CallRingReader::Call& call
       {"path", path},
       {"reason", reports::get_text(call.text.reason)}};
   ++calls_;
-  if (path.starts_with(kUnattended)) {
+  if (path.starts_with(kNonBlocking)) {
     file_.span({track, call.begin_ns}, call.end_ns, "MPI_Ibcast", args);
   } else {
     file_.slice({track, call.begin_ns}, call.end_ns - call.begin_ns, "MPI_Bcast", args);

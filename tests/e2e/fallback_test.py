@@ -145,13 +145,13 @@ class Fallback(EndToEnd):
     # The root tests once a millisecond. If it checked one communicator per test, it would reach the right one after seconds.
     def test_a_retransmission_does_not_wait_for_hundreds_of_communicators(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-slow-") as scratch:
-            broken = pathlib.Path(scratch) / "broken"
-            with SlowRun("--alive", 200, "--broken", broken, hosts=2, mca=VERBOSE) as run:
+            failed = pathlib.Path(scratch) / "failed"
+            with SlowRun("--alive", 200, "--failed", failed, hosts=2, mca=VERBOSE) as run:
                 run.switch.set_links(["h1"], direction="down", loss=1)
                 run.stop_file.touch()
                 self.assertTrue(run.out.wait_for("^sent"), run.everything())
                 run.switch.kill()
-                broken.touch()
+                failed.touch()
                 self.assertEqual(run.finish(), 0, run.everything())
             self.assertTrue(run.out.count("^ok:"), run.everything())
             looks = int(re.search(r"looks (\d+)", run.out.text()).group(1))

@@ -120,12 +120,12 @@ def rank_stopped_for_long(rng, within):
     """A rank other than the root is stopped until it counts as dead, and continues."""
     with LiveRun("--count", 20, "--max", MEGA, "--root", 0, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
-        multicast, broken = run.err.count(MULTICAST), run.err.count(OWN_ALGORITHMS)
+        multicast, fallbacks = run.err.count(MULTICAST), run.err.count(OWN_ALGORITHMS)
         pid = run.pid(rng.randrange(1, len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
         threading.Event().wait(8)  # the fault itself: there is no event to wait for
         os.kill(pid, signal.SIGCONT)
-        wait(run, OWN_ALGORITHMS, broken + 1)
+        wait(run, OWN_ALGORITHMS, fallbacks + 1)
         wait(run, MULTICAST, multicast + 1)
         run.wait_for_payload(MEGA)
         return check(run, None, within and within + 8)

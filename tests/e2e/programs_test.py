@@ -126,7 +126,7 @@ class Tags(EndToEnd):
     def test_other_components_receive_their_own_messages(self):
         self.assert_ok(over_fabric(PROGRAMS / "tags_check", hosts=2, mca=REQUIRE, timeout=60))
 
-    def test_a_stray_message_ends_nothing(self):
+    def test_an_unknown_message_ends_nothing(self):
         self.assert_ok(over_fabric(PROGRAMS / "tags_check", "--disturb", 1, hosts=2, mca=REQUIRE, timeout=60))
 
 

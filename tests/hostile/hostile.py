@@ -192,7 +192,7 @@ class HostileHost:
 class Campaign:
     """Attacks beside broadcasts of one size; errors are collected as lines."""
 
-    HEAD = (f"{'attack':<15}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
+    HEAD = (f"{'attack':<15}{'bytes':>8}{'beside it':>11}{'beside load':>11}{'left':>6}{'most':>6}{'data':>7}{'failed':>7}{'switch KiB':>15}"
             f"{'descriptors':>13}  counters")
 
     def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
@@ -255,13 +255,13 @@ class Campaign:
         self._do(one, other, REST)
         has_ended = run.process.poll() is not None
         after = run.status()
-        broken = len(groups_of(status) - groups_of(after)) if not has_ended else "all"
+        failed = len(groups_of(status) - groups_of(after)) if not has_ended else "all"
         data = "wrong" if any(" is wrong" in line for line in run.err.lines[errors:]) else "right"
         now = run.held()
         grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
         counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
         self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_load):>11.0f}{left:>6.0%}"
-                  f"{most:>6.0%}{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
+                  f"{most:>6.0%}{data:>7}{failed:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
         moved = {key: seen[key] - signs.get(key, 0) for key in SIGNS[name] if key in seen}
         if not any(value >= SIGNS[name][key] for key, value in moved.items()):

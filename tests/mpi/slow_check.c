@@ -1,7 +1,7 @@
 /* A root that rarely calls MPI, with many communicators alive, when another rank needs a
  * retransmission from it.
  *
- *   slow_check --until FILE --alive N [--broken FILE]
+ *   slow_check --until FILE --alive N [--failed FILE]
  *
  * Two ranks. Rank 0 prints "started". Once FILE exists it sends a small broadcast on one of the N
  * communicators, prints "sent", and prints "looks N": the number of its tests until rank 1 had the
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   int rank, wrong = 0, done = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* go = option(argc, argv, "--until", "");
-  const char* broken = option(argc, argv, "--broken", "");
+  const char* failed = option(argc, argv, "--failed", "");
   const long alive = atol(option(argc, argv, "--alive", "200"));
   unsigned char memory[100];
   MPI_Comm* comms = get_memory((size_t)alive * sizeof(MPI_Comm));
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     timerfd_settime(ticker, 0, &pace, NULL);
     for (int ended = 0, counts = 0; !ended; looks += counts) {
       uint64_t ticks;
-      if (!counts) counts = access(broken, F_OK) == 0;
+      if (!counts) counts = access(failed, F_OK) == 0;
       MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
       if (read(ticker, &ticks, sizeof ticks) < 0) break;
     }

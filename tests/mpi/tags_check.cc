@@ -1,7 +1,7 @@
 // Messages that another component of Open MPI exchanges on its own tags reach only that component,
 // while coll/cepheus waits for messages of its own on the same communicator.
 //
-//   tags_check [--disturb 1]   1: a stray message also comes on a tag of coll/cepheus's own
+//   tags_check [--disturb 1]   1: an unknown message also comes on a tag of coll/cepheus's own
 #include <cstdio>
 #include <vector>
 

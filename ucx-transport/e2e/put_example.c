@@ -2,8 +2,8 @@
  *
  *     put_example TRANSPORT RANK RANKS DIRECTORY [DEVICE]
  *
- * on each of RANKS hosts; TRANSPORT is libuct_rc_mcast.so, DIRECTORY shared. Rank 0 puts a line and a picture into everybody's
- * page, one packed and one from where it lies, and tells them by the flag behind them: puts arrive in their order.
+ * on each of RANKS hosts; TRANSPORT is libuct_rc_mcast.so, DIRECTORY shared. Rank 0 puts a line and a picture into each page,
+ * one packed and one zero-copy. Then it puts a flag, which arrives last: puts keep their order.
  */
 #include <dlfcn.h>
 #include <mcast/uct.h>

@@ -59,7 +59,7 @@ wire::Result<bool> Client::send(const Message& message) {
   }
   const auto frame = frame_of(message);
   out_.insert(out_.end(), frame.begin(), frame.end());
-  // A daemon that has refused us has said why: next() tells it.
+  // next() reports the daemon's reason for a refusal.
   if (auto flushed = flush(); !flushed && flushed.error().code != wire::ErrorCode::kFailed) {
     return flushed;
   }
@@ -91,7 +91,7 @@ wire::Result<std::optional<Message>> Client::take() {
   if (left.size() < kFrameHeader + length) return std::nullopt;
   auto message = Message::parse(left.subspan(kFrameHeader, length));
   taken_ += kFrameHeader + length;
-  if (!message) return gone("its message can't be read");
+  if (!message) return gone("its message is malformed");
   if (message->type == MessageType::kRefusal) {
     return wire::fail(wire::ErrorCode::kRefused, message->text);
   }

@@ -13,7 +13,7 @@ namespace cepheus::connections {
 
 class Client {
  public:
-  // What the daemon has not taken yet.
+  // Bytes that the daemon has not read yet.
   static constexpr std::size_t kMostUnsent = 256 << 10;
 
   // $CEPHEUS_CMD_SOCKET, else /run/cepheus-cmd/cmd.sock.
@@ -22,9 +22,9 @@ class Client {
   static wire::Result<Client> open(const std::string& socket);
 
   int fd() const { return fd_.get(); }
-  // What to poll() for; next() then does what there is to do.
+  // The events for poll(). After one, call next().
   short events() const;
-  // kAgain: the daemon has not taken what was sent before. kFailed: it is gone.
+  // kAgain: the daemon has not read earlier messages yet. kFailed: the daemon has ended.
   wire::Result<bool> send(const Message& message);
   // The next event; none: poll. kFailed: the daemon is gone, and all connections with it.
   wire::Result<std::optional<Message>> next();

@@ -22,7 +22,7 @@ struct cepheus_cmd_client {
 
 namespace {
 
-// An object without a destructor: what ends with the thread may still fail.
+// An object without a destructor, because other objects of the thread may fail while it ends.
 thread_local std::array<char, 1024> last_error{};
 
 cepheus_cmd_status_t failed(cepheus_cmd_status_t status, std::string_view text) {

@@ -9,7 +9,7 @@ namespace {
 bool is_other_memory_intact = false;
 std::string last, seen;
 
-// Made before the thread's first error, so it goes after whatever holds that error.
+// Made before the thread's first error, so it is destroyed after the error.
 struct EndsLast {
   const char* name = "";
   ~EndsLast() {

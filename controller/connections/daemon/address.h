@@ -1,4 +1,4 @@
-// Where daemons listen and are reached: "HOST:PORT" or "unix:PATH".
+// The addresses of daemons: "HOST:PORT" or "unix:PATH".
 #pragma once
 
 #include <asio.hpp>
@@ -23,8 +23,8 @@ struct Address {
 // `pattern` with a host's address for each %h.
 std::string fill_in(const std::string& pattern, wire::Ipv4 host);
 
-// Connects, and calls back once with the socket, or why not. The result gives the attempt up, and its
-// descriptor back at once: the kernel goes on for minutes.
+// Connects, and calls back once with the socket or the reason of the failure. Destroying the result
+// ends the attempt and closes its descriptor: the kernel would try for minutes.
 using GiveUp = std::function<void()>;
 GiveUp dial(asio::io_context& io, const Address& to,
             std::function<void(const asio::error_code&, Socket)> done);

@@ -16,7 +16,7 @@
 namespace cepheus::connections {
 namespace {
 
-// Where descriptors run out, accepting waits for some to be closed.
+// Without free descriptors, accepting waits until some are closed.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 
 using Local = asio::local::stream_protocol;
@@ -85,7 +85,7 @@ wire::Result<bool> Daemon::listen() {
     if (auto done = listen_at(tcp_acceptor_, *peers); !done) return done;
     accept_peers(tcp_acceptor_);
   } else {
-    // Who may connect is what the key decides.
+    // The key decides which peers may connect.
     if (auto done = listen_at(unix_acceptor_, peers->path, 0666); !done) return done;
     paths_.push_back(peers->path);
     accept_peers(unix_acceptor_);
@@ -187,7 +187,7 @@ void Daemon::on_program_frame(ProgramId id, std::span<const std::uint8_t> frame)
     forget_program(id);
   };
   if (!message) {
-    return refuse("the message is not one of cepheus-cmd: use libcepheus-connections");
+    return refuse("a one is not of cepheus-cmd's protocol: use libcepheus-connections");
   }
   if (!program.has_greeted) {
     if (message->type != MessageType::kProgram || message->version != kVersion) {

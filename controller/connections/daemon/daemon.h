@@ -23,7 +23,7 @@ class Daemon {
 
   explicit Daemon(const DaemonSettings& settings);
   ~Daemon();
-  // Until SIGTERM or SIGINT. kInvalid: it can't listen.
+  // Runs until SIGTERM or SIGINT. kInvalid: it can't listen.
   wire::Result<bool> run();
 
  private:

@@ -14,9 +14,9 @@ namespace cepheus::connections {
 
 class FrameStream : public std::enable_shared_from_this<FrameStream> {
  public:
-  // What the other end has not read; who has more than that waiting is given up.
+  // The most bytes that the other end has not read. Beyond it the connection is closed.
   static constexpr std::size_t kMostUnsent = 1 << 20;
-  // How long the last words of an ended stream may take.
+  // The time for the last bytes of an ended stream.
   static constexpr std::chrono::seconds kLastWords{1};
 
   using OnFrame = std::function<void(std::span<const std::uint8_t>)>;  // without its length
@@ -29,7 +29,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void start(OnFrame on_frame, OnEnd on_end);
   // A frame with its length.
   void send(std::vector<std::uint8_t> frame);
-  // Once what was sent is out, or kLastWords later. Nothing more is taken in.
+  // Closes once all bytes are out, or after kLastWords. Reads nothing more.
   void finish();
   void close();
   int descriptor() { return socket_.native_handle(); }

@@ -9,7 +9,7 @@ namespace {
 
 using Local = asio::local::stream_protocol;
 
-// Of a stream, as PeerLinks has it: the stream's handlers hold it.
+// A stream's owner, like PeerLinks: the stream's handlers hold it.
 struct Owner {
   std::shared_ptr<FrameStream> stream;
   int frames = 0, ends = 0;
@@ -34,7 +34,7 @@ class FrameStreamTest : public testing::Test {
         [held = owner](FrameStream::End, const std::string&) { ++held->ends; });
   }
   void send(std::vector<std::uint8_t> bytes) { asio::write(other, asio::buffer(bytes)); }
-  // Whether nothing holds the owner once all has been done that can be.
+  // True if nothing holds the owner once all handlers have run.
   bool is_freed() {
     const std::weak_ptr<Owner> watched = owner;
     owner.reset();

@@ -58,7 +58,7 @@ int serve(const std::string& host, const std::string& key_file,
   return ended ? 0 : fail(ended.error().text);
 }
 
-constexpr int kPatienceMs = 5000;
+constexpr int kTimeLimitMs = 5000;
 
 // For people.
 void print(const nlohmann::json& s) {
@@ -115,7 +115,7 @@ int show_status(const std::string& socket, bool as_json) {
       return 0;
     }
     pollfd waits{client->fd(), client->events(), 0};
-    if (poll(&waits, 1, kPatienceMs) == 0) {
+    if (poll(&waits, 1, kTimeLimitMs) == 0) {
       return fail("cepheus-cmd at " + socket + " does not answer; is it stopped or overloaded?");
     }
   }
@@ -148,24 +148,14 @@ int main(int argc, char** argv) {
   app.add_option("--key", key_file, "sign messages with the fabric's key from this file")
       ->type_name("FILE")
       ->envname("CEPHEUS_KEY_FILE");
-  app.add_option("--peer-timeout-ms", settings.peers.patience_ms,
+  app.add_option("--peer-timeout-ms", settings.peers.time_limit_ms,
                  "take another daemon for dead after this silence in milliseconds")
       ->type_name("N")
       ->check(CLI::Range(100, 60000))
       ->capture_default_str();
-  app.add_option("--ready-fd", settings.ready_fd, "write a line to this descriptor when serving")
-      ->type_name("FD");
-  auto* status = app.add_subcommand(
-      "status", "show the running daemon's services, connections, peers and refusals");
-  status->add_flag("--json", as_json, "print one JSON object");
-  command_line::set_example(*status, "cepheus-cmd status --socket /run/cepheus-cmd/cmd.sock");
-  command_line::set_example(
-      app, "cepheus-cmd --host 10.0.0.1",
-      "Exit status: 0 done, 1 no daemon answers status, 2 wrong usage, or it can't listen.");
-  app.callback([&] {
-    if (!*status && host.empty())
-      throw CLI::RequiredError("--host ADDRESS (or the command status)");
-  });
+  app.add_option("--ready-fd", settings.ready_fd, "Writes a line there once it serves");
+  auto* status = app.add_flag("--status", is_status, "Print the status of the running daemon");
+  app.add_flag("--json", as_json, "The status as one JSON object")->needs(status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

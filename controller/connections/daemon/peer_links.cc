@@ -12,7 +12,7 @@ namespace cepheus::connections {
 namespace {
 
 // PINGs in the time that an end bears silence: three may be late.
-constexpr int kPingsInPatience = 4;
+constexpr int kPingsInTimeLimit = 4;
 // Strangers must not fill the journal: the status counts all that were refused.
 constexpr wire::Duration kBetweenWarnings = std::chrono::seconds(1);
 
@@ -40,7 +40,7 @@ PeerSession::Settings PeerLinks::session_of(wire::Ipv4 peer) const {
           .host = settings_.host,
           .peer = peer,
           .nonce = random_nonce(),
-          .patience_ms = settings_.patience_ms,
+          .time_limit_ms = settings_.time_limit_ms,
           .key = settings_.key ? &*settings_.key : nullptr};
 }
 
@@ -103,13 +103,13 @@ void PeerLinks::start(const LinkPtr& link, Socket socket) {
 
 void PeerLinks::on_frame(const LinkPtr& link, std::span<const std::uint8_t> frame) {
   link->heard = wire::monotonic_now();
-  const bool said_hello = link->session.can_send(), was_ready = link->session.is_ready();
+  const bool sent_hello = link->session.can_send(), was_ready = link->session.is_ready();
   auto message = link->session.open(frame);
   if (!message) {
     broker_.refusals().add(was_ready ? Refusal::kBadPeer : Refusal::kPeerRefused);
     return refuse(link, message.error().text);
   }
-  if (!said_hello) return say(link, about(MessageType::kReady, 0));
+  if (!sent_hello) return say(link, about(MessageType::kReady, 0));
   if (!was_ready) return on_ready(link);
   with_broker_([&](wire::Instant now, Actions& out) {
     if (link->id) broker_.on_peer(now, *link->id, *message, out);
@@ -141,7 +141,7 @@ void PeerLinks::say(const LinkPtr& link, const Message& message) {
   link->stream->send(link->session.seal(message));
 }
 
-// In the open: who has another key could not read it otherwise.
+// Sent in the clear: a peer with another key could not read it otherwise.
 void PeerLinks::refuse(const LinkPtr& link, const std::string& why) {
   Message refusal;
   refusal.type = MessageType::kRefusal;
@@ -205,26 +205,27 @@ void PeerLinks::on_watch() {
   std::vector<LinkPtr> silent;
   wire::Instant next = wire::kNever;
   for (const LinkPtr& link : links_) {
-    const wire::Instant ends = link->heard + milliseconds(settings_.patience_ms);
+    const wire::Instant ends = link->heard + milliseconds(settings_.time_limit_ms);
     if (ends <= now) {
       silent.push_back(link);
       continue;
     }
     next = std::min(next, ends);
     if (!link->session.is_ready()) continue;
-    const wire::Duration pause = milliseconds(link->session.peers_patience_ms()) / kPingsInPatience;
+    const wire::Duration pause =
+        milliseconds(link->session.peers_time_limit_ms()) / kPingsInTimeLimit;
     if (link->said + pause <= now) say(link, about(MessageType::kPing, 0));
     next = std::min(next, link->said + pause);
   }
   for (const LinkPtr& link : silent) {
     if (link->stream) link->stream->close();
-    lose(link, "its cepheus-cmd has been silent for " + std::to_string(settings_.patience_ms) +
+    lose(link, "its cepheus-cmd has been silent for " + std::to_string(settings_.time_limit_ms) +
                    " ms: check that the host runs");
   }
   is_watching_ = !links_.empty();
   if (!is_watching_) return;
   watch_.expires_at(std::chrono::steady_clock::time_point(
-      std::min(next, now + milliseconds(settings_.patience_ms)).time_since_epoch()));
+      std::min(next, now + milliseconds(settings_.time_limit_ms)).time_since_epoch()));
   watch_.async_wait([this](const asio::error_code& error) {
     if (!error) on_watch();
   });

@@ -15,16 +15,16 @@ namespace cepheus::connections {
 
 class PeerLinks {
  public:
-  // Accepted ones that have not said who they are: the oldest goes when there are more.
+  // Accepted links without a HELLO so far. The oldest is closed when there are more.
   static constexpr std::size_t kMostStrangers = 64;
 
   struct Settings {
     wire::Ipv4 host;
     std::string pattern;  // how a host is reached: fill_in()
     std::optional<wire::MrpKey> key;
-    std::uint32_t patience_ms = 2000;
+    std::uint32_t time_limit_ms = 2000;
   };
-  // `with_broker` runs what it is given, then does what the broker asks for.
+  // `with_broker` runs the given function, then performs the broker's actions.
   using WithBroker = std::function<void(const std::function<void(wire::Instant, Actions&)>&)>;
   PeerLinks(asio::io_context& io, const Settings& settings, Broker& broker, WithBroker with_broker);
 

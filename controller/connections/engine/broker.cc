@@ -30,7 +30,7 @@ void Broker::program_left(wire::Instant now, ProgramId program, Actions& out) {
 
 void Broker::on_request(wire::Instant now, ProgramId program, const Message& request,
                         Actions& out) {
-  if (!programs_.contains(program)) return;  // dropped: what it said before is of no use
+  if (!programs_.contains(program)) return;  // dropped: its earlier messages have no effect
   switch (request.type) {
     case MessageType::kListen:
       return listen(program, request.service, out);
@@ -43,7 +43,7 @@ void Broker::on_request(wire::Instant now, ProgramId program, const Message& req
       return close(now, program, request.connection, out);
     default:
       refusals_.add(Refusal::kBadProgram);
-      return drop(now, program, "programs do not send this message: use libcepheus-connections",
+      return drop(now, program, "a program can't send that message: use libcepheus-connections",
                   out);
   }
 }
@@ -60,7 +60,7 @@ void Broker::close(wire::Instant now, ProgramId program, ConnectionId connection
   } else if (p.incoming.contains(connection)) {
     end_incoming(incoming_.find(connection), "its program has closed the connection", out);
   } else {
-    refusals_.add(Refusal::kStray);
+    refusals_.add(Refusal::kLate);
   }
 }
 
@@ -91,7 +91,7 @@ void Broker::link_is_down(wire::Instant now, LinkId id, const std::string& why, 
   if (entry == links_.end()) return;
   const Link link = entry->second;
   refusals_.add(link.is_up ? Refusal::kPeerLost : Refusal::kUnreachable);
-  // It is gone before anything is said of it: nobody sends to it any more.
+  // Removed first, so that no message goes to it.
   if (link.is_dialled) dialled_.erase(link.host);
   links_.erase(entry);
   for (const ConnectionId connection : link.connections) {
@@ -173,9 +173,9 @@ wire::Instant Broker::deadline() const {
 
 void Broker::check_consistent() const {
 #ifndef NDEBUG
-  std::size_t carried = 0, pending = 0, offers = 0;
+  std::size_t open_connections = 0, pending = 0, offers = 0;
   for (const auto& [id, link] : links_) {
-    carried += link.connections.size();
+    open_connections += link.connections.size();
     assert(!link.is_dialled || dialled_.at(link.host) == id);
     assert((link.idle_until != wire::kNever) == (link.is_dialled && link.connections.empty()));
   }
@@ -185,7 +185,7 @@ void Broker::check_consistent() const {
     for (const Branch& b : c.branches) {
       if (b.state == BranchState::kLeft) continue;
       assert(links_.at(b.link).connections.contains(id));
-      --carried;
+      --open_connections;
     }
   }
   for (const auto& [id, c] : incoming_) {
@@ -193,10 +193,10 @@ void Broker::check_consistent() const {
     assert(links_.at(c.link).connections.contains(id));
     assert(by_theirs_.at({c.link, c.theirs}) == id);
     if (c.state != IncomingState::kEstablished) ++offers;
-    --carried;
+    --open_connections;
   }
   for (const auto& [id, p] : programs_) offers -= p.offers;
-  assert(carried == 0 && offers == 0 && pending == pending_.size());
+  assert(open_connections == 0 && offers == 0 && pending == pending_.size());
   assert(by_theirs_.size() == incoming_.size() && virtual_qpns_.held() == outgoing_.size());
 #endif
 }

@@ -1,16 +1,17 @@
-// One host's connections between a sending program and receiving ones, without I/O (MC-RDMA III-A, IV-A).
+// The connections of one host between a sending program and receiving ones, without I/O (MC-RDMA
+// III-A, IV-A).
 //
-// A connection has one sender and up to 16 receivers, and is made as a whole or not at all:
+// A connection has one sender and up to 16 receivers. Either all are connected or none:
 //
 //   sender's broker    OFFER -->  each receiver's    --> its program
 //                      <-- ACCEPT | REFUSE           <--
 //   all accepted:      ESTABLISHED -->               CONNECTED to the sender
-//   any other outcome: CANCEL to who was offered it  FAILED to the sender
+//   any other outcome: CANCEL to all with an OFFER   FAILED to the sender
 //   later              LEFT (a receiver went), CLOSED (the sender did)
 //
-// Each side is told each of it once. The driver owns sockets, authentication and keep-alive; it reports which
-// programs and links are there. A link that we dialled carries our programs' offers, one that we accepted the
-// other daemon's. All that can grow has a bound.
+// Each side receives each message once. The driver owns sockets, authentication and keep-alive. It
+// reports programs and links. Our programs' offers use links that this daemon dialled, the other
+// daemon's offers the links that it accepted. Every table has a bound.
 #pragma once
 
 #include <map>
@@ -29,7 +30,7 @@ using ProgramId = std::uint32_t;
 using LinkId = std::uint32_t;
 using ConnectionId = std::uint64_t;
 
-// What the driver is to do, in this order. The driver clears it.
+// Actions for the driver, in this order. The driver clears them.
 struct Actions {
   struct Dial {
     LinkId link;
@@ -46,7 +47,7 @@ struct Actions {
   std::vector<Dial> dials;
   std::vector<ToPeer> to_peers;
   std::vector<ToProgram> to_programs;
-  // Once they have what was sent: the broker has forgotten them.
+  // Close the link after the queued messages. The broker has forgotten it.
   std::vector<LinkId> hang_ups;
   std::vector<ProgramId> drops;
   void clear() { *this = {}; }
@@ -60,9 +61,9 @@ class Broker {
   static constexpr std::size_t kMostOffersOfProgram = 256;      // not yet established
   static constexpr std::size_t kMostIncoming = 4096;
   static constexpr std::size_t kMostLinks = 512;  // each way
-  static constexpr wire::Duration kDefaultPatience = std::chrono::seconds(5);
-  static constexpr wire::Duration kMostPatience = std::chrono::seconds(60);
-  // A link that carries nothing is kept for so long.
+  static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
+  static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
+  // The time for which a link without connections is kept.
   static constexpr wire::Duration kIdleLink = std::chrono::seconds(10);
 
   // `seed`: random, so that virtual QPNs differ from those before a restart.
@@ -74,9 +75,9 @@ class Broker {
 
   // A daemon that dialled us may speak. Nothing: there are too many.
   std::optional<LinkId> link_came(wire::Instant now, wire::Ipv4 host);
-  // One that we dialled may be spoken to.
+  // A link that we dialled is ready for messages.
   void link_is_up(wire::Instant now, LinkId link, Actions& out);
-  // What the broker has forgotten is ignored. `why` is a sentence about the other daemon.
+  // Ignored for links that the broker has forgotten. `why` is a sentence about the other daemon.
   void link_is_down(wire::Instant now, LinkId link, const std::string& why, Actions& out);
   void on_peer(wire::Instant now, LinkId link, const Message& message, Actions& out);
 
@@ -86,7 +87,7 @@ class Broker {
   Refusals& refusals() { return refusals_; }
   // Services, connections, peers, counters; at most 200 of each, and how many were left off.
   nlohmann::json status(wire::Instant now) const;
-  // Asserts what holds between the tables.
+  // Asserts the invariants of the tables.
   void check_consistent() const;
 
  private:
@@ -142,7 +143,7 @@ class Broker {
                     Actions& out);
   void fail(wire::Instant now, OutgoingEntry entry, wire::Ipv4 host, const std::string& why,
             Actions& out);
-  // Tells who was offered it, CANCEL or CLOSED, and forgets it.
+  // Sends CANCEL or CLOSED to each receiver with an OFFER, and forgets the connection.
   void end_outgoing(wire::Instant now, OutgoingEntry entry, const std::string& why, Actions& out);
   void leave_link(wire::Instant now, LinkId link, ConnectionId connection);
 

@@ -1,4 +1,5 @@
-// Any interleaving of offers, answers, closes, deaths, cuts and time-outs: one outcome for each connect, told once.
+// Any interleaving of offers, answers, closes, deaths, lost links and time-outs: each connect has
+// one outcome.
 #include <gtest/gtest.h>
 // It needs the one above.
 #include <rapidcheck/gtest.h>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::size_t kHosts = 4;
 
-// What one program may be told of one connection, and in which order.
+// The events that one program may receive about one connection, and their order.
 class Story {
  public:
   void at_sender(MessageType type) {
@@ -40,7 +41,7 @@ struct World {
   std::vector<bool> lives = std::vector<bool>(kHosts, true);
   std::uint32_t requests = 0;
 
-  // Something that a program was told about a connection, chosen by a number.
+  // An event that a program has received about a connection, chosen by a number.
   std::optional<Message> some(std::size_t host, std::size_t choice) {
     const auto& told = hosts.told(host, 1);
     if (told.empty()) return std::nullopt;
@@ -65,7 +66,7 @@ struct World {
         return;
       case 2:
         if (!hosts.cables().empty() && choice % 4 == 0)
-          hosts.cut(choice / 4 % hosts.cables().size());
+          hosts.disconnect(choice / 4 % hosts.cables().size());
         return;
       case 3:
         if (choice % 4 == 0) hosts.pass(std::chrono::seconds(choice % 7));
@@ -138,15 +139,15 @@ RC_GTEST_PROP(Broker, TellsOneOutcomeOfEachConnectOnceToEveryone, ()) {
       rc::gen::container<std::vector<std::tuple<unsigned, unsigned, unsigned>>>(rc::gen::tuple(
           rc::gen::inRange(0u, 40u), rc::gen::inRange(0u, 4u), rc::gen::inRange(0u, 1u << 16))));
   for (const auto& [what, host, choice] : steps) {
-    // Who ends a connection itself hears no more of it.
+    // A program that ends a connection receives no event about that.
     const auto before = world.some(host, choice);
     world.do_something(what, host, choice);
     const unsigned kind = what % 10;
     if (before && (kind == 4 || kind == 5)) world.closed.insert({host, before->connection});
   }
-  world.hosts.settle();
-  world.hosts.pass(Broker::kMostPatience);
-  world.hosts.settle();
+  world.hosts.run_until_idle();
+  world.hosts.pass(Broker::kMostTimeLimit);
+  world.hosts.run_until_idle();
   world.judge();
 }
 

@@ -1,4 +1,4 @@
-// The receivers' side of connections: services, offers, and what becomes of them.
+// The receivers' side of connections: services, offers and established connections.
 #include "controller/connections/engine/broker.h"
 
 namespace cepheus::connections {
@@ -65,11 +65,11 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
 
 void Broker::on_news(LinkId link, const Message& news, Actions& out) {
   const auto known = by_theirs_.find({link, news.connection});
-  if (known == by_theirs_.end()) return refusals_.add(Refusal::kStray);  // it crossed our LEFT
+  if (known == by_theirs_.end()) return refusals_.add(Refusal::kLate);  // it crossed our LEFT
   const auto entry = incoming_.find(known->second);
   if (news.type != MessageType::kEstablished) return incoming_ended(entry, news.text, out);
   Incoming& c = entry->second;
-  if (c.state != IncomingState::kAccepted) return refusals_.add(Refusal::kStray);
+  if (c.state != IncomingState::kAccepted) return refusals_.add(Refusal::kLate);
   c.state = IncomingState::kEstablished;
   --programs_.at(c.owner).offers;
   out.to_programs.push_back({c.owner, about(MessageType::kEstablished, entry->first)});
@@ -79,7 +79,7 @@ void Broker::answer(ProgramId program, const Message& answer, Actions& out) {
   const auto entry = incoming_.find(answer.connection);
   if (entry == incoming_.end() || entry->second.owner != program ||
       entry->second.state != IncomingState::kOffered) {
-    return refusals_.add(Refusal::kStray);  // it was cancelled meanwhile
+    return refusals_.add(Refusal::kLate);  // it was cancelled meanwhile
   }
   Incoming& c = entry->second;
   if (answer.type == MessageType::kRefuse) return end_incoming(entry, answer.text, out);

@@ -55,7 +55,7 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
   c.data = request.data;
   c.since = now;
   const wire::Duration asked = std::chrono::milliseconds(request.time_ms);
-  c.give_up = now + (request.time_ms == 0 ? kDefaultPatience : std::min(asked, kMostPatience));
+  c.give_up = now + (request.time_ms == 0 ? kDefaultTimeLimit : std::min(asked, kMostTimeLimit));
   pending_.insert({c.give_up, id});
   p.outgoing.insert(id);
   Message connecting = about(MessageType::kConnecting, id);
@@ -110,18 +110,18 @@ void Broker::offer(ConnectionId id, Outgoing& c, Branch& branch, Actions& out) {
 
 void Broker::on_answer(wire::Instant now, LinkId link, const Message& answer, Actions& out) {
   const auto entry = outgoing_.find(answer.connection);
-  if (entry == outgoing_.end()) return refusals_.add(Refusal::kStray);  // it crossed our CANCEL
+  if (entry == outgoing_.end()) return refusals_.add(Refusal::kLate);  // it crossed our CANCEL
   Outgoing& c = entry->second;
   const auto branch =
       std::ranges::find_if(c.branches, [&](const Branch& b) { return b.link == link; });
   if (branch == c.branches.end() || branch->state == BranchState::kLeft) {
-    return refusals_.add(Refusal::kStray);
+    return refusals_.add(Refusal::kLate);
   }
   if (answer.type != MessageType::kAccept) {
     if (answer.type == MessageType::kRefuse) refusals_.add(Refusal::kRefusedByProgram);
     return branch_ended(now, entry, *branch, answer.text, out);
   }
-  if (branch->state != BranchState::kOffered) return refusals_.add(Refusal::kStray);
+  if (branch->state != BranchState::kOffered) return refusals_.add(Refusal::kLate);
   branch->state = BranchState::kAccepted;
   branch->member.name = answer.name;
   branch->member.data = answer.data;
@@ -179,7 +179,7 @@ void Broker::end_outgoing(wire::Instant now, OutgoingEntry entry, const std::str
 
 void Broker::leave_link(wire::Instant now, LinkId id, ConnectionId connection) {
   const auto entry = links_.find(id);
-  if (entry == links_.end()) return;  // it is the link that went
+  if (entry == links_.end()) return;  // the lost link
   entry->second.connections.erase(connection);
   if (entry->second.connections.empty()) entry->second.idle_until = now + kIdleLink;
 }

@@ -27,12 +27,12 @@ struct Hosts : testing::Test {
   }
   void connect() {
     hosts.say(0, 1, connect_to(5, {2, 1}));
-    hosts.settle();
+    hosts.run_until_idle();
     for (std::size_t h = 1; h < 3; ++h) {
       ASSERT_EQ(last(h).type, MessageType::kOffer);
       hosts.say(h, 1, accept(h, static_cast<std::uint8_t>(h)));
     }
-    hosts.settle();
+    hosts.run_until_idle();
     ASSERT_EQ(last(0).type, MessageType::kConnected);
   }
   std::uint64_t refusals(std::size_t host, Refusal r) { return hosts.broker(host).refusals()[r]; }
@@ -59,10 +59,10 @@ TEST_F(Hosts, ConnectsTheSenderWithAllInItsOrder) {
 
 TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreTold) {
   hosts.say(0, 1, connect_to(5, {1, 2}));
-  hosts.settle();
+  hosts.run_until_idle();
   hosts.say(1, 1, accept(1, 1));
   hosts.say(2, 1, about(MessageType::kRefuse, last(2).connection, "no room"));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_EQ(last(0).host, TestHosts::address(2));
   EXPECT_EQ(last(0).text, "no room");
@@ -73,20 +73,20 @@ TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreTold) {
 
 TEST_F(Hosts, FailsAtOnceWhereNobodyListens) {
   hosts.say(0, 1, connect_to(5, {1, 2}, "other"));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_THAT(last(0).text, HasSubstr("no program listens there for service 'other': start it"));
 }
 
-TEST_F(Hosts, FailsAfterItsPatienceAndNamesWhoIsLate) {
+TEST_F(Hosts, FailsAfterItsTimeLimitAndNamesTheLateHost) {
   hosts.say(0, 1, connect_to(5, {1, 2}));
-  hosts.settle();
+  hosts.run_until_idle();
   hosts.say(1, 1, accept(1, 1));
-  hosts.settle();
-  hosts.pass(Broker::kDefaultPatience - wire::Duration(1));
+  hosts.run_until_idle();
+  hosts.pass(Broker::kDefaultTimeLimit - wire::Duration(1));
   EXPECT_EQ(last(0).type, MessageType::kConnecting);
   hosts.pass(wire::Duration(1));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_EQ(last(0).host, TestHosts::address(2));
   EXPECT_EQ(last(1).type, MessageType::kCancel);
@@ -97,21 +97,21 @@ TEST_F(Hosts, FailsAfterItsPatienceAndNamesWhoIsLate) {
 TEST_F(Hosts, ReceiverThatEndsIsLeftAndTheOthersStay) {
   connect();
   hosts.kill(1, 1);
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kLeft);
   EXPECT_EQ(last(0).host, TestHosts::address(1));
   EXPECT_EQ(last(0).text, "its program has ended");
   EXPECT_EQ(last(2).type, MessageType::kEstablished);
   hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(2).type, MessageType::kClosed);
-  EXPECT_EQ(refusals(1, Refusal::kStray), 0u);  // who has left hears nothing
+  EXPECT_EQ(refusals(1, Refusal::kLate), 0u);  // a receiver that has left gets no message
 }
 
 TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {
   connect();
   hosts.kill(0, 1);
-  hosts.settle();
+  hosts.run_until_idle();
   for (std::size_t h = 1; h < 3; ++h) {
     EXPECT_EQ(last(h).type, MessageType::kClosed);
     EXPECT_EQ(last(h).text, "the sending program has ended");
@@ -120,7 +120,7 @@ TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {
 
 TEST_F(Hosts, LostLinkIsToldOnBothSides) {
   connect();
-  hosts.cut(0);  // to host 2
+  hosts.disconnect(0);  // to host 2
   EXPECT_EQ(last(0).type, MessageType::kLeft);
   EXPECT_EQ(last(0).host, TestHosts::address(2));
   EXPECT_EQ(last(2).type, MessageType::kClosed);
@@ -166,7 +166,7 @@ TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
       hosts.say(0, p, connect_to(i, {1}));
     }
   }
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(refusals(1, Refusal::kTooManyOffers),
             6 * Broker::kMostConnectionsOfProgram - Broker::kMostOffersOfProgram);
 }
@@ -186,17 +186,17 @@ TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
 TEST_F(Hosts, NobodyAnswersForAnotherProgram) {
   hosts.bring(1, 2);
   hosts.say(0, 1, connect_to(5, {1}));
-  hosts.settle();
+  hosts.run_until_idle();
   hosts.say(1, 2, accept(1, 1));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kConnecting);
-  EXPECT_EQ(refusals(1, Refusal::kStray), 1u);
+  EXPECT_EQ(refusals(1, Refusal::kLate), 1u);
 }
 
 TEST_F(Hosts, IdleLinksAreGivenUp) {
   connect();
   hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
-  hosts.settle();
+  hosts.run_until_idle();
   EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 2u);
   hosts.pass(Broker::kIdleLink);
   EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 0u);

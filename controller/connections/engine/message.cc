@@ -30,7 +30,7 @@ enum Field : unsigned {
   kIsUnknown = 1 << 16,
 };
 
-// By MessageType, which has no 0. In the order of the bits, on the wire too.
+// Indexed by MessageType, which has no 0. In the order of the bits, on the wire too.
 constexpr std::array<unsigned, 23> kFields{
     kIsUnknown,
     kHasVersion | kHasHost | kHasPeer | kHasNonce | kHasSigned | kHasTime,  // HELLO
@@ -63,7 +63,7 @@ unsigned fields_of(MessageType type) {
   return number < kFields.size() ? kFields[number] : kIsUnknown;
 }
 
-std::string_view cut(std::string_view text, std::size_t most) { return text.substr(0, most); }
+std::string_view truncated(std::string_view text, std::size_t most) { return text.substr(0, most); }
 
 void put_data(wire::ByteWriter& out, const Data& data) {
   assert(data.size() <= kMostData);
@@ -99,7 +99,7 @@ bool take_hosts(wire::ByteReader& in, std::vector<wire::Ipv4>& hosts) {
   return true;
 }
 
-// What is looked up by its number must be one.
+// Fields that index a table have to be numbers of that table.
 bool is_qpn(std::uint32_t v) {
   return v == 0 || (v <= 0xFFFFFF && wire::is_sender_group(wire::Qpn(v)));
 }
@@ -169,8 +169,8 @@ void Message::emit(std::vector<std::uint8_t>& to) const {
   if (has & kHasConnection) out.u64(connection);
   if (has & kHasRequest) out.u32(request);
   if (has & kHasQpn) out.u32(virtual_qpn.value());
-  if (has & kHasService) out.text(cut(service, kMostService));
-  if (has & kHasText) out.text(cut(text, kMostText));
+  if (has & kHasService) out.text(truncated(service, kMostService));
+  if (has & kHasText) out.text(truncated(text, kMostText));
   if (has & kHasName) out.bytes(name);
   if (has & kHasData) put_data(out, data);
   if (has & kHasHosts) {

@@ -1,12 +1,13 @@
-// What connection daemons say to each other, and to the programs of their own host: one message a frame.
+// Messages between connection daemons, and between a daemon and the programs of its host: one
+// message a frame.
 //
 //     +----------------+--------+-----------------+----------------------+
 //     | length, 4 B    | type   | fields          | tag, 20 B            |     length: of all that follows it
 //     +----------------+--------+-----------------+----------------------+
 //
-// Which fields a type has, and in which order, is said once (message.cc). Numbers are in network byte order.
-// The tag is only there between daemons (peer_session.h). The set-up of MC-RDMA's groups, III-A and IV-A, is
-// OFFER, ACCEPT or REFUSE, and ESTABLISHED or CANCEL.
+// message.cc has one table of the fields of each type, in their order. Numbers are in network byte
+// order. Only frames between daemons have the tag (peer_session.h). OFFER, ACCEPT or REFUSE, and
+// ESTABLISHED or CANCEL set up MC-RDMA's groups (III-A, IV-A).
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ inline constexpr std::size_t kMostText = 512;      // bytes of a reason
 inline constexpr std::size_t kMostReceivers = 16;  // of one connection
 inline constexpr std::size_t kMostStatus = 512 << 10;
 inline constexpr std::size_t kFrameHeader = 4;
-// Length of a frame that a peer or a program may send; of one that a daemon may send to a program.
+// The longest frame from a peer or a program, and the longest from a daemon to a program.
 inline constexpr std::size_t kMostRequest = 8 << 10;
 inline constexpr std::size_t kMostEvent = kMostStatus + 64;
 
@@ -38,7 +39,7 @@ using MemberName = std::array<std::uint8_t, 16>;  // opaque here: libmcast's mca
 using Data = std::vector<std::uint8_t>;
 
 enum class MessageType : std::uint8_t {
-  // Between daemons, both ways: who is there; that the key is known; still alive; why not.
+  // Between daemons, both ways: identity, proof of the key, keep-alive, reason of a refusal.
   kHello = 1,
   kReady,
   kPing,
@@ -74,16 +75,16 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// A message of any type; what its type has no field for is as it is here.
+// A message of any type. Fields that the type lacks have these defaults.
 struct Message {
   MessageType type{};
   std::uint16_t version = kVersion;
-  wire::Ipv4 host;  // who says it, or is spoken of
-  wire::Ipv4 peer;  // whom the speaker takes the other end for; unset: anybody
+  wire::Ipv4 host;  // the sender of the message, or its subject
+  wire::Ipv4 peer;  // the address of the other end as the sender knows it; unset: any
   Nonce nonce{};
   bool is_signed = false;  // whether the speaker has a key
   std::uint32_t time_ms =
-      0;  // HELLO: silence that the speaker bears; CONNECT: patience, 0: the default
+      0;  // HELLO: silence that the speaker bears; CONNECT: time limit, 0: the default
   std::uint64_t connection = 0;  // its number in the daemon that the other end is
   std::uint32_t request = 0;     // the sending program's own number of a CONNECT
   wire::Qpn virtual_qpn;         // MC_ID of a sender group; 0: none
@@ -95,14 +96,15 @@ struct Message {
   std::vector<Member> members;
   std::string status;  // JSON
 
-  // Everything but the frame's length and tag. Nothing: it is no message, or breaks a bound.
+  // Everything but the frame's length and tag. Empty if it is malformed or breaks a bound.
   static std::optional<Message> parse(std::span<const std::uint8_t> bytes);
-  // Appends what parse() takes. Texts are cut at their bounds; more data, hosts or members than may be are a bug.
+  // Appends the form that parse() reads. Long texts are truncated. More data, hosts or members than
+  // allowed are a bug.
   void emit(std::vector<std::uint8_t>& out) const;
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// A message that says something of a connection.
+// A message about a connection.
 Message about(MessageType type, std::uint64_t connection, std::string text = {});
 // 1 to kMostService printable characters without blanks.
 bool is_service(std::string_view name);

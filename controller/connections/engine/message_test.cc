@@ -10,7 +10,7 @@ namespace {
 constexpr auto kFirst = MessageType::kHello;
 constexpr auto kLast = MessageType::kStatus;
 
-// Fields that a type lacks are as they were: what comes back is what that type carries of it.
+// The fields that a type has come back, and the others keep their defaults.
 Message full(MessageType type) {
   Message m;
   m.type = type;
@@ -68,7 +68,7 @@ TEST(Message, CarriesWhatItsTypeHas) {
   EXPECT_EQ(connected->request, 9u);
 }
 
-TEST(Message, ThatIsCutOrGoesOnIsRefused) {
+TEST(Message, ThatIsTruncatedOrGoesOnIsRefused) {
   for (const Message& m : all()) {
     auto bytes = bytes_of(m);
     for (std::size_t n = 0; n < bytes.size(); ++n) {

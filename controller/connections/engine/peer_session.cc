@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPurpose = "cepheus-cmd";
 // Between them a link may be slow, and a bound of less would be met by a busy machine.
-constexpr std::uint32_t kLeastPatienceMs = 100;
+constexpr std::uint32_t kLeastTimeLimitMs = 100;
 
 tl::unexpected<wire::Error> refuse(std::string text) {
   return wire::fail(wire::ErrorCode::kRefused, std::move(text));
@@ -28,7 +28,7 @@ PeerSession::PeerSession(const Settings& settings) : settings_(settings) {
   hello_.peer = settings.peer;
   hello_.nonce = settings.nonce;
   hello_.is_signed = settings.key != nullptr;
-  hello_.time_ms = settings.patience_ms;
+  hello_.time_ms = settings.time_limit_ms;
 }
 
 PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
@@ -50,7 +50,7 @@ PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
   const bool is_ours = by_dialler == settings_.is_dialler;
   const std::size_t signed_size =
       settings_.key->sign(is_ours ? hello_.host : peers_hello_->host, covered, size);
-  assert(signed_size == covered.size());  // two HELLOs and a digest: far below what can be signed
+  assert(signed_size == covered.size());  // two HELLOs and a digest: far below the bound
   static_cast<void>(signed_size);
   std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
   return tag;
@@ -83,9 +83,9 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
     return refuse("the daemon of " + (hello.is_signed ? settings_.host : hello.host).to_string() +
                   " has no key and the other one has: give both the fabric's (--key)");
   }
-  if (hello.time_ms < kLeastPatienceMs) {
-    return refuse("a time limit below " + std::to_string(kLeastPatienceMs) +
-                  " ms can't be met; raise the other daemon's --peer-timeout-ms");
+  if (hello.time_ms < kLeastTimeLimitMs) {
+    return refuse("a time limit of less than " + std::to_string(kLeastTimeLimitMs) +
+                  " ms can't be met: raise the other daemon's --patience-ms");
   }
   peers_hello_ = hello;
   return hello;
@@ -93,14 +93,14 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
 
 wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
   constexpr const char* kGarbage =
-      "the message is not one of cepheus-cmd: check the program that connects here";
+      "a message is not of cepheus-cmd's protocol: see which program connects here";
   if (!peers_hello_) {
     const auto message = Message::parse(frame);
     if (message && message->type == MessageType::kRefusal) return refuse(message->text);
     if (!message || message->type != MessageType::kHello) return refuse(kGarbage);
     return take_hello(*message);
   }
-  // Whoever refuses may have another key, and says so without a tag.
+  // A refusal has no tag, because the refusing end may have another key.
   if (!is_ready_) {
     const auto refusal = Message::parse(frame);
     if (refusal && refusal->type == MessageType::kRefusal) return refuse(refusal->text);

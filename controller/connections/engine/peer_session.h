@@ -1,12 +1,13 @@
-// One end of a TCP connection between two daemons, without I/O: who is there, and whether they may speak.
+// One end of a TCP connection between two daemons, without I/O: identity and authorisation.
 //
-// Both say HELLO with a random challenge, then READY. From READY on each frame ends with a tag:
+// Both send HELLO with a random challenge, then READY. From READY on each frame ends with a tag:
 //
-//   HMAC(key; speaker's host, "cepheus-cmd", direction, dialler's HELLO, accepter's HELLO, number of the frame,
+//   HMAC(key; sender's host, "cepheus-cmd", direction, dialler's HELLO, accepter's HELLO, number of the frame,
 //        SHA-256 of the message)
 //
-// so READY answers the other's challenge, and nothing can be repeated, reordered, turned back or taken elsewhere.
-// Without a key on either end tags are zeros; with one on one end only, both refuse.
+// So READY answers the other end's challenge. No frame can be repeated, reordered, reflected or
+// used on another connection. Without a key on either end tags are zeros. With a key on one end
+// only, both refuse.
 #pragma once
 
 #include <optional>
@@ -25,9 +26,9 @@ class PeerSession {
   struct Settings {
     bool is_dialler = false;
     wire::Ipv4 host;  // our own
-    wire::Ipv4 peer;  // whom we dialled; unset: we were dialled
+    wire::Ipv4 peer;  // the host that we dialled; unset: the other end dialled
     Nonce nonce{};    // random
-    std::uint32_t patience_ms = 2000;
+    std::uint32_t time_limit_ms = 2000;
     const wire::MrpKey* key = nullptr;  // outlives the session; null: none
   };
   explicit PeerSession(const Settings& settings);
@@ -42,9 +43,9 @@ class PeerSession {
 
   bool can_send() const { return peers_hello_.has_value(); }
   bool is_ready() const { return is_ready_; }
-  // Of the other end; once can_send().
+  // The other end's host; valid once can_send().
   wire::Ipv4 peer() const { return peers_hello_->host; }
-  std::uint32_t peers_patience_ms() const { return peers_hello_->time_ms; }
+  std::uint32_t peers_time_limit_ms() const { return peers_hello_->time_ms; }
 
  private:
   wire::Result<Message> take_hello(const Message& hello);

@@ -31,7 +31,7 @@ struct Pair {
   explicit Pair(const wire::MrpKey* a, const wire::MrpKey* b)
       : dialler(settings(true, a, 1)), accepter(settings(false, b, 2)) {}
 
-  // Both HELLOs; false: one was refused, whose reason is `error`.
+  // Both HELLOs. False: one was refused, and `error` is the reason.
   bool greet() {
     for (auto [from, to] : {std::pair(&dialler, &accepter), std::pair(&accepter, &dialler)}) {
       const auto taken = to->open(body(from->hello()));

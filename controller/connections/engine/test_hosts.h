@@ -1,4 +1,5 @@
-// Brokers of several hosts, joined by links whose messages are delivered one by one, in any order between links.
+// Brokers of several hosts, joined by links. Messages of different links are delivered in any
+// order.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace cepheus::connections {
 
 class TestHosts {
  public:
-  struct Cable {  // one dialled link
+  struct DialledLink {
     std::size_t from, to;
     LinkId id;                  // at the dialler
     std::optional<LinkId> far;  // at the other; none: not up yet
@@ -31,8 +32,8 @@ class TestHosts {
     return wire::Ipv4(wire::Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(host));
   }
   Broker& broker(std::size_t host) { return *brokers_[host]; }
-  std::vector<Cable>& cables() { return cables_; }
-  // What a program was told so far.
+  std::vector<DialledLink>& cables() { return cables_; }
+  // The events that a program has received so far.
   std::vector<Message>& told(std::size_t host, ProgramId program) { return told_[{host, program}]; }
 
   template <typename Work>
@@ -58,7 +59,7 @@ class TestHosts {
     }
   }
 
-  // Makes the cable stand, or moves its next message. False: nothing to do.
+  // Connects the link, or delivers its next message. False: there was nothing to do.
   bool step(std::size_t index, bool is_back) {
     if (cables_[index].is_gone) return false;
     if (!cables_[index].far) {
@@ -72,13 +73,13 @@ class TestHosts {
     if (queue.empty()) return false;
     const Message message = queue.front();
     queue.pop_front();
-    const Cable& c = cables_[index];
+    const DialledLink& c = cables_[index];
     const std::size_t host = is_back ? c.from : c.to;
     const LinkId link = is_back ? c.id : *c.far;
     at(host, [&](Broker& b, Actions& out) { b.on_peer(now, link, message, out); });
     return true;
   }
-  void settle() {
+  void run_until_idle() {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t i = 0; i < cables_.size(); ++i) {
@@ -86,12 +87,13 @@ class TestHosts {
       }
     }
   }
-  void cut(std::size_t index) {
-    const Cable c = cables_[index];
+  void disconnect(std::size_t index) {
+    const DialledLink c = cables_[index];
     if (c.is_gone) return;
     cables_[index].is_gone = true;
-    at(c.from, [&](Broker& b, Actions& out) { b.link_is_down(now, c.id, "cut", out); });
-    if (c.far) at(c.to, [&](Broker& b, Actions& out) { b.link_is_down(now, *c.far, "cut", out); });
+    at(c.from, [&](Broker& b, Actions& out) { b.link_is_down(now, c.id, "disconnected", out); });
+    if (c.far)
+      at(c.to, [&](Broker& b, Actions& out) { b.link_is_down(now, *c.far, "disconnected", out); });
   }
 
   wire::Instant now{std::chrono::seconds(1)};
@@ -102,7 +104,7 @@ class TestHosts {
       cables_.push_back({host, dial.host.value() - address(0).value(), dial.link, {}, {}, {}});
     }
     for (const auto& [link, message] : out.to_peers) {
-      for (Cable& c : cables_) {
+      for (DialledLink& c : cables_) {
         if (c.is_gone) continue;
         if (c.from == host && c.id == link) c.there.push_back(message);
         if (c.to == host && c.far == link) c.back.push_back(message);
@@ -112,14 +114,14 @@ class TestHosts {
       told_[{host, program}].push_back(message);
     for (const LinkId link : out.hang_ups) {
       for (std::size_t i = 0; i < cables_.size(); ++i) {
-        const Cable& c = cables_[i];
-        if ((c.from == host && c.id == link) || (c.to == host && c.far == link)) cut(i);
+        const DialledLink& c = cables_[i];
+        if ((c.from == host && c.id == link) || (c.to == host && c.far == link)) disconnect(i);
       }
     }
   }
 
   std::vector<std::unique_ptr<Broker>> brokers_;
-  std::vector<Cable> cables_;
+  std::vector<DialledLink> cables_;
   std::map<std::pair<std::size_t, ProgramId>, std::vector<Message>> told_;
 };
 

@@ -20,9 +20,9 @@
  * Structures that may grow have `struct_size` in front. Initialise them with their _INIT macro,
  * whether the library reads or fills them. The library touches no byte beyond struct_size, takes
  * defaults for fields that the caller lacks, and refuses a size below the first version's
- * (MCAST_ERR_INVALID). The other structures are for good.
+ * (MCAST_ERR_INVALID). The other structures never change.
  *
- * Errors are values. mcast_last_error() has the calling thread's last one in words.
+ * mcast_last_error() has the text of the calling thread's last error.
  *
  * More: <mcast/query.h> attributes, <mcast/wait.h> sleeping, <mcast/recovery.h> failed groups,
  * <mcast/write.h> WRITE into members' memory, <mcast/senders.h> groups with one fixed sender,
@@ -46,7 +46,7 @@ typedef enum mcast_status {
   MCAST_OK = 0,
   MCAST_INPROGRESS = 1,
   MCAST_ERR_INVALID = -1,   /* wrong argument or state: a bug of the caller */
-  MCAST_ERR_AGAIN = -2,     /* no room now: repeat after mcast_progress() */
+  MCAST_ERR_AGAIN = -2,     /* a queue or its buffers are full: repeat after mcast_progress() */
   MCAST_ERR_NO_DEVICE = -3, /* no RDMA device that can serve: fall back */
   MCAST_ERR_NO_MEMORY = -4, /* memory, or the context's bound of eager buffers: fall back */
   MCAST_ERR_REJECTED = -5,  /* a switch or host refused the registration: fall back */
@@ -99,21 +99,21 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
 /* Destroys remaining groups, then blocks for at most 200 ms until the fabric knows. Registered
  * memory stays registered until mcast_mem_deregister(). */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
-/* Does what can be done now for all groups; returns the number of things done. Every 64th call also
- * does control work: registration, publications, failure detection (each call, during set-up). */
+/* Advances all groups, and returns the number of completions and control events. Every 64th call
+ * also does control work: registration, publications, failure detection (each call, during set-up). */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
 /* ---- groups ---- */
 
 typedef enum mcast_lane { MCAST_LANE_EAGER = 0, MCAST_LANE_BULK = 1 } mcast_lane_t;
 
-/* A member's name, in network byte order: send it to the leader as it is, and to nobody else. */
+/* A member's name, in network byte order: send it unchanged to the leader only. */
 typedef struct mcast_member {
   uint32_t ipv4;
   uint32_t qpn;
   uint16_t control_port; /* UDP port that this process takes registration at */
   uint16_t reserved;     /* 0 */
-  uint32_t token;        /* random: tells the member that its leader is speaking */
+  uint32_t token;        /* random: proves to the member that a message is its leader's */
 } mcast_member_t;
 
 /* An eager message has arrived. MCAST_OK gives the buffer back; MCAST_INPROGRESS keeps it until

@@ -1,4 +1,4 @@
-/* libmcast: what a context is, and how a group fares. */
+/* libmcast: attributes of a context and of a group. */
 #ifndef MCAST_QUERY_H
 #define MCAST_QUERY_H
 

@@ -10,8 +10,8 @@ extern "C" {
 
 /* Fails the group as a failure of this member would. Its queue pair stops, and bulk operations end
  * with MCAST_ERR_FABRIC. Messages that had arrived are still handed over. The other members' groups
- * fail as soon as they hear of it. mcast_group_test() has `reason` as its text here from then on. A
- * group that has failed already stays as it is. */
+ * fail as soon as they learn of it. From then on mcast_group_test() has `reason` as its text here.
+ * A group that has failed already stays as it is. */
 MCAST_API mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason);
 
 /* 0: this member's sends may wait without limit for members that have not posted a receive. The

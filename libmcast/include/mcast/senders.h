@@ -34,12 +34,12 @@ typedef struct mcast_region {
   uint16_t reserved[3]; /* 0 */
 } mcast_region_t;
 
-/* The regions that this member has published. `*count` is the room in `out`, then their number.
- * MCAST_ERR_INVALID: too little room, or no sender group. */
+/* The regions that this member has published. `*count` is the capacity of `out`, then their number.
+ * MCAST_ERR_INVALID: too small a capacity, or not a sender group. */
 MCAST_API mcast_status_t mcast_group_regions(mcast_group_h group, mcast_region_t* out,
                                              size_t* count);
 /* mcast_group_lead() with the members' `regions`, at most 40 together, in any order. The caller's
- * own are ignored, because nobody writes to them. */
+ * own are ignored, because no member writes to them. */
 MCAST_API mcast_status_t mcast_group_lead_regions(mcast_group_h group,
                                                   const mcast_member_t* members, size_t count,
                                                   const mcast_region_t* regions,

@@ -1,5 +1,5 @@
 /* libmcast: a context's device port, for verbs objects of the application's own beside its groups,
- * such as queue pairs for READs. <infiniband/verbs.h> says what the handles are. */
+ * such as queue pairs for READs. <infiniband/verbs.h> declares the handles. */
 #ifndef MCAST_VERBS_H
 #define MCAST_VERBS_H
 

@@ -21,7 +21,7 @@ bool is_defined(const wire::Aeth& aeth) {
 }  // namespace
 
 AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window)
-    : alias_(alias), port_(sender_port), cnps_(make_cnp_policy(cnps, cnp_window)) {}
+    : alias_(alias), port_(sender_port), cnps_(make_cnp_selector(cnps, cnp_window)) {}
 
 std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
                                                         std::span<const wire::MrpMember> receivers,

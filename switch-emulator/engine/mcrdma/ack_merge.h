@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/cnp_selector.h"
 #include "switch-emulator/engine/evidence.h"
 #include "wire/extension_headers.h"
 #include "wire/types.h"
@@ -169,7 +169,7 @@ class AckMerge {
   bool has_seen_all_ = false;
   std::optional<Psn> last_;  // the last PSN that has passed
   std::optional<Psn> owed_;  // ... with AckReq, since the sender last went back
-  std::unique_ptr<CnpPolicy> cnps_;
+  std::unique_ptr<CnpSelector> cnps_;
   RepeatTimer timer_;
   std::optional<Sample> sample_;
 };

@@ -262,7 +262,7 @@ function drawHeader(view) {
   byId("summary").textContent = `${attached} of ${plural(hosts.length, "host")} in use, ${plural(view.switches.length, "switch").replace("switchs", "switches")}; ` +
     `sent ${rate(view.sent_bps)}, delivered ${rate(view.delivered_bps)}${times}`;
   const late = view.groups.filter((g) => g.behind.packets > 0 && g.bps === 0);
-  byId("laggard").textContent = late.length === 0 ? "" :
+  byId("lagging").textContent = late.length === 0 ? "" :
     `Group ${late[0].id} is stalled: all wait for ${late[0].behind.names.join(", ")}, which lacks ${plural(late[0].behind.packets, "packet")}.`;
 }
 

@@ -1,16 +1,17 @@
-/* Connections of one sending program with receivers that it knows by host and service name, through the daemon of
- * each host (cepheus-cmd(1)), as MC-RDMA sets its groups up (III-A, IV-A). All or none of the receivers are
- * connected; afterwards each side hears when the other has gone.
+/* Connections of one sending program with receivers, which it names by host and service, through
+ * the daemon of each host (cepheus-cmd(1)). MC-RDMA sets up its groups so (III-A, IV-A). All or none
+ * of the receivers are connected. Later each side receives an event when the other has gone.
  *
  *     receivers   cepheus_cmd_listen()    -> OFFER -> cepheus_cmd_accept()  -> ESTABLISHED -> CLOSED
  *                                                                           -> CANCELLED
  *     sender      cepheus_cmd_connect()   -> CONNECTING -> CONNECTED -> LEFT ...
  *                                                       -> FAILED
  *
- * What receivers answer with is opaque here: 16 bytes of a name (mcast_member_t), and data of the application.
+ * A receiver's answer is opaque here: 16 bytes of a name (mcast_member_t), and data of the
+ * application.
  *
  * Nothing blocks: poll() cepheus_cmd_fd() for cepheus_cmd_poll_events(), then take events until there are none.
- * One thread at a time uses a client. No function keeps pointers that it is given. */
+ * One thread at a time uses a client. No function keeps pointers to its arguments. */
 #pragma once
 
 #include <stddef.h>
@@ -57,7 +58,7 @@ typedef struct {
   size_t data_length; /* bytes */
 } cepheus_cmd_member_t;
 
-/* What the type has no field for is zero, an empty text, or NULL. */
+/* Fields that the type lacks are zero, an empty text, or NULL. */
 typedef struct {
   cepheus_cmd_event_type_t type;
   uint32_t request;    /* as given to cepheus_cmd_connect() */
@@ -79,9 +80,9 @@ typedef struct cepheus_cmd_client* cepheus_cmd_client_h;
 /* `socket`: NULL for $CEPHEUS_CMD_SOCKET, else /run/cepheus-cmd/cmd.sock. On an error *out is NULL. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_open(const char* socket,
                                                       cepheus_cmd_client_h* out);
-/* Ends its services and connections, which the other sides are told. */
+/* Ends its services and connections. The other sides receive an event. */
 CEPHEUS_CMD_API void cepheus_cmd_destroy(cepheus_cmd_client_h client);
-/* Why the last call of this thread that failed did, as a sentence; until the next one. */
+/* The reason of this thread's last failed call, as a sentence, until the next failure. */
 CEPHEUS_CMD_API const char* cepheus_cmd_last_error(void);
 
 CEPHEUS_CMD_API int cepheus_cmd_fd(cepheus_cmd_client_h client);
@@ -107,7 +108,7 @@ CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_accept(cepheus_cmd_client_h cli
 /* `reason`: a sentence for the sender, at most 512 bytes of it. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_refuse(cepheus_cmd_client_h client,
                                                         uint64_t connection, const char* reason);
-/* Either side's. Of one that is not connected yet the sender hears FAILED; else nothing more is heard of it. */
+/* For either side. The sender of an unconnected one receives FAILED, and then no event follows. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_close(cepheus_cmd_client_h client,
                                                        uint64_t connection);
 

@@ -10,21 +10,21 @@
 
 namespace cepheus::mrp {
 
-class Laggards {
+class LaggingMembers {
  public:
   // A host that was not named during such a pause is a new one at its next naming. Bound of the comparison
   // of counts: fewer than 2^23 packets come from one host within a pause (2.5 s, 3.3 million a
   // second); over a longer one nothing is compared.
-  explicit Laggards(wire::Duration pause) : pause_(pause) {}
+  explicit LaggingMembers(wire::Duration pause) : pause_(pause) {}
 
   struct Verdict {
     bool heard = false;        // something came from it since it was named last
-    wire::Duration silence{};  // since it was first named, or heard
+    wire::Duration silence{};  // since its first report, or its last packet
   };
-  // What a switch counts of a host: its answers, or the packets that it sends.
+  // The switch's counter of a host: its answers, or the packets that it sends.
   enum class Role : std::uint8_t { kReceiver, kSource };
-  // A switch names `host`, from which `heard` packets have come so far, modulo 2^24. Several
-  // switches may name a source, some with an older count.
+  // A switch reports `host` and the count `heard` of its packets, modulo 2^24. Several switches may
+  // report a source, some with an older count.
   Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t heard) {
     const auto at = find(host, role);
     if (at == list_.end() || now - at->last > pause_) {
@@ -41,34 +41,34 @@ class Laggards {
     return {was_heard, now - at->since};
   }
   void forget(wire::Ipv4 host) {
-    std::erase_if(list_, [host](const Laggard& l) { return l.host == host; });
+    std::erase_if(list_, [host](const LaggingMember& l) { return l.host == host; });
   }
   bool any(wire::Instant now) const {
     return std::any_of(list_.begin(), list_.end(),
-                       [&](const Laggard& l) { return now - l.last <= pause_; });
+                       [&](const LaggingMember& l) { return now - l.last <= pause_; });
   }
-  // Was anybody named within the last `limit` who had been silent for as long then?
+  // True if a member named within the last `limit` had been silent for as long by then.
   bool any_silent(wire::Instant now, wire::Duration limit) const {
-    return std::any_of(list_.begin(), list_.end(), [&](const Laggard& l) {
+    return std::any_of(list_.begin(), list_.end(), [&](const LaggingMember& l) {
       return now - l.last <= limit && l.last - l.since >= limit;
     });
   }
 
  private:
-  struct Laggard {
+  struct LaggingMember {
     wire::Ipv4 host;
     Role role;
     std::uint32_t heard;
     wire::Instant since, last;  // silent since; named last
   };
-  std::vector<Laggard>::iterator find(wire::Ipv4 host, Role role) {
-    return std::find_if(list_.begin(), list_.end(), [host, role](const Laggard& l) {
+  std::vector<LaggingMember>::iterator find(wire::Ipv4 host, Role role) {
+    return std::find_if(list_.begin(), list_.end(), [host, role](const LaggingMember& l) {
       return l.host == host && l.role == role;
     });
   }
 
   wire::Duration pause_;
-  std::vector<Laggard> list_;
+  std::vector<LaggingMember> list_;
 };
 
 }  // namespace cepheus::mrp

@@ -14,9 +14,9 @@
 
 namespace cepheus::fabric {
 
-class CnpPolicy {
+class CnpSelector {
  public:
-  virtual ~CnpPolicy() = default;
+  virtual ~CnpSelector() = default;
   // As in the topology file, with its window if it has one.
   virtual std::string to_text() const = 0;
   // A CNP about the current turn has arrived by `path`, not its source's. Returns whether to pass
@@ -35,7 +35,7 @@ class CnpPolicy {
 };
 
 // "all": passes every CNP (MC-RDMA IV-D).
-class AllCnps final : public CnpPolicy {
+class AllCnps final : public CnpSelector {
  public:
   std::string to_text() const override { return "all"; }
   bool passes(Instant, PathNo) override { return true; }
@@ -47,7 +47,7 @@ class AllCnps final : public CnpPolicy {
 };
 
 // CNPs by path, and the path whose CNPs pass.
-class CountedCnps : public CnpPolicy {
+class CountedCnps : public CnpSelector {
  public:
   PathNo chosen() const final { return chosen_; }
   void on_turn(std::size_t paths) override;
@@ -113,6 +113,6 @@ class SlottedCnps final : public CountedCnps {
 };
 
 // `window`: the shortest window, or the slot; above 0.
-std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window);
+std::unique_ptr<CnpSelector> make_cnp_selector(net::CnpSelector policy, Duration window);
 
 }  // namespace cepheus::fabric

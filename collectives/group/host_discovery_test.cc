@@ -1,4 +1,4 @@
-#include "collectives/group/arrangement.h"
+#include "collectives/group/host_discovery.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct ArrangedJob {
   explicit ArrangedJob(int ranks) : mpi(ranks) {
     for (int rank = 0; rank < ranks; ++rank)
       teams.push_back(Team::all(mpi.communicator(rank), -10));
-    for (const Team& team : teams) all.push_back(std::make_unique<Arrangement>(team));
+    for (const Team& team : teams) all.push_back(std::make_unique<HostDiscovery>(team));
   }
   // `as`: called before a rank's progress.
   void finish(const std::function<void(int rank)>& as = [](int) {}) {
@@ -39,10 +39,10 @@ struct ArrangedJob {
   fake::Fabric fabric;
   fake::Mpi mpi;
   std::vector<Team> teams;
-  std::vector<std::unique_ptr<Arrangement>> all;
+  std::vector<std::unique_ptr<HostDiscovery>> all;
 };
 
-class ArrangementTest : public testing::Test {
+class HostDiscoveryTest : public testing::Test {
  protected:
   void SetUp() override {
     fake::use_small_sizes();
@@ -50,8 +50,8 @@ class ArrangementTest : public testing::Test {
   }
 };
 
-// Where all ranks know the places, rank 0 keeps none of the identities that it gathered.
-TEST_F(ArrangementTest, HoldsNoIdentitiesOnceThePlacesAreKnown) {
+// If all ranks know the places, rank 0 keeps none of the gathered identities.
+TEST_F(HostDiscoveryTest, HoldsNoIdentitiesOnceThePlacesAreKnown) {
   constexpr int kRanks = 128;
   ArrangedJob job(kRanks);
   job.finish();
@@ -61,7 +61,7 @@ TEST_F(ArrangementTest, HoldsNoIdentitiesOnceThePlacesAreKnown) {
   EXPECT_LT(held - fake::held_bytes(), kRanks * sizeof(Identity));
 }
 
-TEST_F(ArrangementTest, MulticastsNothingAmongRanksOfOtherSettings) {
+TEST_F(HostDiscoveryTest, MulticastsNothingAmongRanksOfOtherSettings) {
   ArrangedJob job(3);
   const int usual = parameters().safeguard_samples;
   job.finish([&](int rank) { parameters().safeguard_samples = rank == 1 ? usual + 1 : usual; });

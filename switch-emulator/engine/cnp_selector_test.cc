@@ -1,4 +1,4 @@
-#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/cnp_selector.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 class CnpPolicyTest : public testing::Test {
  protected:
   void use(net::CnpPolicy policy, Duration window = 500us) {
-    policy_ = make_cnp_policy(policy, window);
+    policy_ = make_cnp_selector(policy, window);
     for (int i = 0; i < 4; ++i) policy_->on_path_added();
   }
   bool passes(std::int64_t at, PathNo path) {
@@ -29,7 +29,7 @@ class CnpPolicyTest : public testing::Test {
     return all;
   }
 
-  std::unique_ptr<fabric::CnpPolicy> policy_;
+  std::unique_ptr<fabric::CnpSelector> policy_;
 };
 
 TEST_F(CnpPolicyTest, AllPassesThoseOfEveryPath) {

@@ -1,4 +1,4 @@
-#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/cnp_selector.h"
 
 #include <algorithm>
 
@@ -95,7 +95,7 @@ void SlottedCnps::choose() {
   std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
 }
 
-std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window) {
+std::unique_ptr<CnpSelector> make_cnp_selector(net::CnpPolicy policy, Duration window) {
   switch (policy) {
     case net::CnpPolicy::kAll:
       break;

@@ -1,6 +1,6 @@
-// How one broadcast is served from its beginning to its end: call progress() until it is done.
-// Under the communicator's guard; never blocks. A communicator keeps its courses for the broadcasts
-// to come: each class has a begin(), which forgets the last one.
+// One broadcast from its beginning to its end: call progress() until it is done.
+// Under the communicator's guard; never blocks. A communicator keeps its objects for the
+// broadcasts to come: begin() of each class forgets the last one.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 
 namespace cepheus::coll {
 
-class Course {
+class Algorithm {
  public:
-  virtual ~Course() = default;
+  virtual ~Algorithm() = default;
   // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, on all ranks alike: the
   // saved function shall serve it.
   virtual Code progress() = 0;
-  // How long the caller may sleep without delaying it much.
+  // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const = 0;
   virtual Route route() const = 0;
   virtual const std::string& reason() const = 0;  // for the route

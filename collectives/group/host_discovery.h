@@ -1,10 +1,10 @@
-// Finds out which ranks share a host: at once where every rank knows it of all others, else rank 0
-// gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never blocks: call
-// progress() until it returns true.
+// Finds the ranks that share a host. If every rank knows that of all others, no message is needed.
+// Else rank 0 gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never
+// blocks: call progress() until it returns true.
 //
-// A host is what cepheus-run or the parameter ranks_per_host says; else, in mode "require", a NIC's
-// address; else a machine, because ranks that share its memory pass data through that faster than
-// any NIC can.
+// cepheus-run or the parameter ranks_per_host defines hosts. Else, in mode "require", a host is a
+// NIC's address, and otherwise a machine: ranks on one machine pass data through its memory faster
+// than by any NIC.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@
 
 namespace cepheus::coll {
 
-class Arrangement {
+class HostDiscovery {
  public:
-  explicit Arrangement(const Team& team) : team_(team) {}
+  explicit HostDiscovery(const Team& team) : team_(team) {}
 
   // True when placement() is known.
   bool progress();
@@ -34,9 +34,9 @@ class Arrangement {
   void again();
 
  private:
-  enum class State : std::uint8_t { kNew, kGathering, kTelling, kDone };
-  // What rank 0 sends: behind the reason, for each rank the number of its host, and whether it can
-  // lead there.
+  enum class State : std::uint8_t { kNew, kGathering, kSending, kDone };
+  // Rank 0's message: behind the reason, for each rank the number of its host, and whether the rank
+  // can lead there.
   struct Place {
     std::int32_t host_and_lead;
   };
@@ -45,9 +45,9 @@ class Arrangement {
   Code start();
   void compare_settings();
   void place();
-  Code tell();
+  Code send_places();
   Tree tree() const { return {{team_.self(), team_.size(), 0}}; }
-  std::size_t told_bytes() const {
+  std::size_t message_bytes() const {
     return kReason + static_cast<std::size_t>(team_.size()) * sizeof(Place);
   }
 
@@ -56,7 +56,7 @@ class Arrangement {
   bool asked_ = false, again_ = false;
   Identity own_{};
   std::vector<Identity> identities_;  // rank 0's, until it knows the placement
-  std::vector<char> told_;
+  std::vector<char> message_;
   Messages messages_;
   Placement placement_;
 };

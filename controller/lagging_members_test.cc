@@ -1,4 +1,4 @@
-#include "controller/laggards.h"
+#include "controller/lagging_members.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,15 @@ using namespace std::chrono_literals;
 constexpr wire::Ipv4 kHost{10, 0, 0, 2};
 constexpr wire::Duration kPause = 2500ms;
 
-using Role = Laggards::Role;
+using Role = LaggingMembers::Role;
 
 class Named : public testing::Test {
  protected:
-  Laggards::Verdict after(wire::Duration d, std::uint32_t heard, Role role = Role::kReceiver) {
-    return laggards_.name(now_ += d, kHost, role, heard);
+  LaggingMembers::Verdict after(wire::Duration d, std::uint32_t heard,
+                                Role role = Role::kReceiver) {
+    return lagging_members_.name(now_ += d, kHost, role, heard);
   }
-  Laggards laggards_{kPause};
+  LaggingMembers lagging_members_{kPause};
   wire::Instant now_{1h};
 };
 
@@ -61,24 +62,24 @@ TEST_F(Named, AsReceiverIsNotComparedWithWhatItSentAsSource) {
   after(1s, 5);
   EXPECT_TRUE(after(1s, 6).heard);
   EXPECT_EQ(after(1s, 1'000'000, Role::kSource).silence, 0s) << "not named for longer than a pause";
-  laggards_.forget(kHost);
-  EXPECT_FALSE(laggards_.any(now_));
+  lagging_members_.forget(kHost);
+  EXPECT_FALSE(lagging_members_.any(now_));
 }
 
 TEST_F(Named, IsForgotten) {
   after(0s, 7);
-  EXPECT_TRUE(laggards_.any(now_ + kPause));
-  EXPECT_FALSE(laggards_.any(now_ + kPause + 1ms));
-  laggards_.forget(kHost);
-  EXPECT_FALSE(laggards_.any(now_));
+  EXPECT_TRUE(lagging_members_.any(now_ + kPause));
+  EXPECT_FALSE(lagging_members_.any(now_ + kPause + 1ms));
+  lagging_members_.forget(kHost);
+  EXPECT_FALSE(lagging_members_.any(now_));
 }
 
 TEST_F(Named, SilentOnesAreFoundAsLongAsTheyAreNamed) {
   after(0s, 7);
-  EXPECT_FALSE(laggards_.any_silent(now_, 1s));
+  EXPECT_FALSE(lagging_members_.any_silent(now_, 1s));
   after(1s, 7);
-  EXPECT_TRUE(laggards_.any_silent(now_, 1s));
-  EXPECT_FALSE(laggards_.any_silent(now_ + 1001ms, 1s));
+  EXPECT_TRUE(lagging_members_.any_silent(now_, 1s));
+  EXPECT_FALSE(lagging_members_.any_silent(now_ + 1001ms, 1s));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "collectives/group/arrangement.h"
+#include "collectives/group/host_discovery.h"
 
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ std::uint64_t hash(std::string_view text) {
   return value;
 }
 
-// Of this machine since it started; containers of other names count as others.
+// Identifies this machine since its start. Containers with other host names are other machines.
 std::uint64_t machine() {
   static const std::uint64_t value = [] {
     char name[256] = "";
@@ -42,7 +42,8 @@ bool is_on_this_machine(const Team& team) {
   return true;
 }
 
-// As cepheus-run says: ranks of a job share hosts in a row, the first of each has the NIC.
+// By cepheus-run's setting: the ranks of a job share hosts in a row, and the first of each has the
+// NIC.
 Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
   const auto per_host = static_cast<std::uint32_t>(ranks_per_host);
   Identity identity{std::uint64_t{place.job} << 32 | place.rank / per_host,
@@ -53,7 +54,7 @@ Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
   return identity;
 }
 
-// Hosts are NICs' addresses, whatever machine the ranks share.
+// A host is a NIC's address, even where ranks share a machine.
 bool is_by_nic() {
   return parameters().ranks_per_host < 0 || parameters().chosen_mode() == Mode::kRequire;
 }
@@ -74,7 +75,7 @@ Identity own_identity(bool again) {
 
 }  // namespace
 
-bool Arrangement::is_known_to_all() {
+bool HostDiscovery::is_known_to_all() {
   const int ranks_per_host = parameters().ranks_per_host;
   std::vector<Identity> identities;
   if (ranks_per_host > 0) {
@@ -96,21 +97,22 @@ bool Arrangement::is_known_to_all() {
   return true;
 }
 
-void Arrangement::again() {
+void HostDiscovery::again() {
   state_ = State::kNew;
   again_ = true;
   placement_ = {};
 }
 
-Code Arrangement::start() {
+Code HostDiscovery::start() {
   asked_ = true;
   own_ = own_identity(again_);
-  told_.assign(told_bytes(), 0);
+  message_.assign(message_bytes(), 0);
   state_ = State::kGathering;
   if (!team_.is_leader()) {
     const Code rc = messages_.send(&own_, sizeof own_, Team::kLeader, Tag::kArrange, team_);
     if (rc != Code::kDone) return rc;
-    return messages_.receive(told_.data(), told_.size(), tree().parent(), Tag::kPlaces, team_);
+    return messages_.receive(message_.data(), message_.size(), tree().parent(), Tag::kPlaces,
+                             team_);
   }
   identities_.assign(static_cast<std::size_t>(team_.size()), own_);
   Code rc = Code::kDone;
@@ -122,7 +124,7 @@ Code Arrangement::start() {
 }
 
 // Ranks of other settings would choose other ways for the same broadcast.
-void Arrangement::compare_settings() {
+void HostDiscovery::compare_settings() {
   const auto other = std::ranges::find_if(
       identities_, [&](const Identity& each) { return each.settings != own_.settings; });
   if (other == identities_.end()) return;
@@ -135,46 +137,46 @@ void Arrangement::compare_settings() {
 }
 
 // Rank 0: all identities are here.
-void Arrangement::place() {
+void HostDiscovery::place() {
   compare_settings();
   const Placement placement = Placement::of(identities_);
-  snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
+  snprintf(message_.data(), kReason, "%s", placement.reason.c_str());
   for (std::size_t rank = 0; rank < identities_.size(); ++rank) {
     const Place place{placement.host_of[rank] * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
-    std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
+    std::memcpy(message_.data() + kReason + rank * sizeof place, &place, sizeof place);
   }
   identities_ = std::vector<Identity>();  // "= {}" would keep its memory
 }
 
 // Passes the places on, and takes them in.
-Code Arrangement::tell() {
-  state_ = State::kTelling;
+Code HostDiscovery::send_places() {
+  state_ = State::kSending;
   std::vector<Identity> ranks(static_cast<std::size_t>(team_.size()));
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     Place place{};
-    std::memcpy(&place, told_.data() + kReason + rank * sizeof place, sizeof place);
+    std::memcpy(&place, message_.data() + kReason + rank * sizeof place, sizeof place);
     ranks[rank].host = static_cast<std::uint64_t>(place.host_and_lead / 2);
     ranks[rank].can_lead = place.host_and_lead % 2;
   }
   placement_ = Placement::of(ranks);
-  placement_.reason = told_.data();
+  placement_.reason = message_.data();
   Code rc = Code::kDone;
   tree().children([&](int member) {
     if (rc == Code::kDone)
-      rc = messages_.send(told_.data(), told_.size(), member, Tag::kPlaces, team_);
+      rc = messages_.send(message_.data(), message_.size(), member, Tag::kPlaces, team_);
   });
   return rc;
 }
 
-bool Arrangement::progress() {
+bool HostDiscovery::progress() {
   Code error = state_ == State::kNew ? start() : Code::kDone;
   while (error == Code::kDone && state_ != State::kDone && messages_.test(error)) {
     if (error != Code::kDone) break;
-    if (state_ == State::kTelling) {
+    if (state_ == State::kSending) {
       state_ = State::kDone;
     } else {
       if (team_.is_leader()) place();
-      error = tell();
+      error = send_places();
     }
   }
   if (error != Code::kDone) {
@@ -183,7 +185,7 @@ bool Arrangement::progress() {
         std::string(host::implementation()) + "'s point-to-point layer failed during set-up";
     state_ = State::kDone;
   }
-  if (state_ == State::kDone) told_ = std::vector<char>();
+  if (state_ == State::kDone) message_ = std::vector<char>();
   return state_ == State::kDone;
 }
 
