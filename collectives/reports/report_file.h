@@ -31,8 +31,7 @@ class ReportFile {
   // scopes of the parent count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory,
-                      reports::SpaceProbe room = reports::FreeSpace::of);
+  explicit ReportFile(std::string directory, reports::SpaceProbe room = reports::FreeSpace::of);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;

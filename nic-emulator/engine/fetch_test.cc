@@ -106,11 +106,11 @@ TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreAskedForFourTimes) {
   for (int round = 0; round < 5; ++round) {
     const auto requests = a_.transmit_all();
     ASSERT_EQ(requests.size(), 3u) << "round " << round;
-    b_.hear(requests);
+    b_.deliver(requests);
     auto answers = b_.transmit_all();
     ASSERT_EQ(answers.size(), 3u);
     answers.erase(answers.begin());
-    a_.hear(answers);
+    a_.deliver(answers);
   }
   EXPECT_THAT(a_.transmit_all(), IsEmpty()) << "the other retries are left to time-outs";
   EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);

@@ -341,7 +341,8 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
   if (responder_.has_result() && (result_is_next_ || !may_send)) {
     result_is_next_ = false;
     const Build built = responder_.build_result(buffer, frame, out);
-    if (built == Build::kFailed) enter_error(std::nullopt, "memory of a read was deregistered", out);
+    if (built == Build::kFailed)
+      enter_error(std::nullopt, "memory of a read was deregistered", out);
     return built;
   }
   assert(may_send);

@@ -424,8 +424,8 @@ TEST_F(Requester, LocalProtectionErrorInMidMessageWaitsForNoAck) {
   ASSERT_EQ(packets.size(), 26u);
   EXPECT_THAT(a.completions, IsEmpty()) << "the first request ends first";
   hosts.b.receive(1, 0, 256);
-  hosts.b.hear(packets[0]);
-  a.hear(hosts.b.transmit_all());
+  hosts.b.deliver(packets[0]);
+  a.deliver(hosts.b.transmit_all());
   EXPECT_THAT(a.ids(), ElementsAre(1, 2, 3));
   EXPECT_THAT(a.statuses(),
               ElementsAre(WcStatus::kSuccess, WcStatus::kLocalProtection, WcStatus::kFlush));

@@ -74,7 +74,8 @@ TEST(Handshake, CarriesAReservationOfManyHosts) {
 
 TEST(Handshake, NeverConfusesMessages) {
   const auto hello = encode(AttachRequest{.host = "h1"});
-  const auto wanted = encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a AttachRequest
+  const auto wanted =
+      encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a AttachRequest
   ASSERT_EQ(hello.size(), wanted.size());
   EXPECT_FALSE(decode_hosts_wanted(hello));
   EXPECT_FALSE(decode_attach_request(wanted));
