@@ -166,7 +166,7 @@ class Congestion(unittest.TestCase):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--mib", type=int, default=SETTLING >> 20, help="of each, a time")
+    parser.add_argument("--mib", type=int, default=SETTLING >> 20, help="send this many MiB each time")
     parser.add_argument("--control", default=CONTROL)
     options = parser.parse_args()
     with Rivals(options.control) as rivals:

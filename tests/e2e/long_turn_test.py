@@ -49,8 +49,8 @@ class LongTurn(EndToEnd):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packets", type=int, default=9_000_000, help="of the first root's turn")
-    parser.add_argument("--timeout", type=float, default=1800, help="seconds for each method")
+    parser.add_argument("--packets", type=int, default=9_000_000, metavar="N", help="send N packets in the first root's turn (default: 9000000)")
+    parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="limit each method to this time (default: 1800)")
     options = parser.parse_args()
     failed = False
     for method in METHODS:

@@ -88,8 +88,8 @@ class SenderStream(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mib", type=int, required=True, help="MiB each way, messages and WRITEs")
-    parser.add_argument("--loss", type=float, default=0.01, help="on every link (default 0.01)")
+    parser.add_argument("--mib", type=int, required=True, help="send this many MiB each way, by messages and by WRITEs")
+    parser.add_argument("--loss", type=float, default=0.01, metavar="P", help="lose each frame with this probability on every link (default: 0.01)")
     parser.add_argument("--branch", choices=WAYS, default="everywhere")
     options = parser.parse_args()
     results, lost, taken = stream(options.branch, options.mib, options.loss, 3600)

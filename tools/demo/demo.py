@@ -85,10 +85,10 @@ class Demo:
         job = self.command(self.build / "demo/broadcast_file", path, "--repeat",
                            mca=[("coll_cepheus_verbose", "1"), ("coll_cepheus_safeguard_samples", "0")])
         with subprocess.Popen(web) as page, subprocess.Popen(job, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
-            print("the file goes round from each host to all others; Ctrl-C ends it", flush=True)
+            print("each host in turn broadcasts the file to all others; Ctrl-C ends the demo", flush=True)
             try:
                 running.wait(seconds)
-                print("demo: the program has ended; the page stays until Ctrl-C", file=sys.stderr)
+                print("demo: the MPI program has ended; the page stays until Ctrl-C", file=sys.stderr)
                 page.wait()
             except (KeyboardInterrupt, subprocess.TimeoutExpired):
                 pass
@@ -109,13 +109,13 @@ class Demo:
 
     def root_link(self, ports, size):
         port = next(p for p in ports if p["name"] == "h0")
-        carried = port["rx_payload_bytes"]
+        sent = port["rx_payload_bytes"]
         unicast = size * (self.hosts - 1)
-        ratio = carried / size if size else 0
-        print(f"  the root's link carried {carried} bytes of payload, {ratio:.3f} times the file; "
+        ratio = sent / size if size else 0
+        print(f"  the root's link transmitted {sent} bytes of payload, {ratio:.3f} times the file; "
               f"{self.hosts - 1} unicast copies would be {unicast}")
         if size >= 65536 and not 1.0 <= ratio <= 1.1:
-            print("demo: the root's link did not carry the file once", file=sys.stderr)
+            print("demo: the root's link did not transmit the file exactly once", file=sys.stderr)
             return False
         return True
 
@@ -169,9 +169,9 @@ class Demo:
         facts = [("ran", f"MPI_Bcast of {path}, {human(os.path.getsize(path))}, from rank 0 to all"),
                  ("on", run_report.size_text(self.hosts, len(self.status["switches"]))), ("at", time.strftime("%Y-%m-%d %H:%M:%S")),
                  ("again", shlex.join(["./run", "demo", *sys.argv[3:]]))]
-        sections = [("Which path ran, and why", run_report.calls_section(calls)),
+        sections = [("Path and reason of calls", run_report.calls_section(calls)),
                     ("The tree that the file took", run_report.picture(drawing, "the fabric and the trees of its groups")),
-                    ("What the links carried", run_report.links_section(self.status)),
+                    ("Traffic of the links", run_report.links_section(self.status)),
                     ("Beside a rival", self.times_section()),
                     ("The packets of a small broadcast", packets)]
         pathlib.Path(file).write_text(run_report.report_page("Cepheus demo", facts, sections))

@@ -58,33 +58,33 @@ def demo(build, megabytes, rate):
         clock = Clock()
         before = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"]
         fio = Fio(volume, size, rate)
-        clock.say(f"fio writes all of it, 8 KiB at a time in random order, {rate} a second")
+        clock.say(f"fio writes the whole volume in random order, 8 KiB at a time, {rate} writes per second")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].kill()
         clock.say("the replica on h2 is killed")
         volume.wait_for_sync(2)
-        clock.say("writes go to the two others; what h2 misses is noted")
+        clock.say("writes go to the two others; the volume marks the chunks that h2 misses")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].start()
-        clock.say("it is started again")
+        clock.say("the replica on h2 is started again")
         volume.wait_for_sync(3)
-        clock.say("it has what it missed, and counts again")
+        clock.say("the replica on h2 has all data and is in sync again")
         if not fio.wait():
-            print("storage demo: fio found wrong data, or an error", file=sys.stderr)
+            print("storage demo: fio found wrong data, or failed", file=sys.stderr)
             return 1
         writes, reads = fio.counts()
-        clock.say(f"fio has read back what it wrote: {writes} writes acknowledged, {reads} found right")
+        clock.say(f"fio has read all data back: {writes} writes acknowledged, {reads} reads correct")
         volume.wait_for_sync(3)  # a busy machine may have kept one from answering for a second
-        carried = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"] - before
+        sent = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"] - before
         volume.stop_nbd()
         check = volume.check()
         sys.stdout.write(check.stdout)
         sys.stderr.write(check.stderr)
         if check.returncode != 0:
             return 1
-        clock.say("the replicas are alike")
-        print(f"longest time without a write done: {fio.longest_gap()} ms")
-        print(f"h0's link carried {carried / (writes * 8192):.2f} times what was written: once for all replicas, and what was copied to the one that came back")
+        clock.say("the replicas are equal")
+        print(f"longest time without a finished write: {fio.longest_gap()} ms")
+        print(f"h0's link transmitted {sent / (writes * 8192):.2f} times the written bytes: once for all replicas, and the copies for the returned one")
     return 0
 
 
