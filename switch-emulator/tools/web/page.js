@@ -232,7 +232,7 @@ function drawChart(view) {
 }
 
 function groupItem(group, g) {
-  const behind = group.behind.packets > 0 ? `${group.behind.names.join(", ")} lacks ${plural(group.behind.packets, "packet")}` : "nobody is behind";
+  const behind = group.behind.packets > 0 ? `${group.behind.names.join(", ")} lacks ${plural(group.behind.packets, "packet")}` : "no member lags";
   const next = group.next_source ? `; ${group.next_source} waits to send` : "";
   const bar = html("span", { class: "bar" });
   bar.style.background = COLOURS[g % COLOURS.length];
