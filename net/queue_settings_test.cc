@@ -47,9 +47,10 @@ TEST_P(QueueMistakes, AreReportedWithTheirRemedy) {
 INSTANTIATE_TEST_SUITE_P(
     Ecn, QueueMistakes,
     testing::Values(
-        QueueMistake{"ecn = true",
-                     "net.toml:1: ecn marks what waits for a link's rate, and this one has none; "
-                     "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
+        QueueMistake{
+            "ecn = true",
+            "net.toml:1: ecn marks packets that wait for a link's rate, and this link has none; "
+            "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
         QueueMistake{
             "rate = \"1Gbps\", ecn = 3",
             "net.toml:4: ecn = 3 is not a table; write ecn = { ... }, in link of [[host]]"},

@@ -30,7 +30,7 @@ void on_signal(int) {
 // The disk could not give or take a page of the file.
 void on_bus_error(int) {
   constexpr char kText[] =
-      "cepheus-replica: the disk under the volume's file failed; the volume goes on without this "
+      "cepheus-replica: the disk under the volume's file failed; the volume continues without this "
       "replica; replace the disk\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kFailure);

@@ -18,9 +18,9 @@ BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
 TRANSPORT = BUILD / "lib/ucx/libuct_rc_mcast.so"
-needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not know this UCX")
+needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not fit this UCX")
 # Texts of `cepheusctl explain` for multicast broadcasts.
-MULTICAST = "multicast" if TRANSPORT.exists() else r"multicast, without UCX: rc_mcast was not built, because it does not know UCX \S+"
+MULTICAST = "multicast" if TRANSPORT.exists() else r"multicast, without UCX: rc_mcast was not built: it does not fit UCX \S+"
 ENDING_SECONDS = 30  # time limit for a program's end
 
 

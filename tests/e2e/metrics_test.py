@@ -150,8 +150,8 @@ class Metrics(unittest.TestCase):
             self.assertEqual(self.endpoint(self.switch.socket).close(signum), 0)
         endpoint = self.endpoint(self.switch.socket)
         for where, code, text in ((f"127.0.0.1:{endpoint.port}", 1, "is another process there"), ("9464", 2, "not an address to listen at"),
-                                  ("127.0.0.1:70000", 2, "no address"), ("::1:9464", 2, "no address")):
-            done = subprocess.run([CTL, "--socket", self.switch.socket, "metrics", "--listen", where], text=True, capture_output=True,
+                                  ("127.0.0.1:70000", 2, "not an address"), ("::1:9464", 2, "not an address")):
+            done = subprocess.run([CTL, "--fabric", self.switch.socket, "metrics", "--listen", where], text=True, capture_output=True,
                                   timeout=TIME_LIMIT)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(text, done.stderr)

@@ -197,7 +197,7 @@ class Volumes(unittest.TestCase):
             lost = volume.replicas[1]
             os.truncate(lost.file, 0)  # its NIC's writes have no memory any more
             self.goes_on_without(volume, user, lost)
-            self.assertIn("the disk failed under the volume's file; the volume continues without this replica", lost.log.read_text())
+            self.assertIn("the disk under the volume's file failed; the volume continues without this replica", lost.log.read_text())
             lost.file.unlink()
             pathlib.Path(f"{lost.file}.cepheus").unlink()
             lost.start()
