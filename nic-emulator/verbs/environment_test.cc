@@ -72,7 +72,7 @@ TEST_F(EnvironmentVariables, NameTheRanksHostsInTheirOrder) {
   set("OMPI_COMM_WORLD_RANK", "2");
   EXPECT_EQ(Environment::read().host, "h5");
   set("OMPI_COMM_WORLD_RANK", "3");
-  EXPECT_THAT(Environment::read().refusal, HasSubstr("names no host for rank 3"));
+  EXPECT_THAT(Environment::read().refusal, HasSubstr("has no host for rank 3"));
   set("CEPHEUS_RANKS_PER_HOST", "2");
   e = Environment::read();
   EXPECT_EQ(e.host, "h6");

@@ -250,7 +250,7 @@ TEST(Answers, AreGivenByTheSwitchThatFreedAGroupWithoutItsLeader) {
   ASSERT_EQ(net->sw(0).tombstone_count(), 1u);
   net->clear();
   net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
-  EXPECT_EQ(net->inbox(1), Texts({"reject e1 host does not know the queue pair"}));
+  EXPECT_EQ(net->inbox(1), Texts({"reject e1 queue pair unknown to its host"}));
 }
 
 TEST(Answers, AreLeftToALeaderThatHasUnregistered) {
