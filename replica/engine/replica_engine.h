@@ -54,7 +54,7 @@ class ReplicaEngine {
 
   const ReplicaRecord& record() const { return record_; }
   bool has_writer() const { return link_ != 0; }
-  // Where memory and disk may differ.
+  // Chunks that may differ between memory and disk.
   ChunkBitmap unflushed() const;
 
  private:
