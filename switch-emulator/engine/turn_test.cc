@@ -115,7 +115,7 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
 }
 
 // What the simulator takes for it.
-TEST_F(TurnTest, EqualsOneThatReceivedThePackets) {
+TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   constexpr std::int64_t kPackets = 300;
   for (const bool jumps : {false, true}) {
     turn_ = Turn(kStart);
