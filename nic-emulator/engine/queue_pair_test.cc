@@ -1,4 +1,4 @@
-// The state machine of a queue pair (IBTA vol. 1, 10.3) and what each state does with work.
+// The state machine of a queue pair (IBTA vol. 1, 10.3), and work in each state.
 #include "nic-emulator/engine/queue_pair.h"
 
 #include <gmock/gmock.h>

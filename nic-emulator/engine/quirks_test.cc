@@ -1,4 +1,4 @@
-// NICs that answer in other ways than the emulated NIC does (Quirks).
+// NICs that answer differently from the emulated NIC (Quirks).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::AckKind;
 
-// Host a sends four packets from PSN 100 on; host b has the quirks.
+// Host a sends four packets from PSN 100 on. Host b has the quirks.
 struct Pair {
   explicit Pair(Quirks quirks) : hosts({.mtu = 256}, {.window_packets = 4, .quirks = quirks}) {
     hosts.a.send(1, 0, 256 * 4);
     p = hosts.a.transmit_all();
   }
-  // What host b answers, by kind and PSN.
+  // Host b's answers, by kind and PSN.
   std::vector<std::pair<AckKind, std::uint32_t>> answers() {
     std::vector<std::pair<AckKind, std::uint32_t>> all;
     for (const Packet& packet : hosts.b.transmit_all()) {

@@ -29,8 +29,8 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
   const std::int32_t steps = distance(psn_of(una_), psn);
   if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
-    const bool is_believed = steps >= 0 && sent_ > una_;
-    if (is_believed && qp_.port.config.quirks.accepts_ack_of_unsent) return sent_ - 1;
+    const bool is_plausible = steps >= 0 && sent_ > una_;
+    if (is_plausible && qp_.port.config.quirks.accepts_ack_of_unsent) return sent_ - 1;
     counters_.add(Counter::kRxDropStaleAck);
     return std::nullopt;
   }

@@ -80,7 +80,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   return true;
 }
 
-// Whether the opcode may follow what came before, with this many bytes
+// Whether a packet with this opcode and length may follow the ones before
 // (IBTA 9.7.4.1.1 to 9.7.4.1.6).
 bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
   if (info.read_request || info.atomic_request) return message_ == Message::kNone && length == 0;

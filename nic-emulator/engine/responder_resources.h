@@ -19,7 +19,7 @@ struct PendingResult {
   bool atomic = false;
   bool begun = false;         // its first packet is sent
   bool repeated = false;      // the request is a duplicate
-  std::uint64_t address = 0;  // READ: what is still to be read
+  std::uint64_t address = 0;  // READ: of the unread rest
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;
   std::uint64_t original = 0;  // atomic

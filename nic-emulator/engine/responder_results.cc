@@ -203,7 +203,7 @@ Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
     if (owed_ == Owed::kAck) owed_ = Owed::kNothing;
     return Build::kNothing;
   }
-  expected_ = psn;  // the NAK's place, behind what was answered
+  expected_ = psn;  // the NAK's place, behind all answered requests
   refuse(wire::NakCode::kRemoteAccess, out);
   return Build::kFailed;
 }

@@ -23,7 +23,7 @@ namespace cepheus::verbs {
 
 // The errno for a verbs program, from Error::code.
 inline int to_errno(wire::ErrorCode code) {
-  // In the enumerators' order. A full queue is ENOMEM: what providers return from post_send.
+  // In the enumerators' order. A full queue is ENOMEM, as in providers' post_send.
   constexpr std::array kErrnos{EINVAL, ENOMEM, ENODEV, EBUSY, ETIMEDOUT, EIO};
   static_assert(kErrnos.size() == static_cast<std::size_t>(wire::ErrorCode::kFailed) + 1);
   return kErrnos[static_cast<std::size_t>(code)];

@@ -1,4 +1,4 @@
-// An open device: what ibv_open_device returns.
+// An open device: the result of ibv_open_device.
 #pragma once
 
 #include <atomic>

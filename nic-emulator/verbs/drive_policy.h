@@ -23,7 +23,7 @@ class DrivePolicy {
   static constexpr wire::Duration kPollGrace = std::chrono::milliseconds(1);
   // Sleep of the thread before it checks again whether the program polls, after `streak` of polling
   // without a break. A program that stops polling waits this fraction of that time for its thread.
-  static constexpr wire::Duration until_next_look(wire::Duration streak) {
+  static constexpr wire::Duration until_next_check(wire::Duration streak) {
     return std::clamp(streak / kParts, kPollGrace, kMostGrace);
   }
 

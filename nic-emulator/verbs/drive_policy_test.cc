@@ -22,10 +22,10 @@ TEST(DrivePolicy, LeavesAProgramAloneForAMomentAfterEachPoll) {
 }
 
 TEST(DrivePolicy, LetsTheThreadSleepLongerAfterLongerPolling) {
-  EXPECT_EQ(DrivePolicy::until_next_look(0ms), 1ms);
-  EXPECT_EQ(DrivePolicy::until_next_look(8ms), 1ms) << "a program that waits now and then";
-  EXPECT_EQ(DrivePolicy::until_next_look(24ms), 3ms);
-  EXPECT_EQ(DrivePolicy::until_next_look(1h), 4ms) << "a time-out may be as short as 8 ms";
+  EXPECT_EQ(DrivePolicy::until_next_check(0ms), 1ms);
+  EXPECT_EQ(DrivePolicy::until_next_check(8ms), 1ms) << "a program that waits now and then";
+  EXPECT_EQ(DrivePolicy::until_next_check(24ms), 3ms);
+  EXPECT_EQ(DrivePolicy::until_next_check(1h), 4ms) << "a time-out may be as short as 8 ms";
 }
 
 TEST(DrivePolicy, LeavesASleepingProgramAlone) {

@@ -168,7 +168,7 @@ class LiveNic {
   static void* thread_entry(void* self);
   void thread_loop();
   void fail(std::string_view why);
-  void stay_out_of_the_way(Duration how_long);
+  void defer_to_program(Duration duration);
   // Waiting of a polling program (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);

@@ -85,7 +85,7 @@ void LiveNic::thread_loop() {
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
     if (drive_.leaves_to_program(now, armed_queues_.load() > 0, program_sleeps_)) {
-      stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
+      defer_to_program(DrivePolicy::until_next_check(now - polled_since));
       continue;
     }
     polled_since = now;
@@ -146,13 +146,13 @@ void LiveNic::wake_up(bool on_port) {
   }
 }
 
-void LiveNic::stay_out_of_the_way(Duration how_long) {
+void LiveNic::defer_to_program(Duration duration) {
   thread_defers_.store(true);
   // A packet wakes the program, and its poll wakes other waiters.
   const bool program_sleeps = program_sleeps_;
   // An arming program sees that flag and kicks, or this check sees the armed queue.
   if ((program_sleeps || armed_queues_.load() == 0) && !stopping_.load()) {
-    sleep_until(wire::monotonic_now() + how_long, false);
+    sleep_until(wire::monotonic_now() + duration, false);
   }
   thread_defers_.store(false);
   if (!thread_kicked_.load()) return;

@@ -26,7 +26,7 @@ class FrameSocket {
   };
 
   int fd() const { return fd_.get(); }
-  // What to poll() for.
+  // Events for poll().
   short events() const;
   void expect(std::size_t most) { most_ = most; }
 

@@ -105,7 +105,7 @@ struct JoinReply {
   std::array<std::uint8_t, 32> region{};  // mcast_region_t of all data; zeros with kCepheus
   RcName rc{};
   std::uint32_t rkey = 0;     // of all data
-  std::uint64_t address = 0;  // where it begins
+  std::uint64_t address = 0;  // its address
   friend bool operator==(const JoinReply&, const JoinReply&) = default;
 };
 

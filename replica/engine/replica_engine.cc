@@ -113,7 +113,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
   answer(link, request, Verdict::kDone, out);
 }
 
-void ReplicaEngine::on_hang_up(std::uint64_t link, ReplicaActions& out) {
+void ReplicaEngine::on_disconnected(std::uint64_t link, ReplicaActions& out) {
   if (link != link_) return;
   link_ = 0;
   // A writer that can't reach this replica evicts it: its data must not land any more.

@@ -50,11 +50,11 @@ class ReplicaEngine {
 
   // `link` numbers the driver's connections, never twice the same.
   void on_request(std::uint64_t link, const Request& request, ReplicaActions& out);
-  void on_hang_up(std::uint64_t link, ReplicaActions& out);
+  void on_disconnected(std::uint64_t link, ReplicaActions& out);
 
   const ReplicaRecord& record() const { return record_; }
   bool has_writer() const { return link_ != 0; }
-  // Where memory and disk may differ.
+  // Chunks that may differ between memory and disk.
   ChunkBitmap unflushed() const;
 
  private:

@@ -18,7 +18,7 @@ class DiskWorker {
  public:
   struct Job {
     std::optional<StoredReplica> save;
-    ChunkBitmap flush{};     // where the data may differ from the disk
+    ChunkBitmap flush{};     // chunks that may differ from the disk
     std::uint64_t link = 0;  // connection of the answer
     AnswerMessage answer{};
     Digests digests{};  // the request's, and its results

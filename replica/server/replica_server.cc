@@ -324,7 +324,7 @@ void ReplicaServer::disconnect(std::uint64_t link) {
   forget(link);
   if (link == writer_link_) progress_ = {};
   ReplicaActions actions;
-  engine_->on_hang_up(link, actions);
+  engine_->on_disconnected(link, actions);
   execute(actions, {});
 }
 

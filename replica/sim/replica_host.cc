@@ -199,10 +199,10 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
   }
 }
 
-void ReplicaHost::on_hang_up(Link& link) {
+void ReplicaHost::on_disconnected(Link& link) {
   if (!is_up()) return;
   ReplicaActions actions;
-  engine_->on_hang_up(link.id, actions);
+  engine_->on_disconnected(link.id, actions);
   for (const ReplicaAction& action : actions) {
     if (action.kind == ReplicaAction::Kind::kFence) joined_.clear();
   }

@@ -80,7 +80,7 @@ void World::pump_down(Link& link) {
   if (message) {
     host.on_request(link, *message);
   } else {
-    host.on_hang_up(link);
+    host.on_disconnected(link);
     link.replica_holds = false;
   }
 }
@@ -101,7 +101,7 @@ void World::pump_up(Link& link) {
     host.on_answer(link, *message);
   } else {
     link.writer_holds = false;
-    host.on_hang_up(link);
+    host.on_disconnected(link);
   }
 }
 

@@ -60,7 +60,7 @@ class ReplicaHost {
   void live_on() { crash_in_ = 0; }
   bool is_up() const { return engine_ != nullptr; }
   void on_request(Link& link, const Request& request);
-  void on_hang_up(Link& link);
+  void on_disconnected(Link& link);
   // The NIC's view: whether the group and the connections of that generation reach the memory.
   bool is_member(std::uint64_t link, std::uint64_t generation) const {
     const auto at = joined_.find(link);
@@ -112,7 +112,7 @@ class WriterHost {
   bool is_up() const { return engine_ != nullptr; }
   Writer& engine() { return *engine_; }
   void on_answer(Link& link, const Answer& answer);
-  void on_hang_up(Link& link);
+  void on_disconnected(Link& link);
   void fail_group();
   void start_client();
   bool is_idle() const { return open_.empty(); }

@@ -202,7 +202,7 @@ void WriterHost::on_answer(Link& link, const Answer& answer) {
   handle(&Writer::on_answer, link.replica, answer);
 }
 
-void WriterHost::on_hang_up(Link& link) {
+void WriterHost::on_disconnected(Link& link) {
   if (links_[link.replica] != &link) return;
   links_[link.replica] = nullptr;
   handle(&Writer::on_disconnected, link.replica);

@@ -26,8 +26,7 @@ class Attack {
 };
 
 // Repeats `attempt` until it gives a port: a host that the fabric has detached attaches again,
-// which is part of the attack. An error if that takes longer than kTimeLimit: the fabric is gone, or
-// refuses.
+// which is part of the attack. An error after kTimeLimit: the fabric is gone, or refuses.
 template <typename Attempt>
 auto attach_again(const Scenario& scenario, Attempt attempt) {
   constexpr auto kTimeLimit = std::chrono::seconds(10);

@@ -38,8 +38,8 @@ using wire::Ipv4;
 constexpr std::uint32_t kFrameOverhead = 128;
 constexpr int kHelloMs = 5000;
 constexpr int kIdleRounds = 64;  // before it sleeps
-constexpr wire::Duration kBelieved = std::chrono::seconds(1);
-constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(20);
+constexpr wire::Duration kAddressLifetime = std::chrono::seconds(1);
+constexpr wire::Duration kBetweenRequests = std::chrono::milliseconds(20);
 
 Ipv4 address_at(const std::uint8_t* bytes, std::size_t offset) {
   return Ipv4(wire::load_be32(bytes + wire::kIpOffset + offset));
@@ -89,7 +89,7 @@ class WireHost {
  private:
   struct Neighbour {
     NextHops::Hop hop;
-    Instant next_look{};
+    Instant next_check{};
   };
 
   void admit() {
@@ -164,10 +164,10 @@ class WireHost {
 
   std::optional<wire::Mac> mac_towards(Ipv4 destination, Instant now) {
     Neighbour& neighbour = neighbours_[destination];
-    if (now >= neighbour.next_look) {
+    if (now >= neighbour.next_check) {
       const auto hop = hops_->find(destination);
       neighbour.hop = hop ? *hop : NextHops::Hop();
-      neighbour.next_look = now + (neighbour.hop.mac ? kBelieved : kBetweenQuestions);
+      neighbour.next_check = now + (neighbour.hop.mac ? kAddressLifetime : kBetweenRequests);
       if (hop && !hop->is_fresh) hops_->ask_for(hop->address);
     }
     return neighbour.hop.mac;

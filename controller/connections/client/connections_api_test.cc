@@ -20,7 +20,7 @@ struct EndsLast {
   }
 };
 
-TEST(ConnectionsLastError, MayBeSetAtTheEndOfItsThread) {
+TEST(ConnectionsLastError, MayBeSetByWhatEndsWithItsThread) {
   std::thread([] {
     thread_local EndsLast ends_last;
     ends_last.name = "this thread's";
