@@ -178,6 +178,49 @@ CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
   return sub;
 }
 
+void add_plan_options(CLI::App& app, PlanOptions& plan) {
+  CLI::Option* const switches = app.add_option("--switches", plan.switches,
+                                               "switches in the tree, instead of the seed's choice")
+                                    ->check(CLI::Range(1, 7));
+  app.add_flag(
+         "--fabrics", plan.fabrics,
+         "leaf-spine fabrics and fat-trees in every seed, most small, some of hundreds of hosts")
+      ->excludes(switches);
+  app.add_flag(
+      "--incidents", plan.incidents,
+      "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
+  app.add_flag("--far", plan.far, "hosts whose delays differ by up to 2 ms in every seed");
+  app.add_flag("--host-sync", plan.host_sync, "host-sync in every seed");
+  app.add_flag("--writes", plan.writes, "members write into each other's regions in every seed");
+  app.add_flag("--per-request", plan.per_request,
+               "the same, each WRITE announced by a packet before it");
+  app.add_flag("--sender-groups", plan.sender_groups,
+               "MC-RDMA's multicast, one fixed sender a group, in every seed");
+  app.add_flag("--congestion", plan.congestion,
+               "queues that mark, and lossless links with hardly any room, in every seed");
+  app.add_flag(
+      "--nics", plan.nics,
+      "NICs of several makes in every seed: hosts acknowledge and ask again in other ways");
+  app.add_flag("--long-turns", plan.long_turns,
+               "turns of 2^22 to 2^32 packets, and numbers close before they wrap, in every seed");
+  app.add_flag("--cuts", plan.cuts,
+               "equal-cost paths in every seed, and trunks that are cut or fall silent");
+}
+
+// False, with a message, if one of them can't be switched off in this build.
+bool disable_rules(Arguments& a) {
+  for (const std::string& rule : a.disabled) {
+    if (net::set_rule(a.plan.rules, rule, false)) continue;
+    std::cerr << "cepheus-sim: no rule '" << rule << "' can be switched off here; these can:";
+    for (const net::Rule& r : net::kRules) {
+      if (!net::is_fixed(r)) std::cerr << ' ' << r.name;
+    }
+    std::cerr << '\n';
+    return false;
+  }
+  return true;
+}
+
 int run(int argc, char** argv) {
   Arguments a;
   ExperimentCommand experiment;
@@ -197,32 +240,7 @@ int run(int argc, char** argv) {
   app.add_option("--without", a.without_text, "parts to leave out, as --shrink names them")
       ->needs("--seed");
   app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
-  CLI::Option* const switches = app.add_option("--switches", a.plan.switches,
-                                               "switches in the tree, instead of the seed's choice")
-                                    ->check(CLI::Range(1, 7));
-  app.add_flag(
-         "--fabrics", a.plan.fabrics,
-         "leaf-spine fabrics and fat-trees in every seed, most small, some of hundreds of hosts")
-      ->excludes(switches);
-  app.add_flag(
-      "--incidents", a.plan.incidents,
-      "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
-  app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
-  app.add_flag("--host-sync", a.plan.host_sync, "host-sync in every seed");
-  app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
-  app.add_flag("--per-request", a.plan.per_request,
-               "the same, each WRITE announced by a packet before it");
-  app.add_flag("--sender-groups", a.plan.sender_groups,
-               "MC-RDMA's multicast, one fixed sender a group, in every seed");
-  app.add_flag("--congestion", a.plan.congestion,
-               "queues that mark, and lossless links with hardly any room, in every seed");
-  app.add_flag(
-      "--nics", a.plan.nics,
-      "NICs of several makes in every seed: hosts acknowledge and ask again in other ways");
-  app.add_flag("--long-turns", a.plan.long_turns,
-               "turns of 2^22 to 2^32 packets, and numbers close before they wrap, in every seed");
-  app.add_flag("--cuts", a.plan.cuts,
-               "equal-cost paths in every seed, and trunks that are cut or fall silent");
+  add_plan_options(app, a.plan);
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
       ->capture_default_str();
   app.add_flag("--mutation-check", a.mutation_check,
@@ -233,15 +251,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kAllHeld : kUsage;
   }
-  for (const std::string& rule : a.disabled) {
-    if (net::set_rule(a.plan.rules, rule, false)) continue;
-    std::cerr << "cepheus-sim: no rule '" << rule << "' can be switched off here; these can:";
-    for (const net::Rule& r : net::kRules) {
-      if (!net::is_fixed(r)) std::cerr << ' ' << r.name;
-    }
-    std::cerr << '\n';
-    return kUsage;
-  }
+  if (!disable_rules(a)) return kUsage;
   if (a.mutation_check && net::kRulesAreFixed) {
     std::cerr << "cepheus-sim: this build can't switch safety rules off; build one with tests\n";
     return kUsage;
