@@ -218,9 +218,9 @@ void GroupScenario::dissolve() {
   }
   // Switches may exchange HELLOs for ever, all at the same moments: this is a moment between two of
   // them.
-  const bool they_greet = plan_.topology.hello.count() > 0;
-  if (findings_.first() || (!they_greet && network_.frames_in_flight() == 0)) return;
-  const wire::Duration hello = they_greet ? plan_.topology.hello : 1ms;
+  const bool sends_hellos = plan_.topology.hello.count() > 0;
+  if (findings_.first() || (!sends_hellos && network_.frames_in_flight() == 0)) return;
+  const wire::Duration hello = sends_hellos ? plan_.topology.hello : 1ms;
   const auto since = simulator_.now().time_since_epoch();
   Instant between(since - since % hello + hello * 3 / 2);
   run_until(between);
