@@ -61,7 +61,7 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
     simulator_.trace().note(now, "fabric", "begins to fail");
     network_.set_faults(f.loss, f.duplicate, f.reorder, f.corrupt);
   } else if (what == kFaultsEnd) {
-    simulator_.trace().note(now, "fabric", "is calm");
+    simulator_.trace().note(now, "fabric", "ends its faults");
     network_.set_faults(0, 0, 0, 0);
   } else if (what >= kGroupBegins) {
     Group& group = *groups_[what - kGroupBegins];

@@ -278,7 +278,7 @@ TEST_F(LeafSpine, AnOvertakenListIsIgnored) {
   cut(kSpine, 2);
   const auto send_empty_list = [this](std::uint32_t stamp) {
     wire::Hello hello;
-    hello.hears = true;
+    hello.receives = true;
     hello.stamp = stamp;
     net_.inject_at(0, net_.port_between(0, kSpine),
                    hello_bytes(net_, net_.config(kSpine).address, hello));
