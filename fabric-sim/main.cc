@@ -161,7 +161,7 @@ int run_mutation_check(const Arguments& a) {
 
 CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
   CLI::App& sub = *app.add_subcommand("experiment", "a figure of a paper, simulated");
-  CLI::Option* const list = sub.add_flag("--list", command.list, "what experiments there are");
+  CLI::Option* const list = sub.add_flag("--list", command.list, "list the experiments");
   CLI::Option* const name = sub.add_option("NAME", command.name, "the experiment");
   list->excludes(name);
   sub.add_flag("--quick", command.options.quick, "fewer and smaller points");
@@ -235,7 +235,7 @@ int run(int argc, char** argv) {
   app.add_option("--record", a.record, "write a timeline for ui.perfetto.dev; with --seed")
       ->type_name("FILE")
       ->needs("--seed");
-  app.add_flag("--shrink", a.shrink, "leave out of a failing seed what it fails without as well")
+  app.add_flag("--shrink", a.shrink, "leave out all parts without which a failing seed still fails")
       ->needs("--seed");
   app.add_option("--without", a.without_text, "parts to leave out, as --shrink names them")
       ->needs("--seed");

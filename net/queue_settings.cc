@@ -46,7 +46,8 @@ void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& labe
 std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue) {
   if (!ecn.on) return {};
   if (rate.is_unlimited()) {
-    return "ecn marks what waits for a link's rate, and this one has none; write rate = \"10Gbps\" "
+    return "ecn marks frames that wait for a link's rate, and this link has none; write rate = "
+           "\"10Gbps\" "
            "beside it, or ecn = false";
   }
   const EcnConfig full = ecn.for_rate(rate);
@@ -85,7 +86,8 @@ void read_pfc(TomlErrors& errors, const TomlTable& link, const std::string& labe
 
 std::string problem_of(const PfcConfig& pfc, wire::BitRate rate) {
   if (!pfc.on || !rate.is_unlimited()) return {};
-  return "pfc pauses what waits for a link's rate, and this one has none; write rate = \"10Gbps\" "
+  return "pfc pauses frames that wait for a link's rate, and this link has none; write rate = "
+         "\"10Gbps\" "
          "beside it, or pfc = false";
 }
 

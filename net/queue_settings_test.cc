@@ -47,9 +47,10 @@ TEST_P(QueueMistakes, AreReportedWithTheirRemedy) {
 INSTANTIATE_TEST_SUITE_P(
     Ecn, QueueMistakes,
     testing::Values(
-        QueueMistake{"ecn = true",
-                     "net.toml:1: ecn marks what waits for a link's rate, and this one has none; "
-                     "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
+        QueueMistake{
+            "ecn = true",
+            "net.toml:1: ecn marks frames that wait for a link's rate, and this one has none; "
+            "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
         QueueMistake{
             "rate = \"1Gbps\", ecn = 3",
             "net.toml:4: ecn = 3 is not a table; write ecn = { ... }, in link of [[host]]"},
@@ -78,9 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Pfc, QueueMistakes,
     testing::Values(
-        QueueMistake{"pfc = true",
-                     "net.toml:1: pfc pauses what waits for a link's rate, and this one has none; "
-                     "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
+        QueueMistake{
+            "pfc = true",
+            "net.toml:1: pfc pauses frames that wait for a link's rate, and this one has none; "
+            "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
         QueueMistake{"rate = \"1Gbps\", pfc = { headroom = 7 }",
                      "net.toml:4: headroom = 7 has no unit; write headroom = \"4MiB\" (units: B, "
                      "KB, MB, GB, KiB, MiB, GiB; at most 1024GiB), in pfc of link of [[host]]"}));
@@ -140,7 +142,7 @@ TEST(QueueSettings, GroupHaltIsASwitchAndNeedsLosslessLinks) {
   lossy.switches[0].config.buffer.group_halt = true;
   const auto none = Topology::from_toml(lossy.to_toml(), "net.toml");
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().text.find("group_halt is for what comes by lossless links, and 's0' has "
+  EXPECT_NE(none.error().text.find("group_halt is for frames from lossless links, and 's0' has "
                                    "none; write pfc = true in [link], or leave group_halt out"),
             std::string::npos)
       << none.error().text;

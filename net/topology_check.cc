@@ -237,7 +237,7 @@ MaybeProblem buffer_problem(const Topology& t) {
     const bool is_lossless = i < plans.size() && plans[i].has_lossless_ports();
     if (!t.switches[i].config.buffer.group_halt || is_lossless) continue;
     return TopologyProblem{Of::kSwitch, i,
-                           "group_halt is for what comes by lossless links, and " +
+                           "group_halt is for frames from lossless links, and " +
                                in_quotes(t.switches[i].name) +
                                " has none; write pfc = true in [link], or leave group_halt out"};
   }

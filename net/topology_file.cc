@@ -165,7 +165,7 @@ class Reader {
     if (in.read("switch", switch_name)) {
       host.switch_index = switch_called(switch_name, in, "switch");
     } else if (topology_.switches.size() > 1) {
-      in.error("switch", "there are several switches; say whose host it is with switch = \"" +
+      in.error("switch", "there are several switches; name the host's with switch = \"" +
                              topology_.switches[0].name + "\"");
     }
     in.read("interface", host.interface);

@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
             "that name, in [[host]]"},
         Mistake{"[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n[[host]]\nname = "
                 "\"h0\"\naddress = \"10.0.0.1\"\n",
-                "net.toml:5: there are several switches; say whose host it is with switch = \"a\", "
+                "net.toml:5: there are several switches; name the host's with switch = \"a\", "
                 "in [[host]]"},
         Mistake{"[[switch]]\nmax_groups = 5\n",
                 "net.toml:1: no name; write name = \"s0\", in [[switch]]"},

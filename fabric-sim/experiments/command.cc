@@ -56,7 +56,7 @@ int run_experiment(const ExperimentCommand& command) {
   report.write_headline(std::cout, e->headline, e->verdict);
   std::cout << '\n';
   report.write_table(std::cout, e->x);
-  std::cout << "\ndocs/experiments/" << e->name << ".md says what was simulated\n";
+  std::cout << "\ndocs/experiments/" << e->name << ".md describes the simulation\n";
   const bool saved = save(command.json, report);
   return saved && std::cout.flush() ? kDone : kFailed;
 }

@@ -63,7 +63,7 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
     if (!file.is_open() || !is_lock_file(file.get())) {
       return wire::fail(wire::ErrorCode::kInvalid,
                         lock_path +
-                            " is a link, or no regular file: see who made it, and remove "
+                            " is a link, or not a regular file: find out its owner, and remove "
                             "it");
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -124,7 +124,7 @@ ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)
 
 wire::Result<void> ListeningSocket::set_mode(mode_t mode) {
   if (chmod(path_.c_str(), mode) == 0) return {};
-  return fail_errno("can't change who may connect to " + path_);
+  return fail_errno("can't set the permissions of " + path_);
 }
 
 fabric::UniqueFd ListeningSocket::accept(std::span<const std::uint8_t> when_full) {

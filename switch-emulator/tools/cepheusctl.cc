@@ -222,7 +222,7 @@ class CommandLine {
         "Colour is used on a terminal only, and not if NO_COLOR is set.");
     add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
              live::View::kPorts);
-    add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
+    add_view("groups", "multicast groups: tree, each path's acknowledgements, lagging members",
              live::View::kGroups);
     add_view("counters", "readings that are not 0, with the ports, links and groups they are of",
              live::View::kCounters)
@@ -298,7 +298,7 @@ class CommandLine {
 
   void add_metrics() {
     CLI::App* sub = app_.add_subcommand(
-        "metrics", "what the fabric counts, in Prometheus's text format; once, or over HTTP");
+        "metrics", "the fabric's readings in Prometheus's text format; once, or over HTTP");
     sub->callback([this] { command_.measures = true; });
     sub->add_option_function<std::string>(
            "--listen",
@@ -313,14 +313,15 @@ class CommandLine {
 
   void add_top() {
     CLI::App* sub = app_.add_subcommand(
-        "top", "on a terminal: links and groups by what they carry, who lags, what is dropped");
+        "top", "on a terminal: rates of links and groups, lagging members, drops");
     sub->add_flag("--once", command_.once, "print it once; with --json for programs");
     sub->callback([this] { command_.tops = true; });
   }
 
   void add_web() {
     CLI::App* sub = app_.add_subcommand(
-        "web", "a picture of the fabric for browsers, until interrupted: trees, rates, who lags");
+        "web",
+        "a picture of the fabric for browsers, until interrupted: trees, rates, lagging members");
     sub->add_option_function<std::string>(
            "--listen",
            [this](const std::string& text) {
@@ -344,7 +345,7 @@ class CommandLine {
         ->type_name("SECONDS")
         ->check(CLI::Range(0.05, 86400.0));
     sub->add_option("--packets-per-second", record_.packets_per_second,
-                    "data and acknowledgements to sample; what is rare is always recorded")
+                    "data and acknowledgements to sample; rare packets are always recorded")
         ->type_name("N")
         ->check(CLI::Range(100, 1'000'000))
         ->capture_default_str();
@@ -361,7 +362,7 @@ class CommandLine {
                     "which way: to-switch or to-host; of a trunk to-leaf0 or to-spine0; both")
         ->check([](const std::string& way) {
           const bool is_way = way == "both" || way.starts_with("to-");
-          return is_way ? std::string() : "write both, or to- and what is at the end: " + way;
+          return is_way ? std::string() : "write both, or to- and the name at the end: " + way;
         })
         ->type_name("both|to-...")
         ->capture_default_str();
