@@ -16,10 +16,10 @@ wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
 }  // namespace
 
 wire::Bytes headroom_for(const LinkConfig& in, const LinkConfig& out, wire::Bytes largest_frame) {
-  const wire::Duration until_heard =
+  const wire::Duration until_received =
       in.delay + out.delay + out.rate.time_for(largest_frame + kPauseFrame);
   constexpr wire::Duration kRounding{4};  // of four sums, each less than 1 ns off
-  return bytes_in(in.rate, until_heard + kRounding) + 2 * largest_frame;
+  return bytes_in(in.rate, until_received + kRounding) + 2 * largest_frame;
 }
 
 void emit_pause(wire::Frame& frame, wire::Mac source, bool pause) {

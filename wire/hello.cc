@@ -6,7 +6,7 @@ namespace cepheus::wire {
 namespace {
 
 constexpr std::uint8_t kSwitchRecord = 3;
-constexpr std::uint16_t kHears = 1;  // MrpHeader::flags
+constexpr std::uint16_t kReceives = 1;  // MrpHeader::flags
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::optional<Hello> Hello::parse(std::span<const std::uint8_t> data) {
     return std::nullopt;
   }
   std::optional<Hello> hello(std::in_place);
-  hello->hears = (header->flags & kHears) != 0;
+  hello->receives = (header->flags & kReceives) != 0;
   hello->stamp = header->instance;
   hello->seq = header->seq;
   hello->total = header->total;
@@ -38,7 +38,7 @@ std::size_t Hello::emit(std::span<std::uint8_t> out) const {
   if (out.size() < size) return 0;
   MrpHeader header;
   header.type = MrpType::kHello;
-  header.flags = hears ? kHears : 0;
+  header.flags = receives ? kReceives : 0;
   header.instance = stamp;
   header.seq = seq;
   header.total = total;

@@ -23,7 +23,7 @@ struct Hello {
   static constexpr std::size_t kRecord = 8;  // bytes
   static constexpr std::size_t kMaxSwitches = (MrpMessage::kMaxSize - MrpHeader::kSize) / kRecord;
 
-  bool hears = false;  // a packet has come from the far end recently
+  bool receives = false;  // a packet has come from the far end recently
   // Larger in each list than in the one before, on a circle of 2^32 microseconds of the sender's
   // clock.
   std::uint32_t stamp = 0;

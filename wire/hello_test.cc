@@ -17,7 +17,7 @@ std::vector<std::uint8_t> bytes_of(const Hello& hello) {
 
 RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   Hello hello;
-  hello.hears = *rc::gen::arbitrary<bool>();
+  hello.receives = *rc::gen::arbitrary<bool>();
   hello.stamp = *rc::gen::arbitrary<std::uint32_t>();
   hello.total = *rc::gen::inRange<std::uint16_t>(1, 300);
   hello.seq = *rc::gen::inRange<std::uint16_t>(0, hello.total);
@@ -29,7 +29,7 @@ RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   RC_ASSERT(bytes.size() == MrpHeader::kSize + hello.count * Hello::kRecord);
   const auto parsed = Hello::parse(bytes);
   RC_ASSERT(parsed.has_value());
-  RC_ASSERT(parsed->hears == hello.hears && parsed->seq == hello.seq);
+  RC_ASSERT(parsed->receives == hello.receives && parsed->seq == hello.seq);
   RC_ASSERT(parsed->stamp == hello.stamp);
   RC_ASSERT(parsed->total == hello.total && std::ranges::equal(parsed->list(), hello.list()));
   // A parser of registrations refuses it, because its records must be known.
@@ -38,12 +38,13 @@ RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
 
 TEST(Hello, HasTheLayoutOfItsDiagram) {
   Hello hello;
-  hello.hears = true;
+  hello.receives = true;
   hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
   const std::vector<std::uint8_t> expected{
-      2, 13, 0, 1, 0,  0,   0, 0, 0, 1, 0, 28,  // version, HELLO, hears; epoch, seq, total, length
-      0, 0,  0, 0, 0,  0,   0, 0,               // no group, no leader
-      3, 2,  0, 0, 10, 255, 0, 4};
+      2, 13, 0, 1,  0,  0,   0, 0,
+      0, 1,  0, 28,                 // version, HELLO, receives; epoch, seq, total, length
+      0, 0,  0, 0,  0,  0,   0, 0,  // no group, no leader
+      3, 2,  0, 0,  10, 255, 0, 4};
   EXPECT_EQ(bytes_of(hello), expected);
 }
 

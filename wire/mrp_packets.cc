@@ -78,7 +78,7 @@ void print(const Hello& hello) {
   const std::size_t size = hello.emit(buffer);
   const auto header = MrpHeader::parse(std::span(buffer).first(size));
   print_header(*header, std::span(buffer).first(size), size, buffer);
-  std::printf(", \"hears\": %s, \"unreachable\": [", hello.hears ? "true" : "false");
+  std::printf(", \"hears\": %s, \"unreachable\": [", hello.receives ? "true" : "false");
   for (std::size_t i = 0; i < hello.count; ++i) {
     std::printf("%s\"%s\"", i == 0 ? "" : ", ", hello.unreachable[i].to_string().c_str());
   }
@@ -125,7 +125,7 @@ int main() {
   }
   for (const std::size_t count : {std::size_t{0}, std::size_t{3}, Hello::kMaxSwitches}) {
     Hello hello;
-    hello.hears = count != 3;
+    hello.receives = count != 3;
     hello.total = 2;
     hello.seq = 1;
     hello.count = count;

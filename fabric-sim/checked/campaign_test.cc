@@ -22,14 +22,14 @@ Campaign without_a_rule(unsigned jobs) {
 
 TEST(Campaign, FindsTheSameOnOneThreadAndOnThree) {
   const CampaignResult one = run_campaign(without_a_rule(1));
-  std::size_t heard = 0;
-  const CampaignResult three = run_campaign(without_a_rule(3), [&](const Failure&) { ++heard; });
+  std::size_t reported = 0;
+  const CampaignResult three = run_campaign(without_a_rule(3), [&](const Failure&) { ++reported; });
   EXPECT_EQ(one.seeds, 60u);
   EXPECT_EQ(three.seeds, 60u);
   EXPECT_EQ(one.sum.events, three.sum.events);
   ASSERT_FALSE(one.failures.empty());
   ASSERT_EQ(one.failures.size(), three.failures.size());
-  EXPECT_EQ(heard, three.failures.size());
+  EXPECT_EQ(reported, three.failures.size());
   for (std::size_t i = 0; i < one.failures.size(); ++i) {
     EXPECT_EQ(one.failures[i].seed, three.failures[i].seed);
     EXPECT_EQ(one.failures[i].finding.text, three.failures[i].finding.text);
@@ -45,13 +45,13 @@ TEST(Campaign, EndsAtItsLimitOfFailures) {
 }
 
 TEST(FirstSeed, ComesFromTheEnvironmentOrTheDate) {
-  const char* const asked_for = std::getenv("CEPHEUS_FIRST_SEED");
-  const std::string before = asked_for == nullptr ? "" : asked_for;
+  const char* const configured = std::getenv("CEPHEUS_FIRST_SEED");
+  const std::string before = configured == nullptr ? "" : configured;
   ASSERT_EQ(setenv("CEPHEUS_FIRST_SEED", "1072230", 1), 0);
   EXPECT_EQ(first_seed(), 1072230u);
   ASSERT_EQ(unsetenv("CEPHEUS_FIRST_SEED"), 0);
   EXPECT_GT(first_seed(), 20'000'000'000u);
-  if (asked_for != nullptr) setenv("CEPHEUS_FIRST_SEED", before.c_str(), 1);
+  if (configured != nullptr) setenv("CEPHEUS_FIRST_SEED", before.c_str(), 1);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
     simulator_.trace().note(now, "fabric", "begins to fail");
     network_.set_faults(f.loss, f.duplicate, f.reorder, f.corrupt);
   } else if (what == kFaultsEnd) {
-    simulator_.trace().note(now, "fabric", "is calm");
+    simulator_.trace().note(now, "fabric", "ends its faults");
     network_.set_faults(0, 0, 0, 0);
   } else if (what >= kGroupBegins) {
     Group& group = *groups_[what - kGroupBegins];
@@ -218,9 +218,9 @@ void GroupScenario::dissolve() {
   }
   // Switches may exchange HELLOs for ever, all at the same moments: this is a moment between two of
   // them.
-  const bool they_greet = plan_.topology.hello.count() > 0;
-  if (findings_.first() || (!they_greet && network_.frames_in_flight() == 0)) return;
-  const wire::Duration hello = they_greet ? plan_.topology.hello : 1ms;
+  const bool sends_hellos = plan_.topology.hello.count() > 0;
+  if (findings_.first() || (!sends_hellos && network_.frames_in_flight() == 0)) return;
+  const wire::Duration hello = sends_hellos ? plan_.topology.hello : 1ms;
   const auto since = simulator_.now().time_since_epoch();
   Instant between(since - since % hello + hello * 3 / 2);
   run_until(between);

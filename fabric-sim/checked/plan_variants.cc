@@ -21,7 +21,7 @@ constexpr std::uint64_t kCongestionStream = 0xC0'96E5'7104;
 constexpr std::uint64_t kHaltStream = 0x6'8A17'96E5;
 
 // An ACK for about every 64th packet, and for a message's last.
-void ask_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
+void request_acks_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
   nic.window_packets = 128;
   nic.ack_every = ack_every;
 }
@@ -30,7 +30,7 @@ using Make = void (*)(rnic::NicConfig& nic);
 constexpr std::array<Make, 7> kMakes{
     [](rnic::NicConfig&) {},
     [](rnic::NicConfig& nic) { nic.quirks.acks_every_packet = true; },
-    [](rnic::NicConfig& nic) { ask_seldom(nic, 64); },
+    [](rnic::NicConfig& nic) { request_acks_seldom(nic, 64); },
     [](rnic::NicConfig& nic) { nic.quirks.naks_each_packet_of_gap = true; },
     [](rnic::NicConfig& nic) { nic.quirks.naks_after_rnr = true; },
     [](rnic::NicConfig& nic) { nic.quirks.acks_duplicates_if_requested = true; },
@@ -38,7 +38,7 @@ constexpr std::array<Make, 7> kMakes{
       nic.quirks.naks_after_rnr = true;
       nic.quirks.acks_stale_psn = true;
       nic.quirks.accepts_ack_of_unsent = true;
-      ask_seldom(nic, 66);
+      request_acks_seldom(nic, 66);
     },
 };
 

@@ -49,7 +49,7 @@ std::string RegionBooks::check(std::size_t member, const std::vector<bool>& post
     if (is_whole ? memory[at] == last[at] : may_be[at]) continue;
     const auto offset = static_cast<std::int64_t>(at) - static_cast<std::int64_t>(guard_);
     return "byte " + std::to_string(offset) + " of the region of member " + std::to_string(member) +
-           " (" + std::to_string(plan_.region_bytes) + " bytes) is not what was written last";
+           " (" + std::to_string(plan_.region_bytes) + " bytes) is not the last WRITE's data";
   }
   return "";
 }

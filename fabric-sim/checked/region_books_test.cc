@@ -63,7 +63,7 @@ TEST_F(RegionBooksTest, HoldTheLastBytesOfAllWrites) {
   EXPECT_EQ(books_.check(1, both_, true), "");
   write(0);  // late, over newer data
   EXPECT_EQ(books_.check(1, both_, true),
-            "byte 5 of the region of member 1 (20 bytes) is not what was written last");
+            "byte 5 of the region of member 1 (20 bytes) is not the last WRITE's data");
   EXPECT_EQ(books_.check(1, both_, false), "") << "of an earlier time, which may be";
 }
 

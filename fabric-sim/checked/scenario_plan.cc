@@ -185,6 +185,33 @@ GroupPlan make_group(Random& random, std::size_t hosts, std::uint32_t mtu, std::
   return group;
 }
 
+// Times of waiting members and of switches, after the plan's other times are known.
+void set_times(ScenarioPlan& plan) {
+  // From far more often than live, in proportion to silence(), to very seldom.
+  plan.transport.presence.first = 2ms * (1 << wire::splitmix(plan.seed, kQuestions) % 4);
+  plan.transport.presence.last = 8 * plan.transport.presence.first;
+  plan.transport.presence.again = 2ms;
+  // From far below a round trip, so that the measured ones decide, to times after NICs' time-outs.
+  const wire::Duration feedback_wait =
+      plan.transport.ack_timeout() / (1 << wire::splitmix(plan.seed, kFeedbackWaits) % 8);
+  for (net::SwitchSpec& spec : plan.topology.switches) {
+    spec.config.feedback_wait = feedback_wait;
+    spec.config.gate_age = 2 * plan.transport.silence();
+    // Longer than any program stalls: a leader that is silent for this time is gone.
+    spec.config.age = std::max(spec.config.age, plan.transport.silence() / 2);
+    spec.config.pending_age = std::max(spec.config.pending_age, plan.transport.silence() / 2);
+  }
+}
+
+void use_features(ScenarioPlan& plan, const PlanOptions& options) {
+  if (options.nics) use_other_nics(plan);
+  if (options.host_sync) use_host_sync(plan);
+  if (options.writes || options.per_request) use_writes(plan, options.host_sync);
+  if (options.per_request) use_announcements(plan);
+  if (options.sender_groups) use_sender_groups(plan);
+  if (options.long_turns) use_long_turns(plan, options.host_sync);
+}
+
 }  // namespace
 
 LinkConfig make_link(Random& random, const Faults& faults) {
@@ -247,12 +274,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.late_packets_meet_tombstone = random.chance(0.5);
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
-  if (options.nics) use_other_nics(plan);
-  if (options.host_sync) use_host_sync(plan);
-  if (options.writes || options.per_request) use_writes(plan, options.host_sync);
-  if (options.per_request) use_announcements(plan);
-  if (options.sender_groups) use_sender_groups(plan);
-  if (options.long_turns) use_long_turns(plan, options.host_sync);
+  use_features(plan, options);
   add_idle_time(plan);
   if (options.incidents) add_incidents(plan);
   if (options.cuts) {
@@ -261,20 +283,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
     add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
-  // From far more often than live, in proportion to silence(), to very seldom.
-  plan.transport.presence.first = 2ms * (1 << wire::splitmix(seed, kQuestions) % 4);
-  plan.transport.presence.last = 8 * plan.transport.presence.first;
-  plan.transport.presence.again = 2ms;
-  // From far below a round trip, so that the measured ones decide, to times after NICs' time-outs.
-  const wire::Duration feedback_wait =
-      plan.transport.ack_timeout() / (1 << wire::splitmix(seed, kFeedbackWaits) % 8);
-  for (net::SwitchSpec& spec : plan.topology.switches) {
-    spec.config.feedback_wait = feedback_wait;
-    spec.config.gate_age = 2 * plan.transport.silence();
-    // Longer than any program stalls: a leader that is silent for this time is gone.
-    spec.config.age = std::max(spec.config.age, plan.transport.silence() / 2);
-    spec.config.pending_age = std::max(spec.config.pending_age, plan.transport.silence() / 2);
-  }
+  set_times(plan);
   return plan;
 }
 

@@ -120,7 +120,7 @@ void Cable::put_on_link(Instant now, const Frame& frame) {
   }
   if (passage.copies == 0) return pool_.release(frame.ref);
   if (passage.copies == 2) {
-    simulator_.trace().note(now, name_, "doubles it");
+    simulator_.trace().note(now, name_, "duplicates it");
     pool_.hold(frame.ref);
     deliver_at(passage.arrival[1], frame);
   }

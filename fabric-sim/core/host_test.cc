@@ -102,9 +102,9 @@ TEST_F(StandingStill, APausedHostDoesNeither) {
 class Listener final : public DatagramClient {
  public:
   void on_datagram(Instant now, wire::Ipv4, const wire::MrpMessage&) override {
-    heard_at.push_back(now);
+    received_at.push_back(now);
   }
-  std::vector<Instant> heard_at;
+  std::vector<Instant> received_at;
 };
 
 // REGISTER of a group, which the switch passes on to its members.
@@ -121,8 +121,8 @@ TEST_F(StandingStill, ProgramsReadDatagramsOnceTheyGoOn) {
   network_.host(0).send_datagram(message, kPort);
   host_.stall_programs(then_);
   simulator_.run(then_ + 1ms);
-  ASSERT_FALSE(listener.heard_at.empty());
-  EXPECT_EQ(listener.heard_at.front(), then_);
+  ASSERT_FALSE(listener.received_at.empty());
+  EXPECT_EQ(listener.received_at.front(), then_);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
     std::vector<Instant> requests;  // by number of the event
     std::vector<std::uint64_t> seen;
     Wanderer(Simulator& s, Random& r) : simulator(s), random(r) {}
-    void ask() {
+    void request_event() {
       constexpr std::int64_t kDistances[] = {0, 1, 340, 4095, 4096, 4097, 100'000, 10'000'000};
       const std::int64_t most = kDistances[random.below(std::size(kDistances))];
       const Duration wait{
@@ -63,13 +63,13 @@ TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
     void on_event(Instant now, std::uint64_t what) override {
       EXPECT_EQ(now, requests[what]);
       seen.push_back(what);
-      for (auto n = random.below(3); n > 0 && requests.size() < 20'000; --n) ask();
+      for (auto n = random.below(3); n > 0 && requests.size() < 20'000; --n) request_event();
     }
   };
   Random random(testing::UnitTest::GetInstance()->random_seed());
   Simulator simulator(100'000);
   Wanderer wanderer(simulator, random);
-  for (int i = 0; i < 200; ++i) wanderer.ask();
+  for (int i = 0; i < 200; ++i) wanderer.request_event();
   for (Instant until{}; simulator.run(until) != Simulator::End::kIdle; until += 3333ns) {
   }
   ASSERT_EQ(wanderer.seen.size(), wanderer.requests.size());

@@ -34,8 +34,8 @@ void run(const ExperimentOptions& options, Report& report) {
     for (const std::size_t n : sizes) {
       std::vector<double> fewest, hashed, longer;
       for (unsigned seed = 1; seed <= seeds; ++seed) {
-        report.say(std::to_string(n) + " x " + std::to_string(n) + where + ", seed " +
-                   std::to_string(seed));
+        report.progress(std::to_string(n) + " x " + std::to_string(n) + where + ", seed " +
+                        std::to_string(seed));
         fewest.push_back(milliseconds(n, true, is_random, seed));
         hashed.push_back(milliseconds(n, false, is_random, seed));
         longer.push_back(hashed.back() / fewest.back());

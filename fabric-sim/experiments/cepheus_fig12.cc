@@ -36,7 +36,7 @@ struct Paper {
 
 void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
   const auto x = static_cast<double>(bytes);
-  report.say(std::to_string(bytes) + " bytes");
+  report.progress(std::to_string(bytes) + " bytes");
   Testbed testbed = bed(bytes);
   const MulticastTime cepheus = time_of_multicast(testbed, first_hosts(kMembers), bytes);
   const double ours = microseconds(cepheus.received);

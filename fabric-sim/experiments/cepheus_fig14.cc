@@ -38,7 +38,7 @@ void run(const ExperimentOptions& options, Report& report) {
   for (const CnpFilter& filter : kCnpFilters) {
     std::vector<double> with_f2, with_f3, f1_with_f2, f1_with_f3, settled;
     for (unsigned seed = 1; seed <= options.seeds_or(1, 3); ++seed) {
-      report.say(std::string(filter.name) + ", seed " + std::to_string(seed));
+      report.progress(std::string(filter.name) + ", seed " + std::to_string(seed));
       const auto places = random_hosts(kHosts, tree.hosts.size(), seed);
       Testbed testbed =
           congested_testbed(with_hosts(tree, places), filter, options, {.seed = seed});

@@ -54,10 +54,10 @@ Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
   Testbed testbed(topology, {.seed = seed, .memory = bytes});
   const std::vector<std::size_t> hosts = random_hosts(receivers + 1, kHosts, seed);
   Run run;
-  const Instant asked = testbed.simulator().now();
+  const Instant began_at = testbed.simulator().now();
   if (kind == Kind::kCepheus) {
     MulticastGroup group(testbed, hosts);
-    run.set_up_us = microseconds(group.ready_at() - asked);
+    run.set_up_us = microseconds(group.ready_at() - began_at);
     count_tables(testbed, run);
     const Instant begin = testbed.simulator().now();
     group.send(0, bytes);
@@ -68,7 +68,7 @@ Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
     SenderGroup group(testbed, hosts[0], {hosts.begin() + 1, hosts.end()}, 0);
     group.begin();
     testbed.run_until([&] { return group.is_ready(); });
-    run.set_up_us = microseconds(group.ready_at() - asked);
+    run.set_up_us = microseconds(group.ready_at() - began_at);
     count_tables(testbed, run);
     const Instant begin = testbed.simulator().now();
     bool is_done = false;
@@ -98,7 +98,7 @@ std::vector<Run> run_seeds(Kind kind, std::size_t receivers, std::uint32_t bytes
 void compare_sizes(Kind kind, unsigned seeds, Report& report) {
   const std::string name = name_of(kind);
   for (const std::size_t receivers : {3u, 7u, 15u}) {
-    report.say(name + ", " + std::to_string(receivers) + " receivers");
+    report.progress(name + ", " + std::to_string(receivers) + " receivers");
     const auto x = static_cast<double>(receivers);
     const auto small = run_seeds(kind, receivers, kSmall, 0, seeds);
     const auto large = run_seeds(kind, receivers, kLarge, 0, seeds);
@@ -120,7 +120,7 @@ void compare_losses(Kind kind, unsigned seeds, Report& report) {
   for (const double loss : {1e-4, 1e-3}) {
     const std::string name =
         std::string(name_of(kind)) + (loss < 5e-4 ? ", loss 1e-4" : ", loss 1e-3");
-    report.say(name);
+    report.progress(name);
     const auto runs = run_seeds(kind, kReceivers, kLarge, loss, seeds);
     report.add(name, kReceivers, each(runs, &Run::acknowledged_us), "us of 16 MiB");
     report.add(name + ", NAKs", kReceivers, each(runs, &Run::naks), "NAKs");

@@ -23,7 +23,7 @@ void run(const ExperimentOptions& options, Report& report) {
     const bool is_all = filter.policy == net::CnpPolicy::kAll;  // it has no window
     for (const wire::Duration window : is_all ? std::vector{filter.window} : windows) {
       const std::string name = filter.name;
-      report.say(name + ", " + std::to_string(window.count() / 1000) + " us");
+      report.progress(name + ", " + std::to_string(window.count() / 1000) + " us");
       filter.window = window;
       Testbed testbed = congested_testbed(two_racks_of_four(), filter, options);
       const FlowRates rates = measure_flows(testbed, plan(change), 2 * change, 5ms);

@@ -63,7 +63,7 @@ void compare_with(const HostCost& cost, const std::string& suffix, const std::st
 }
 
 void compare(std::uint64_t bytes, const Papers& paper, Report& report) {
-  report.say(std::to_string(bytes) + " bytes");
+  report.progress(std::to_string(bytes) + " bytes");
   report.add("cepheus", static_cast<double>(bytes), time_of_cepheus(bytes), "us");
   compare_with(kPlain, "", "", bytes, paper, report);
   compare_with(kRelaying, ", relay 16 us", kFitted, bytes, paper, report);
@@ -115,7 +115,7 @@ void run_fig9(const ExperimentOptions& options, Report& report) {
 
 void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
                    std::optional<double> open_mpi_us, Report& report) {
-  report.say(std::to_string(bytes) + " bytes");
+  report.progress(std::to_string(bytes) + " bytes");
   const auto x = static_cast<double>(bytes);
   const double ours = time_of_cepheus(bytes);
   // The choice of its decision rules for four ranks.

@@ -86,8 +86,8 @@ void measure_grid(const GridCase& c, Placement placement, Report& report) {
   const net::Topology fabric = net::fat_tree(kPorts, paper_link(kGigabits), pods);
   std::vector<Times> runs;
   for (unsigned seed = 1; seed <= c.seeds; ++seed) {
-    report.say(std::to_string(c.n) + " x " + std::to_string(c.n) + ", seed " +
-               std::to_string(seed));
+    report.progress(std::to_string(c.n) + " x " + std::to_string(c.n) + ", seed " +
+                    std::to_string(seed));
     const auto hosts =
         is_random ? random_hosts(nodes, fabric.hosts.size(), seed) : first_hosts(nodes);
     const net::Topology used = with_hosts(fabric, hosts);

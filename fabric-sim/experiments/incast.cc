@@ -40,7 +40,7 @@ void make_lossless(net::Topology& topology, bool group_halt) {
 
 void measure(const std::string& name, const CnpFilter& filter, Links links,
              const ExperimentOptions& options, Report& report) {
-  report.say(name);
+  report.progress(name);
   net::Topology fabric = net::leaf_spine(3, 1, kRack, paper_link());
   for (net::TrunkSpec& trunk : fabric.trunks) {
     trunk.ab.rate.bits_per_second *= kRack;

@@ -35,7 +35,7 @@ std::string text_of(double rate) {
 std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series,
                                const Measured& measured, Report& report,
                                const std::vector<std::pair<double, double>>& paper_goodput) {
-  report.say(series + ", no loss");
+  report.progress(series + ", no loss");
   std::vector<double> lossless;
   for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
     lossless.push_back(run_with_loss(sweep, 0, seed, measured).ms);
@@ -43,7 +43,7 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
   report.add(series + ", lossless", 0, lossless, "ms");
   std::vector<double> medians;
   for (const double rate : sweep.rates) {
-    report.say(series + ", loss " + text_of(rate));
+    report.progress(series + ", loss " + text_of(rate));
     std::vector<Run> runs;
     for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
       runs.push_back(run_with_loss(sweep, rate, seed, measured));

@@ -18,7 +18,7 @@ void run(const ExperimentOptions& options, Report& report) {
   constexpr double kPaperM1[3] = {1, 1.0 / 2, 1.0 / 3};
   constexpr double kFiltered[3][3] = {{1, 0.5, 0.5}, {0, 0.5, 0.5}, {0, 0, 0.5}};
   for (const CnpFilter& filter : kCnpFilters) {
-    report.say(filter.name);
+    report.progress(filter.name);
     Testbed testbed = congested_testbed(two_racks_of_four(), filter, options);
     const FlowRates rates = measure_flows(testbed, flows, 3 * phase, 1ms);
     for (std::size_t f = 0; f < flows.size(); ++f) {

@@ -38,24 +38,25 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
   double unicasts = 0;
   for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSteady, kUntil);
-  const auto heard = [&](std::size_t host) {
+  const auto notifications_at = [&](std::size_t host) {
     const rnic::Counters& c = testbed.network().host(host).nic().counters();
     return static_cast<double>(c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho]);
   };
   double by_unicasts = 0;
-  for (std::size_t h = 1; h < testbed.network().host_count(); ++h) by_unicasts += heard(h);
+  for (std::size_t h = 1; h < testbed.network().host_count(); ++h)
+    by_unicasts += notifications_at(h);
   const auto k = static_cast<double>(congested);
   return {rates.mean(0, kSteady, kUntil), unicasts / k,
           static_cast<double>(testbed.totals().marked) / milliseconds(kUntil),
-          heard(0) / (by_unicasts / k)};
+          notifications_at(0) / (by_unicasts / k)};
 }
 
 void measure(const CnpFilter& filter, const std::string& suffix, std::size_t congested,
              const ExperimentOptions& options, Report& report) {
   std::vector<Shares> runs;
   for (unsigned seed = 1; seed <= options.seeds_or(1, 1); ++seed) {
-    report.say(filter.name + suffix + ", " + std::to_string(congested) + " congested paths, seed " +
-               std::to_string(seed));
+    report.progress(filter.name + suffix + ", " + std::to_string(congested) +
+                    " congested paths, seed " + std::to_string(seed));
     runs.push_back(shares_of(filter, congested, seed, options));
   }
   const auto k = static_cast<double>(congested);

@@ -52,7 +52,7 @@ class Comparison {
       : sizes_(sizes), plan_(plan), warm_up_(warm_up), seeds_(seeds), report_(report) {}
 
   Reads measure(ReplicationWay way, net::SenderGroups branching, const std::string& name) {
-    report_.say(name + ", load " + std::to_string(plan_.load));
+    report_.progress(name + ", load " + std::to_string(plan_.load));
     std::vector<double> half, all;
     for (unsigned seed = 1; seed <= seeds_; ++seed) {
       Testbed testbed = bed(branching, sizes_, seed);

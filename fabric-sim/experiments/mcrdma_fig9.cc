@@ -100,7 +100,7 @@ void measure(bool has_control, const ExperimentOptions& options, Report& report)
   for (const std::uint32_t mib : {1u, 4u, 8u}) {
     double ours = 0;
     for (const ReplicationWay way : kReplicationWays) {
-      report.say(name_of(way) + note + ", " + std::to_string(mib) + " MiB");
+      report.progress(name_of(way) + note + ", " + std::to_string(mib) + " MiB");
       std::vector<double> times;
       for (unsigned seed = 1; seed <= options.seeds_or(1, 5); ++seed) {
         const TestbedConfig config{.seed = seed, .ack_timeout = kNoTimeout, .memory = mib * kMiB};

@@ -17,7 +17,7 @@ double of_two_racks(std::size_t racks) { return static_cast<double>(2048 * racks
 void run(const ExperimentOptions& options, Report& report) {
   const std::size_t most = options.quick ? 3 : 5;
   for (std::size_t n = 1; n <= most; ++n) {
-    report.say(std::to_string(n) + " racks");
+    report.progress(std::to_string(n) + " racks");
     const Racks racks(n, kHosts);
     const RackRules rules = racks.count(0, true), apart = racks.count(0, false);
     for (std::size_t rack = 1; rack < n; ++rack) {
@@ -32,7 +32,7 @@ void run(const ExperimentOptions& options, Report& report) {
     add("rules of a switch", rules.sum(), of_one_rack(n) + of_two_racks(n));
     add("... no replica at the sender's host", apart.sum(), std::nullopt);
   }
-  report.say("20 racks");
+  report.progress("20 racks");
   const Racks racks(kManyRacks, kHosts);
   const RackRules rules = racks.count(0, true, kGroupsPerHost);
   const auto x = static_cast<double>(kManyRacks);

@@ -96,7 +96,7 @@ void run_fig4(const ExperimentOptions& options, Report& report) {
   const std::uint32_t step = options.quick ? 8 : 2;
   for (const ReplicationWay way : kReplicationWays) {
     for (std::uint32_t bytes = 128; bytes <= 1 << 20; bytes *= step) {
-      report.say(name_of(way) + (", " + std::to_string(bytes)) + " bytes");
+      report.progress(name_of(way) + (", " + std::to_string(bytes)) + " bytes");
       measure_size(way, bytes, options.quick ? 100 : 400, report);
     }
   }
@@ -142,7 +142,7 @@ void measure_loss(ReplicationWay way, const ExperimentOptions& options, Report& 
   report.add(name + ", lossless", 0, each(whole, &LossyRun::throughput), "Gb/s");
   report.add(name + ", p99, lossless", 0, each(whole, &LossyRun::latency), "us");
   for (const double per : {16384.0, 4096.0, 1024.0, 256.0}) {
-    report.say(name + ", a packet of " + std::to_string(static_cast<int>(per)));
+    report.progress(name + ", a packet of " + std::to_string(static_cast<int>(per)));
     std::vector<LossyRun> runs;
     for (unsigned seed = 1; seed <= seeds; ++seed) {
       runs.push_back(run_with_loss(way, 1 / per, seed, messages));

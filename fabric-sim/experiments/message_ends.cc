@@ -33,7 +33,7 @@ void MessageSource::on_completion(Instant now, const rnic::Completion& completio
 
 MessageSink::MessageSink(Testbed& testbed, Host& host)
     : host_(host),
-      room_(static_cast<std::uint32_t>(testbed.memory().size())),
+      receive_bytes_(static_cast<std::uint32_t>(testbed.memory().size())),
       lkey_(open_memory(host, testbed.memory()).lkey),
       qpn_(create_qp(host, kPostedMessages, kPostedMessages)) {
   host.attach(qpn_, *this);
@@ -43,7 +43,7 @@ void MessageSink::begin() {
   for (std::uint32_t i = 0; i < kPostedMessages; ++i) post();
 }
 
-void MessageSink::post() { post_receive(host_, qpn_, {0, room_, lkey_}); }
+void MessageSink::post() { post_receive(host_, qpn_, {0, receive_bytes_, lkey_}); }
 
 void MessageSink::on_completion(Instant now, const rnic::Completion& completion) {
   require_success(completion);

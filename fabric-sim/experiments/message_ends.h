@@ -60,7 +60,7 @@ class MessageSink final : public CompletionClient {
   void post();
 
   Host& host_;
-  const std::uint32_t room_;
+  const std::uint32_t receive_bytes_;
   std::uint32_t lkey_ = 0;
   rnic::Qpn qpn_;
   std::function<void(Instant)> received_;

@@ -77,7 +77,7 @@ void Report::add(const std::string& series, double x, std::vector<double> values
   points_.push_back({series, x, median(values), unit, *low, *high, beside});
 }
 
-void Report::say(const std::string& what) const {
+void Report::progress(const std::string& what) const {
   if (progress_) progress_(experiment_ + ": " + what);
 }
 

@@ -42,7 +42,7 @@ class Report {
   // A point of a curve to be plotted: in JSON, not in the table.
   void draw(const std::string& series, double x, double value, const std::string& unit);
   // Reports progress to the user.
-  void say(const std::string& what) const;
+  void progress(const std::string& what) const;
 
   const std::vector<Point>& points() const { return points_; }
 

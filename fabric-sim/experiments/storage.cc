@@ -172,7 +172,7 @@ void run_latency(const ExperimentOptions&, Report& report) {
   } sizes[] = {{512, {}},        {4 * kKiB, {}},    {8 * kKiB, -23},  {64 * kKiB, {}},
                {256 * kKiB, {}}, {512 * kKiB, -60}, {1024 * kKiB, {}}};
   for (const auto& [bytes, paper] : sizes) {
-    report.say(std::to_string(bytes) + " bytes");
+    report.progress(std::to_string(bytes) + " bytes");
     const auto x = static_cast<double>(bytes);
     const double ours = microseconds(time_of(Way::kMulticast, kOneByOne, bytes));
     const double one = microseconds(time_of(Way::kOneUnicast, kOneByOne, bytes));
@@ -195,7 +195,7 @@ void run_gleam(const ExperimentOptions&, Report& report) {
   Software by_two_calls = kOneByOne;
   by_two_calls.post *= 2;
   for (const auto& [bytes, paper] : sizes) {
-    report.say(std::to_string(bytes) + " bytes");
+    report.progress(std::to_string(bytes) + " bytes");
     const auto x = static_cast<double>(bytes);
     const double three = microseconds(time_of(Way::kThreeUnicasts, kOneByOne, bytes));
     const auto against = [&](Way way, const Software& software) {

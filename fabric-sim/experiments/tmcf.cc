@@ -32,7 +32,7 @@ std::vector<FlowPlan> one_after_the_other(wire::Duration step) {
 
 // Rates by the number of congested paths, in the second half of each step.
 void measure(const CnpFilter& filter, const ExperimentOptions& options, Report& report) {
-  report.say(filter.name);
+  report.progress(filter.name);
   const wire::Duration step = options.quick ? 50ms : 100ms;
   Testbed testbed = bed(filter, options);
   const FlowRates rates = measure_flows(testbed, one_after_the_other(step), 7 * step, 5ms);
@@ -77,7 +77,7 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
   };
   constexpr Phase kPhases[] = {{0, 1, 40}, {1, 3, 20}, {3, 5, 40.0 / 3}, {5, 7, 20}};
   for (const CnpFilter& filter : kCnpFilters) {
-    report.say(filter.name);
+    report.progress(filter.name);
     Testbed testbed = bed(filter, options);
     const FlowRates rates = measure_flows(testbed, flows, 7 * step, 5ms);
     const std::string name = filter.name;

@@ -56,7 +56,7 @@ bool is_on(const Roster& roster, const MrpRequest& answer) {
 }
 
 // A host that waits for a leader can't know that the leader does not get its questions.
-void say_it_is_over(Call& call, const MrpRequest& answer, MrpReject why) {
+void reject_complaint(Call& call, const MrpRequest& answer, MrpReject why) {
   if (answer.message.header.type == wire::MrpType::kComplain) send_reject(call, answer, why, {});
 }
 
@@ -90,7 +90,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   count_kind(call, header.type);
   if (!party) {
     call.count(Counter::kDropUnknownGroup);
-    if (from_host) say_it_is_over(call, answer, MrpReject::kNotMember);
+    if (from_host) reject_complaint(call, answer, MrpReject::kNotMember);
     return;
   }
   if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
@@ -101,7 +101,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   if (from_host && party->by_switch) return say_it_is_over(call, answer, MrpReject::kNotMember);
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
-    return say_it_is_over(call, answer, MrpReject::kEvicted);
+    return reject_complaint(call, answer, MrpReject::kEvicted);
   }
   // The leader sends nothing to itself, so answers from its side are in a loop.
   if (call.ingress() == party->towards_leader) return call.count(Counter::kDropNotMember);

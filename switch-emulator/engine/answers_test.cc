@@ -179,13 +179,13 @@ TEST(Confirm, IsAcceptedFromTheMembersOwnPortOnly) {
   EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);
   auto forged = TestNetwork::message_about(MrpType::kConfirm, {net->member(2)});
   forged.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
-  net->speak(3, forged);  // about another
+  net->send_message(3, forged);  // about another
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
   forged.members[0].host = TestNetwork::ip(3);  // with another's queue pair
-  net->speak(3, forged);
+  net->send_message(3, forged);
   forged.members[0] = net->member(2);
   forged.header.instance = 2;  // to another leader
-  net->speak(2, forged);
+  net->send_message(2, forged);
   EXPECT_EQ(net->count(Counter::kDropMrpForeign, 1), 1u);
   net->advance(1s);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -193,10 +193,10 @@ TEST(Confirm, IsAcceptedFromTheMembersOwnPortOnly) {
 
 TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
   auto net = make_pair_of_switches();
-  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  net->send_message(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
   auto reject = TestNetwork::message_about(MrpType::kReject, {net->member(3)});
   reject.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kMemberFailed);
-  net->speak(3, reject);
+  net->send_message(3, reject);
   net->set_port(1, net->port_of(2), false);
   EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.2",
                                   "reject e1 member could not bring its queue pair up 10.0.0.4",
@@ -206,15 +206,16 @@ TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
 
 TEST(Answers, OfSwitchesOnlyAreForgedIfAHostSendsThem) {
   auto net = make_star(4);
-  net->speak(2, TestNetwork::message_about(MrpType::kReport, {net->member(2)}));
-  net->speak(2, TestNetwork::message_about(MrpType::kReject, {net->member(1)}));
-  net->speak(2, TestNetwork::message_about(MrpType::kReject, {}));
-  net->speak(2, TestNetwork::message_about(MrpType::kComplain, {net->member(2), net->member(1)}));
+  net->send_message(2, TestNetwork::message_about(MrpType::kReport, {net->member(2)}));
+  net->send_message(2, TestNetwork::message_about(MrpType::kReject, {net->member(1)}));
+  net->send_message(2, TestNetwork::message_about(MrpType::kReject, {}));
+  net->send_message(
+      2, TestNetwork::message_about(MrpType::kComplain, {net->member(2), net->member(1)}));
   auto evicted = TestNetwork::message_about(MrpType::kConfirm, {net->member(2)});
   evicted.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
-  net->speak(2, evicted);
+  net->send_message(2, evicted);
   EXPECT_EQ(net->count(Counter::kDropMrpForged), 5u);
-  net->speak(
+  net->send_message(
       0, TestNetwork::message_about(MrpType::kReject, {net->member(0)}));  // the leader to itself
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -225,19 +226,19 @@ TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   auto net = make_pair_of_switches();
   auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   question.header.flags = wire::MrpHeader::kPresence;
-  net->speak(3, question);
+  net->send_message(3, question);
   EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.4"}));
   EXPECT_EQ(net->inbox(3), Texts());
   net->control(0, MrpType::kEvict, 1, {net->member(3)});
   net->clear();
-  net->speak(3, question);
+  net->send_message(3, question);
   EXPECT_EQ(net->inbox(3), Texts({"reject e1 evicted"}));
   net->control(0, MrpType::kUnregister, 1);
   net->advance(net->config(0).rest + 1s);
   net->clear();
-  net->speak(3, question);
+  net->send_message(3, question);
   EXPECT_EQ(net->inbox(3), Texts({"reject e1 queue pair unknown to its host"}));
-  net->speak(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
+  net->send_message(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
   EXPECT_EQ(net->inbox(3), Texts()) << "a host that refuses waits for nothing";
   EXPECT_EQ(net->inbox(0), Texts());
 }
@@ -268,7 +269,7 @@ TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   net->register_group(0, 1);
   auto refusal = TestNetwork::message_about(MrpType::kReject, {});
   refusal.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kVersion);
-  net->speak(2, refusal);
+  net->send_message(2, refusal);
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 another version of the registration protocol"}));
 }
 
@@ -281,10 +282,10 @@ TEST(Answers, OfAStrangerAreDropped) {
   net->clear();
   auto complaint = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   complaint.header.epoch = 2;
-  net->speak(3, complaint);
+  net->send_message(3, complaint);
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
   complaint.header.mcst_id = McstId(198, 18, 0, 99);
-  net->speak(3, complaint);
+  net->send_message(3, complaint);
   EXPECT_EQ(net->count(Counter::kDropUnknownGroup), 1u);
   EXPECT_EQ(net->inbox(0), Texts());
 }

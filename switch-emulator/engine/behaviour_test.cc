@@ -52,12 +52,12 @@ class BehaviourTest : public testing::Test {
     Ticker::ticks = 0;
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       const bool activates = type == wire::MrpType::kActivate;
-      say(TestNetwork::control_bytes(0, type, 1,
-                                     activates ? std::span<const wire::MrpMember>() : members_, 1,
-                                     0, 1, nullptr, activates ? 2 : 0));
+      send(TestNetwork::control_bytes(0, type, 1,
+                                      activates ? std::span<const wire::MrpMember>() : members_, 1,
+                                      0, 1, nullptr, activates ? 2 : 0));
     }
   }
-  void say(const std::vector<std::uint8_t>& bytes) {
+  void send(const std::vector<std::uint8_t>& bytes) {
     switch_.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
   }
   void send_data() {
@@ -86,7 +86,7 @@ TEST_F(BehaviourTest, HasATimerOfItsOwn) {
 }
 
 TEST_F(BehaviourTest, MayMoveItsTimerWhenAMemberIsEvicted) {
-  say(TestNetwork::control_bytes(0, wire::MrpType::kEvict, 1, std::span(members_).last(1)));
+  send(TestNetwork::control_bytes(0, wire::MrpType::kEvict, 1, std::span(members_).last(1)));
   ASSERT_EQ(switch_.counters()[Counter::kPathsEvicted], 1u);
   EXPECT_EQ(switch_.deadline(), now_ + 1ms);
   switch_.check_consistent();
@@ -94,7 +94,7 @@ TEST_F(BehaviourTest, MayMoveItsTimerWhenAMemberIsEvicted) {
 
 TEST_F(BehaviourTest, TakesItsTimerWithIt) {
   send_data();
-  say(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
+  send(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
   ASSERT_EQ(switch_.group_count(), 0u);
   switch_.on_timer(now_ + 1ms, out_);
   EXPECT_EQ(Ticker::ticks, 0);

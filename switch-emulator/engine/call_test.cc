@@ -16,7 +16,7 @@ TEST(Call, CountsATableThatAgesForNoPort) {
     auto message = TestNetwork::message_about(wire::MrpType::kRegister,
                                               {net->member(0), net->member(1), net->member(2)});
     message.header.mcst_id = McstId(198, 18, 1, leader);
-    net->speak(leader, message);
+    net->send_message(leader, message);
   }
   ASSERT_EQ(net->sw(0).group_count(), 2u);
   net->advance(1min);

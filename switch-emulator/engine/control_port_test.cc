@@ -65,12 +65,12 @@ TEST(ControlPort, DistinguishesTheProcessesOfAHost) {
   EXPECT_EQ(port_of_arrival(), TestNetwork::control_port(1));
   wire::MrpMessage second = TestNetwork::message_about(MrpType::kRegister, {net->member(2), other});
   second.header.mcst_id = McstId(198, 18, 0, 8);
-  net->speak(2, second);
+  net->send_message(2, second);
   EXPECT_EQ(port_of_arrival(), 41000);
   second.header.type = MrpType::kActivate;
   second.header.flags = 1;
   second.member_count = 0;
-  net->speak(2, second);
+  net->send_message(2, second);
   EXPECT_EQ(port_of_arrival(), 41000);
   net->control(0, MrpType::kActivate, 1);
   EXPECT_EQ(port_of_arrival(), TestNetwork::control_port(1));

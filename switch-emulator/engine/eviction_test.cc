@@ -280,7 +280,7 @@ TEST(Query, IsNotAnsweredWhenNoHostLags) {
 }
 
 // A leader that waits for data gets no other message from its switch.
-void ask_for_presence(TestNetwork& net) {
+void query_presence(TestNetwork& net) {
   constexpr std::size_t kFlagsLow = wire::kBthOffset + 3;
   auto bytes = TestNetwork::control_bytes(0, MrpType::kQuery, 1, {});
   bytes[kFlagsLow] = wire::MrpHeader::kPresence;
@@ -292,14 +292,14 @@ TEST(Query, ForPresenceIsAnsweredEvenIfNoHostLags) {
   auto net = make_star(3);
   net->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net->count(Counter::kMrpReport), 0u);
-  ask_for_presence(*net);
+  query_presence(*net);
   EXPECT_EQ(net->count(Counter::kMrpReport), 1u);
   EXPECT_TRUE(reported(*net, 0).empty());
 }
 
 TEST(Query, ForPresenceIsAnsweredByTheLeadersOwnSwitchOnly) {
   auto net = make_pair_of_switches();
-  ask_for_presence(*net);
+  query_presence(*net);
   EXPECT_EQ(net->count(Counter::kMrpReport, 0), 1u);
   EXPECT_EQ(net->count(Counter::kMrpReport, 1), 0u);
 }

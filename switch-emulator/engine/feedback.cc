@@ -90,7 +90,7 @@ void take_echo(Call& call, const OneSource& group, PathNo path) {
 
 // Requests that the source begin its turn again later. No member can be further behind its first
 // packet: `min` is the PSN before the turn.
-void ask_to_wait(Call& call, OneSource& group) {
+void send_wait(Call& call, OneSource& group) {
   call.count(Counter::kHandoverRnr);
   Turn& turn = group.turn;
   turn.naks().hold({turn.base(), true, turn.next_handover_timer()});
@@ -130,7 +130,7 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
     turn.await_handover(call.now);
     group.feedback_timer->on_unready(path);
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
-    return ask_to_wait(call, group);
+    return send_wait(call, group);
   }
   // Real receivers send very old PSNs, and PSNs from before their reset: rdma_rxe does. Bound: a
   // path's acknowledgement and `sent` are within 2^22 (Turn::kMostUnderWay), so only PSNs of 2^24
@@ -152,11 +152,11 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
 }
 
 // A leader evicts a dead last source. It has not done so within `gate_age`, so it is gone.
-void ask_to_wait_again(Call& call, OneSource& group) {
+void extend_wait(Call& call, OneSource& group) {
   Turn& turn = group.turn;
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
   if (turn.acked(turn.previous()) != turn.base() - 1) return;
-  if (!turn.is_handover_past(call.now, call.config.gate_age)) return ask_to_wait(call, group);
+  if (!turn.is_handover_past(call.now, call.config.gate_age)) return send_wait(call, group);
   call.count(Counter::kHandoverGaveUp);
   fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational));
 }
@@ -172,7 +172,7 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
 // An RNR NAK with the shortest wait, as if from the receiver. It spends none of the source's
 // retries, and NICs that ignore a second NAK for a packet accept it. The source repeats one packet,
 // and the answer to that reveals other losses.
-Instant ask_again_if_overdue(Call& call, OneSource& group) {
+Instant request_if_overdue(Call& call, OneSource& group) {
   constexpr std::uint8_t kSoon = 1;
   Turn& turn = group.turn;
   FeedbackTimer& timer = *group.feedback_timer;

@@ -20,7 +20,7 @@ void acknowledge_to_source(Call& call, OneSource& group);
 
 // The source has begun again. If the last source is not known to have set its PSNs by now, asks it
 // to begin once more (host-sync only).
-void ask_to_wait_again(Call& call, OneSource& group);
+void extend_wait(Call& call, OneSource& group);
 
 // The host at `path` sends with the PSN after all sent packets: it has received these. With
 // host-sync its send PSN equals its receive PSN.
@@ -28,7 +28,7 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path);
 
 // If feedback is overdue, requests from the source the first packet that a path has not
 // acknowledged. Returns the time of the next check.
-Instant ask_again_if_overdue(Call& call, OneSource& group);
+Instant request_if_overdue(Call& call, OneSource& group);
 
 // A path has left: all packets may now have been acknowledged.
 void recheck(Call& call, OneSource& group);

@@ -36,19 +36,19 @@ class Core {
     switch_ = std::make_unique<Switch>(config, payloads_);
   }
 
-  void name_all() { say(0, MrpType::kRegister, list_, 0); }
-  void ask(MrpType step) {
+  void name_all() { send_control(0, MrpType::kRegister, list_, 0); }
+  void request(MrpType step) {
     const std::size_t count = step == MrpType::kActivate ? list_.size() : 0;
-    say(0, step, {}, static_cast<std::uint16_t>(count));
+    send_control(0, step, {}, static_cast<std::uint16_t>(count));
   }
   // All members confirm, those of one trunk after those of another.
   void confirm(MrpType step) {
     for (std::size_t trunk = 1; trunk < kTrunks; ++trunk) {
-      say(trunk, MrpType::kConfirm, behind_[trunk], static_cast<std::uint16_t>(step));
+      send_control(trunk, MrpType::kConfirm, behind_[trunk], static_cast<std::uint16_t>(step));
     }
   }
   // Members that CONFIRMs to the leader named.
-  std::size_t confirmed() { return std::exchange(told_, 0); }
+  std::size_t confirmed() { return std::exchange(confirmed_, 0); }
   Switch& engine() { return *switch_; }
   std::size_t bytes() const {
     const GroupView view = switch_->groups().at(0);
@@ -56,8 +56,8 @@ class Core {
   }
 
  private:
-  void say(std::size_t by, MrpType type, std::span<const wire::MrpMember> members,
-           std::uint16_t flags) {
+  void send_control(std::size_t by, MrpType type, std::span<const wire::MrpMember> members,
+                    std::uint16_t flags) {
     constexpr std::size_t kMost = wire::MrpMessage::kMaxMembers;
     const auto total =
         static_cast<std::uint16_t>(std::max<std::size_t>(1, (members.size() + kMost - 1) / kMost));
@@ -70,7 +70,7 @@ class Core {
                          *Frame::from_bytes(bytes), out);
       for (const Emit& emit : out.emits) {
         if (emit.port == PortId(0))
-          told_ += wire::MrpMessage::parse(emit.frame.payload())->member_count;
+          confirmed_ += wire::MrpMessage::parse(emit.frame.payload())->member_count;
       }
     }
     switch_->check_consistent();
@@ -80,7 +80,7 @@ class Core {
   std::vector<std::vector<wire::MrpMember>> behind_;  // by trunk
   TestPayloads payloads_;
   std::unique_ptr<Switch> switch_;
-  std::size_t told_ = 0;
+  std::size_t confirmed_ = 0;
 };
 
 // Bytes of a group when all its members have confirmed every step.
@@ -89,7 +89,7 @@ std::size_t registered_bytes(Core& core, std::size_t members) {
   core.confirm(MrpType::kRegister);
   EXPECT_EQ(core.confirmed(), members - 1);
   EXPECT_GT(core.bytes(), (members - 1) * sizeof(Ipv4)) << "names, until the next step";
-  core.ask(MrpType::kActivate);
+  core.request(MrpType::kActivate);
   core.confirm(MrpType::kActivate);
   EXPECT_EQ(core.confirmed(), members - 1);
   EXPECT_TRUE(core.engine().groups().at(0).active);
@@ -114,7 +114,7 @@ TEST(Memory, FollowsFromTheShapeOfAGroup) {
 TEST(Memory, IsNotNeededToConfirmForAllAtOnceInTheEnd) {
   Core core(65535);
   registered_bytes(core, 65535);
-  core.ask(MrpType::kUnregister);
+  core.request(MrpType::kUnregister);
   EXPECT_EQ(core.engine().group_count(), 0u);
   core.confirm(MrpType::kUnregister);
   EXPECT_EQ(core.confirmed(), 65534u);

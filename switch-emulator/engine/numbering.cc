@@ -31,7 +31,7 @@ namespace {
 
 // The first packet of a newcomer's turn was lost: without a NAK it would have to time out. One NAK
 // only, because each of the packets behind it would cost the newcomer a retry.
-Claim ask_for_first(Call& call, OneSource& group, const GroupPacket& packet, Psn next) {
+Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn next) {
   Turn& turn = group.turn;
   const Path& path = group.tree.paths[packet.path];
   // Bound: the data window beyond `next`. PSNs below `next` belong to an older turn (begins_after).
@@ -71,7 +71,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
     // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
                          after(psn, next) && !beyond_window(call, next, psn);
-    if (psn != next && !follows) return ask_for_first(call, group, packet, next);
+    if (psn != next && !follows) return nak_first(call, group, packet, next);
     const Path& path = group.tree.paths[packet.path];
     if (path.is_host && psn == next && turn.ends_message() &&
         before(turn.acked(packet.path), turn.sent())) {

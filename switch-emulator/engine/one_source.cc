@@ -17,7 +17,7 @@ const Numbering& numbering_of(net::SourceChange how) {
   return kRebasing;
 }
 
-bool asks_again(const Call& call) {
+bool requests_overdue(const Call& call) {
   return call.rules().ask_again && call.config.feedback_wait > Duration();
 }
 
@@ -62,14 +62,14 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
 // Packets move the time, but not the deadline: the timer checks it at least after every second
 // wait, because a measured round trip ends all back-off.
 void OneSource::arm(const Call& call) {
-  if (deadline() != wire::kNever || !asks_again(call)) return;
+  if (deadline() != wire::kNever || !requests_overdue(call)) return;
   if (feedback_timer->is_owed(turn.min())) set_deadline(call.now + call.config.feedback_wait);
 }
 
 void OneSource::on_timer(Call& call) {
   set_deadline(wire::kNever);
-  if (!asks_again(call)) return;
-  const Instant next = ask_again_if_overdue(call, *this);
+  if (!requests_overdue(call)) return;
+  const Instant next = request_if_overdue(call, *this);
   if (next != wire::kNever) set_deadline(std::min(next, call.now + 2 * call.config.feedback_wait));
 }
 

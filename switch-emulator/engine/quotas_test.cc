@@ -16,7 +16,7 @@ void register_one(TestNetwork& net, std::size_t leader, std::uint32_t n) {
   auto message =
       TestNetwork::message_about(MrpType::kRegister, {net.member(leader), net.member(2)});
   message.header.mcst_id = McstId(McstId(198, 18, 1, 0).value() + n);
-  net.speak(leader, message);
+  net.send_message(leader, message);
 }
 
 TEST(TableQuota, LeavesTablesForOtherHosts) {

@@ -99,29 +99,30 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
     if (is_new) close_refused(call, request.id(), entry);
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  ask(call, request, entry.pending->roster, {}, entry.pending->group.behaviour->register_flags());
+  request_confirms(call, request, entry.pending->roster, {},
+                   entry.pending->group.behaviour->register_flags());
 }
 
 // Passes on the leader's request to the members that it names, or to all on `ports`, where they
 // have not confirmed it yet, and confirms for those that have.
-void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
-                    std::span<const PortId> ports, std::uint16_t flags) {
+void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& roster,
+                                 std::span<const PortId> ports, std::uint16_t flags) {
   roster.begin(request.message.header.type);
   if (request.message.member_count == 0) {
-    roster.ask_all();
+    roster.expect_all();
     pass_on(call, request, ports, roster);
   } else {
     Split parts;
     std::size_t nameless = 0;
     for (const wire::MrpMember& m : request.message.list()) {
       if (const Roster::Member* member = roster.find(m)) {
-        roster.ask(*member);
+        roster.expect(*member);
         if (!member->confirmed) parts.add(member->port, m);
       } else if (add_by_trunk(roster, m, parts)) {
         ++nameless;
       }
     }
-    roster.ask_nameless(nameless);
+    roster.expect_nameless(nameless);
     parts.send(call, request, &roster, flags);
   }
   answers_.confirm_due(call, request.id(), request.epoch());
@@ -248,7 +249,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   groups_.reschedule(request.id(), *entry);  // another age counts from now on
   list_branches(entry->current->group, branches_);
-  ask(call, request, entry->current->roster, branches_);
+  request_confirms(call, request, entry->current->roster, branches_);
 }
 
 void Registrar::on_unregister(Call& call, const MrpRequest& request) {
@@ -259,7 +260,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
       return call.count(Counter::kDropMrpForeign);
     }
     if (stone->epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
-    return ask(call, request, stone->roster, stone->ports);
+    return request_confirms(call, request, stone->roster, stone->ports);
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
@@ -271,7 +272,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
                                                                     : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
   list_branches((*table)->group, branches_);
-  ask(call, request, (*table)->roster, branches_);
+  request_confirms(call, request, (*table)->roster, branches_);
   const bool only_one = !entry->current || !entry->pending;
   if (only_one) {
     groups_.bury(call, request.id(), request.epoch());
@@ -293,7 +294,7 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
 void Registrar::on_query(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpQuery);
   GroupEntry* entry = find_active(call, request);
-  if (entry == nullptr) return say_if_forgotten(call, request);
+  if (entry == nullptr) return reject_if_forgotten(call, request);
   touch(call, *entry);
   const Group& group = entry->current->group;
   list_branches(group, branches_);
@@ -310,7 +311,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
 
 // The switch has restarted. Members behind it may have left, and can't inform their leader over
 // this path.
-void Registrar::say_if_forgotten(Call& call, const MrpRequest& request) {
+void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
   const bool is_known =
       groups_.find(request.id()) != nullptr || groups_.find_tombstone(request.id()) != nullptr;
   if (is_known || !call.rules().presence_answer) return;

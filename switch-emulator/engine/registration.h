@@ -84,7 +84,7 @@ class Registrar {
   void on_unregister(Call& call, const MrpRequest& request);
   void on_refresh(Call& call, const MrpRequest& request);
   void on_query(Call& call, const MrpRequest& request);
-  void say_if_forgotten(Call& call, const MrpRequest& request);
+  void reject_if_forgotten(Call& call, const MrpRequest& request);
   void on_evict(Call& call, const MrpRequest& request);
   void on_give_up(Call& call, const MrpRequest& request);
   void on_alive(Call& call, const MrpRequest& request);
@@ -96,8 +96,8 @@ class Registrar {
   bool is_under_way(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);
   GroupEntry& open_pending(Call& call, const MrpRequest& request);
-  void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports,
-           std::uint16_t flags = 0);
+  void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
+                        std::span<const PortId> ports, std::uint16_t flags = 0);
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
   void close_refused(Call& call, McstId id, GroupEntry& entry);
 

@@ -29,7 +29,7 @@ TEST(Split, PassesOnRecordsThatTheSwitchDoesNotKnow) {
   auto net = make_pair_of_switches(false);
   std::vector<wire::MrpMember> members;
   for (std::size_t host = 0; host < 4; ++host) members.push_back(net->member(host));
-  net->speak(0, with_records(TestNetwork::message_about(wire::MrpType::kRegister, members)));
+  net->send_message(0, with_records(TestNetwork::message_about(wire::MrpType::kRegister, members)));
   for (const std::size_t host : {1, 2, 3}) {
     ASSERT_EQ(net->frames(host).size(), 1u) << host;
     const auto got = message_at(*net, host);
@@ -46,7 +46,7 @@ TEST(WithoutMembers, PassesOnRecordsThatTheSwitchDoesNotKnow) {
   net->clear();
   auto message = TestNetwork::message_about(wire::MrpType::kActivate, {});
   message.header.flags = 3;  // members beside the leader
-  net->speak(0, with_records(message));
+  net->send_message(0, with_records(message));
   for (const std::size_t host : {1, 2, 3}) {
     ASSERT_FALSE(net->frames(host).empty()) << host;
     const auto got = message_at(*net, host);

@@ -195,7 +195,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
     // No other member in this group: no feedback will say that it has arrived.
     if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
   } else if (copy_out(call, group, packet, psn, true, copies) > 0) {
-    if (psn == turn.base()) ask_to_wait_again(call, group);
+    if (psn == turn.base()) extend_wait(call, group);
   } else if (call.rules().lost_aggregate_answer) {
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);

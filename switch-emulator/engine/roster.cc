@@ -91,7 +91,7 @@ void Roster::forget_names() {
   trunks_.shrink_to_fit();
 }
 
-void Roster::ask(std::size_t place) {
+void Roster::expect(std::size_t place) {
   Member& m = members_[place];
   if (m.owed) return;
   m.owed = true;
@@ -99,11 +99,13 @@ void Roster::ask(std::size_t place) {
   ready_ += m.confirmed ? 1 : 0;
 }
 
-void Roster::ask(const Member& member) { ask(static_cast<std::size_t>(&member - members_.data())); }
+void Roster::expect(const Member& member) {
+  expect(static_cast<std::size_t>(&member - members_.data()));
+}
 
-void Roster::ask_all() {
-  for (std::size_t i = 0; i < members_.size(); ++i) ask(i);
-  ask_nameless(nameless_);
+void Roster::expect_all() {
+  for (std::size_t i = 0; i < members_.size(); ++i) expect(i);
+  expect_nameless(nameless_);
 }
 
 bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) {

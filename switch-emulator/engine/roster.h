@@ -55,9 +55,9 @@ class Roster {
   void begin(wire::MrpType step);
   wire::MrpType step() const { return step_; }
   // The leader waits for a member with an entry, for some without, or for all.
-  void ask(const Member& member);
-  void ask_nameless(std::size_t members) { expected_ = std::max(expected_, members); }
-  void ask_all();
+  void expect(const Member& member);
+  void expect_nameless(std::size_t members) { expected_ = std::max(expected_, members); }
+  void expect_all();
   // False if no such member is behind `port`. For members without an entry the trunk's switch
   // checks it.
   bool confirm(const wire::MrpMember& named, PortId port, bool host_sync);
@@ -100,7 +100,7 @@ class Roster {
   void count(const Member& member);
   void forget_names();
   std::size_t place_of(Ipv4 host, std::size_t among) const;
-  void ask(std::size_t place);
+  void expect(std::size_t place);
   void add_unsent(const Member& member);
 
   std::vector<Member> members_;  // sorted by host

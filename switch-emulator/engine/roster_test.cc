@@ -47,7 +47,7 @@ TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
                         [host](const auto& m) { return m.host == Ipv4(host) && !m.by_trunk; });
           break;
         case 2:
-          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.ask(*m);
+          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.expect(*m);
           if (find(host) != plain.end()) find(host)->owed = true;
           break;
         case 3:
@@ -66,7 +66,7 @@ TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
           RC_ASSERT(roster.ready() == 0u);
           break;
         case 5:
-          roster.ask_all();
+          roster.expect_all();
           for (auto& m : plain) m.owed = true;
           break;
       }
@@ -128,7 +128,7 @@ TEST(Roster, KeepsANameFromItsConfirmUntilTheSwitchs) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
   const std::size_t idle = roster.allocated_bytes();
-  roster.ask_all();
+  roster.expect_all();
   EXPECT_EQ(roster.awaited(), 6u);
   for (const std::uint32_t host : {12, 1, 12, 5}) EXPECT_TRUE(confirm(roster, host));
   EXPECT_GT(roster.allocated_bytes(), idle);
@@ -144,17 +144,17 @@ TEST(Roster, KeepsANameFromItsConfirmUntilTheSwitchs) {
 TEST(Roster, AwaitsMembersWithoutNamesAfterARepeatedRequest) {
   Roster roster = registered();
   roster.begin(MrpType::kActivate);
-  roster.ask_all();
+  roster.expect_all();
   for (const std::uint32_t host : {1, 2, 5, 6, 12, 19}) confirm(roster, host);
   EXPECT_EQ(take(roster).size(), 6u);
-  roster.ask_nameless(1);
+  roster.expect_nameless(1);
   EXPECT_EQ(roster.awaited(), 1u);
   EXPECT_TRUE(confirm(roster, 12));
   EXPECT_EQ(roster.awaited(), 0u);
   EXPECT_EQ(take(roster), Hosts({12}));
   roster.begin(MrpType::kUnregister);
   EXPECT_EQ(roster.awaited(), 0u);
-  roster.ask_all();
+  roster.expect_all();
   EXPECT_EQ(roster.awaited(), 6u);
 }
 

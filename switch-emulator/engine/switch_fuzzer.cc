@@ -190,7 +190,7 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
 }
 
 // A source address that the port allows: its host's, and on the trunk a host's behind it.
-wire::Ipv4 speaker(std::uint16_t port) {
+wire::Ipv4 allowed_source(std::uint16_t port) {
   return host(static_cast<std::uint8_t>(port == 3 ? 9 : port + 1));
 }
 
@@ -219,7 +219,7 @@ std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices&
   }
   m.addressed = host(kReceivers[byte(5) % std::size(kReceivers)]);
   const wire::Ipv4 destination = host(kReceivers[(byte(5) >> 3) % std::size(kReceivers)]);
-  const wire::Ipv4 source = (byte(0) & 0x10) != 0 ? host(byte(0) & 15) : speaker(port);
+  const wire::Ipv4 source = (byte(0) & 0x10) != 0 ? host(byte(0) & 15) : allowed_source(port);
   const bool is_answer =
       m.header.type == wire::MrpType::kInstalled || m.header.type == wire::MrpType::kReject;
   m.header.mcst_id = is_answer ? host(1 + (byte(0) >> 7)) : source;
@@ -239,7 +239,7 @@ std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte)
   h.bth.becn = (byte(1) & 16) != 0;
   h.bth.destination_qp = wire::Qpn(kVirtual.value() + (byte(1) >> 7));
   h.bth.psn = kSenderStart + static_cast<std::int8_t>(byte(2));
-  h.ip.source = speaker(port);
+  h.ip.source = allowed_source(port);
   const bool is_feedback =
       h.bth.opcode == wire::Opcode::kRcAcknowledge || h.bth.opcode == wire::Opcode::kCnp;
   h.ip.destination =

@@ -196,7 +196,7 @@ void TestNetwork::confirm(std::size_t host, wire::MrpType step, bool host_sync) 
   message.header.mcst_id = kGroup;
   message.header.instance = 1;
   message.add(member(host));
-  speak(host, message);
+  send_message(host, message);
 }
 
 wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
@@ -210,7 +210,7 @@ wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
   return message;
 }
 
-void TestNetwork::speak(std::size_t host, const wire::MrpMessage& message) {
+void TestNetwork::send_message(std::size_t host, const wire::MrpMessage& message) {
   inject_bytes(host, datagram_bytes(host, message, hosts_key()));
 }
 

@@ -60,7 +60,7 @@ class TestNetwork {
   static wire::MrpMessage message_about(wire::MrpType type,
                                         const std::vector<wire::MrpMember>& members);
   // Any registration datagram of a host, to its McstID.
-  void speak(std::size_t host, const wire::MrpMessage& message);
+  void send_message(std::size_t host, const wire::MrpMessage& message);
   // The same datagram's bytes, part `seq` of `total`, to be delivered by `inject_at`.
   static std::vector<std::uint8_t> control_bytes(
       std::size_t leader, wire::MrpType type, std::uint16_t epoch,

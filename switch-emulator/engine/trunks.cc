@@ -45,7 +45,7 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
     trunk.next_part = 0;
     trunk.coming.clear();
   }
-  trunk.is_received = hello->hears;
+  trunk.is_received = hello->receives;
   if (!trunk.is_up) ++trunk.in_a_row;
   judge(call, trunk);
   if (hello->seq != trunk.next_part) return;  // a part was lost, or is duplicated
@@ -126,7 +126,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
   datagram.ip.destination = port.peer;
   datagram.udp.source_port = datagram.udp.destination_port = call.config.mrp_port;
   wire::Hello hello;
-  hello.hears = trunk.receives;
+  hello.receives = trunk.receives;
   hello.stamp = static_cast<std::uint32_t>(stamp_);
   hello.total = static_cast<std::uint16_t>(
       std::max<std::size_t>(1, (unreachable_.size() + kMost - 1) / kMost));

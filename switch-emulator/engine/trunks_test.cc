@@ -276,17 +276,17 @@ TEST_F(LeafSpine, HellosAreAcceptedFromTheFarEndOnly) {
 // over two spines, and it is refused.
 TEST_F(LeafSpine, AnOvertakenListIsIgnored) {
   cut(kSpine, 2);
-  const auto say_all_is_reached = [this](std::uint32_t stamp) {
+  const auto send_empty_list = [this](std::uint32_t stamp) {
     wire::Hello hello;
-    hello.hears = true;
+    hello.receives = true;
     hello.stamp = stamp;
     net_.inject_at(0, net_.port_between(0, kSpine),
                    hello_bytes(net_, net_.config(kSpine).address, hello));
   };
   const std::chrono::microseconds cut_at(net_.now().time_since_epoch() / 1us);
-  say_all_is_reached(static_cast<std::uint32_t>(cut_at.count() - 1));
+  send_empty_list(static_cast<std::uint32_t>(cut_at.count() - 1));
   EXPECT_EQ(arrive(0, 4), kFlows);
-  say_all_is_reached(3'000'000'000);  // restarted, on a machine that has run for longer
+  send_empty_list(3'000'000'000);  // restarted, on a machine that has run for longer
   EXPECT_LT(arrive(0, 4), kFlows);
 }
 

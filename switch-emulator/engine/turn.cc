@@ -190,8 +190,8 @@ void Turn::check_consistent(std::size_t paths, std::size_t max_held) const {
   must(source_ == kNoPath || source_ < paths, "the source is no path");
   must(slowest_ == kNoPath || (slowest_ < paths && slowest_ != source_),
        "the slowest path is none, or the source");
-  must(slowest_ == kNoPath || acked(slowest_) == min_, "what all have is out of date");
-  must(!after(agg_, sent()), "the source was told more than it sent");
+  must(slowest_ == kNoPath || acked(slowest_) == min_, "the minimum is out of date");
+  must(!after(agg_, sent()), "the source was sent an ACK for unsent packets");
   must(state_ == state_now(), "the turn is in another state than it says");
   gate_.check_consistent(paths, max_held);
 }

@@ -6,8 +6,8 @@
 //        ^                    |                                 |
 //        +-- all have all ----+--- lagging paths leave ---------+
 //
-// A path is known by its number in the group's tree. All PSNs are the group's unless a name contains
-// "port".
+// A path is known by its number in the group's tree. All PSNs are the group's unless a name
+// contains "port".
 #pragma once
 
 #include <bitset>

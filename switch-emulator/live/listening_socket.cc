@@ -124,7 +124,7 @@ ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)
 
 wire::Result<void> ListeningSocket::set_mode(mode_t mode) {
   if (chmod(path_.c_str(), mode) == 0) return {};
-  return fail_errno("can't change the access rights of " + path_);
+  return fail_errno("can't set the permissions of " + path_);
 }
 
 fabric::UniqueFd ListeningSocket::accept(std::span<const std::uint8_t> when_full) {

@@ -1,4 +1,4 @@
-# What a live fabric tells about itself (status) and how to ask it (control protocol): what its tools need of it.
+# The status of a live fabric and its control protocol, which are all that its tools need.
 find_package(nlohmann_json REQUIRED)
 
 cepheus_library(status

@@ -51,7 +51,7 @@ wire::Result<std::unique_ptr<InterfaceDriver>> OneArmedInterface::open_driver() 
     return DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
   }
   return PacketSocket::open(config_.interface, config_.largest_frame,
-                            PacketSocket::Hears::kOwnIpv4);
+                            PacketSocket::Filter::kOwnIpv4);
 }
 
 wire::Result<void> OneArmedInterface::open_ports(wire::Instant now) {

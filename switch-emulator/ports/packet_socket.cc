@@ -78,7 +78,7 @@ tpacket_req ring_request(std::uint32_t slots, std::uint32_t slot_bytes) {
 
 wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string& interface,
                                                                std::uint32_t largest_frame,
-                                                               Hears hears) {
+                                                               Filter filter) {
   std::unique_ptr<PacketSocket> packets(new PacketSocket);
   // Protocol 0: nothing is received before the rings are there.
   packets->fd_.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -97,7 +97,7 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   if (auto mapped = packets->map_rings(largest_frame); !mapped) {
     return tl::unexpected(mapped.error());
   }
-  if (auto bound = packets->bind_to(interface, hears); !bound) {
+  if (auto bound = packets->bind_to(interface, filter); !bound) {
     return tl::unexpected(bound.error());
   }
   return packets;
@@ -134,7 +134,7 @@ wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
   return {};
 }
 
-wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hears) {
+wire::Result<void> PacketSocket::bind_to(const std::string& interface, Filter filter) {
   const int fd = fd_.get();
   const auto found = ask(fd, interface, SIOCGIFINDEX);
   if (!found) return refused(interface, errno);
@@ -152,12 +152,12 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hea
   }
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(hears == Hears::kEverything ? ETH_P_ALL : ETH_P_IP);
+  address.sll_protocol = htons(filter == Filter::kEverything ? ETH_P_ALL : ETH_P_IP);
   address.sll_ifindex = index_;
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return refused(interface, errno);
   }
-  if (hears == Hears::kOwnIpv4) return {};
+  if (filter == Filter::kOwnIpv4) return {};
   // Hosts send to the switch's MAC address, which is not the interface's.
   packet_mreq everything{};
   everything.mr_ifindex = index_;

@@ -38,14 +38,15 @@ struct PacketRing {
 // ring.
 class PacketSocket final : public InterfaceDriver {
  public:
-  enum class Hears {
+  enum class Filter {
     kEverything,  // frames for any MAC address
     kOwnIpv4,     // frames that the interface accepts for this machine
   };
   // `largest_frame`: bytes from Ethernet header to ICRC. Errors name the missing capability, the
   // missing interface, or the MTU that is too small for the fabric's.
   static wire::Result<std::unique_ptr<PacketSocket>> open(const std::string& interface,
-                                                          std::uint32_t largest_frame, Hears hears);
+                                                          std::uint32_t largest_frame,
+                                                          Filter filter);
   ~PacketSocket() override;
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
@@ -72,7 +73,7 @@ class PacketSocket final : public InterfaceDriver {
 
  private:
   PacketSocket() = default;
-  wire::Result<void> bind_to(const std::string& interface, Hears hears);
+  wire::Result<void> bind_to(const std::string& interface, Filter filter);
   wire::Result<void> map_rings(std::uint32_t largest_frame);
   std::uint32_t take_back_pending();
 

@@ -25,7 +25,7 @@ WirePort::WirePort(PayloadPools& pools, const std::unordered_set<wire::Ipv4>& ne
 
 wire::Result<void> WirePort::open() {
   auto socket = PacketSocket::open(config_.interface, config_.largest_frame,
-                                   PacketSocket::Hears::kEverything);
+                                   PacketSocket::Filter::kEverything);
   if (!socket) return tl::unexpected(socket.error());
   const auto pool = pools_.pool_for(geteuid());
   if (!pool) return tl::unexpected(pool.error());

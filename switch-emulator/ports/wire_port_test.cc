@@ -302,10 +302,10 @@ TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {
 
 TEST_F(WirePortTest, NamesAMissingInterfaceAndATooSmallMtu) {
   const auto absent =
-      PacketSocket::open("nowhere", kLargestFrame, PacketSocket::Hears::kEverything);
+      PacketSocket::open("nowhere", kLargestFrame, PacketSocket::Filter::kEverything);
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().text, testing::HasSubstr("no interface nowhere"));
-  const auto small = PacketSocket::open("port", 4096 + 128, PacketSocket::Hears::kEverything);
+  const auto small = PacketSocket::open("port", 4096 + 128, PacketSocket::Filter::kEverything);
   ASSERT_FALSE(small);
   EXPECT_THAT(small.error().text, testing::HasSubstr("ip link set port mtu 4210"));
 }

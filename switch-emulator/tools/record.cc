@@ -249,6 +249,18 @@ wire::Result<void> cant_write(const std::string& file) {
   return wire::fail(wire::ErrorCode::kInvalid, file + " can't be written: " + std::strerror(errno));
 }
 
+std::int64_t end_of(const RecordOptions& options, std::int64_t began) {
+  if (!options.seconds) return std::numeric_limits<std::int64_t>::max();
+  return began + static_cast<std::int64_t>(*options.seconds * 1e9);
+}
+
+void print_summary(const std::string& file, const CallTracks& calls, const PacketSource& packets) {
+  std::cout << "recorded " << calls.calls() << " calls (" << calls.lost() << " lost) and "
+            << packets.seen() << " sightings of packets (" << packets.passed_over()
+            << " passed over, " << packets.lost() << " lost) in " << file
+            << ": open it at ui.perfetto.dev" << std::endl;
+}
+
 wire::Result<void> record_at(const RecordOptions& options) {
   const sigset_t endings = block_endings({SIGINT, SIGTERM, SIGHUP});
   const auto status = live::ask_status(options.fabric_socket);
@@ -283,9 +295,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
   {
     HeldLease held(std::move(*lease));
     std::cout << "recording into " << options.file << std::endl;
-    const std::int64_t until = options.seconds
-                                   ? began + static_cast<std::int64_t>(*options.seconds * 1e9)
-                                   : std::numeric_limits<std::int64_t>::max();
+    const std::int64_t until = end_of(options, began);
     while (now_ns() < until && answer && ::sigtimedwait(&endings, nullptr, &kBetweenLooks) < 0) {
       held.extend();
       calls.look();
@@ -310,10 +320,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
        {"packets_lost", packets.lost()},
        {"fabric_ended", fabric_ended}});
   if (!out) return cant_write(options.file);
-  std::cout << "recorded " << calls.calls() << " calls (" << calls.lost() << " lost) and "
-            << packets.seen() << " sightings of packets (" << packets.passed_over()
-            << " passed over, " << packets.lost() << " lost) in " << options.file
-            << ": open it at ui.perfetto.dev" << std::endl;
+  print_summary(options.file, calls, packets);
   return {};
 }
 

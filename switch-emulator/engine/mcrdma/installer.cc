@@ -194,16 +194,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     if (group != nullptr) group->last_seen = call.now;
     return report_cut_off(call, message, message.receivers[unreachable]);
   }
-  // The destinations of an older epoch's copies are no longer valid.
-  std::vector<MrpMember> former;
-  groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (&other == group || !is_one_group(other.installed, message) ||
-        !wire::newer_epoch(message.header.epoch, other.installed.header.epoch)) {
-      return false;
-    }
-    add_receivers(former, other);
-    return true;
-  });
+  std::vector<MrpMember> former = erase_older(key, message, group);
   if (group == nullptr) group = &groups_.add(key, addressed);
   add_receivers(former, *group);
   std::erase_if(former, [&](const MrpMember& m) {
@@ -233,6 +224,23 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     if (answer) send_answer(call, *group, *answer);
   }
   pass_on(call, *group, MrpType::kInstall, message.share);
+}
+
+// Erases records of older epochs except `kept`, because the destinations of their copies are no
+// longer valid. Returns their receivers.
+std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
+                                              const SenderGroupMessage& message,
+                                              const SenderGroup* kept) {
+  std::vector<MrpMember> former;
+  groups_.erase_if(key, [&](const SenderGroup& other) {
+    if (&other == kept || !is_one_group(other.installed, message) ||
+        !wire::newer_epoch(message.header.epoch, other.installed.header.epoch)) {
+      return false;
+    }
+    add_receivers(former, other);
+    return true;
+  });
+  return former;
 }
 
 // During set-up one unreachable receiver keeps this switch from installing the group. In operation

@@ -37,6 +37,9 @@ class Installer {
  private:
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
+  std::vector<wire::MrpMember> erase_older(const SenderKey& key,
+                                           const wire::SenderGroupMessage& message,
+                                           const SenderGroup* kept);
   void report_cut_off(Call& call, const wire::SenderGroupMessage& message,
                       const wire::MrpMember& receiver);
   void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host);

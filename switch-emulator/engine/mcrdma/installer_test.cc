@@ -61,18 +61,18 @@ TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   ASSERT_EQ(received.size(), 2u);  // over both spines, each with its share
   net->clear();
   received[0].header.type = wire::MrpType::kInstalled;
-  group.speak(3, received[0], TestNetwork::ip(0));
+  group.send_message(3, received[0], TestNetwork::ip(0));
   ASSERT_EQ(group.messages_to(0).size(), 1u);  // ports: the network checks them
   EXPECT_EQ(group.messages_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
   // No receiver answers for another.
-  group.speak(4, received[0], TestNetwork::ip(0));
+  group.send_message(4, received[0], TestNetwork::ip(0));
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
 }
 
 TEST(SenderGroups, NoHostInstallsInAnothersName) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
-  group.speak(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
+  group.send_message(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
   EXPECT_EQ(net->count(Counter::kDropMrpForged), 1u);
   EXPECT_TRUE(net->sw(0).sender_groups().empty());
 }
@@ -215,7 +215,7 @@ TEST(SenderGroups, ARemoveInTheSendersNameTakesNoFormerPath) {
   net->clear();
   auto m = group.message(wire::MrpType::kRemove);
   m.share = 0;
-  group.speak(0, m, group.alias());
+  group.send_message(0, m, group.alias());
   ASSERT_FALSE(group.messages_to(3).empty());
   for (const std::size_t r : {3, 4, 6}) {
     for (const auto& received : group.messages_to(r)) EXPECT_EQ(received.share, 0u) << r;

@@ -43,10 +43,10 @@ class TestSender {
   void install(bool fresh = true) {
     auto m = message(wire::MrpType::kInstall);
     m.header.flags = fresh ? wire::SenderGroupMessage::kFresh : 0;
-    speak(sender_, m, alias());
+    send_message(sender_, m, alias());
   }
-  void remove() { speak(sender_, message(wire::MrpType::kRemove), alias()); }
-  void query() { speak(sender_, message(wire::MrpType::kQuery), alias()); }
+  void remove() { send_message(sender_, message(wire::MrpType::kRemove), alias()); }
+  void query() { send_message(sender_, message(wire::MrpType::kQuery), alias()); }
   // Sends INSTALL, and removes the resulting messages from the hosts' inboxes.
   void set_up() {
     install();
@@ -102,7 +102,7 @@ class TestSender {
     frame.to_bytes(bytes);
     return bytes;
   }
-  void speak(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
+  void send_message(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
     const auto bytes = datagram_of(host, m, destination);
     net_.inject(host, *Frame::from_bytes(bytes));
   }
