@@ -113,6 +113,6 @@ class SlottedCnps final : public CountedCnps {
 };
 
 // `window`: the shortest window, or the slot; above 0.
-std::unique_ptr<CnpSelector> make_cnp_selector(net::CnpSelector policy, Duration window);
+std::unique_ptr<CnpSelector> make_cnp_selector(net::CnpPolicy policy, Duration window);
 
 }  // namespace cepheus::fabric

@@ -299,7 +299,7 @@ TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   for (const std::size_t spine : {3, 4}) net->set_port(0, net->port_between(0, spine), false);
   net->clear();
   group.query();
-  EXPECT_EQ(group.told_to(0).at(0).receiver_count, 0u);
+  EXPECT_EQ(group.messages_to(0).at(0).receiver_count, 0u);
   for (int repeat = 0; repeat < 4; ++repeat) {
     net->advance(1ms);
     group.data(1);
@@ -307,7 +307,7 @@ TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   net->set_port(0, net->port_of(1), false);
   net->clear();
   group.query();
-  const auto report = group.told_to(0).at(0);
+  const auto report = group.messages_to(0).at(0);
   ASSERT_EQ(report.receiver_count, 2u);
   EXPECT_EQ(report.receivers[0].flags, wire::kMemberDown | wire::kMemberOwes);
   EXPECT_EQ(report.receivers[1].flags, wire::kMemberOwes);
