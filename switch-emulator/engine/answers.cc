@@ -98,7 +98,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     merge(call, answer, party->roster);
     return confirm_due(call, answer.id(), answer.epoch());
   }
-  if (from_host && party->by_switch) return say_it_is_over(call, answer, MrpReject::kNotMember);
+  if (from_host && party->by_switch) return reject_complaint(call, answer, MrpReject::kNotMember);
   if (from_host && !is_on(party->roster, answer)) {
     call.count(Counter::kDropNotMember);
     return reject_complaint(call, answer, MrpReject::kEvicted);

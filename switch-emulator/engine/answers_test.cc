@@ -250,7 +250,7 @@ TEST(Answers, AreGivenByTheSwitchThatFreedAGroupWithoutItsLeader) {
   net->advance(net->config(0).orphan_age * 2 + 2ms);
   ASSERT_EQ(net->sw(0).tombstone_count(), 1u);
   net->clear();
-  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  net->send_message(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
   EXPECT_EQ(net->inbox(1), Texts({"reject e1 queue pair unknown to its host"}));
 }
 
@@ -258,7 +258,7 @@ TEST(Answers, AreLeftToALeaderThatHasUnregistered) {
   auto net = make_star(3);
   net->control(0, MrpType::kUnregister, 1);
   net->clear();
-  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  net->send_message(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.2"}));
 }

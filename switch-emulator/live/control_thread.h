@@ -83,7 +83,7 @@ class ControlThread {
   void receive_once();
   wire::Duration time_left() const;
   void see_off();
-  std::optional<SleepLimit> be_patient() const;
+  std::optional<SleepLimit> limit_close() const;
 
   Sockets sockets_;
   Poller poller_;

@@ -9,20 +9,20 @@
 namespace cepheus::live {
 namespace {
 
-< TEST(SleepLimit, EndsACloseThatLingers) {
-  | Lingering connection;
+TEST(SleepLimit, EndsACloseThatLingers) {
+  Lingering connection;
   auto closed = std::async(std::launch::async, [&] {
-    < const SleepLimit time_limit(std::chrono::milliseconds(10));
-    | connection.mine.reset();
+    const SleepLimit time_limit(std::chrono::milliseconds(10));
+    connection.mine.reset();
   });
   const bool has_closed = closed.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
   EXPECT_TRUE(has_closed);
   if (!has_closed) connection.peer.reset();  // lets it go on
 }
 
-< TEST(SleepLimit, EndsWithItsObject) {
+TEST(SleepLimit, EndsWithItsObject) {
   { const SleepLimit time_limit(std::chrono::milliseconds(1)); }
-  | EXPECT_EQ(poll(nullptr, 0, 50), 0);  // not interrupted
+  EXPECT_EQ(poll(nullptr, 0, 50), 0);  // not interrupted
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
   }
   Answer answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
   forget_what_all_have(least->acked);
-  if (const auto lacking = due(least->acked + 1)) ask(now, *lacking, *least, answer);
+  if (const auto lacking = due(least->acked + 1)) request(now, *lacking, *least, answer);
   return answer;
 }
 
