@@ -233,7 +233,7 @@ TEST(CommunicatorState, HasNoRequestAfterItsEnd) {
   }
   ASSERT_TRUE(job.state(0).has_groups());
   job.free_all();
-  reap_communicators();
+  release_communicators();
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.requests(rank), 0) << "rank " << rank;
 }
 

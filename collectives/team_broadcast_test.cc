@@ -65,7 +65,7 @@ TEST_F(MistakenCount, WaitsForARepairThatHasBegunToArrive) {
   fake::Job job(3);
   expect_right_broadcasts(job, 1);
   job.begin_all(0, 10);
-  job.fabric.cut_off(2);
+  job.fabric.disconnect(2);
   job.mpi.arrive_in_part = job.team(2).tag(Tag::kRepair);
   job.pass(milliseconds(5));
   job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");

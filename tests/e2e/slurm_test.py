@@ -72,7 +72,7 @@ class Jobs(unittest.TestCase):
         self.assertNotIn("): multicast", run.stderr)
         self.assert_no_fabric_is_left(site)
 
-    def test_run_with_broken_settings(self):
+    def test_run_with_unusable_settings(self):
         site = self.site(settings="hosts=(\n")
         for _ in range(2):  # the node is not drained
             self.assert_all_have_the_file(site.srun(2, DEMO, FILE, **TRY), 2)

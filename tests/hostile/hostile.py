@@ -268,9 +268,9 @@ class Campaign:
             self.wrong.append(f"{name} did nothing: {moved}, expected one of {SIGNS[name]}")
         if most < min(self.least, LEAST_OF.get(name, self.least)):
             self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of the speed beside a CPU load, of broadcasts of {self.size} bytes")
-        if data != "right" or broken != 0:
-            self.wrong.append(f"beside {name}, data was {data} and broken groups {broken}\n{run.everything()}")
-        return broken == 0
+        if data != "right" or failed != 0:
+            self.wrong.append(f"beside {name}, data was {data} and failed groups {failed}\n{run.everything()}")
+        return failed == 0
 
 
 def main():
