@@ -41,6 +41,11 @@ class Safeguard {
   // Before that, if the ranks' calls of that broadcast differ: all ranks count it by the root's
   // `bytes`; 0: no rank counts it.
   void recount(std::size_t bytes);
+  // No broadcast follows: cancels the receives that are posted on the communicator.
+  void forget() {
+    incoming_.forget();
+    outgoing_.forget();
+  }
 
   // The leader's plan.
   struct Judgement {

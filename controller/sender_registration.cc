@@ -353,11 +353,6 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 }
 
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
-  // The sender waits for a remaining receiver without an answer as for any lagging member.
-  if (state_ == State::kEvicting) {
-    begin_step(now, State::kActive, "not all receivers have answered the removal", out);
-    return;
-  }
   std::vector<MrpMember> missing;
   for (std::size_t i = 0; i < group_.receiver_count; ++i) {
     if (!heard_[i]) missing.push_back(group_.receivers[i]);

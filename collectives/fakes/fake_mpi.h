@@ -78,6 +78,11 @@ class Mpi {
   void fail_operations_with_the_dead();
   std::size_t receives() const { return receives_.size(); }
   std::size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<std::size_t>(rank)]; }
+  // Messages on this tag arrive in part until end_in_part(): their receives can't be cancelled.
+  int arrive_in_part = 0;
+  std::size_t in_part() const { return in_part_.size(); }
+  void end_in_part();
+  bool refuses_receives = false;
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 

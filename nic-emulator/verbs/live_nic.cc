@@ -282,7 +282,7 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
     return wire::fail(wire::ErrorCode::kUnavailable, "the fabric has ended; start it again");
   }
   const auto no_space = wire::fail(wire::ErrorCode::kAgain, "the port is full; send again later");
-  if (port_->space() == 0) return no_space;
+  if (port_->free_entries() == 0) return no_space;
 
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;

@@ -248,7 +248,7 @@ void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) 
 void Writer::forgive_silence(Instant now) {
   if (!settings_.rules.forgive_silence) return;
   for (Peer& peer : peers_) {
-    if (peer.is_connected) peer.heard = peer.next_ping = now;
+    if (peer.is_connected) peer.last_message = peer.next_ping = now;
   }
   for (Round& round : rounds_) {
     if (round.until != Instant::max()) {

@@ -34,11 +34,11 @@ TEST_F(Volume, CountsNoSilenceWhileItDidNotLook) {
   look_after(250ms);
   log.clear();
   look_after(1200ms);
-  EXPECT_TRUE(all(Kind::kHangUp).empty());
+  EXPECT_TRUE(all(Kind::kDisconnect).empty());
   EXPECT_EQ(all(Kind::kSend).size(), 3u) << "all are asked whether they live";
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
   for (int i = 0; i < 4; ++i) look_after(250ms);
-  EXPECT_EQ(all(Kind::kHangUp).size(), 3u)
+  EXPECT_EQ(all(Kind::kDisconnect).size(), 3u)
       << "they have said nothing for a second in which it looked";
 }
 
@@ -49,7 +49,7 @@ TEST_F(Volume, CountsNoHungDiskWhileItDidNotLook) {
   now += 12s;
   writer->on_timer(now, todo);
   run();
-  EXPECT_TRUE(all(Kind::kHangUp).empty());
+  EXPECT_TRUE(all(Kind::kDisconnect).empty());
 }
 
 TEST_F(Volume, MarksBeforeItWrites) {

@@ -230,7 +230,7 @@ TEST_F(ServerOverFake, SaysWhatToDoIfItCantRecordThatAFlushFailed) {
   Client writer = writer_that_serves();
   fdatasync_error = EROFS;
   msync_error = EIO;
-  writer.ask(Ask::kFlush);
+  writer.request(RequestType::kFlush);
   thread_.join();
   ASSERT_FALSE(ended_);
   EXPECT_NE(ended_.error().text.find("restart this host"), std::string::npos)

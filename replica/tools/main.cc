@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   bool as_json = false;
   auto* status = app.add_subcommand("status", "show the status of replicas");
   command_line::set_example(*status, "cepheus-replica status h1:7800 h2:7800");
-  status->add_option("ADDRESS", asked, "show the replicas at these addresses, HOST:PORT")
+  status->add_option("ADDRESS", addresses, "show the replicas at these addresses, HOST:PORT")
       ->type_name("")
       ->required();
   status->add_flag("--json", as_json, "print one JSON object per line");

@@ -103,7 +103,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       hello.nonce = nonce_ = random_nonce();
       hello.tag = key_.tag(covered(challenge->nonce, hello));
       encode(hello, socket_->out());
-      complaint_ = before;
+      reason_ = before;
       return true;
     }
     case MessageType::kWelcome: {

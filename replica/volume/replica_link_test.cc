@@ -51,7 +51,7 @@ TEST_F(ReplicaLinkTest, HasNoComplaintAboutAReplicaThatIsGreeting) {
   ASSERT_TRUE(replica->flush());
   bool ok = true;
   progress([&] { return replica->receive() && replica->next(ok).has_value(); });
-  EXPECT_EQ(link_.complaint(), "");
+  EXPECT_EQ(link_.reason(), "");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class WireHost {
         port_(pools_, 0, to_flush_),
         pool_(need(pools_.pool_for(geteuid()))),
         hops_(need(NextHops::open(interface))),
-        wire_(need(PacketSocket::open(interface, largest_, PacketSocket::Hears::kOwnIpv4))),
+        wire_(need(PacketSocket::open(interface, largest_, PacketSocket::Filter::kOwnIpv4))),
         listener_(need(live::ListeningSocket::open(path, SOCK_SEQPACKET, 0600))),
         poller_(need(live::Poller::create())) {
     identity_.name = "host-" + address.to_string();

@@ -153,9 +153,19 @@ int main(int argc, char** argv) {
       ->type_name("N")
       ->check(CLI::Range(100, 60000))
       ->capture_default_str();
-  app.add_option("--ready-fd", settings.ready_fd, "Writes a line there once it serves");
-  auto* status = app.add_flag("--status", is_status, "Print the status of the running daemon");
-  app.add_flag("--json", as_json, "The status as one JSON object")->needs(status);
+  app.add_option("--ready-fd", settings.ready_fd, "write a line to this descriptor when serving")
+      ->type_name("FD");
+  auto* status = app.add_subcommand(
+      "status", "show the running daemon's services, connections, peers and refusals");
+  status->add_flag("--json", as_json, "print one JSON object");
+  command_line::set_example(*status, "cepheus-cmd status --socket /run/cepheus-cmd/cmd.sock");
+  command_line::set_example(
+      app, "cepheus-cmd --host 10.0.0.1",
+      "Exit status: 0 done, 1 no daemon answers status, 2 wrong usage, or it can't listen.");
+  app.callback([&] {
+    if (!*status && host.empty())
+      throw CLI::RequiredError("--host ADDRESS (or the command status)");
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
