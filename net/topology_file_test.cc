@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[host]]\nname = \"a\"\n",
                 "net.toml:1: no address; write address = \"10.0.0.1\", in [[host]]"},
         Mistake{"[[host]]\nname = 4\n",
-                "net.toml:2: name = 4 is not text; write name = \"...\", in [[host]]"},
+                "net.toml:2: name = 4 is not a text; write name = \"...\", in [[host]]"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0\"\n",
                 "net.toml:3: address = \"10.0.0\" is not an IPv4 address; write address = "
                 "\"10.0.0.1\", "
