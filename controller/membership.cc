@@ -132,8 +132,12 @@ void Membership::leave(Instant now, Outbox& out) {
   const bool has_joined =
       state_ == State::kConnecting || state_ == State::kConfirmed || state_ == State::kActive;
   if (leader_ == self_.host || !has_joined) return;
+  fail(now, "its owner's side failed", out);
+}
+
+void Membership::fail(Instant now, const char* reason, Outbox& out) {
   reject_ = MrpReject::kMemberFailed;
-  set_state(State::kFailed, "its owner's side failed");
+  set_state(State::kFailed, reason);
   leave_ = Backoff(Repeats().leave, now);
   send_left(now, out);
 }
@@ -204,15 +208,13 @@ bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
   return true;
 }
 
-void Membership::connected(Instant, bool ok, Outbox& out) {
+void Membership::connected(Instant now, bool ok, Outbox& out) {
   if (state_ != State::kConnecting) return;
   if (ok) {
     set_state(State::kConfirmed, "its queue pair is connected");
     answer(MrpType::kConfirm, confirmed_flags(), out);
   } else {
-    reject_ = MrpReject::kMemberFailed;
-    set_state(State::kFailed, "its queue pair could not be connected");
-    answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
+    fail(now, "its queue pair could not be connected", out);
   }
 }
 

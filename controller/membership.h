@@ -70,6 +70,7 @@ class Membership {
   void answer(wire::MrpType type, std::uint16_t flags, Outbox& out) const;
   std::uint16_t confirmed_flags() const;
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
+  void fail(Instant now, const char* reason, Outbox& out);
   void send_left(Instant now, Outbox& out);
   void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Outbox& out) const;
 

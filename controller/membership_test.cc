@@ -105,14 +105,6 @@ TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
             wire::MrpHeader::kHostSync | static_cast<int>(MrpType::kRegister));
 }
 
-TEST(Membership, RejectsWhenItsQueuePairFails) {
-  Member m;
-  m.hear(register_message());
-  m.connected(false);
-  expect_reject(m.answers, MrpReject::kMemberFailed);
-  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
-}
-
 TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   Member m;
   EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {member(2)})), MemberTask::kNone);
@@ -314,6 +306,17 @@ TEST(Membership, TellsItsLeaderThatItFailedBeforeItConfirmed) {
   m.connected(true);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
+}
+
+TEST(Membership, RejectsUntilItIsAnsweredWhenItsQueuePairFails) {
+  Member m;
+  m.hear(register_message());
+  m.connected(false);
+  expect_reject(m.answers, MrpReject::kMemberFailed);
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
+  EXPECT_GE(said(m.membership, 250ms), 2);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(said(m.membership, 1h), 0);
 }
 
 TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
