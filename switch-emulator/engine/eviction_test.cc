@@ -315,6 +315,17 @@ TEST(Query, ForAGroupThatTheSwitchHasForgottenIsRefusedButNotForOneThatHasEnded)
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
 }
 
+TEST(Query, ForAGroupThatTheSwitchFreedWithoutItsLeaderIsRefused) {
+  auto net = make_star(3);
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age * 2 + 2ms);
+  ASSERT_EQ(net->sw(0).tombstone_count(), 1u);
+  net->set_port(0, net->port_of(0), true);
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 members are missing in the table"}));
+}
+
 TEST(PortDown, IsReportedToTheLeaderAtOnce) {
   auto net = make_star(4);
   net->message(1, 0, 1);

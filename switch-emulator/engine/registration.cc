@@ -309,11 +309,12 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   }
 }
 
-// The switch has restarted. Members behind it may have left, and can't inform their leader over
-// this path.
+// The switch has restarted, or has freed the group while its leader's port was down. Members behind
+// it may have left, and can't inform their leader over this path.
 void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
-  const bool is_known =
-      groups_.find(request.id()) != nullptr || groups_.find_tombstone(request.id()) != nullptr;
+  const Tombstone* stone = groups_.find_tombstone(request.id());
+  const bool is_unregistered = stone != nullptr && !stone->by_switch;
+  const bool is_known = groups_.find(request.id()) != nullptr || is_unregistered;
   if (is_known || !call.rules().presence_answer) return;
   send_reject(call, request, MrpReject::kIncomplete, {});
 }
