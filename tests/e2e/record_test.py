@@ -66,7 +66,7 @@ class Recording(unittest.TestCase):
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            output = subprocess.run([CTL, "--fabric", run.switch.fabric, "record", "--seconds", "0.5", self.file], text=True, check=True,
+            output = subprocess.run([CTL, "--fabric", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
                                   stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
             self.assertIn("ui.perfetto.dev", output)
             run.wait_for_payload(1 << 16)
@@ -105,7 +105,7 @@ class Recording(unittest.TestCase):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--fabric", fabric, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
+            run = subprocess.run([CTL, "--fabric", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 

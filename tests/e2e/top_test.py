@@ -115,7 +115,7 @@ class Top(unittest.TestCase):
 
     def test_without_a_terminal_prints_once_or_explains_how(self):
         with Switch("--hosts", 2) as switch:
-            command = [CTL, "--fabric", switch.fabric, "top"]
+            command = [CTL, "--fabric", switch.socket, "top"]
             refused = subprocess.run(command, text=True, capture_output=True, timeout=TIME_LIMIT)
             self.assertEqual(refused.returncode, 2)
             self.assertIn("top --once", refused.stderr)
