@@ -26,7 +26,7 @@ class Picture(unittest.TestCase):
         return web
 
     def test_of_a_job_shows_its_tree_and_its_traffic(self):
-        with LiveRun("--max", 1 << 18, hosts=4, shape=("--shape", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
+        with LiveRun("--max", 1 << 18, hosts=4, fabric=("--shape", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 20)
             web.view()
             run.wait_for_payload(1 << 20)
