@@ -1,5 +1,5 @@
 // HELLO, which the switches at both ends of a trunk send each other (docs/protocol.md, "Trunks that
-// fail"). It shows that the sender runs, whether it receives the other's HELLOs, and which switches
+// fail"). It shows that the sender runs, whether it receives the other's packets, and which switches
 // with hosts it can't reach.
 //
 // An MRP datagram between the switches' own addresses, behind MrpHeader one record for each switch:

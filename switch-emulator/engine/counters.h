@@ -1,7 +1,7 @@
 // Named counters of a switch and of each of its ports. Each is a line of counters.def.
 //
 // They balance, at any time between two calls into the engine:
-//  frames in + let through by gates = sent on + consumed, held or dropped, each by one name
+//   frames in + let through by gates = sent on + consumed, held or dropped, each by one name
 //   held by gates                    = let through + emptied + held now
 //   copies made                      = frames out + copies dropped, each by one name
 #pragma once

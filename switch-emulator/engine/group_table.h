@@ -58,7 +58,7 @@ struct Tombstone {
   PortId leader_port;         // none if the leader was gone
   std::vector<PortId> ports;  // to which repeats of UNREGISTER are passed on
   Roster roster;              // members that have confirmed it
-  bool by_switch = false;     // this switch has ended the group: its leader was gone
+  bool by_switch = false;     // this switch has ended the group, without its leader
 };
 
 bool leads_to(const Group& group, PortId port);  // to the leader

@@ -1,7 +1,7 @@
 // The members behind a switch that a registration has named, and their confirmations of its current
 // step: merges many CONFIRMs into few (docs/protocol.md, "Registration").
 //
-//  the leader requests it -> owed -> it confirms -> ready -> the switch has sent CONFIRM
+//   the leader requests it -> owed -> it confirms -> ready -> the switch has sent CONFIRM
 //
 // That CONFIRM may be lost: the leader repeats its request, and a member that has confirmed is
 // ready at once.

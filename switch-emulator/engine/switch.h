@@ -3,7 +3,7 @@
 //
 //     on_packet(now, port, frame, actions)   a packet has arrived on a port
 //     on_timer(now, actions)                 `deadline()` has passed (spurious calls are harmless)
-//  on_port_up / on_port_down              a host or a neighbour came or went
+//     on_port_up / on_port_down              a host or a neighbour came or went
 //
 // Packets leave through SwitchOutput::emits. Copies share the payload of the received frame
 // (Frame::external, Frame::ref); its buffer stays the caller's. For a frame that the source-change

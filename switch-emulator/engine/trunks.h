@@ -42,7 +42,7 @@ class Trunks {
 
   // Trunks that went dark or came back since the last call. `routes` knows already; groups do not.
   bool take(TrunkChange& change);
-  // Has a neighbour gained or lost a way since the last call?
+  // Whether a neighbour has gained or lost a route since the last call.
   bool take_withdrawals() { return std::exchange(has_withdrawals_, false); }
 
  private:

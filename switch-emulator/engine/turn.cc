@@ -7,7 +7,7 @@
 namespace cepheus::fabric {
 namespace {
 
-// RNR timer codes, each with twice the time of the one before: from 10.24 ms to 81.92 ms.
+// RNR timer codes, from 10.24 ms to 81.92 ms; two more double the time.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
 
 }  // namespace

@@ -109,7 +109,7 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   }
   pending_.insert_or_assign(
       fd, PendingPeer{std::move(socket), peer, wire::monotonic_now() + time_limit_});
-  on_readable(fd);  // most have sent their Hello by now
+  on_readable(fd);  // most have sent their AttachRequest by now
 }
 
 // The longest silent one of the user with most connections here.
@@ -138,7 +138,7 @@ void AttachServer::dismiss(int fd, const char* why) {
 void AttachServer::expire(Instant now) {
   for (auto at = pending_.begin(); at != pending_.end();) {
     const auto each = at++;
-    if (each->second.leaves <= now) dismiss(each->first, "no Hello arrived in time");
+    if (each->second.leaves <= now) dismiss(each->first, "no request to attach arrived in time");
   }
 }
 

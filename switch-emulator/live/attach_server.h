@@ -25,7 +25,7 @@ class AttachServer final : private HostAssignment::Ports {
   static constexpr std::size_t kMaxPending = 256;
 
   // All outlive the server. `doorbells` is the poller of the datapath's thread; `tasks` run
-  // there. `time_limit` is from connecting to the Hello.
+  // there. `time_limit` is from connecting to the AttachRequest.
   AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
                ListeningSocket& socket, const Access& access, wire::Duration time_limit);
   ~AttachServer();
@@ -49,7 +49,7 @@ class AttachServer final : private HostAssignment::Ports {
   void show_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:
-  struct PendingPeer {  // has not sent its Hello
+  struct PendingPeer {  // has not sent its AttachRequest
     fabric::UniqueFd socket;
     fabric::PeerCredentials peer;
     wire::Instant leaves;

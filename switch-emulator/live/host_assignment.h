@@ -26,7 +26,7 @@ class HostAssignment {
   class Ports {
    public:
     virtual bool is_free(std::size_t host) = 0;
-    // For a host that is not free: "is held by pid 7: end it, or ask for another host".
+    // For a host that is not free: "is held by pid 7: end it, or choose another host".
     virtual std::string why_not_free(std::size_t host) const = 0;
 
    protected:
@@ -61,7 +61,7 @@ class HostAssignment {
     fabric::ReservationId id = 0;  // 0: none
     fabric::PeerCredentials holder;
   };
-  // The reservation in a client's Hello.
+  // The reservation in a client's AttachRequest.
   struct Claim {
     fabric::ReservationId id = 0;
     uid_t user = 0;

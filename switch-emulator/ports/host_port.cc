@@ -110,7 +110,7 @@ struct PortAnswer {
   std::vector<UniqueFd> fds;
 };
 
-// One connection's Hello, and the fabric's answer.
+// One connection's AttachRequest, and the fabric's answer.
 wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
   auto socket = connect_to(options.fabric, options.timeout);
   if (!socket) return tl::unexpected(socket.error());

@@ -29,7 +29,7 @@ namespace cepheus::fabric {
 //     sleeper                                   ringer
 //       flag.ask(reasons)                         publish the work
 //       check once more; flag.withdraw() if       if (flag.take(reason)) write the eventfd
-//       there is work; else wait
+//         there is work; else wait
 //
 // Both sides use read-modify-writes on one word, which have one order. If take() comes after ask()
 // it sees the request; if before, ask() synchronises with it, and the check after it sees the work.
