@@ -191,7 +191,10 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   auto branches = bifurcate(config_, routes_, message.list(), call.ingress(), unreachable);
   if (branches.empty()) {
     // Cut off for now: the record stays. The sender evicts receivers that are gone.
-    if (group != nullptr) group->last_seen = call.now;
+    if (group != nullptr) {
+      group->last_seen = call.now;
+      group->orphaned.reset();
+    }
     return report_cut_off(call, message, message.receivers[unreachable]);
   }
   std::vector<MrpMember> former = erase_older(key, message, group);

@@ -259,6 +259,20 @@ TEST(SenderGroups, ASenderThatComesBackKeepsItsGroups) {
   EXPECT_EQ(net->sw(0).sender_groups().size(), 1u);
 }
 
+TEST(SenderGroups, ASenderThatComesBackKeepsAGroupWithAnUnreachableReceiver) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {1, 6});
+  group.set_up();
+  for (const std::size_t spine : {3, 4}) net->set_port(0, net->port_between(0, spine), false);
+  net->set_port(0, net->port_of(0), false);
+  net->advance(1s);
+  net->set_port(0, net->port_of(0), true);
+  net->advance(1s);
+  group.install(false);
+  net->advance(net->config(0).orphan_age);
+  EXPECT_EQ(net->sw(0).sender_groups().size(), 1u);
+}
+
 TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
