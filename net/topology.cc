@@ -227,8 +227,8 @@ wire::Result<wire::MrpKey> read_key(const std::string& path) {
                       "key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
   }
   if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "key_file: other users can read " + path + "; take it away with chmod 600");
+    return wire::fail(wire::ErrorCode::kInvalid, "key_file: other users can read or write " + path +
+                                                     "; run chmod 600 " + path);
   }
   auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);

@@ -24,7 +24,7 @@ enum class Tree {
 };
 Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, Tree tree = Tree::kFarFirst);
 
-// HPL's long: a binomial tree spreads the data in equal parts over the ranks, then the parts rolls
+// HPL's long: a binomial tree spreads the data in equal parts over the ranks, then the parts roll
 // round the ring.
 Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes);
 
