@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--memory", type=int, default=1536, metavar="MIB", help="give the machine this memory in MiB (default: %(default)s)")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4),
                         help="make this many NUMA nodes; each but the first has a network interface (default: 1)")
-    parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="give the machine this many cores (default: 2)")
+    parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="give each node this many cores (default: 2)")
     parser.add_argument("--systemd", action="store_true", help="run systemd there, without this machine's own services")
     parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
                         help="emulate by tcg, which works everywhere (default), or by kvm, which is faster")

@@ -10,11 +10,11 @@
 //                    K: ranks 0 to K-1 share a host, and so on; the first of each has its port, the
 //                    others are refused
 //   CEPHEUS_RESERVATION
-//                    time limit for a fabric that runs and answers late
+//                    hexadecimal: the job's reservation of hosts, from its launcher
 //   CEPHEUS_ATTACH_TIMEOUT_MS
-//                    congestion control: "off", or "orig" or "hpcc" and changes to it
+//                    time limit for a fabric that runs and answers late
 //   CEPHEUS_CONGESTION
-//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
+//                    congestion control: "off", or "orig" or "hpcc" and changes to it
 //                    (nic-emulator/engine/congestion_text.h)
 //   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
 #pragma once

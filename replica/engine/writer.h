@@ -133,6 +133,7 @@ class Writer {
   void note_acknowledged(const Op& op);
   void finish_done(Instant now, WriterActions& out);
   void start_flush(Instant now, std::size_t op, WriterActions& out);
+  void forgive_silence(Instant now);
   Op* posted(std::uint64_t attempt);
   void count_writes(const IoRequest& io, int change, Instant now);
   ChunkRange chunks_of(const IoRequest& io) const;
@@ -149,7 +150,6 @@ class Writer {
   void flush_again(unsigned replica);
   bool may_be_late(const Round& round) const;
   void evict_hung(Instant now, WriterActions& out);
-  void forgive_silence(Instant now);
   void leave_rounds(Instant now, unsigned replica, WriterActions& out);
   void end_round(Instant now, const Round& round, WriterActions& out);
   void mark(Instant now, ChunkRange range, WriterActions& out);

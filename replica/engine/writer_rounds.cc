@@ -170,7 +170,6 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
 
 // Every member's bitmap has the chunks before any data is sent. In several rounds if some are
 // marked already.
-// marked already.
 void Writer::mark(Instant now, ChunkRange range, WriterActions& out) {
   for (std::uint32_t c = range.first; c < range.end(); ++c) {
     if (chunks_[c].state != ChunkState::kClear) continue;

@@ -40,7 +40,7 @@ class Parameters(unittest.TestCase):
         self.assertIn("volume=NAME and replicas=HOST:PORT,... are required", self.refusal("volume=v"))
 
     def test_unknown_parameters_are_refused(self):
-        self.assertIn("unknown parameter 'replica'", self.refusal("replica=localhost:1"))
+        self.assertIn("there is no parameter 'replica'", self.refusal("replica=localhost:1"))
 
     def test_a_depth_out_of_range_is_refused(self):
         self.assertIn("give 1 to 1024", self.refusal("depth=0", "volume=v", "replicas=localhost:1"))
