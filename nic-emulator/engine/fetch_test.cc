@@ -119,6 +119,22 @@ TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreAskedForFourTimes) {
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
 }
 
+// Each step back looks like the answer to a repeat.
+TEST_F(Fetch, ResponsesInReverseOrderDoNotSpendTheLastRetry) {
+  TwoHosts hosts({.mtu = 256, .retry_count = 1});
+  for (std::uint64_t id = 1; id <= 3; ++id) hosts.a.read(id, kResult, 100, hosts.b, 0);
+  hosts.b.deliver(hosts.a.transmit_all());
+  const auto answers = hosts.b.transmit_all();
+  ASSERT_EQ(answers.size(), 3u);
+  for (std::size_t i = answers.size(); i-- > 0;) {
+    hosts.a.deliver(answers[i]);
+    hosts.b.deliver(hosts.a.transmit_all());
+  }
+  hosts.exchange();
+  EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(hosts.a.statuses(), Each(WcStatus::kSuccess));
+}
+
 TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
   b_.receive(7, 0x50000, 100);
   a_.read(1, kResult, 10, b_, 0);

@@ -148,7 +148,8 @@ void Requester::on_missing_result(std::uint64_t packet) {
   counters_.add(Counter::kRxMissingResult);
   const bool is_of_repeat = packet < last_behind_missing_;
   last_behind_missing_ = packet;
-  if (next_ == una_ || missed_results_ == kMost || (missed_results_ > 0 && !is_of_repeat)) return;
+  if (next_ == una_ || missed_results_ == kMost) return;
+  if (missed_results_ > 0 && (!is_of_repeat || retries_left_ < 2)) return;
   ++missed_results_;
   probing_ = false;
   timeouts_in_a_row_ = 0;
