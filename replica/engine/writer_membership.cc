@@ -330,7 +330,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         continue;
       }
       // One after the other: if the fabric refuses one of them, the group's failure names it.
-      if (is_one_returning()) break;
+      if (is_one_returning()) continue;
       peer.is_syncing = true;
       send_marks(r, out);
     }
