@@ -198,7 +198,7 @@ class Registration {
   std::vector<bool> confirmed_;
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;
-  Instant latest_ = wire::kNever;  // the last message from the fabric
+  Instant latest_ = wire::kNever;  // the bound of give_up_ for any answers
   Backoff repeat_;                 // of the messages of the present state
   Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;

@@ -85,9 +85,8 @@ class BulkLane final : public Lane {
   void set_announcements(std::unique_ptr<AnnouncementMemory> memory) {
     announcements_ = std::move(memory);
   }
-  bool is_announced() const {
-    return announcements_ != nullptr;
-  }  // each WRITE, by a packet before it
+  // A packet before each WRITE announces it.
+  bool is_announced() const { return announcements_ != nullptr; }
   Expected<void> receive(Buffer& buffer, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;

@@ -64,7 +64,7 @@ void register_variables(const mca_base_component_t* component) {
   for (std::size_t i = 0; i < Counters::kCauses; ++i) {
     const std::string cause = name(static_cast<Cause>(i));
     count("fallbacks_" + cause,
-          "Communicators whose multicast groups were given up, by cause: " + cause,
+          "Times that the multicast groups of a communicator were given up, by cause: " + cause,
           counters().fallbacks()[i]);
   }
   register_one(component, "registered_bytes", "Bytes of memory that are registered with the device",

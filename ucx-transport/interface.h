@@ -102,7 +102,7 @@ ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint
 ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t remote_addr,
                      uct_rkey_t rkey);
 
-// operation.cc Frees a closed interface's state once no operation is in flight.
+// operation.cc: frees a closed interface's state once no operation is in flight.
 void release_if_unused(InterfaceState* state);
 
 // interface.cc

@@ -3,9 +3,9 @@
 // the ranks below end with the same error instead of waiting. The error is the payload's: all ranks
 // take part in the later units.
 //
-// It serves inside hosts, and non-blocking broadcasts after a failure. Each rank learns at another
-// time that a unit goes this way, and MPI's non-blocking collectives must start in one order on all
-// ranks. So the saved function can't serve them.
+// It serves inside hosts, and non-blocking broadcasts that multicast can't serve. Each rank learns
+// at another time that a unit goes this way, and MPI's non-blocking collectives must start in one
+// order on all ranks. So the saved function can't serve them.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ struct Address {
 // `pattern` with a host's address for each %h.
 std::string fill_in(const std::string& pattern, wire::Ipv4 host);
 
-// Connects, and calls back once with the socket or the reason of the failure. Destroying the result
+// Connects, and calls back once with the socket or the reason of the failure. A call of the result
 // ends the attempt and closes its descriptor: the kernel would try for minutes.
 using GiveUp = std::function<void()>;
 GiveUp dial(asio::io_context& io, const Address& to,

@@ -187,7 +187,7 @@ void Daemon::on_program_frame(ProgramId id, std::span<const std::uint8_t> frame)
     forget_program(id);
   };
   if (!message) {
-    return refuse("a one is not of cepheus-cmd's protocol: use libcepheus-connections");
+    return refuse("a message is not of cepheus-cmd's protocol: use libcepheus-connections");
   }
   if (!program.has_greeted) {
     if (message->type != MessageType::kProgram || message->version != kVersion) {

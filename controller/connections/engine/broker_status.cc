@@ -1,4 +1,4 @@
-// The data of cepheus-cmd --status.
+// The data of cepheus-cmd status.
 #include <nlohmann/json.hpp>
 
 #include "controller/connections/engine/broker.h"

@@ -85,7 +85,7 @@ wire::Result<Message> PeerSession::take_hello(const Message& hello) {
   }
   if (hello.time_ms < kLeastTimeLimitMs) {
     return refuse("a time limit of less than " + std::to_string(kLeastTimeLimitMs) +
-                  " ms can't be met: raise the other daemon's --patience-ms");
+                  " ms can't be met: raise the other daemon's --peer-timeout-ms");
   }
   peers_hello_ = hello;
   return hello;
