@@ -161,7 +161,7 @@ class Services(unittest.TestCase):
         environment.write_text("CEPHEUS_CMD_HOST=127.0.0.1\n")
         process = self.start("cepheus-cmd")
         self.assertEqual(int(status_of(process)["CapEff"], 16), 0)
-        shown_text = run(BUILD / "bin/cepheus-cmd", "--status", "--json")
+        shown_text = run(BUILD / "bin/cepheus-cmd", "status", "--json")
         self.assertEqual(shown_text.returncode, 0, shown_text.stderr)
         self.assertEqual(json.loads(shown_text.stdout)["host"], "127.0.0.1")
 
