@@ -75,7 +75,7 @@ inline mcast_status_t register_memory(mcast_context_h context, void* address, st
                                       int others, mcast_mem_h* out) {
   if (out == nullptr) return invalid("out is null");
   *out = nullptr;
-  if (address == nullptr || length == 0) return invalid("address or length of the memory is null");
+  if (address == nullptr || length == 0) return invalid("the address is null, or the length is 0");
   return with(from(context), [&](Context& c) {
     auto memory = Memory::create(c.share_device(), c.fork_generation(), address, length, others);
     if (memory) *out = handle(memory->release());

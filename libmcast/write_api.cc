@@ -12,7 +12,7 @@ namespace wire = cepheus::wire;
 
 mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                     size_t length) {
-  if (address == nullptr || length == 0) return invalid("address or length of the memory is null");
+  if (address == nullptr || length == 0) return invalid("the address is null, or the length is 0");
   const auto checked =
       with(from(group), [&](Group& g) { return status_of(g.check_may_publish(region)); });
   if (checked != MCAST_OK) return checked;
@@ -30,7 +30,7 @@ mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* 
 
 mcast_status_t mcast_region_publish_part(mcast_group_h group, uint16_t region, mcast_mem_h mem,
                                          size_t offset, size_t length) {
-  if (mem == nullptr || length == 0) return invalid("address or length of the memory is null");
+  if (mem == nullptr || length == 0) return invalid("the memory is null, or the length is 0");
   return with(from(group), [&](Group& g) {
     return status_of(g.publish_part(wire::monotonic_now(), region, *from(mem), offset, length));
   });
