@@ -153,7 +153,7 @@ TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
   net.run(kStart + 1s);
   EXPECT_EQ(net.leader.state(), State::kFailed);
   EXPECT_EQ(net.leader.reject_reason(), MrpReject::kMemberFailed);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) could not connect"));
+  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) has failed"));
   for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kFailed);
 }
 

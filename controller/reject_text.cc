@@ -52,7 +52,7 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              "fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " could not connect its queue pair: the group's reason on that host names the cause";
+             " has failed: the group's reason on that host names the cause";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
     case MrpReject::kVersion:

@@ -180,7 +180,7 @@ TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
        "10.255.0.1 refused the registration: the switch has no"},
       {kSwitch, MrpReject::kNoRoute, {bare(2)}, "no route to 10.0.0.3 (qp 0x13)"},
       {kSwitch, MrpReject::kNoSenderGroups, {}, "set sender_groups = \"everywhere\""},
-      {host(2), MrpReject::kMemberFailed, {bare(2)}, "could not connect its queue pair"},
+      {host(2), MrpReject::kMemberFailed, {bare(2)}, "has failed: the group's reason on that host"},
       {host(2), MrpReject::kNotMember, {bare(2)}, "create fresh groups of one kind"},
   };
   for (const Case& c : cases) {
