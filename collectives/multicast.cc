@@ -110,9 +110,8 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
     default:
       return Code::kPending;
   }
-  const Code rc = link_.open();
-  if (rc != Code::kDone) return rc;
   has_groups_ = true;
+  if (const Code rc = link_.open(); rc != Code::kDone) return rc;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
   carrier_ = Transport::instance().carrier();
@@ -238,7 +237,8 @@ std::optional<size_t> Multicast::take_mistake() {
 // --- Beside them.
 
 void Multicast::look_after() {
-  if (!link_.is_open()) return;
+  // A link without a posted receive, because the host refused one, hears no member that lacks data.
+  if (!link_.is_open() && (!has_groups_ || link_.open() != Code::kDone)) return;
   receive();
   const Agreement& agreement = session_->agreement();
   // Only the rank that lacks the data knows of it yet. Later its own call would fail, and other

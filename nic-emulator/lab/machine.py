@@ -15,7 +15,7 @@ PACKAGES = "qemu-system-x86 busybox-static"
 # mitigations=off, tsc=reliable: emulation needs no mitigations and no clock checks, and the guest is faster.
 KERNEL_LINE = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable random.trust_cpu=on"
 TIMED_OUT = 124
-UNUSABLE = 125
+FAILED = 125
 LOOK_SECONDS = 0.05
 
 
@@ -106,7 +106,7 @@ class Machine:
         console = share / "console"
         words = console.read_text(errors="replace") if console.exists() else ""
         print("lab: the machine ended without an exit code; its console's output:\n" + words[-4000:], file=sys.stderr)
-        return UNUSABLE
+        return FAILED
 
 
 class Pipe:

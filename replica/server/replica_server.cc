@@ -115,7 +115,7 @@ wire::Result<void> ReplicaServer::run() {
   std::string text = std::string("the disk failed: ") + std::strerror(disk_error_) +
                      "; the volume continues without this replica";
   if (record_error != 0) {
-    // Otherwise it would serve again as if all of its memory would reach the disk.
+    // If not even the page cache has it, a new program would take all of its memory for sound.
     text += std::string("; its record can't be saved either: ") + std::strerror(record_error) +
             ": restart this host before the replica serves again";
   }
