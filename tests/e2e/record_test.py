@@ -104,13 +104,8 @@ class Recording(unittest.TestCase):
     def test_reports_the_obstacle(self):
         switch = Switch("--hosts", 2)
         self.addCleanup(switch.close)
-<<<<<<< HEAD
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
             run = subprocess.run([CTL, "--fabric", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
-=======
-        for fabric, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
-            run = subprocess.run([CTL, "--fabric", fabric, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
->>>>>>> f0b35a4a (debian, tests: a lost space of a description, two wrong names in record_test)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
 
