@@ -34,7 +34,8 @@ std::string commands_of(const CLI::App& app) {
 
 std::string reason(const CLI::App& program, const CLI::App& at, const CLI::Error& error) {
   const auto unknown = program.remaining(true);
-  const bool lacks_command = at.get_require_subcommand_min() > 0 && at.get_subcommands().empty();
+  const bool lacks_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+                             at.get_require_subcommand_min() > 0 && at.get_subcommands().empty();
   if (lacks_command && unknown.empty()) return "give a command: " + commands_of(at);
   if (unknown.empty()) return error.what();
   if (unknown.front().starts_with("-")) return "there is no option '" + unknown.front() + "'";

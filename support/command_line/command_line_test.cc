@@ -60,6 +60,12 @@ TEST_F(Program, NamesAnUnknownOption) {
             "Run 'tool ports --help' for all options.\n");
 }
 
+TEST_F(Program, NamesAnOptionWithoutItsValueEvenIfNoCommandIsGiven) {
+  std::string fabric;
+  app_.add_option("--fabric", fabric, "fabric");
+  EXPECT_NE(run("--fabric").find("tool: --fabric"), std::string::npos) << run("--fabric");
+}
+
 TEST_F(Program, EndsHelpWithTheExample) {
   EXPECT_NE(run("nearest --help").find("Example: tool nearest mlx5_0"), std::string::npos);
   EXPECT_NE(run("--help").find("Example: tool ports\nExit status: 0 done."), std::string::npos);

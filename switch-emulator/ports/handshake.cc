@@ -25,7 +25,7 @@ struct Prologue {
   std::uint16_t what;  // a client's Kind, or the fabric's WelcomeStatus
 };
 
-struct RawHello {
+struct RawAttachRequest {
   Prologue prologue;
   ReservationId reservation;
   char host[64];
@@ -55,7 +55,7 @@ struct RawWelcome {
   std::uint32_t pool_slot_bytes;
   std::uint32_t area;
 };
-static_assert(sizeof(RawHello) == 80);
+static_assert(sizeof(RawAttachRequest) == 80);
 static_assert(sizeof(RawHosts) == 16);
 static_assert(sizeof(RawWelcome) == 392);
 
@@ -103,7 +103,7 @@ std::optional<Prologue> prologue_of(std::span<const std::uint8_t> datagram) {
 }  // namespace
 
 std::vector<std::uint8_t> encode(const AttachRequest& hello) {
-  RawHello raw{};
+  RawAttachRequest raw{};
   raw.prologue = {kHandshakeMagic, hello.version, hello.or_any ? kAttachOrAny : kAttach};
   raw.reservation = hello.reservation;
   put_text(raw.host, hello.host);
@@ -138,7 +138,7 @@ std::optional<AttachRequest> decode_attach_request(std::span<const std::uint8_t>
   AttachRequest hello;
   hello.version = prologue->version;
   if (hello.version != kHandshakeVersion) return hello;
-  RawHello raw;
+  RawAttachRequest raw;
   if (datagram.size() != sizeof raw || prologue->what > kAttachOrAny) return std::nullopt;
   std::memcpy(&raw, datagram.data(), sizeof raw);
   hello.host = get_text(raw.host);
