@@ -36,7 +36,8 @@ def block(name, results):
         return ""
     by_mode = [json.loads(file.read_text()) for file in files]
     wanted = [p for p in by_mode[0] if p["expected"] is not None and p["series"].startswith(tuple(SHOWN[name]))]
-    series = list(dict.fromkeys(p["series"] for p in wanted))
+    in_all = set.intersection(*({p["series"] for p in points} for points in by_mode))
+    series = [each for each in dict.fromkeys(p["series"] for p in wanted) if each in in_all]
     xs = sorted({p["x"] for p in wanted})
     about = [json.loads((results / f"{name}.{mode}.about").read_text()) for mode in MODES]
     quick = any("--quick" in each["arguments"] for each in about)
