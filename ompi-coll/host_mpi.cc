@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "collectives/communicators.h"
+#include "ompi-coll/codes.h"
 #include "ompi-coll/host_objects.h"
 #include "ompi-coll/parameters.h"
 
