@@ -8,6 +8,7 @@
  * was right.
  */
 #include <mcast/mcast.h>
+#include <mcast/query.h>
 
 #include "tests/mpi/pattern.h"
 
