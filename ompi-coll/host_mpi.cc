@@ -55,10 +55,7 @@ int reserve_tags(Communicator& comm, int count) {
 
 void retain(Communicator& comm) { OBJ_RETAIN(communicator(comm)); }
 
-void release(Communicator& comm) {
-  ompi_communicator_t* object = communicator(comm);
-  OBJ_RELEASE(object);
-}
+void release(Communicator& comm) { ompi::release(communicator(comm)); }
 
 // Straight to standard error: help texts that travel through mpirun get lost when the abort
 // overtakes them.

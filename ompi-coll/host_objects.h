@@ -13,4 +13,7 @@ inline coll::host::Communicator& port_of(ompi_communicator_t* comm) {
   return *reinterpret_cast<coll::host::Communicator*>(comm);
 }
 
+// Open MPI 5's macro calls free(), which means another function in the port's namespace.
+inline void release(ompi_communicator_t* comm) { OBJ_RELEASE(comm); }
+
 }  // namespace cepheus::ompi
