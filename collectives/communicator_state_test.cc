@@ -118,6 +118,7 @@ class Ranks {
     const Team team = Team::all(mpi_.communicator(from), host::Communicator{}.next_tag);
     ASSERT_EQ(Messages::post(&message, sizeof message, to, Tag::kControl, team), Code::kDone);
   }
+  void take_receives() { mpi_.refuses_receives = false; }
   long requests(int rank) { return mpi_.communicator(rank).requests(); }
   std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
@@ -220,6 +221,20 @@ TEST(CommunicatorState, HasGroupsThoughItsReceiveIsNotPosted) {
   job.send_control(0, 1);
   job.pass();
   EXPECT_TRUE(job.state(1).has_groups());
+}
+
+// Otherwise it would not notice that the fabric fails, and that another rank lacks data.
+TEST(CommunicatorState, PostsItsControlReceiveAgainOnceTheHostTakesReceives) {
+  Ranks job(2);
+  for (int rank = 0; rank < 2; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  const long requests = job.requests(1);
+  job.send_control(0, 1);
+  job.pass();
+  ASSERT_EQ(job.requests(1), requests - 1);
+  job.take_receives();
+  job.pass();
+  EXPECT_EQ(job.requests(1), requests);
 }
 
 // A request that is complete and not freed would keep the communicator alive for ever.

@@ -38,7 +38,7 @@ class Multicast {
   static size_t unit_bytes(bool small);
   // The units of the next one: the number of the first.
   uint64_t take_units(size_t bytes);
-  // Prepares the lane of the broadcast whose units start at `first`. Code::kDone: by multicast;
+  // Prepares the lane of the broadcast with units from `first` on. Code::kDone: by multicast;
   // Code::kNotServed: not by it, on all members alike; Code::kPending: call again. reason(): for
   // either.
   Code prepare(uint64_t first, bool small);

@@ -9,7 +9,7 @@ namespace cepheus::coll {
 
 namespace {
 
-// A rank whose call differs from the root's knows the root's size in whole small messages.
+// After a different call a rank knows the root's size in whole small messages.
 std::size_t rounded(std::size_t bytes) {
   const std::size_t unit = parameters().eager_unit();
   const bool is_exact = bytes <= unit || bytes > parameters().eager_bytes();

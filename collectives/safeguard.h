@@ -1,6 +1,6 @@
-// In mode "try" multicast shall not be slower than the MPI implementation without it. The safeguard
-// compares both ways for each size class of a communicator's broadcasts, and chooses the way of the
-// next broadcast (core/comparison.h, core/judge.h).
+// In mode "try" a size class gives multicast up if it is slower than the MPI implementation without
+// it by more than a threshold. The safeguard compares both ways for each size class of a
+// communicator's broadcasts, and chooses the way of the next one (core/comparison.h, core/judge.h).
 //
 // At the end of a plan the ranks' times go up a tree to rank 0, and its plan goes down. A rank
 // continues once it has the plan. So all ranks follow it from the same broadcast on, blocking or

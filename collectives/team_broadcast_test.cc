@@ -244,7 +244,7 @@ class ScarceMemory : public Story {
   }
   void TearDown() override { fake::make_memory_scarce(false); }
 
-  // The ranks whose calls end in an error. The next broadcasts are right.
+  // The ranks with calls that end in an error. The next broadcasts are right.
   std::vector<int> failing_ranks(fake::Job& job, int scarce, bool blocking = true) {
     job.begin_all(0, 1000, blocking);
     job.begin(scarce, 0, 1000, blocking, true);

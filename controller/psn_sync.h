@@ -1,4 +1,4 @@
-// The time at which a member changes its queue pair's PSNs, in groups whose switches do not rebase
+// The time at which a member changes its queue pair's PSNs, in groups without rebasing by switches
 // (the papers' PSN synchronisation; docs/protocol.md, "Changing the source").
 //
 // The group's PSNs continue over all turns. A member's send PSN is behind once it has received, and
@@ -34,8 +34,8 @@ class PsnSync {
   void sent(std::uint64_t packets) { sent_ += packets; }
   void received() { send_is_behind_ = true; }
   // True if completions show no difference between both PSNs. A WRITE without immediate moves the
-  // receive PSN without a completion, and so does a message whose source died. So a member reads
-  // both before it sends, and calls received() if they differ.
+  // receive PSN without a completion, and so does a dead source's message. So a member reads both
+  // before it sends, and calls received() if they differ.
   bool has_to_look() const {
     return enabled_ && phase_ == Phase::kRunning && !send_is_behind_ && sent_ == 0;
   }

@@ -119,7 +119,7 @@ class Registration {
 
   Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch);
 
-  // `members` includes the leader, whose own confirmation is given here. kInvalid: an empty list, a
+  // `members` includes the leader, and its confirmation is given here. kInvalid: an empty list, a
   // host twice, the leader missing or alone, more members than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
   // Before the last member confirms REGISTER: the group is not activated until release(), since

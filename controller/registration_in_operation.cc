@@ -1,4 +1,4 @@
-// A registration whose group is in operation: complaints, late members, evictions.
+// The registration of a group in operation: complaints, late members, evictions.
 #include <algorithm>
 
 #include "controller/registration.h"

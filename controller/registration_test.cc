@@ -70,8 +70,8 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
   EXPECT_EQ(tries, expected);
 }
 
-// A switch gets no repeats once all its members have confirmed. It forgets a group whose leader is
-// silent.
+// A switch gets no repeats once all its members have confirmed. It forgets the group of a silent
+// leader.
 TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   RegistrationConfig config = leader_config();
   config.timeout = 20s;

@@ -221,7 +221,7 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
     if (at == group_.receiver_count || (from_receiver && at != receiver)) return;
   }
   if (from_receiver && message.receiver_count != 1) return;
-  // A switch whose routes have just changed may have none for a moment. INSTALL continues. A
+  // A switch may have no route for a moment after a change. INSTALL continues. A
   // receiver that stays disconnected is as silent as a dead one.
   if (is_active() && reason == MrpReject::kNoRoute) {
     for (const MrpMember& named : message.list()) {

@@ -41,8 +41,8 @@ inline RegistrationConfig leader_config() {
   return config;
 }
 
-// Host 0 leads. Hosts 1 to n-1 are members whose queue pairs connect at once, unless `connects` is
-// false.
+// Host 0 leads. Hosts 1 to n-1 are members. Their queue pairs connect at once, unless
+// `connects` is false.
 class Network {
  public:
   struct Datagram {

@@ -184,7 +184,7 @@ TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a report of nobody is no reason to ask";
 }
 
-// A member whose side failed sends no acknowledgements, but is not dead: no send may complete
+// A member that failed itself sends no acknowledgements, but is not dead: no send may complete
 // without it.
 class FailedMember : public LeaderTest {
  protected:

@@ -191,7 +191,7 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
   send_all();
 }
 
-// REGISTER or INSTALL named a member whose queue pair has gone, or has the other kind of group.
+// REGISTER or INSTALL named a queue pair that has gone, or has the other kind of group.
 void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   wire::MrpMessage answer;
   answer.header = message.header;

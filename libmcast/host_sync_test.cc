@@ -1,4 +1,4 @@
-// Groups whose switches leave PSNs to the hosts (controller/psn_sync.h), over the fake device.
+// Groups with PSNs that switches leave to the hosts (controller/psn_sync.h), over the fake device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/recovery.h>

@@ -7,7 +7,7 @@
 namespace cepheus::net {
 namespace {
 
-// For a switch whose fastest link has 100 Gb/s, as in HPCC's simulations; others in proportion.
+// For a fastest link of 100 Gb/s, as in HPCC's simulations; others in proportion.
 constexpr wire::Bytes kUsualBuffer = 32 << 20;
 constexpr wire::BitRate kAtRate{100'000'000'000};
 constexpr wire::Bytes kFewFrames = 16;

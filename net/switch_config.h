@@ -64,7 +64,7 @@ struct SwitchConfig {
   Duration age = wire::times::kSwitchAge;  // a table without any packet or refresh is deleted
   // ... and one that was never activated, without a REGISTER or REFRESH.
   Duration pending_age = wire::times::kSwitchPending;
-  // ... and one whose leader's port is down: after this time the leader is evicted, after the same
+  // ... and one with its leader's port down: after this time the leader is evicted, after the same
   // time again the group ends.
   Duration orphan_age = wire::times::kSwitchOrphan;
   // A newcomer that has waited this long for the end of a silent source's turn gets an error.

@@ -106,7 +106,7 @@ extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
-// The ends of communicators: attributes whose deletion comes while messages still arrive.
+// The ends of communicators: attributes, deleted while messages still arrive.
 //
 // When Open MPI disables a module, its communicator can't communicate any more. Attribute callbacks
 // run before that: on MPI_Comm_free for the communicator itself, and first in MPI_Finalize for

@@ -54,13 +54,14 @@ std::vector<Parameter> all_parameters() {
       {"eager_message", OPAL_INFO_LVL_6, &p.eager_message,
        "Set the size of one posted buffer in bytes; longer eager broadcasts take several"},
       {"attach_timeout_ms", OPAL_INFO_LVL_5, &p.attach_timeout_ms,
-       "Wait so many milliseconds for a busy switch to answer an attaching process; 0: "
+       "Wait this time in milliseconds for a busy switch to answer an attaching process; 0: "
        "CEPHEUS_ATTACH_TIMEOUT_MS, else 30000"},
       {"register_timeout_ms", OPAL_INFO_LVL_5, &p.register_timeout_ms,
-       "Wait so many milliseconds until switches and members confirm a group; 0: 20000, in mode "
+       "Wait this time in milliseconds until switches and members confirm a group; 0: 20000, in "
+       "mode "
        "try also at most 1000 after their last answer"},
       {"watchdog_ms", OPAL_INFO_LVL_5, &p.watchdog_ms,
-       "Give a group up if no send completes for so many milliseconds and no awaited member "
+       "Give a group up if no send completes for this time in milliseconds and no awaited member "
        "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
        "time-out and retries (8600 on the kernel's Soft-RoCE)"},
       {"safeguard_threshold", OPAL_INFO_LVL_5, &p.safeguard_threshold,
@@ -70,7 +71,7 @@ std::vector<Parameter> all_parameters() {
        "Mode try: send at most this many of 1000 broadcasts the other way, to compare; 0: never "
        "compare, always multicast"},
       {"ranks_per_host", OPAL_INFO_LVL_5, &p.ranks_per_host,
-       "Let this many consecutive ranks share a host, whose first rank has the NIC (cepheus-run "
+       "Let this many consecutive ranks share a host; its first rank has the NIC (cepheus-run "
        "sets it); 0: ranks on one machine share a host, in mode require ranks with one NIC "
        "address; -1: always ranks with one NIC address"},
       {"carrier",

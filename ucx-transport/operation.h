@@ -14,7 +14,7 @@ struct Operation {
   BounceBuffers::Number bounce;  // puts of packed data
 };
 
-// An operation for `state`, whose `op.user` is the operation; null if there is no memory.
+// An operation for `state`, with `op.user` set to it; null if there is no memory.
 Operation* take_operation(InterfaceState& state);
 // libmcast did not take it.
 void give_back(Operation* operation);

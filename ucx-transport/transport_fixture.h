@@ -1,5 +1,5 @@
-// The common part of rc_mcast's tests: a fake libmcast in the test program, whose calls the
-// transport finds first, and UCT as UCX loads it. For one program, of one source file.
+// The common part of rc_mcast's tests: a fake libmcast in the test program (the
+// transport finds its calls first), and UCT as UCX loads it. For one program, of one source file.
 #pragma once
 
 #include <dlfcn.h>

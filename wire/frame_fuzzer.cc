@@ -59,7 +59,7 @@ void check(const Packet& packet) {
   }
 }
 
-// A fuzzer does not find checksums: this computes those of a packet whose fields the fuzzer found.
+// A fuzzer does not find checksums: this computes those for the fields that the fuzzer found.
 void repair(Packet& packet) {
   if (packet.size() < kExtensionOffset || packet.size() > 0xFFFF) return;
   store_be16(packet.data() + 12, Ethernet::kIpv4);

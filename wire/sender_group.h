@@ -1,5 +1,5 @@
 // Registration of sender groups, MC-RDMA's multicast (docs/protocol.md, "Sender groups"; MC-RDMA
-// III-A, IV-A..C): one fixed sender, whose queue pair is connected to one of its receivers by a
+// III-A, IV-A..C): one fixed sender, with its queue pair connected to one of its receivers by a
 // virtual QPN. Messages take the path of the sender's data, addressed to a receiver; switches on
 // the way intercept them.
 //

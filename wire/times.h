@@ -63,7 +63,7 @@ inline constexpr Duration kLeaveRetry = 100ms;
 // The longest time before the emulated NIC repeats a packet: 67 ms, doubled six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
 // Switches, unless their topology sets these: members that have confirmed wait this long for the
-// others, to be confirmed with them. A group whose leader's port is down goes on for this long,
+// others, to be confirmed with them. With its leader's port down a group goes on for this time,
 // then as long without its leader. A freed address is refused for this long. A table is deleted
 // that was never activated, or that is neither used nor refreshed.
 inline constexpr Duration kSwitchConfirm = 2ms;

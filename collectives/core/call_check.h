@@ -1,8 +1,8 @@
-// Detects ranks whose arguments of one broadcast differ, without help of the data: a root of a
+// Detects different arguments of one broadcast on its ranks, without help of the data: a root of a
 // large broadcast and its members would wait for each other.
 //
 //   root that has waited for kTimeLimit      CALLED(unit, bytes) to all
-//   member whose call of that unit differs   MISTAKE(unit, reason) to all: every rank's call ends
+//   member with a different call of the unit MISTAKE(unit, reason) to all: every rank's call ends
 //                                            in an error
 //
 // A member that has not come to the unit keeps CALLED until it does. Pure.

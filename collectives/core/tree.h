@@ -1,4 +1,4 @@
-// Positions in trees whose root is the broadcast's root. Ranks are members of a team.
+// Positions in trees below the broadcast's root. Ranks are members of a team.
 #pragma once
 
 namespace cepheus::coll {

@@ -67,7 +67,7 @@ void Session::each_ready(F f) const {
   }
 }
 
-// Also lanes whose set-up is not complete: others may send there before this rank knows it.
+// Also lanes before the end of their set-up: others may send there before this rank knows it.
 template <typename F>
 void Session::each_group(F f) {
   for (TeamLane* lane : {&eager_, &bulk_}) {

@@ -76,7 +76,7 @@ void SimulatedJob::check_end_of_job() {
 }
 
 void SimulatedJob::check_paths() {
-  if (has_died()) return;  // the counts of ranks whose calls failed differ
+  if (has_died()) return;  // ranks count differently after failed calls
   for (const auto& one : ranks_) {
     for (const auto& other : ranks_) {
       const std::size_t both = std::min(one->how.size(), other->how.size());

@@ -30,7 +30,7 @@ class GroupLedger {
   void on_arrived(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
   // `message` is the packet's immediate data.
   void on_delivered(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
-  // The same for a WRITE with immediate, whose data is in the member's region.
+  // The same for a WRITE with immediate: its data is in the member's region.
   void on_written(std::size_t member, std::uint32_t message, std::uint32_t bytes);
   void on_completed(std::size_t message);
   // The group has failed at the member.

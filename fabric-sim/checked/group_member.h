@@ -27,7 +27,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   // Called after a WRITE without immediate has completed: its program informs all others.
   void set_announce(std::function<void()> announce) { announce_ = std::move(announce); }
   void on_peer_write() { simulator().schedule(now(), *this, kPeerWrote); }
-  // A member has died for whose messages this one may have waited.
+  // A member has died. This one may have waited for its messages.
   void on_death_of_another() { post_turns(); }
   // The number of packets that it may jump over at once in its turn, at most `wanted`. 0: it has to
   // move its PSNs on first.

@@ -137,7 +137,7 @@ void add_messages(Random& random, GroupPlan& group, std::uint32_t mtu) {
   }
 }
 
-// Hosts whose delays differ by far more than a packet's time through the fabric: the answers of the
+// Delays of hosts differ by far more than a packet's time through the fabric: the answers of the
 // nearest and of the farthest are milliseconds apart, with retransmissions between them.
 void spread_delays(Random& random, ScenarioPlan& plan) {
   const wire::Duration spread = random.between(200us, 2ms);

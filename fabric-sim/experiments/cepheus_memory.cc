@@ -41,7 +41,7 @@ const Experiment kCepheusMemory = {"cepheus-memory",
                                    "nothing",
                                    "paths of a group",
                                    "tables of 1024 groups",
-                                   "twice: a group of ours keeps more state",
+                                   "2.3 times; 8.8 times with the state beside them",
                                    cepheus_memory::run};
 
 }  // namespace cepheus::sim

@@ -29,7 +29,7 @@ struct Experiment {
   std::string_view figure;    // paper and figure
   std::string_view cost;      // time on one core: "quick, full"
   std::string_view x;         // meaning of the points' x
-  std::string_view headline;  // the series whose values are in the index of all experiments
+  std::string_view headline;  // the series with values in the index of all experiments
   std::string_view verdict;   // a short comparison of those values with the paper's
   void (*run)(const ExperimentOptions& options, Report& report);
 };

@@ -1,5 +1,5 @@
-// A multicast group of simulated hosts whose programs only move bytes: registered like a live
-// group. Then any member sends messages to all others.
+// A multicast group of simulated hosts, with programs that only move bytes: registered like a
+// live group. Then any member sends messages to all others.
 #pragma once
 
 #include <functional>

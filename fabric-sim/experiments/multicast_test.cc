@@ -107,7 +107,7 @@ std::uint64_t time_outs_of_turns(wire::Duration feedback_wait) {
   return time_outs;
 }
 
-// Each member's share ends with a packet whose loss no later packet reveals. The first turns have
+// No later packet reveals the loss of the last packet of a member's share. The first turns have
 // no measured round trips.
 TEST(Loss, OfLastPacketsCostsFewTimeOuts) {
   EXPECT_LT(3 * time_outs_of_turns(25us), time_outs_of_turns(0us));

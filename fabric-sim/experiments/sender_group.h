@@ -1,5 +1,5 @@
-// A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups") whose
-// programs only move bytes: registered like a live group. Then its sender sends messages to all.
+// A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups"), with
+// programs that only move bytes: registered like a live group. Then its sender sends to all.
 #pragma once
 
 #include <memory>

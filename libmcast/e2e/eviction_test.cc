@@ -71,7 +71,7 @@ TEST_P(KilledMember, IsEvictedAndTheOthersComplete) {
   // The broadcast itself takes half a second. The bound shows that no sender waits for retries.
   EXPECT_LT(Clock::now() - killed, 30s);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
-  // Its application learns the members whose acknowledgements are missing.
+  // Its application learns the members without acknowledgements.
   if (lost != 0) {
     EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
   }

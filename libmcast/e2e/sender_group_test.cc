@@ -134,7 +134,7 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
   expect_regions(team, std::vector<std::vector<json>>(4));
 }
 
-// The alias, whose address all feedback has, or another receiver.
+// The alias (all feedback has its address), or another receiver.
 class KilledReceiver : public testing::TestWithParam<int> {};
 
 TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {

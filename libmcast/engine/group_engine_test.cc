@@ -206,7 +206,7 @@ TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
   EXPECT_EQ(member_.engine.status(), MCAST_ERR_CANCELED);
 }
 
-// A group whose switches leave the PSNs to the hosts.
+// A group with PSNs that switches leave to the hosts.
 TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);
   member.engine.activate(true);

@@ -25,7 +25,7 @@ struct CongestionConfig {
   Notification notification = Notification::kCnp;
   wire::Duration cnp_interval = std::chrono::microseconds(50);  // of one queue pair
   wire::BitRate link{100'000'000'000};  // the port's rate: the upper limit of all rates
-  // A driver whose thread was not scheduled makes up for at most this much missed time. 0 for
+  // A driver that was not scheduled makes up for at most this much missed time. 0 for
   // drivers that are never late.
   wire::Duration catch_up{0};
 

@@ -27,7 +27,7 @@ static const char kHelp[] =
     "copy-rate=BYTES             copy at most these bytes per second to returning replicas, such "
     "as "
     "100M; default: no limit\n"
-    "open-timeout=MILLISECONDS   wait so long for replicas at the start; default: 10000\n"
+    "open-timeout=MILLISECONDS   wait this time for replicas at the start; default: 10000\n"
     "multicast=cepheus|mcrdma    multicast writes by these groups; default: cepheus";
 
 static int config(const char* key, const char* value) {

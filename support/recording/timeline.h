@@ -1,7 +1,7 @@
 // Draws packets, turns, waits and messages as tracks of a recording.
 //
-// A host or switch is a process whose threads are its ports' two directions. A group is a process
-// whose spans are its turns. Arrows lead from a packet's departure at a port to its arrival at the
+// A host or switch is a process; its threads are its ports' two directions. A group is a process
+// with its turns as spans. Arrows lead from a packet's departure at a port to its arrival at the
 // next, from a data packet to its copies, and from acknowledgements to the merged one. Of a group's
 // acknowledgements the last by each port since the previous merged one counts.
 //

@@ -45,7 +45,7 @@ TurnName name_of(const GroupPacket& packet);
 // Admits the newcomer at `path`; its packets begin at `first`.
 void admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn first,
            Psn port_first);
-// A packet of an earlier turn, whose sender has lost the last answer. The answer never has a larger
+// A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
 // PSN than the packet: a NIC believes an ACK for more than it sent.
 Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet);
 Claim drop(Call& call, Counter reason);

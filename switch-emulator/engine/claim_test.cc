@@ -363,8 +363,8 @@ TEST(HostSync, KeepsPacketsBehindAHeldOne) {
   EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
 }
 
-// Turns whose PSNs pass half the circle, or all of it, are built of steps: only the last packet of
-// each step is sent. Receivers' NICs would answer alike.
+// Turns with PSNs that pass half the circle, or all of it, are built of steps: only the last packet
+// of each step is sent. Receivers' NICs would answer alike.
 class LongTurns : public testing::TestWithParam<std::tuple<SourceChange, std::int64_t>> {
  protected:
   static constexpr std::int64_t kStep = 1 << 22;

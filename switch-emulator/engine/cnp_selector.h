@@ -22,7 +22,7 @@ class CnpSelector {
   // A CNP about the current turn has arrived by `path`, not its source's. Returns whether to pass
   // it to the source.
   virtual bool passes(Instant now, PathNo path) = 0;
-  // The path whose CNPs pass; kNoPath: none is chosen, or all pass.
+  // The path with CNPs that pass; kNoPath: none is chosen, or all pass.
   virtual PathNo chosen() const { return kNoPath; }
   // Another turn: the counts were about the last one.
   virtual void on_turn(std::size_t paths) = 0;
@@ -46,7 +46,7 @@ class AllCnps final : public CnpSelector {
   std::size_t bytes() const override { return sizeof(*this); }
 };
 
-// CNPs by path, and the path whose CNPs pass.
+// CNPs by path, and the path with CNPs that pass.
 class CountedCnps : public CnpSelector {
  public:
   PathNo chosen() const final { return chosen_; }

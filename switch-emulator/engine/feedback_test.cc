@@ -249,7 +249,7 @@ TEST(Feedback, SendsOneNakForAPacketThatSeveralLack) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 1", "nak 2"}));
 }
 
-// Seven hosts whose answers come one after another, each long after the repeat has passed. Each
+// Seven hosts with answers that come one after another, each long after the repeat has passed. Each
 // would spend one of the source's seven retries.
 TEST(Feedback, SendsOneNakHoweverLateTheOthersCome) {
   for (const bool once : {true, false}) {

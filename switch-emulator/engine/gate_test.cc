@@ -30,7 +30,7 @@ TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
   EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
 }
 
-// A newcomer that breaks rule C1, or whose last answer was lost: in both cases the old source must
+// A newcomer breaks rule C1, or its last answer was lost: in both cases the old source must
 // not get an ACK for this member.
 TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
   auto net = make_star(3);

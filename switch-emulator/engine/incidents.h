@@ -1,5 +1,5 @@
-// The counters whose growth an observer of a switch should see at once: rare, each an incident of
-// its own.
+// The counters of rare incidents. An observer of a switch should see at once that one of them has
+// grown.
 #pragma once
 
 #include <array>

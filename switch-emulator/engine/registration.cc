@@ -129,9 +129,9 @@ void Registrar::request_confirms(Call& call, const MrpRequest& request, Roster& 
 }
 
 // The switch has no name of a member behind a trunk. A request for one goes over every trunk of the
-// tree that leads to its attachment switch: the trunk of its registration, and seldom another one,
-// whose switches drop it. False during REGISTER: all members behind have names, so others are at
-// the leader's side.
+// tree that leads to its attachment switch: the trunk of its registration, and seldom another one:
+// its switches drop the name. False during REGISTER: all members behind have names, so others are
+// at the leader's side.
 bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
                              Split& parts) const {
   const auto route = routes_.find(member.host);

@@ -109,7 +109,7 @@ class Harness {
     check(out);
     fabric::must(switch_.deadline() > now_, "a deadline that on_timer does not move");
   }
-  // The state that the input meets: a fuzzer whose frames are all dropped at once finds nothing.
+  // The state that the input meets: if all frames were dropped, the fuzzer would find nothing.
   void check_set_up() const {
     const auto senders = switch_.sender_groups();
     fabric::must(switch_.group_count() == 2, "a running group and a pending one");

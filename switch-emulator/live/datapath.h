@@ -1,6 +1,6 @@
 // Moves packets through a live fabric: rings -> links -> switches -> links -> rings, on one thread.
 //
-// A round (poll) takes a batch from every recently active port, delivers frames whose links have
+// A round (poll) takes a batch from every recently active port, delivers frames that links have
 // finished, fires the switches' timers and publishes the results. It skips quiet ports: these are
 // armed, and their doorbell makes them active again (wake). No clock, no waiting and no sockets
 // here.
@@ -72,8 +72,8 @@ class Datapath final : Transit::Arrivals {
   // Opens the one-armed interface and attaches the hosts behind it.
   wire::Result<void> open_one_armed(wire::Instant now);
   void close_one_armed(wire::Instant now);
-  // Hosts whose clients broke the rules of their rings, each once. The caller detaches them before
-  // the next poll().
+  // Hosts with clients that broke the rules of their rings, each once. The caller detaches them
+  // before the next poll().
   std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }
 
   // One round; true if it did anything.

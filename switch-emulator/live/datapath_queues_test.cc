@@ -29,7 +29,7 @@ net::LinkConfig fast(bool lossless) {
   return link;
 }
 
-// h0, on a fast link, sends to h1, whose link has a tenth of the rate; over a trunk, if `switches`
+// h0, on a fast link, sends to h1 on a link of a tenth of the rate; over a trunk, if `switches`
 // is 2.
 net::Topology narrowing(bool lossless, std::size_t switches = 1) {
   net::Topology topology = switches == 1 ? net::Topology::star(2, fast(lossless))

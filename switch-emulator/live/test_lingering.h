@@ -1,4 +1,4 @@
-// For tests: a TCP connection over loopback whose close lingers, because its peer does not read.
+// For tests: a TCP connection over loopback that lingers at its close: its peer does not read.
 #pragma once
 
 #include <arpa/inet.h>

@@ -39,7 +39,7 @@ struct Shared {
   RingView<Entry> view() { return {&produced, &consumed, entries.data(), kCapacity}; }
 };
 
-// Counts of entries so far: none, or so many that a test's steps pass 2^31 or 2^32.
+// Counts of entries so far: 0, or values from which a test's steps pass 2^31 or 2^32.
 rc::Gen<std::uint32_t> starts() {
   return rc::gen::map(rc::gen::pair(rc::gen::element<std::uint32_t>(0, 1u << 31),
                                     rc::gen::inRange<std::uint32_t>(0, 2 * kCapacity)),

@@ -27,7 +27,7 @@ Made flood_with_arp(const Scenario& scenario);
 Made flood_with_new_groups(const Scenario& scenario);
 // One REGISTER, again and again, that names as many members as a datagram holds.
 Made flood_with_repeats(const Scenario& scenario);
-// Data to a group whose members, the victim among them, did not agree.
+// Data to a group without its members' consent; the victim is one of them.
 Made flood_own_group(const Scenario& scenario);
 
 }  // namespace cepheus::hostile

@@ -287,7 +287,7 @@ def main():
         parser.error("there is no attack " + ", ".join(sorted(unknown)))
     sanitized = options.sanitized and options.sanitized.resolve()
     if sanitized:
-        os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess, whose memory would count as leaked
+        os.environ["HWLOC_COMPONENTS"] = "-pci"  # hwloc unloads libpciaccess, and its memory would count as leaked
     print(Campaign.HEAD)
     wrong = []
     for size in map(int, options.sizes.split(",")):

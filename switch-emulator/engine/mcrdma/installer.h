@@ -31,7 +31,7 @@ class Installer {
   // Deletes groups that are neither used nor refreshed.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
-  // The group whose feedback on_datagram() has begun to merge from other receivers; null if none.
+  // on_datagram() has begun to merge this group's feedback from other receivers; null if none.
   const SenderGroup* take_merged() { return std::exchange(merged_, nullptr); }
 
  private:

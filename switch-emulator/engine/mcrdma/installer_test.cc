@@ -302,7 +302,7 @@ TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
   EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
 }
 
-// A way may come back; the sender takes out at once a receiver whose port is down.
+// A way may come back; the sender evicts a receiver at once if its port is down.
 TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {1, 6});
