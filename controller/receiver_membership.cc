@@ -128,7 +128,7 @@ ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,
   if (!waits && wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;
   // A switch that forgets the group speaks for all behind it, though another way may lead there since.
   const bool is_of_fabric = message.share == 0;
-  if (!waits && is_of_fabric && now - heard_at_ <= times::kSenderLives) return Task::kNone;
+  if (!waits && is_of_fabric && now - heard_at_ <= sender_lives_) return Task::kNone;
   if (!is_of_fabric) {
     out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
                                              static_cast<std::uint16_t>(MrpType::kRemove), self_));

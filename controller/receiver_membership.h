@@ -24,7 +24,10 @@ class ReceiverMembership {
     kEnded,      // the sender, or the fabric in its name, ended the group: see reject_reason()
   };
 
-  explicit ReceiverMembership(MrpMember self) : self_(self) {}
+  // An INSTALL younger than `sender_lives` shows that the sender is alive, even if a switch has
+  // reported its end.
+  explicit ReceiverMembership(MrpMember self, Duration sender_lives = times::kSenderLives)
+      : self_(self), sender_lives_(sender_lives) {}
 
   Task on_message(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   // The QP is up, or not: answers INSTALLED or REJECT(member failed).
@@ -56,6 +59,7 @@ class ReceiverMembership {
   void refuse(const wire::SenderGroupMessage& asked, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
+  Duration sender_lives_;
   State state_ = State::kWaiting;
   const char* state_reason_ = "new";
   wire::MrpReject reject_ = wire::MrpReject::kNone;

@@ -19,7 +19,7 @@ void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, 
   topology.hello = hellos ? kHello : wire::Duration{0};
   for (net::SwitchSpec& spec : topology.switches) {
     configure_switch(random, spec, rules);
-    spec.config.orphan_age = 10ms;
+    spec.config.orphan_age = kOrphanAge;
     // Longer than the time between two REFRESHs.
     spec.config.age = spec.config.pending_age = 60ms;
   }

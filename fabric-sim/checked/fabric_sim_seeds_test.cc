@@ -128,6 +128,8 @@ TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
   expect_no_failure(400, "--sender-groups --incidents", options, 600);
   options.cuts = true;
   expect_no_failure(200, "--sender-groups --incidents --cuts", options, 1000);
+  // Receivers must believe the switch that reports their sender as gone.
+  expect_no_failure_from(20272755, 1, "--sender-groups --incidents --cuts", options);
   options = {.incidents = true, .writes = true, .sender_groups = true};
   EXPECT_GT(expect_no_failure(300, "--sender-groups --writes --incidents", options, 1200).writes,
             1000u);

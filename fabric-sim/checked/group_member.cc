@@ -26,6 +26,7 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.is_sender_group = plan.has_one_sender;
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
   config.receiver_time_limit = transport.silence();
+  config.sender_lives = kSenderLives;
   config.asks_after = kLookEvery;
   config.presence = transport.presence;
   return config;

@@ -108,7 +108,7 @@ void add_incidents(ScenarioPlan& plan) {
       plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
     }
   }
-  for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = 10ms;
+  for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = kOrphanAge;
 }
 
 wire::Duration last_restart(const ScenarioPlan& plan) {

@@ -227,6 +227,7 @@ void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& r
   constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
   spec.config.max_held = one_of(random, kHeld);
   spec.config.rest = 4ms;
+  spec.config.sender_lives = kSenderLives;
   spec.config.confirm_wait = 50us;  // shorter than a leader's time before a repeat
   spec.config.rules = rules;
 }

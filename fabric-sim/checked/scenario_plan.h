@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "nic-emulator/engine/nic.h"
 
 namespace cepheus::sim {
+
+// Live times, shortened in the same proportion.
+constexpr wire::Duration kOrphanAge = std::chrono::milliseconds(10);
+constexpr wire::Duration kSenderLives = std::chrono::milliseconds(6);
 
 // The faults of every cable: a phase of faults, then one without in which all operations must
 // succeed.

@@ -17,6 +17,7 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
                       .is_sender_group = config.is_sender_group,
                       .sender_time_limit = wire::times::kSenderGivesUp,
                       .receiver_time_limit = config.receiver_time_limit,
+                      .sender_lives = config.sender_lives,
                       .asks_after = config.asks_after,
                       .presence = config.presence}) {
   host_.listen(*this, config.control_port);

@@ -21,6 +21,7 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
     bool is_sender_group = false;
     QpTimers timers = {};
     wire::Duration receiver_time_limit = wire::times::kReceiverGivesUp;
+    wire::Duration sender_lives = wire::times::kSenderLives;
     wire::Duration asks_after = wire::times::kSenderAsks;
     mcast::Presence::Pace presence = {};
   };

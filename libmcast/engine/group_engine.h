@@ -65,6 +65,7 @@ class GroupEngine {
     mrp::MrpMember self;
     bool is_sender_group = false;
     wire::Duration sender_time_limit{}, receiver_time_limit{};
+    wire::Duration sender_lives = wire::times::kSenderLives;
     wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
     Presence::Pace presence = {};                          // ... or it waits for data
   };

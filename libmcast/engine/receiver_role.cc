@@ -9,7 +9,7 @@ using ReceiverTask = mrp::ReceiverMembership::Task;
 
 ReceiverRole::ReceiverRole(GroupEngine& group)
     : SenderGroupRole(group),
-      membership_(group.member()),
+      membership_(group.member(), group.config().sender_lives),
       silence_(group.config().receiver_time_limit) {}
 
 Expected<void> ReceiverRole::check_may_send() const {

@@ -277,7 +277,7 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   // another.
   const auto lives = [&](const SenderGroup& other) {
     return is_one_group(other.installed, message) &&
-           call.now - other.last_seen <= wire::times::kSenderLives;
+           call.now - other.last_seen <= config_.sender_lives;
   };
   const bool is_sender = message.share != 0;
   if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
