@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/mutation_check.h"
+#include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"
 #include "support/command_line/command_line.h"
@@ -95,8 +95,8 @@ int run_one(const Arguments& a) {
       "seed %llu: trace %016llx, %llu events, %.3f ms virtual time\n",
       static_cast<unsigned long long>(*a.seed), static_cast<unsigned long long>(o.trace_hash),
       static_cast<unsigned long long>(o.events), static_cast<double>(o.virtual_time.count()) / 1e6);
-  if (!o.finding) return kAllHeld;
-  print_failure(*a.seed, *o.finding, a);
+  if (!o.failure) return kAllHeld;
+  print_failure(*a.seed, *o.failure, a);
   return kViolated;
 }
 
@@ -118,22 +118,19 @@ int run_shrink(Arguments a) {
   std::printf("%s\nfail in the same way as %s, found in %zu runs\n", sizes_of(shrunk->plan).c_str(),
               sizes_of(make_plan(*a.seed, a.plan)).c_str(), shrunk->runs);
   a.without = shrunk->without;
-  print_failure(*a.seed, *shrunk->outcome.finding, a);
+  print_failure(*a.seed, *shrunk->outcome.failure, a);
   return kViolated;
 }
 
 int run_many(const Arguments& a) {
-  Campaign campaign;
-  campaign.first = a.first;
-  campaign.seeds = a.seeds;
-  campaign.options = a.plan;
-  campaign.jobs = a.jobs;
-  campaign.most_failures = a.keep_going;
   const auto begin = std::chrono::steady_clock::now();
-  const CampaignResult result = run_campaign(campaign, [&](const Failure& failure) {
-    print_failure(failure.seed, failure.finding, a);
-    std::fflush(stdout);
-  });
+  const auto result = run_seeds(
+      a.first, a.seeds, a.jobs, a.keep_going,
+      [&](std::uint64_t seed) { return run_seed(seed, a.plan); },
+      [&](const FailedSeed<Outcome>& failed) {
+        print_failure(failed.seed, failed.failure, a);
+        std::fflush(stdout);
+      });
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
   const Outcome& sum = result.sum;

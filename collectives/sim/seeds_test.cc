@@ -18,8 +18,8 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
   const auto result = cepheus::sim::run_seeds(
       first, 2000, 1, 10, [](std::uint64_t seed) { return run_seed(seed); },
-      [](const cepheus::sim::FailedSeed& failure) {
-        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text;
+      [](const auto& failure) {
+        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.failure;
       });
   // Something has happened to them.
   EXPECT_GT(result.sum.multicast, 20 * result.seeds);
@@ -55,7 +55,8 @@ TEST_P(FailoverRule, SwitchedOffFailsASeed) {
       [](std::uint64_t seed) { return run_seed(seed, {GetParam()}); },
       [](std::uint64_t seed) { return run_seed(seed); });
   ASSERT_TRUE(found) << "no seed needs it";
-  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed), found->text.c_str());
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(found->seed),
+              found->failure.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailoverRule, testing::ValuesIn(kRules),

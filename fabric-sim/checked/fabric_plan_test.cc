@@ -100,19 +100,19 @@ ScenarioPlan group_of_one_leaf() {
 TEST(SwitchRestart, EndsNoGroupThatTheSwitchDoesNotHold) {
   ScenarioPlan plan = group_of_one_leaf();
   plan.incidents[0].at_switch = 1;
-  EXPECT_FALSE(GroupScenario(plan).run().finding);
+  EXPECT_FALSE(GroupScenario(plan).run().failure);
   plan.faults = {.loss = 1, .begin = 5ms, .end = 5s};
   for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding) << "every other failure is a bug";
-  EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+  ASSERT_TRUE(outcome.failure) << "every other failure is a bug";
+  EXPECT_EQ(outcome.failure->invariant, Invariant::kLiveness);
 }
 
 TEST(SwitchRestart, MayEndThoseThatItHolds) {
   ScenarioPlan plan = group_of_one_leaf();
   plan.incidents[0].at_switch = 0;
   for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
-  EXPECT_FALSE(GroupScenario(plan).run().finding);
+  EXPECT_FALSE(GroupScenario(plan).run().failure);
 }
 
 // A switch did not know that a trunk was cut, found it dark, and reported it only after the repair:
@@ -133,7 +133,7 @@ TEST(SwitchRestart, SeesWhichTrunksAreCut) {
   }
   plan.has_successors = true;
   const Outcome outcome = GroupScenario(plan).run();
-  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_FALSE(outcome.failure) << outcome.failure->text;
 }
 
 }  // namespace

@@ -5,23 +5,25 @@
 
 #include <cstdio>
 
-#include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
+#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::sim {
 namespace {
 
 Outcome expect_no_failure_from(std::uint64_t first, std::uint64_t seeds, const char* flags,
                                const PlanOptions& options) {
-  const Campaign campaign{.first = first, .seeds = seeds, .options = options};
+  constexpr std::size_t kMostFailures = 10;
   std::printf("%llu seeds from %llu %s\n", static_cast<unsigned long long>(seeds),
-              static_cast<unsigned long long>(campaign.first), flags);
-  const CampaignResult result = run_campaign(campaign, [&](const Failure& failure) {
-    ADD_FAILURE() << "seed " << failure.seed << ": " << to_string(failure.finding.invariant)
-                  << " violated: " << failure.finding.text << "\n  replay: cepheus-sim --seed "
-                  << failure.seed << " " << flags << " --trace";
-  });
-  return result.sum;
+              static_cast<unsigned long long>(first), flags);
+  const auto run = [&](std::uint64_t seed) { return run_seed(seed, options); };
+  const auto report = [&](const FailedSeed<Outcome>& failed) {
+    ADD_FAILURE() << "seed " << failed.seed << ": " << to_string(failed.failure.invariant)
+                  << " violated: " << failed.failure.text << "\n  replay: cepheus-sim --seed "
+                  << failed.seed << " " << flags << " --trace";
+  };
+  return run_seeds(first, seeds, 1, kMostFailures, run, report).sum;
 }
 
 Outcome expect_no_failure(std::uint64_t seeds, const char* flags, const PlanOptions& options,

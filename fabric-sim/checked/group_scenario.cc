@@ -274,7 +274,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
 
 Outcome GroupScenario::summary() {
   Outcome o;
-  o.finding = findings_.first();
+  o.failure = findings_.first();
   o.trace_hash = simulator_.trace().hash();
   o.events = simulator_.events();
   o.virtual_time = simulator_.now().time_since_epoch();

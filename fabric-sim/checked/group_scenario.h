@@ -20,7 +20,7 @@
 namespace cepheus::sim {
 
 struct Outcome {
-  std::optional<Finding> finding;  // none: all invariants held
+  std::optional<Finding> failure;  // none: all invariants held
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   wire::Duration virtual_time{0};

@@ -99,7 +99,7 @@ TEST(GroupScenario, CrossesThePsnWrapWithChangingSources) {
   ASSERT_GT(start.value() + packets, wire::Psn::kMask) << "the plan does not reach the wrap";
   plan.faults.end = 1s;
   const Outcome outcome = GroupScenario(plan).run();
-  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_FALSE(outcome.failure) << outcome.failure->text;
   EXPECT_GT(outcome.naks + outcome.time_outs, 5u);
 }
 

@@ -251,8 +251,8 @@ TEST_F(Residue, IsFoundWithoutFaultsBeforeTablesAge) {
   }
   scenario.network().host(0).send_datagram(message, 40000);
   const Outcome outcome = scenario.run();
-  ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->invariant, Invariant::kResidue);
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->invariant, Invariant::kResidue);
   EXPECT_LT(outcome.virtual_time, plan.topology.switches[0].config.pending_age);
 }
 
@@ -260,8 +260,8 @@ TEST(Progress, FindsARunThatUsesUpItsEventBudget) {
   ScenarioPlan plan = make_plan(1);
   plan.event_budget = 50;
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->invariant, Invariant::kProgress);
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->invariant, Invariant::kProgress);
 }
 
 TEST(Liveness, FindsAFabricThatNeverWorks) {
@@ -270,8 +270,8 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
   plan.faults.loss = 1;
   plan.faults.end = std::chrono::seconds(5);
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->invariant, Invariant::kLiveness);
 }
 
 // Its host stops for longer than a sender waits; the cut leaves a path to it all the time.
@@ -288,7 +288,7 @@ TEST(Liveness, FindsALivingReceiverThatIsEvictedBesideACut) {
     stall.host = plan.groups.front().members.back().host;
     plan.incidents = {stall};
     const Outcome outcome = GroupScenario(plan).run();
-    if (outcome.finding && outcome.finding->text.ends_with("are left in the group")) ++found;
+    if (outcome.failure && outcome.failure->text.ends_with("are left in the group")) ++found;
   }
   EXPECT_GT(found, 0u);
 }
@@ -304,9 +304,9 @@ TEST(Liveness, FindsASendThatStaysOpenAfterADisaster) {
       spec.config.gate_age = std::chrono::hours(1);
     }
     const Outcome outcome = GroupScenario(plan).run();
-    if (!outcome.finding) continue;
-    EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
-    EXPECT_FALSE(run_seed(seed, options).finding) << "seed " << seed << " fails with it, too";
+    if (!outcome.failure) continue;
+    EXPECT_EQ(outcome.failure->invariant, Invariant::kLiveness);
+    EXPECT_FALSE(run_seed(seed, options).failure) << "seed " << seed << " fails with it, too";
     return;
   }
   ADD_FAILURE() << "no seed fails without `gate_age`";

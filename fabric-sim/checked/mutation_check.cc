@@ -1,6 +1,7 @@
 #include "fabric-sim/checked/mutation_check.h"
 
 #include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/seeds.h"
 
 namespace cepheus::sim {
 namespace {
@@ -65,14 +66,13 @@ MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std:
   for (bool Plan::*const part : check.parts) sound.*part = true;
   Plan unsafe = sound;
   net::set_rule(unsafe.rules, check.rule, false);
-  for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
-    const Outcome outcome = run_seed(seed, unsafe);
-    // A seed that fails with every rule on proves nothing about this rule.
-    if (!outcome.finding || run_seed(seed, sound).finding) continue;
+  const auto found = first_failure(
+      first_seed, seeds, [&](std::uint64_t seed) { return run_seed(seed, unsafe); },
+      [&](std::uint64_t seed) { return run_seed(seed, sound); });
+  if (found) {
     result.caught = true;
-    result.seed = seed;
-    result.finding = *outcome.finding;
-    break;
+    result.seed = found->seed;
+    result.failure = found->failure;
   }
   return result;
 }
@@ -93,8 +93,8 @@ std::string to_table(const std::vector<MutationResult>& results) {
   for (const MutationResult& r : results) {
     table += "| `" + r.rule;
     table += (r.where.empty() ? "`" : "`, " + r.where) + " | ";
-    table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
-                            r.finding.text + " |\n"
+    table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.failure.invariant) + " | " +
+                            r.failure.text + " |\n"
                       : "none | | not caught |\n";
   }
   return table;

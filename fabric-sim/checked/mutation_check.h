@@ -15,7 +15,7 @@ struct MutationResult {
   std::string where;  // kind of plans: "", "lossless links"
   bool caught = false;
   std::uint64_t seed = 0;  // the first that fails without the rule, but not with it
-  Finding finding{};       // ... and its failure
+  Finding failure{};       // ... and how it fails
 };
 
 // Searches for each rule's first seed in [first_seed, first_seed + seeds) that fails without it and

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/first_seed.h"
 #include "net/rules.h"
 
@@ -33,7 +32,7 @@ TEST(MutationCheck, WritesOneRowForEachRule) {
   caught.rule = "gate";
   caught.caught = true;
   caught.seed = 17;
-  caught.finding = {Invariant::kCompletion, {}, "too early"};
+  caught.failure = {Invariant::kCompletion, {}, "too early"};
   MutationResult missed;
   missed.rule = "other";
   MutationResult elsewhere = missed;

@@ -65,8 +65,8 @@ struct SeedProgram {
     Rules off;
   };
 
-  void print_failure(const FailedSeed& failure, const Arguments& a) const {
-    std::cout << "seed " << failure.seed << ": " << failure.text << "\n  replay: " << name
+  void print_failure(const FailedSeed<Outcome>& failure, const Arguments& a) const {
+    std::cout << "seed " << failure.seed << ": " << failure.failure << "\n  replay: " << name
               << " --seed " << failure.seed;
     for (const std::string& rule : a.off) std::cout << " --disable " << rule;
     std::cout << " --trace" << std::endl;
@@ -87,7 +87,7 @@ struct SeedProgram {
     const auto result = run_seeds(
         a.first, a.seeds, a.jobs, kMostFailures,
         [&](std::uint64_t seed) { return run(seed, a.off, false); },
-        [&](const FailedSeed& failure) { print_failure(failure, a); });
+        [&](const FailedSeed<Outcome>& failure) { print_failure(failure, a); });
     std::cout << result.seeds << " seeds from " << a.first << ": " << result.failures.size()
               << " failed; " << summary(result.sum) << '\n';
     return result.failures.empty() ? 0 : 1;
@@ -102,7 +102,7 @@ struct SeedProgram {
           [&](std::uint64_t seed) { return run(seed, {}, false); });
       all = all && found.has_value();
       std::cout << "| `" << rule << "` | " << (found ? std::to_string(found->seed) : "none")
-                << " | " << (found ? found->text : "not caught") << " |" << std::endl;
+                << " | " << (found ? found->failure : "not caught") << " |" << std::endl;
     }
     return all ? 0 : 1;
   }

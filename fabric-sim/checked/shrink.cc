@@ -26,10 +26,10 @@ class Shrinker {
     auto plan = without(whole_, reduction);
     if (!plan) return false;
     Outcome outcome = run(*plan);
-    if (!outcome.finding) return false;
-    const std::string kind = kind_of(*outcome.finding);
+    if (!outcome.failure) return false;
+    const std::string kind = kind_of(*outcome.failure);
     if (!kind_.empty() && kind != kind_) return false;
-    if (sound_ && run(*without(*sound_, reduction)).finding) return false;
+    if (sound_ && run(*without(*sound_, reduction)).failure) return false;
     kind_ = kind;
     best_.without = reduction;
     best_.plan = std::move(*plan);

@@ -27,7 +27,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
   std::size_t shrunk_seeds = 0;
   for (std::uint64_t seed = 1; seed <= 60 && shrunk_seeds < 3; ++seed) {
     const Outcome whole = run_seed(seed, options);
-    if (!whole.finding) continue;
+    if (!whole.failure) continue;
     const auto shrunk = shrink(seed, options);
     if (!shrunk) continue;  // it fails with the gate as well
     ++shrunk_seeds;
@@ -36,7 +36,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
     EXPECT_LT(shrunk->plan.topology.switches.size(), plan.topology.switches.size());
     EXPECT_LT(messages_of(shrunk->plan), messages_of(plan));
     EXPECT_LE(shrunk->plan.topology.hosts.size(), 4u);
-    EXPECT_EQ(shrunk->outcome.finding->invariant, whole.finding->invariant);
+    EXPECT_EQ(shrunk->outcome.failure->invariant, whole.failure->invariant);
 
     const auto named = reduction_from(to_text(shrunk->without));
     ASSERT_TRUE(named) << named.error().text;
@@ -44,7 +44,7 @@ TEST(Shrink, LeavesASmallerCaseThatFailsInTheSameWay) {
     EXPECT_EQ(again.trace_hash, shrunk->outcome.trace_hash) << "its name is all it takes";
     PlanOptions sound = options;
     sound.rules = {};
-    EXPECT_FALSE(GroupScenario(*without(make_plan(seed, sound), *named)).run().finding)
+    EXPECT_FALSE(GroupScenario(*without(make_plan(seed, sound), *named)).run().failure)
         << "it is the rule that it lacks";
   }
   EXPECT_EQ(shrunk_seeds, 3u);
@@ -121,7 +121,7 @@ TEST_F(ReductionOfAFabric, TakesAHostsMessagesAndIncidentsWithIt) {
   EXPECT_EQ(group.messages[0].bytes, plan_.transport.path_mtu);
   EXPECT_EQ(group.messages[1].source, 2u);
   EXPECT_EQ(group.members[2].host, 0u);
-  EXPECT_FALSE(GroupScenario(*smaller).run().finding);
+  EXPECT_FALSE(GroupScenario(*smaller).run().failure);
 }
 
 TEST_F(ReductionOfAFabric, NamesNothingTwice) {

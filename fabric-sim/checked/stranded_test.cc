@@ -49,13 +49,13 @@ void restart_switch(ScenarioPlan& plan, std::size_t number) {
 // Expects that members of the plan's group detect that it can't go on, and only by asking.
 Outcome expect_to_end_by_questions_only(ScenarioPlan plan) {
   const Outcome outcome = GroupScenario(plan).run();
-  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_FALSE(outcome.failure) << outcome.failure->text;
   plan.transport.presence.first = 1h;
   const Outcome silent = GroupScenario(plan).run();
-  EXPECT_TRUE(silent.finding);
-  if (silent.finding) {
-    EXPECT_EQ(silent.finding->invariant, Invariant::kLiveness);
-    EXPECT_NE(silent.finding->text.find(" waits for "), std::string::npos) << silent.finding->text;
+  EXPECT_TRUE(silent.failure);
+  if (silent.failure) {
+    EXPECT_EQ(silent.failure->invariant, Invariant::kLiveness);
+    EXPECT_NE(silent.failure->text.find(" waits for "), std::string::npos) << silent.failure->text;
   }
   return outcome;
 }
@@ -80,18 +80,18 @@ TEST(StrandedMember, WaitsForEverIfTheSwitchDoesNotReportAForgottenGroup) {
   restart_switch(plan, 1 - plan.topology.hosts[leaders_host(plan)].switch_index);
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rules.presence_answer = false;
   const Outcome outcome = GroupScenario(plan).run();
-  ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->invariant, Invariant::kLiveness);
 }
 
 TEST(StrandedMember, OfASenderGroupFindsOutThatItsSenderHasDied) {
   ScenarioPlan plan = group_without_work(true);
   let_the_leader_die(plan);
   const Outcome outcome = GroupScenario(plan).run();
-  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+  EXPECT_FALSE(outcome.failure) << outcome.failure->text;
   EXPECT_EQ(outcome.gave_up, plan.groups.front().members.size() - 1);
   plan.transport.least_silence = 1h;
-  EXPECT_TRUE(GroupScenario(plan).run().finding);
+  EXPECT_TRUE(GroupScenario(plan).run().failure);
 }
 
 TEST(GroupWithoutWork, LivesLongerThanItsMembersWaitForAnAnswer) {
@@ -100,7 +100,7 @@ TEST(GroupWithoutWork, LivesLongerThanItsMembersWaitForAnAnswer) {
     plan.faults.loss = 0.05;
     plan.faults.end = plan.lasts;
     const Outcome outcome = GroupScenario(plan).run();
-    EXPECT_FALSE(outcome.finding) << outcome.finding->text;
+    EXPECT_FALSE(outcome.failure) << outcome.failure->text;
     EXPECT_EQ(outcome.gave_up, 0u);
     EXPECT_GE(outcome.virtual_time, plan.lasts);
   }

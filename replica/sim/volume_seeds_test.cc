@@ -17,8 +17,8 @@ TEST(VolumeSeeds, HoldEveryInvariant) {
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
   const auto result = cepheus::sim::run_seeds(
       first, 1500, 1, 10, [](std::uint64_t seed) { return run_seed(seed); },
-      [](const cepheus::sim::FailedSeed& failure) {
-        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text
+      [](const auto& failure) {
+        ADD_FAILURE() << "seed " << failure.seed << ": " << failure.failure
                       << "\n  replay: cepheus-volume-sim --trace --seed " << failure.seed;
       });
   // Requests were acknowledged.

@@ -1,4 +1,4 @@
-#include "fabric-sim/checked/campaign.h"
+#include "fabric-sim/checked/seeds.h"
 
 #include <gtest/gtest.h>
 
@@ -6,40 +6,39 @@
 #include <string>
 
 #include "fabric-sim/checked/first_seed.h"
+#include "fabric-sim/checked/group_scenario.h"
 
 namespace cepheus::sim {
 namespace {
 
-Campaign without_a_rule(unsigned jobs) {
-  Campaign campaign;
-  campaign.first = 1;
-  campaign.seeds = 60;
-  campaign.jobs = jobs;
-  campaign.most_failures = 100;
-  net::set_rule(campaign.options.rules, "lost_aggregate_answer", false);
-  return campaign;
+auto run_without_a_rule(unsigned jobs, std::size_t most_failures, std::size_t& reported) {
+  PlanOptions options;
+  net::set_rule(options.rules, "lost_aggregate_answer", false);
+  return run_seeds(
+      1, 60, jobs, most_failures, [&](std::uint64_t seed) { return run_seed(seed, options); },
+      [&](const FailedSeed<Outcome>&) { ++reported; });
 }
 
-TEST(Campaign, FindsTheSameOnOneThreadAndOnThree) {
-  const CampaignResult one = run_campaign(without_a_rule(1));
-  std::size_t reported = 0;
-  const CampaignResult three = run_campaign(without_a_rule(3), [&](const Failure&) { ++reported; });
+TEST(RunSeeds, FindsTheSameOnOneThreadAndOnThree) {
+  std::size_t reported_by_one = 0, reported_by_three = 0;
+  const auto one = run_without_a_rule(1, 100, reported_by_one);
+  const auto three = run_without_a_rule(3, 100, reported_by_three);
   EXPECT_EQ(one.seeds, 60u);
   EXPECT_EQ(three.seeds, 60u);
   EXPECT_EQ(one.sum.events, three.sum.events);
   ASSERT_FALSE(one.failures.empty());
   ASSERT_EQ(one.failures.size(), three.failures.size());
-  EXPECT_EQ(reported, three.failures.size());
+  EXPECT_EQ(reported_by_three, three.failures.size());
   for (std::size_t i = 0; i < one.failures.size(); ++i) {
     EXPECT_EQ(one.failures[i].seed, three.failures[i].seed);
-    EXPECT_EQ(one.failures[i].finding.text, three.failures[i].finding.text);
+    EXPECT_EQ(one.failures[i].failure.text, three.failures[i].failure.text);
   }
 }
 
-TEST(Campaign, EndsAtItsLimitOfFailures) {
-  Campaign campaign = without_a_rule(1);
-  campaign.most_failures = 1;
-  const CampaignResult result = run_campaign(campaign);
+TEST(RunSeeds, EndsAtItsLimitOfFailures) {
+  std::size_t reported = 0;
+  const auto result = run_without_a_rule(1, 1, reported);
+  EXPECT_EQ(reported, 1u);
   ASSERT_EQ(result.failures.size(), 1u);
   EXPECT_EQ(result.seeds, result.failures[0].seed);
 }
