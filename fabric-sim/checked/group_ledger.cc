@@ -211,6 +211,8 @@ void GroupLedger::recount() {
 void GroupLedger::on_death(std::size_t member) {
   dead_[member] = true;
   if (plan_.loss_ends) may_fail_ = true;
+  // If every REMOVE of its sender is lost, only silence shows a receiver that the group has ended.
+  if (plan_.loss_ends && plan_.has_one_sender) was_struck_ = true;
   for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
     if (plan_.messages[m].source != member) continue;
     if (!posted_[m]) {

@@ -148,6 +148,15 @@ TEST_F(Ledger, LetsMembersGiveUpAGroupIfItsLeaderMayBeGone) {
   EXPECT_EQ(violated(), "none");
 }
 
+TEST_F(Ledger, LetsReceiversGiveUpASenderGroupThatEndsWithALostMember) {
+  GroupPlan plan = plan_;
+  plan.has_one_sender = plan.loss_ends = true;
+  GroupLedger ledger(plan, 1, findings_);
+  ledger.on_death(1);
+  ledger.on_gave_up(2, "the sender is silent");
+  EXPECT_EQ(violated(), "none");
+}
+
 TEST_F(Ledger, LetsAMemberStartItsTurnOnlyAfterAllEarlierTurns) {
   EXPECT_TRUE(ledger_.may_send(0, 1));
   EXPECT_FALSE(ledger_.may_send(1, 2));
