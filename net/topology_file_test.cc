@@ -354,6 +354,68 @@ rc::Gen<LinkConfig> any_link() {
   });
 }
 
+rc::Gen<SwitchConfig> any_switch_config() {
+  return rc::gen::exec([] {
+    const auto between = [](wire::Duration least, wire::Duration most) {
+      return wire::Duration(*rc::gen::inRange(least.count(), most.count()));
+    };
+    SwitchConfig config;
+    config.max_groups = *rc::gen::inRange<std::uint32_t>(0, 5000);
+    config.max_groups_per_host = *rc::gen::inRange<std::uint32_t>(1, 5000);
+    config.register_rate = *rc::gen::inRange<std::uint32_t>(1, 5000);
+    config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
+    config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
+    config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
+    config.age = between(7min, 1000h);
+    config.pending_age = between(4s, 1min);
+    config.orphan_age = between(1201ms, 4s);
+    config.gate_age = between(6201ms, 1min);
+    config.rest = between(201ms, 10s);
+    config.confirm_wait = between(0s, 5ms);
+    config.feedback_wait = between(0s, 1s);
+    config.cnp_window = between(51us, 1s);
+    config.rules.source_change = *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
+    config.rules.write_mode = *rc::gen::element(WriteMode::kRegions, WriteMode::kPerRequest,
+                                                WriteMode::kSameKey, WriteMode::kNone);
+    config.rules.cnp_policy =
+        *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
+    config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, kLargestSize);
+    config.buffer.share = *rc::gen::inRange(1, 1000) / 1000.0;
+    config.buffer.reserve = *rc::gen::inRange<wire::Bytes>(0, 10'000);
+    return config;
+  });
+}
+
+// Adds switches that trunks join into a tree.
+void add_switches(Topology& t, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    SwitchSpec spec;
+    spec.config = *any_switch_config();
+    spec.name = spec.config.name = "s" + std::to_string(i);
+    t.switches.push_back(spec);
+    if (i == 0) continue;
+    TrunkSpec trunk;
+    trunk.a = *rc::gen::inRange<std::size_t>(0, i);
+    trunk.b = i;
+    trunk.ab = trunk.ba = *any_link();
+    t.trunks.push_back(trunk);
+  }
+}
+
+HostSpec any_host(const Topology& t, std::size_t i) {
+  HostSpec host;
+  host.name = "h" + std::to_string(i);
+  host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i) * 77);
+  host.switch_index = *rc::gen::inRange<std::size_t>(0, t.switches.size());
+  if (*rc::gen::arbitrary<bool>()) host.interface = "p" + std::to_string(i);
+  if (!t.one_armed.empty() && host.interface.empty()) {
+    host.any_mac = *rc::gen::arbitrary<bool>();
+    if (!host.any_mac) host.mac = wire::mac_for(host.address);
+  }
+  host.up = host.down = *any_link();
+  return host;
+}
+
 rc::Gen<Topology> any_topology() {
   return rc::gen::exec([] {
     Topology t;
@@ -366,57 +428,9 @@ rc::Gen<Topology> any_topology() {
     const auto switches = *rc::gen::inRange<std::size_t>(1, 6);
     if (switches == 1 && *rc::gen::arbitrary<bool>()) t.one_armed = "arm0";
     if (!t.one_armed.empty() && *rc::gen::arbitrary<bool>()) t.one_armed_dpdk = "net_x,iface=arm0";
-    for (std::size_t i = 0; i < switches; ++i) {
-      SwitchSpec spec;
-      spec.name = spec.config.name = "s" + std::to_string(i);
-      spec.config.max_groups = *rc::gen::inRange<std::uint32_t>(0, 5000);
-      spec.config.max_groups_per_host = *rc::gen::inRange<std::uint32_t>(1, 5000);
-      spec.config.register_rate = *rc::gen::inRange<std::uint32_t>(1, 5000);
-      spec.config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
-      spec.config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
-      spec.config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
-      const auto between = [](wire::Duration least, wire::Duration most) {
-        return wire::Duration(*rc::gen::inRange(least.count(), most.count()));
-      };
-      spec.config.age = between(7min, 1000h);
-      spec.config.pending_age = between(4s, 1min);
-      spec.config.orphan_age = between(1201ms, 4s);
-      spec.config.gate_age = between(6201ms, 1min);
-      spec.config.rest = between(201ms, 10s);
-      spec.config.confirm_wait = between(0s, 5ms);
-      spec.config.feedback_wait = between(0s, 1s);
-      spec.config.cnp_window = between(51us, 1s);
-      spec.config.rules.source_change =
-          *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
-      spec.config.rules.write_mode = *rc::gen::element(WriteMode::kRegions, WriteMode::kPerRequest,
-                                                       WriteMode::kSameKey, WriteMode::kNone);
-      spec.config.rules.cnp_policy =
-          *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
-      spec.config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, kLargestSize);
-      spec.config.buffer.share = *rc::gen::inRange(1, 1000) / 1000.0;
-      spec.config.buffer.reserve = *rc::gen::inRange<wire::Bytes>(0, 10'000);
-      t.switches.push_back(spec);
-      if (i == 0) continue;
-      TrunkSpec trunk;
-      trunk.a = *rc::gen::inRange<std::size_t>(0, i);
-      trunk.b = i;
-      trunk.ab = trunk.ba = *any_link();
-      t.trunks.push_back(trunk);
-    }
+    add_switches(t, switches);
     const auto hosts = *rc::gen::inRange<std::size_t>(1, 8);
-    for (std::size_t i = 0; i < hosts; ++i) {
-      HostSpec host;
-      host.name = "h" + std::to_string(i);
-      host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i) * 77);
-      host.switch_index = *rc::gen::inRange<std::size_t>(0, switches);
-      if (*rc::gen::arbitrary<bool>()) host.interface = "p" + std::to_string(i);
-      if (!t.one_armed.empty() && host.interface.empty()) {
-        host.any_mac = *rc::gen::arbitrary<bool>();
-        if (!host.any_mac) host.mac = wire::mac_for(host.address);
-      }
-      host.up = host.down = *any_link();
-      t.hosts.push_back(host);
-    }
+    for (std::size_t i = 0; i < hosts; ++i) t.hosts.push_back(any_host(t, i));
     t.assign_link_seeds();
     return t;
   });

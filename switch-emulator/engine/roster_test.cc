@@ -17,68 +17,92 @@ Roster::Member at(std::uint32_t host) {
   return {Ipv4(host), Qpn(host), PortId(port), 0, port >= kTrunk};
 }
 
-// Against a list with linear search, in the step that keeps all names.
+// A roster, and the same members in a list with linear search.
+struct RosterAndList {
+  Roster roster;
+  std::vector<Roster::Member> list;
+
+  std::vector<Roster::Member>::iterator find(std::uint32_t host) {
+    return std::find_if(list.begin(), list.end(),
+                        [host](const Roster::Member& m) { return m.host == Ipv4(host); });
+  }
+  void add(const std::vector<std::uint32_t>& hosts) {
+    std::vector<Roster::Member> members;
+    for (const auto each : hosts) {
+      members.push_back(at(each));
+      if (find(each) == list.end()) list.push_back(at(each));
+    }
+    roster.add(members);
+  }
+  void remove(std::uint32_t host) {
+    roster.remove(Ipv4(host));
+    std::erase_if(list, [host](const auto& m) { return m.host == Ipv4(host) && !m.by_trunk; });
+  }
+  void expect(std::uint32_t host) {
+    if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.expect(*m);
+    if (find(host) != list.end()) find(host)->owed = true;
+  }
+  void expect_all() {
+    roster.expect_all();
+    for (auto& m : list) m.owed = true;
+  }
+  void confirm(std::uint32_t host) {
+    RC_ASSERT(roster.confirm({Ipv4(host), Qpn(host)}, at(host).port, false) ==
+              (find(host) != list.end()));
+    RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host + 1)}, at(host).port, false));
+    RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host)}, PortId(9), false));
+    if (find(host) != list.end()) find(host)->confirmed = true;
+  }
+  void take_ready() {
+    roster.take_ready([&](const Roster::Member& m) {
+      const auto taken = find(m.host.value());
+      RC_ASSERT(taken->owed && taken->confirmed);
+      taken->owed = false;
+    });
+    RC_ASSERT(roster.ready() == 0u);
+  }
+  std::size_t count_owed(bool confirmed) const {
+    return std::size_t(std::count_if(list.begin(), list.end(), [confirmed](const auto& m) {
+      return m.owed && m.confirmed == confirmed;
+    }));
+  }
+  void compare() const {
+    roster.check_consistent();
+    RC_ASSERT(roster.size() == list.size());
+    RC_ASSERT(roster.ready() == count_owed(true));
+    RC_ASSERT(roster.awaited() == count_owed(false));
+  }
+};
+
+// In the step that keeps all names.
 TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
   EXPECT_TRUE(rc::check([] {
-    Roster roster;
-    std::vector<Roster::Member> plain;
-    const auto find = [&](std::uint32_t host) {
-      return std::find_if(plain.begin(), plain.end(),
-                          [host](const Roster::Member& m) { return m.host == Ipv4(host); });
-    };
+    RosterAndList both;
     const auto steps = *rc::gen::inRange(1, 60);
     for (int i = 0; i < steps; ++i) {
       const auto host = *rc::gen::inRange<std::uint32_t>(1, 30);
       switch (*rc::gen::inRange(0, 6)) {
-        case 0: {
-          const auto more = *rc::gen::container<std::vector<std::uint32_t>>(
-              rc::gen::inRange<std::uint32_t>(1, 30));
-          std::vector<Roster::Member> members;
-          for (const auto each : more) {
-            members.push_back(at(each));
-            if (find(each) == plain.end()) plain.push_back(at(each));
-          }
-          roster.add(members);
+        case 0:
+          both.add(*rc::gen::container<std::vector<std::uint32_t>>(
+              rc::gen::inRange<std::uint32_t>(1, 30)));
           break;
-        }
         case 1:
-          roster.remove(Ipv4(host));
-          std::erase_if(plain,
-                        [host](const auto& m) { return m.host == Ipv4(host) && !m.by_trunk; });
+          both.remove(host);
           break;
         case 2:
-          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.expect(*m);
-          if (find(host) != plain.end()) find(host)->owed = true;
+          both.expect(host);
           break;
         case 3:
-          RC_ASSERT(roster.confirm({Ipv4(host), Qpn(host)}, at(host).port, false) ==
-                    (find(host) != plain.end()));
-          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host + 1)}, at(host).port, false));
-          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host)}, PortId(9), false));
-          if (find(host) != plain.end()) find(host)->confirmed = true;
+          both.confirm(host);
           break;
         case 4:
-          roster.take_ready([&](const Roster::Member& m) {
-            const auto taken = find(m.host.value());
-            RC_ASSERT(taken->owed && taken->confirmed);
-            taken->owed = false;
-          });
-          RC_ASSERT(roster.ready() == 0u);
+          both.take_ready();
           break;
         case 5:
-          roster.expect_all();
-          for (auto& m : plain) m.owed = true;
+          both.expect_all();
           break;
       }
-      roster.check_consistent();
-      const auto owed = [](bool confirmed) {
-        return [confirmed](const auto& m) { return m.owed && m.confirmed == confirmed; };
-      };
-      RC_ASSERT(roster.size() == plain.size());
-      RC_ASSERT(roster.ready() ==
-                std::size_t(std::count_if(plain.begin(), plain.end(), owed(true))));
-      RC_ASSERT(roster.awaited() ==
-                std::size_t(std::count_if(plain.begin(), plain.end(), owed(false))));
+      both.compare();
     }
   }));
 }

@@ -371,79 +371,107 @@ TEST_F(SwitchPortTest, ArmsOnlyWhileNothingHasBeenSent) {
   EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnAny));
 }
 
-// Clients come, go, send, read and stop reading in any order: no slot is lost, none given twice.
-RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
-  constexpr std::size_t kPorts = 3;
+// Three ports with clients of one user.
+class ThreePorts : public SwitchPortTest {
+ protected:
+  static constexpr std::size_t kPorts = 3;
+
+  void come_or_go(std::size_t i) {
+    if (ports[i]->is_open()) {
+      clients[i].reset();
+      ports[i]->close();
+      slots[i].clear();
+    } else {
+      clients[i].emplace(open(*ports[i], static_cast<std::uint32_t>(i)));
+    }
+  }
+  // From the lowest slot that the client has.
+  void send(std::size_t i) {
+    if (!clients[i]) return;
+    while (const auto slot = clients[i]->take_slot()) RC_ASSERT(slots[i].insert(*slot).second);
+    if (slots[i].empty()) return;
+    clients[i]->put(clients[i]->data_in(*slots[i].begin(), 1));
+    slots[i].erase(slots[i].begin());
+  }
+  // The switch sends a frame of port i to the other ports.
+  void replicate(std::size_t i) {
+    if (!ports[i]->is_open() || !ports[i]->receive(frame)) return;
+    for (SwitchPort* to : ports) {
+      if (to != ports[i]) to->deliver(frame, kSender, wire::Instant{});
+    }
+    pools.drop(frame.ref);
+  }
+  void read_all(std::size_t i) {
+    if (!clients[i]) return;
+    Descriptor got;
+    for (std::uint32_t n = clients[i]->rx.available(); n > 0; --n) clients[i]->rx.take(got);
+    clients[i]->rx.release();
+    ports[i]->reclaim();
+  }
+  // The engine holds a frame of port i, or releases one.
+  void hold_or_release(std::size_t i) {
+    if (!held.empty()) {
+      pools.drop(held.back().ref);
+      held.pop_back();
+    } else if (ports[i]->is_open() && ports[i]->receive(frame)) {
+      held.push_back(frame);
+    }
+  }
+  void close_all() {
+    for (const Frame& each : held) pools.drop(each.ref);
+    for (SwitchPort* closing : ports) {
+      for (SwitchPort* each : ports) each->reclaim();
+      if (!closing->is_open()) continue;
+      while (closing->receive(frame)) pools.drop(frame.ref);
+      RC_ASSERT(closing->counters()[PortCounter::kDropBadDescriptor] == 0u);
+    }
+    for (SwitchPort* each : ports) each->close();
+  }
+  void expect_all_slots_free() {
+    for (std::size_t i = 0; i < kPorts; ++i) {
+      if (pools.pool_count() == 0) break;
+      RC_ASSERT(pools.in_use(0, static_cast<std::uint32_t>(i)) == 0u);
+      BareClient fresh = open(*ports[i], static_cast<std::uint32_t>(i));
+      std::set<std::uint32_t> all;
+      while (const auto slot = fresh.take_slot()) RC_ASSERT(all.insert(*slot).second);
+      RC_ASSERT(all.size() == kGeometry.slots_per_area);
+      ports[i]->close();
+    }
+  }
+
   SwitchPort third{pools, 2, flush_list};
   const std::array<SwitchPort*, kPorts> ports{&port, &other, &third};
   std::array<std::optional<BareClient>, kPorts> clients;
   std::array<std::set<std::uint32_t>, kPorts> slots;
   std::vector<Frame> held;
-  const auto pick = [] { return *rc::gen::inRange<std::size_t>(0, kPorts); };
+};
 
+// Clients come, go, send, read and stop reading in any order: no slot is lost, none given twice.
+RC_GTEST_FIXTURE_PROP(ThreePorts, ReturnEverySlotExactlyOnce, ()) {
   for (int step = *rc::gen::inRange(0, 400); step > 0; --step) {
-    const std::size_t i = pick();
+    const auto i = *rc::gen::inRange<std::size_t>(0, kPorts);
     switch (*rc::gen::weightedElement<int>({{1, 0}, {8, 1}, {8, 2}, {4, 3}, {2, 4}, {2, 5}})) {
-      case 0:  // come or go
-        if (ports[i]->is_open()) {
-          clients[i].reset();
-          ports[i]->close();
-          slots[i].clear();
-        } else {
-          clients[i].emplace(open(*ports[i], static_cast<std::uint32_t>(i)));
-        }
+      case 0:
+        come_or_go(i);
         break;
-      case 1:  // send from the last slot returned
-        if (!clients[i]) break;
-        while (const auto slot = clients[i]->take_slot()) RC_ASSERT(slots[i].insert(*slot).second);
-        if (slots[i].empty()) break;
-        clients[i]->put(clients[i]->data_in(*slots[i].begin(), 1));
-        slots[i].erase(slots[i].begin());
+      case 1:
+        send(i);
         break;
-      case 2:  // the switch replicates
-        if (!ports[i]->is_open() || !ports[i]->receive(frame)) break;
-        for (SwitchPort* to : ports) {
-          if (to != ports[i]) to->deliver(frame, kSender, wire::Instant{});
-        }
-        pools.drop(frame.ref);
+      case 2:
+        replicate(i);
         break;
-      case 3: {  // read some
-        if (!clients[i]) break;
-        Descriptor got;
-        for (std::uint32_t n = clients[i]->rx.available(); n > 0; --n) clients[i]->rx.take(got);
-        clients[i]->rx.release();
-        ports[i]->reclaim();
+      case 3:
+        read_all(i);
         break;
-      }
-      case 4:  // the engine holds a frame, or releases one
-        if (!held.empty()) {
-          pools.drop(held.back().ref);
-          held.pop_back();
-        } else if (ports[i]->is_open() && ports[i]->receive(frame)) {
-          held.push_back(frame);
-        }
+      case 4:
+        hold_or_release(i);
         break;
       default:
         flush();
     }
   }
-  for (const Frame& each : held) pools.drop(each.ref);
-  for (std::size_t i = 0; i < kPorts; ++i) {
-    for (SwitchPort* each : ports) each->reclaim();
-    if (!ports[i]->is_open()) continue;
-    while (ports[i]->receive(frame)) pools.drop(frame.ref);
-    RC_ASSERT(ports[i]->counters()[PortCounter::kDropBadDescriptor] == 0u);
-  }
-  for (SwitchPort* each : ports) each->close();
-  for (std::size_t i = 0; i < kPorts; ++i) {
-    if (pools.pool_count() == 0) break;
-    RC_ASSERT(pools.in_use(0, static_cast<std::uint32_t>(i)) == 0u);
-    BareClient fresh = open(*ports[i], static_cast<std::uint32_t>(i));
-    std::set<std::uint32_t> all;
-    while (const auto slot = fresh.take_slot()) RC_ASSERT(all.insert(*slot).second);
-    RC_ASSERT(all.size() == kGeometry.slots_per_area);
-    ports[i]->close();
-  }
+  close_all();
+  expect_all_slots_free();
 }
 
 }  // namespace
