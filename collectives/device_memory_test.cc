@@ -28,7 +28,7 @@ PointerGetAttribute find_gpu_driver() {
 
 namespace {
 
-TEST(DeviceMemory, IsKnownToAThreadThatAsksWhileAnotherLooksForTheDriver) {
+TEST(DeviceMemory, IsKnownToASecondThreadDuringTheSearchForTheDriver) {
   const int memory = 0;
   bool is_known_to_second = false;
   during_next_search = [&] {

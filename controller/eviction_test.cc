@@ -15,9 +15,9 @@ using State = Registration::State;
 
 using Eviction = LeaderTest;
 
-TEST_F(Eviction, TakesOutAMemberWhosePortIsDownAtOnce) {
+TEST_F(Eviction, RemovesAMemberWhosePortIsDownAtOnce) {
   report(2, kDown);
-  EXPECT_EQ(asked_out(), std::vector{member(2)});
+  EXPECT_EQ(evict_sent_for(), std::vector{member(2)});
   EXPECT_EQ(leader().evicted_count(), 1u);
   EXPECT_EQ(leader().member_count(), 3u);
 }
@@ -26,12 +26,12 @@ TEST_F(Eviction, IsRepeatedUntilTheSwitchConfirms) {
   report(2, kDown);
   out_.clear();
   pass(100ms);
-  EXPECT_EQ(asked_out(), std::vector{member(2)});
+  EXPECT_EQ(evict_sent_for(), std::vector{member(2)});
   MrpMessage done = from_switch(MrpType::kConfirm, {member(2)});
   done.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
   leader().on_message(now_, kSwitch, done, out_);
   pass(10s);
-  EXPECT_TRUE(asked_out().empty());
+  EXPECT_TRUE(evict_sent_for().empty());
 }
 
 TEST_F(Eviction, GivesUpOnASwitchThatNeverConfirms) {
@@ -40,7 +40,7 @@ TEST_F(Eviction, GivesUpOnASwitchThatNeverConfirms) {
   EXPECT_EQ(sent(MrpType::kEvict), static_cast<int>(leader_config().repeats.evict.transmissions));
 }
 
-TEST_F(Eviction, AsksAgainWhileSomebodyLags) {
+TEST_F(Eviction, QueriesAgainWhileAMemberLags) {
   report(1, kOwes, 5);
   pass(1s);
   EXPECT_GE(sent(MrpType::kQuery), 3);
@@ -71,7 +71,7 @@ TEST_F(Eviction, SparesAMemberThatIsSilentForThreeSeconds) {
   EXPECT_EQ(leader().evicted_count(), 0u);
 }
 
-TEST_F(Eviction, TakesOutAMemberThatLagsAndIsSilentForLong) {
+TEST_F(Eviction, RemovesAMemberThatLagsAndIsSilentForLong) {
   for (int i = 0; i < 21; ++i) {
     report(1, kOwes, 7);
     pass(250ms);
@@ -106,10 +106,10 @@ TEST_F(Eviction, EndsTheGroupIfTheSourceIsSilentWhileOthersWaitForTheirTurn) {
   EXPECT_EQ(leader().state(), State::kFailed);
 }
 
-TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
+TEST_F(Eviction, RemovesASourceWhoseMessagesAllHave) {
   report(1, kDown | kSource | kOwes);
   report(1, kDown | kSource);
-  EXPECT_EQ(asked_out(), std::vector{member(1)});
+  EXPECT_EQ(evict_sent_for(), std::vector{member(1)});
   EXPECT_EQ(leader().state(), State::kActive);
 }
 
@@ -159,7 +159,7 @@ TEST_F(LossEndsTheGroup, IfAMemberLagsInSilenceForLong) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
-TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
+TEST_F(Eviction, AMembersComplaintMakesTheLeaderQuery) {
   Membership& membership = net_.hosts.at(host(1));
   Outbox complaint;
   membership.complain(complaint);
@@ -171,7 +171,7 @@ TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a stranger's";
 }
 
-TEST_F(Eviction, NeverTakesOutTheLeaderOrAStranger) {
+TEST_F(Eviction, NeverRemovesTheLeaderOrAStranger) {
   report(0, kDown);
   report(9, kDown);
   EXPECT_EQ(leader().evicted_count(), 0u);

@@ -232,7 +232,7 @@ TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
   EXPECT_EQ(m.hear(guessed), MemberTask::kDissolved) << "its leader's counts";
 }
 
-TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
+TEST(Membership, ComplainsToItsLeaderAboutPresence) {
   Member m;
   Outbox out;
   m.membership.ask(out);

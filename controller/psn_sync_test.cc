@@ -26,7 +26,7 @@ Step due_after_drain(PsnSync& sync) {
   return sync.due(0);
 }
 
-TEST(PsnSync, AsksForNothingWhereSwitchesRebase) {
+TEST(PsnSync, NeedsNoStepWhereSwitchesRebase) {
   PsnSync sync;
   sync.received();
   sync.sent(1);

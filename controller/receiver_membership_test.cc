@@ -117,7 +117,7 @@ TEST(ReceiverMembership, AnswersForAllPathsThatItWasNamedOverWhileItConnected) {
   expect_installed(later.answers, MrpType::kInstall, install(kShare - 1, 4));
 }
 
-TEST(ReceiverMembership, IsActiveWhenTheSenderDoesNotAskAnyMore) {
+TEST(ReceiverMembership, IsActiveWhenTheSenderNeedsNoMoreAnswers) {
   Receiver r;
   r.join();
   EXPECT_TRUE(r.answers.empty());

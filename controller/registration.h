@@ -39,7 +39,7 @@ using wire::McstId;
 using wire::MrpMember;
 using wire::MrpMessage;
 
-// Members that were taken out, until the switches that they were at have confirmed it
+// Evicted members, until their switches have confirmed it
 // (docs/protocol.md, "Members that die or stall").
 class Evictions {
  public:
@@ -137,7 +137,7 @@ class Registration {
   Instant heard_at() const { return heard_at_; }
   // The time at which lagging members were last seen alive. Members that asked receive ALIVE.
   Instant alive_at() const { return alive_at_; }
-  // Members that were taken out since the group became active.
+  // Members evicted since the group became active.
   std::size_t evicted_count() const { return evicted_; }
   // The owner's own side of the group failed: sends UNREGISTER(member failed) to all members. No
   // effect if the registration has ended already.

@@ -114,7 +114,7 @@ TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
-TEST(SenderRegistration, RepeatsWithGrowingPausesAndGoesOnWithoutAsking) {
+TEST(SenderRegistration, RepeatsInstallWithGrowingPausesAndWithoutAShare) {
   SenderNetwork net = active({2, 1, 1});
   net.said.clear();
   std::vector<Duration> pauses;
@@ -306,7 +306,7 @@ TEST(SenderRegistration, EvictsWhomASwitchHasHadNoWayToForFiveSeconds) {
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(1), member(3)));
 }
 
-TEST(SenderRegistration, AsksUntilNobodyLagsAndEvictsWhoIsSilentForFiveSeconds) {
+TEST(SenderRegistration, QueriesWhileAReceiverLagsAndEvictsOneThatIsSilentForFiveSeconds) {
   SenderNetwork net = active({3, 1, 1});
   net.ask();
   for (auto t = 250ms; t <= 5s; t += 250ms) {

@@ -45,7 +45,7 @@ class LeaderTest : public testing::Test {
     }
     now_ = end;
   }
-  std::vector<MrpMember> asked_out() {
+  std::vector<MrpMember> evict_sent_for() {
     std::vector<MrpMember> members;
     for (const MrpMessage& m : out_.messages) {
       if (m.header.type == wire::MrpType::kEvict) members.assign(m.list().begin(), m.list().end());

@@ -31,7 +31,7 @@ class LateMember : public LeaderTest {
   }
 };
 
-TEST_F(LateMember, ThatAnswersReassuresWhoAsked) {
+TEST_F(LateMember, ThatAnswersReassuresTheComplainingMember) {
   complain(1);
   report(2, kLate, 5);
   EXPECT_TRUE(reassured().empty()) << "it may have answered long ago";
@@ -83,7 +83,7 @@ TEST_F(LateMember, DoesNotHideOneThatIsSilent) {
   EXPECT_FALSE(reassured().empty()) << "it was only slow";
 }
 
-TEST_F(LateMember, IsAskedForOnlyAsLongAsSomebodyWaits) {
+TEST_F(LateMember, IsQueriedOnlyWhileAMemberComplains) {
   complain(1);
   report(2, kLate, 5);
   out_.clear();
@@ -122,7 +122,7 @@ TEST_F(WaitingMember, IsToldThatTheGroupStands) {
   EXPECT_EQ(asker.on_message(now_, host(0), *answer, out_), Membership::Task::kStands);
 }
 
-TEST_F(WaitingMember, MakesTheLeaderAskTheSwitchesButNotForEachOne) {
+TEST_F(WaitingMember, MakesTheLeaderQueryTheSwitchesOnceASecondAtMost) {
   answer_to(1, question(1));
   EXPECT_EQ(sent(MrpType::kQuery), 1);
   answer_to(2, question(2));
@@ -171,7 +171,7 @@ TEST_F(WaitingMember, SpeaksForItselfOnly) {
   EXPECT_TRUE(out_.messages.empty());
 }
 
-TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
+TEST_F(WaitingMember, MayBeTheLeaderWhichQueriesItsSwitch) {
   leader().look(out_);
   ASSERT_EQ(out_.messages.size(), 1u);
   EXPECT_EQ(out_.messages[0].header.type, MrpType::kQuery);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TimeLimit, OfASenderOutlastsTheDevicesRetriesWhateverIsAsked) {
+TEST(TimeLimit, OfASenderOutlastsTheDevicesRetriesEvenIfSetLower) {
   EXPECT_EQ(sender_time_limit(2s, kEmulatedTimers), 2s);
   EXPECT_EQ(sender_time_limit(200ms, kEmulatedTimers), retry_time(kEmulatedTimers));
   EXPECT_EQ(retry_time(kDefaultTimers), 8 * 4096ns * (1 << 18));

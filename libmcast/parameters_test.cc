@@ -52,7 +52,7 @@ TEST(ContextParameters, HaveDefaults) {
   }
 }
 
-TEST(ContextParameters, LimitTheSilenceOfARegistrationIfAsked) {
+TEST(ContextParameters, LimitTheSilenceOfARegistrationIfSet) {
   auto params = defaults();
   params.register_timeout_ms = 20'000;
   params.register_silence_ms = 1000;

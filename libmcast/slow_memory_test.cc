@@ -121,7 +121,7 @@ TEST_F(SlowMemory, OfAGroupThatIsDestroyed) {
 }
 
 // An operation that is refused costs no registration.
-TEST_F(SlowMemory, IsNotAskedForInVain) {
+TEST_F(SlowMemory, IsNotRegisteredForRefusedSends) {
   make(MCAST_LANE_BULK);
   const std::size_t before = device_.registrations.size();
   Op op;

@@ -297,7 +297,7 @@ class Running(unittest.TestCase):
         self.run_script("--", "./a", LD_PRELOAD="libc.so.6")
         self.assertEqual(self.notes("mpirun")["env"]["LD_PRELOAD"], f"{self.root}/lib/libcepheus-roce.so:libc.so.6")
 
-    def test_counts_hosts_by_ranks_unless_told(self):
+    def test_counts_hosts_by_ranks_by_default(self):
         for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:
             self.assertEqual(self.run_script(*words)[0], 0)
             self.assertEqual(self.notes("switch")["arguments"]["--hosts"], hosts, words)
@@ -356,7 +356,7 @@ class Running(unittest.TestCase):
         self.assertTrue((kept[0] / "switch.log").exists())
         self.assert_ends(self.notes("switch")["pid"])
 
-    def test_says_what_it_does_only_when_asked(self):
+    def test_verbose_prints_the_fabric_and_the_command(self):
         _, _, err = self.run_script("-v", "--", "./a", "with blanks")
         self.assertRegex(err, "4 hosts at /.*: h0,h1,h2,h3\n")
         self.assertIn("./a 'with blanks'", err)
@@ -368,7 +368,7 @@ class Running(unittest.TestCase):
         self.assertTrue(select.select([fifo], [], [], TIME_LIMIT)[0], "mpirun did not start")
         return process
 
-    def test_ends_everything_when_told_to(self):
+    def test_ends_everything_at_a_signal(self):
         for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             (self.root / "notes/started").unlink(missing_ok=True)
             os.mkfifo(self.root / "notes/started")

@@ -38,7 +38,7 @@ TEST(Agreement, ARootThatKnowsOfTheFailureSwitchesOverAtItsNextUnit) {
   EXPECT_TRUE(none.empty());
 }
 
-TEST(Agreement, AnswersEveryNonBlockingRootThatAsks) {
+TEST(Agreement, AnswersEveryNonBlockingRootThatReportsAFailure) {
   Actions out;
   Agreement member(2, 3, 1);
   member.enter(5, 0, 10, out);
@@ -154,7 +154,7 @@ TEST(Agreement, AnswersThatComeTogetherCountOnce) {
 
 // Questions pile up at a root that computes outside MPI. Once it answers, the member finds out
 // soon.
-TEST(Agreement, AMemberAsksLessOftenWhileNothingAnswers) {
+TEST(Agreement, AMemberSendsWaitingLessOftenWhileNothingAnswers) {
   Actions out;
   Agreement root(0, 2, 1), member(1, 2, 1);
   root.enter(0, 0, 10, out);
@@ -184,7 +184,7 @@ TEST(Agreement, AMemberAsksLessOftenWhileNothingAnswers) {
 }
 
 // The next unit begins anew.
-TEST(Agreement, AMemberAsksSoonInEachUnit) {
+TEST(Agreement, AMemberSendsWaitingSoonInEachUnit) {
   Actions out;
   Agreement member(1, 2, 1);
   Agreement::Time now{};
@@ -219,7 +219,7 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   EXPECT_TRUE(member.has_failed());
 }
 
-TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasDrained) {
+TEST(Agreement, AMemberThatLacksAUnitIsServedOnlyOnceTheRootHasDrained) {
   Actions out;
   Agreement root(0, 2, 1);
   root.enter(0, 0, 10, out);

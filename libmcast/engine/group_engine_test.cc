@@ -168,7 +168,7 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
-TEST_F(TwoMembers, AskForLaggingMembersOnlyWhileSendsDoNotMove) {
+TEST_F(TwoMembers, ComplainOfLaggingMembersOnlyWhileSendsDoNotMove) {
   become_active();
   member_.engine.on_send_posted(1);
   member_.engine.look_for_lagging_members(now_, members_);

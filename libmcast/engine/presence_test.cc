@@ -42,7 +42,7 @@ class Receiver {
   bool gave_up_ = false;
 };
 
-TEST(Presence, IsNotAskedForWhileDataComes) {
+TEST(Presence, IsNotRequestedWhileDataArrives) {
   Receiver receiver;
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(receiver.wait(900ms, true).empty());
@@ -50,7 +50,7 @@ TEST(Presence, IsNotAskedForWhileDataComes) {
   }
 }
 
-TEST(Presence, IsAskedForAfterASecondThenLessAndLessOften) {
+TEST(Presence, IsRequestedAfterASecondThenLessAndLessOften) {
   Receiver receiver;
   const auto asked = receiver.wait(40s, true);
   ASSERT_GE(asked.size(), 6u);
@@ -86,7 +86,7 @@ TEST(Presence, IsShownByDataToo) {
   EXPECT_FALSE(receiver.gave_up());
 }
 
-TEST(Presence, IsNotAskedForByWhoWaitsForNothing) {
+TEST(Presence, IsNotRequestedWithoutPostedReceives) {
   Receiver receiver;
   EXPECT_TRUE(receiver.wait(60s, false, false).empty());
   EXPECT_FALSE(receiver.gave_up());
@@ -103,7 +103,7 @@ TEST(Presence, DoesNotCountTimeThatNobodyLookedAt) {
 }
 
 // A leader of thousands of members does not receive all questions at once.
-TEST(Presence, IsAskedForAtDifferentTimes) {
+TEST(Presence, IsRequestedAtDifferentTimes) {
   Receiver first(0), second(8);
   EXPECT_GT(first.wait(1100ms, true).at(0) - second.wait(1100ms, true).at(0), 50ms);
 }

@@ -101,7 +101,7 @@ TEST_F(Fetch, ALostResponseIsRequestedAgainFromThereOn) {
 }
 
 // The second loss shows by the second answer to the requests behind it, long before a time-out.
-TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreAskedForFourTimes) {
+TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreRequestedFourTimes) {
   for (std::uint64_t id = 1; id <= 3; ++id) a_.read(id, kResult, 100, b_, 0);
   for (int round = 0; round < 5; ++round) {
     const auto requests = a_.transmit_all();

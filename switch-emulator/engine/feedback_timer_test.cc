@@ -119,7 +119,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
 }
 
-TEST_F(OverdueFeedback, IsAskedForWhenTheRepeatAfterAnRnrWasLost) {
+TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
   net->data(0, 1);
   net->ack(1, 1);
   net->ack(2, 1);

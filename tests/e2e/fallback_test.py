@@ -84,7 +84,7 @@ class Fallback(EndToEnd):
     def test_no_fabric_is_an_error_if_required(self):
         self.assert_one_error(without_fabric(CHECK, *ARGUMENTS, mca=REQUIRE), "rank 0")
 
-    def test_quiet_unless_asked(self):
+    def test_quiet_by_default(self):
         run = without_fabric(CHECK, *ARGUMENTS)
         self.assert_ok(run)
         self.assertEqual(run.cepheus_lines(), [])

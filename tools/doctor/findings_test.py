@@ -154,7 +154,7 @@ class Findings(unittest.TestCase):
     def test_mpirun_fails(self):
         self.only("mpirun", "it fails", said={"mpirun": (1, "no slots")})
 
-    def test_a_checkout_is_not_asked_of_mpirun(self):
+    def test_a_checkout_is_not_searched_by_mpirun(self):
         with mock.patch.dict(cepheus.os.environ, OMPI_MCA_mca_base_component_path="/some/build"):
             self.assertEqual(self.failed(said={"mpirun": (0, "")}), {})
 

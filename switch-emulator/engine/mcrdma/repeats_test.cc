@@ -34,7 +34,7 @@ class SenderRepeats : public testing::Test {
     send(0, 9);
   }
 
-  void take_out_receiver_1() {
+  void evict_receiver_1() {
     group.addressed_to = group.alias();
     group.set_receivers({2, 3});
     group.epoch = 2;
@@ -192,25 +192,25 @@ TEST_F(SenderRepeats, WaitAsLongAsTheFarthestReceiverTakes) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
 }
 
-TEST_F(SenderRepeats, AreAskedForOfWhatWasNotedWhenTheSlowestIsTakenOut) {
+TEST_F(SenderRepeats, AreRequestedForTheNotedPacketWhenTheSlowestReceiverIsEvicted) {
   send(0, 4);
   group.nak(1, 2);
   send(0, 9);
   group.nak(2, 7);  // sent for the first time, while another waits for 2
   group.ack(3, 9);
   net->clear();
-  take_out_receiver_1();
+  evict_receiver_1();
   EXPECT_EQ(group.at_sender(), Texts({"nak 7"}));
 }
 
-TEST_F(SenderRepeats, AreOverdueOfOthersWhenTheSlowestIsTakenOut) {
+TEST_F(SenderRepeats, AreRequestedForOthersWhenTheSlowestReceiverIsEvicted) {
   measure(1ms);
   send(1, 4);
   group.ack(2, 3);
   group.ack(3, 4);
   net->advance(10s);  // the switch has asked four times for 1
   net->clear();
-  take_out_receiver_1();
+  evict_receiver_1();
   EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
   net->advance(1s);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 4 t1", "rnr 4 t1", "rnr 4 t1", "rnr 4 t1"}));
