@@ -63,7 +63,7 @@ wire::Result<MessageSizes> MessageSizes::from_file(const std::string& path) {
 }
 
 // Published percentiles. Those at 98 % and at 65, 85 and 97 % are ours, so that the means are the
-// published 40.9 kB and 1.71 MB.
+// published 40.9 KB and 1.71 MB.
 MessageSizes MessageSizes::alibaba_storage() {
   return MessageSizes({{500, 0},
                        {4'200, 25},
