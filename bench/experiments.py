@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Run the papers' experiments in the simulator, several at a time; write tables, JSON, SVGs and the pages about them.
 
-    experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [--docs FILE] [NAME...]
+    experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [NAME...] [--docs [FILE]]
 
 Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that pages can use several runs. Each
 experiment has a page; a page without new results stays. A page keeps the text between its table and its command. The index has one
