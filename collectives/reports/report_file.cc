@@ -70,8 +70,8 @@ ReportFile& ReportFile::instance() {
   return *known;
 }
 
-ReportFile::ReportFile(std::string directory, reports::SpaceProbe room)
-    : made_in_(fork_generation()), path_(std::move(directory)), room_(std::move(room)) {}
+ReportFile::ReportFile(std::string directory, reports::SpaceProbe space)
+    : made_in_(fork_generation()), path_(std::move(directory)), space_(std::move(space)) {}
 
 ReportFile::~ReportFile() {
   end();
@@ -105,7 +105,7 @@ wire::Result<void> ReportFile::open() {
 }
 
 wire::Result<void> ReportFile::make() {
-  auto directory = reports::ReportDirectory::make(path_, room_);
+  auto directory = reports::ReportDirectory::make(path_, space_);
   if (!directory) return tl::unexpected(directory.error());
   directory->clear();
   ReportHeader header;

@@ -31,7 +31,7 @@ class ReportFile {
   // scopes of the parent count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory, reports::SpaceProbe room = reports::FreeSpace::of);
+  explicit ReportFile(std::string directory, reports::SpaceProbe space = reports::FreeSpace::of);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
@@ -74,7 +74,7 @@ class ReportFile {
   const std::uint64_t made_in_;          // generation of forks
   const ReportFile* parents_ = nullptr;  // so that a search for leaks finds it
   const std::string path_;
-  const reports::SpaceProbe room_;
+  const reports::SpaceProbe space_;
   std::mutex mutex_;
   std::optional<reports::ReportDirectory> directory_;
   reports::ReportDirectory::Own own_;
@@ -90,7 +90,7 @@ class ReportFile {
   std::optional<reports::RecordingLease> owned_lease_;
   std::atomic<reports::RecordingLease*> lease_{nullptr};
   std::unique_ptr<reports::CallRing> ring_;  // made when a lease is first in force
-  bool has_no_ring_ = false;                 // there was no room for one
+  bool has_no_ring_ = false;                 // there was no space for one
 };
 
 // One communicator's counts. One thread at a time.

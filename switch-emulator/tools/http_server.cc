@@ -47,7 +47,7 @@ class BoundedQueue : public httplib::TaskQueue {
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
   Enqueued enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
-    has_room_.wait(lock, [this] { return tasks_.size() < waiting_ || ended_; });
+    has_space_.wait(lock, [this] { return tasks_.size() < waiting_ || ended_; });
     tasks_.push_back(std::move(task));
     has_task_.notify_one();
     return Enqueued(true);
@@ -58,7 +58,7 @@ class BoundedQueue : public httplib::TaskQueue {
       ended_ = true;
     }
     has_task_.notify_all();
-    has_room_.notify_all();
+    has_space_.notify_all();
     for (std::thread& worker : workers_) worker.join();
   }
 
@@ -73,14 +73,14 @@ class BoundedQueue : public httplib::TaskQueue {
         task = std::move(tasks_.front());
         tasks_.pop_front();
       }
-      has_room_.notify_one();
+      has_space_.notify_one();
       task();
     }
   }
 
   const std::size_t waiting_;
   std::mutex mutex_;
-  std::condition_variable has_task_, has_room_;
+  std::condition_variable has_task_, has_space_;
   std::deque<std::function<void()>> tasks_;
   bool ended_ = false;
   std::vector<std::thread> workers_;
