@@ -14,7 +14,7 @@ namespace {
 
 // Whether the path lacks the packet. Bound: `psn` has been admitted, so it is within the data
 // window beyond `sent` and above an older turn. Paths' acknowledgements are within
-// Turn::kMostUnderWay of it (Turn::has_room_for()).
+// Turn::kMostUnderWay of it (Turn::may_send()).
 bool lacks(const OneSource& group, PathNo path, Psn psn) {
   return before(group.turn.acked(path), psn);
 }
@@ -178,7 +178,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   if (claim_turn(call, group, packet) == Claim::kHandled) return;
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
-  if (!turn.has_room_for(psn, call.config.data_window)) {
+  if (!turn.may_send(psn, call.config.data_window)) {
     return call.count(Counter::kDropDataWindow);
   }
   group.evidence[turn.source()].on_packet();

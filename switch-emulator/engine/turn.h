@@ -114,7 +114,7 @@ class Turn {
   bool begins_after(Psn psn) const { return place_of(psn) < 0; }
   // Whether the source may send `psn` now: at most `window` packets beyond `sent`, and
   // kMostUnderWay beyond the minimum.
-  bool has_room_for(Psn psn, std::uint32_t window) const {
+  bool may_send(Psn psn, std::uint32_t window) const {
     return distance(sent(), psn) <= static_cast<std::int32_t>(window) &&
            place_of(psn) - place_of(min()) <= kMostUnderWay;
   }
