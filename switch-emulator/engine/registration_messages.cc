@@ -171,8 +171,8 @@ void send_report(Call& call, const Leader& leader, const Group& group,
 }
 
 void send_refusal(Call& call, const wire::UdpDatagram& request, const wire::MrpRefusal& refusal) {
-  write_signed(call, call.ingress(), answer_to(call, request), [&](std::span<std::uint8_t> room) {
-    std::copy(refusal.begin(), refusal.end(), room.begin());
+  write_signed(call, call.ingress(), answer_to(call, request), [&](std::span<std::uint8_t> buffer) {
+    std::copy(refusal.begin(), refusal.end(), buffer.begin());
     return refusal.size();
   });
   call.count(Counter::kMrpReject);

@@ -11,27 +11,27 @@
 
 namespace cepheus::fabric {
 
-// Emits on `port` the payload that `write(room)` writes; it returns the size, or 0 if it needs more
-// room. Fills in the fields of `datagram` that concern the next hop only.
+// Emits on `port` the payload that `write(buffer)` writes; it returns the size, or 0 if it needs more
+// space. Fills in the fields of `datagram` that concern the next hop only.
 template <typename Write>
 void write_signed(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
   datagram.ethernet.source = call.config.mac;
   datagram.ethernet.destination = call.port(port).peer_mac;
   std::array<std::uint8_t, Frame::kCapacity - wire::kBthOffset> small;
-  std::span<std::uint8_t> room = small;
+  std::span<std::uint8_t> buffer = small;
   const auto write_all = [&] {
-    const std::size_t bare = write(room);
+    const std::size_t bare = write(buffer);
     const bool signs = bare != 0 && call.config.mrp_key;
-    return signs ? call.config.mrp_key->sign(datagram.ip.source, room, bare) : bare;
+    return signs ? call.config.mrp_key->sign(datagram.ip.source, buffer, bare) : bare;
   };
   std::size_t size = write_all();
   if (size == 0) {
-    room = call.scratch.take();
+    buffer = call.scratch.take();
     size = write_all();
   }
   assert(size > 0);
   Frame frame;
-  datagram.emit(frame, room.first(size));
+  datagram.emit(frame, buffer.first(size));
   call.emit(Counter::kMrpSent, port, frame);
 }
 
@@ -39,7 +39,7 @@ template <typename Message>
 void send_signed(Call& call, PortId port, const wire::UdpDatagram& datagram,
                  const Message& message) {
   write_signed(call, port, datagram,
-               [&](std::span<std::uint8_t> room) { return message.emit(room); });
+               [&](std::span<std::uint8_t> buffer) { return message.emit(buffer); });
 }
 
 // Datagrams to a process come from the registration port: no host can send from there.

@@ -137,9 +137,9 @@ void Trunks::send(Call& call, const Trunk& trunk) {
                 hello.unreachable.begin());
     Frame frame;
     std::array<std::uint8_t, wire::MrpHeader::kSize> bare;
-    std::span<std::uint8_t> room = bare;
-    if (hello.count > 0) room = call.scratch.take();
-    datagram.emit(frame, room.first(hello.emit(room)));
+    std::span<std::uint8_t> buffer = bare;
+    if (hello.count > 0) buffer = call.scratch.take();
+    datagram.emit(frame, buffer.first(hello.emit(buffer)));
     call.emit(Counter::kHelloSent, trunk.port, frame);
   }
 }
