@@ -101,7 +101,7 @@ bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
 }
 
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
-  if (pending_.size() >= kMaxPending) make_room();
+  if (pending_.size() >= kMaxPending) dismiss_longest_silent();
   const int fd = socket.get();
   if (!poller_.watch(fd, Poller::kIn | Poller::kHangup,
                      [this, fd](std::uint32_t) { on_readable(fd); })) {
@@ -113,7 +113,7 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
 }
 
 // The longest silent one of the user with most connections here.
-void AttachServer::make_room() {
+void AttachServer::dismiss_longest_silent() {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, pending_peer] : pending_) ++by_user[pending_peer.peer.uid];
   const uid_t user =

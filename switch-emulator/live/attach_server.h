@@ -67,7 +67,7 @@ class AttachServer final : private HostAssignment::Ports {
   // Refuses and counts a peer that may not attach.
   bool lets_in(int socket, const fabric::PeerCredentials& peer);
   void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
-  void make_room();
+  void dismiss_longest_silent();
   void dismiss(int fd, const char* why);
   void on_readable(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,

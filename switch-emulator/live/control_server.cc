@@ -61,7 +61,7 @@ void ControlServer::accept_some() {
       ++refused_users_;
       continue;
     }
-    make_room(peer->uid);
+    limit_connections(peer->uid);
     const int fd = socket.get();
     const auto [at, is_new] = connections_.emplace(
         fd, ControlConnection(std::move(socket), peer->uid, wire::monotonic_now()));
@@ -71,7 +71,7 @@ void ControlServer::accept_some() {
 
 // A user's new connections replace the user's old ones. If there are too many of all users, those
 // of the user with most are closed.
-void ControlServer::make_room(uid_t user) {
+void ControlServer::limit_connections(uid_t user) {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, connection] : connections_) ++by_user[connection.user()];
   if (by_user[user] >= kMaxOfOneUser) return drop_stalest(user);

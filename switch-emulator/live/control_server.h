@@ -49,7 +49,7 @@ class ControlServer {
 
   void accept_some();
   void on_readable(int fd);
-  void make_room(uid_t user);
+  void limit_connections(uid_t user);
   void drop_stalest(uid_t user);
   void answer_requests(ControlConnection& connection);
   ControlConnection::Answer answer_line(const ControlConnection& connection,
