@@ -26,9 +26,9 @@ int main(int argc, char** argv) {
   const long count = atol(argv[1]);
   for (char* word = strtok(argv[2], ","); word != NULL; word = strtok(NULL, ",")) {
     const int size = atoi(word);
-    const size_t room = size > kWarmUp[1] ? (size_t)size : (size_t)kWarmUp[1];
-    char* buffer = malloc(room);
-    memset(buffer, rank, room);
+    const size_t bytes = size > kWarmUp[1] ? (size_t)size : (size_t)kWarmUp[1];
+    char* buffer = malloc(bytes);
+    memset(buffer, rank, bytes);
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int i = 0; i < 2; i++) MPI_Bcast(buffer, kWarmUp[i], MPI_BYTE, 0, comm);

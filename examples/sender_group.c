@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kRegion = 1, kRoom = 4096, kMostMembers = CEPHEUS_CMD_MAX_RECEIVERS + 1 };
+enum { kRegion = 1, kMemoryBytes = 4096, kMostMembers = CEPHEUS_CMD_MAX_RECEIVERS + 1 };
 
 static cepheus_cmd_client_h daemon_client;
 static mcast_context_h context;
 static mcast_group_h group;
-static char memory[kRoom];
+static char memory[kMemoryBytes];
 
 static void must(mcast_status_t status, const char* what) {
   if (status == MCAST_OK || status == MCAST_INPROGRESS) return;
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: sender_group receive SERVICE | send SERVICE TEXT HOST...\n");
     return 2;
   }
-  if (sends && (argc - 4 > CEPHEUS_CMD_MAX_RECEIVERS || strlen(argv[3]) >= kRoom)) return 2;
+  if (sends && (argc - 4 > CEPHEUS_CMD_MAX_RECEIVERS || strlen(argv[3]) >= kMemoryBytes)) return 2;
   must_cmd(cepheus_cmd_open(NULL, &daemon_client), "cepheus_cmd_open");
   if (sends) {
     send_text(argv[2], argv[3], (const char* const*)argv + 4, (size_t)argc - 4);

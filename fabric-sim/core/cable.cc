@@ -201,16 +201,16 @@ bool Cable::damage(Frame& frame, std::uint32_t bit) {
   wire::seal_icrc(frame);
   const bool was_whole = is_whole(frame);
   const wire::BufferRef copy = pool_.acquire();
-  const auto room = pool_.bytes(copy);
-  const std::size_t size = frame.to_bytes(room);
+  const auto bytes = pool_.bytes(copy);
+  const std::size_t size = frame.to_bytes(bytes);
   assert(size != 0 && bit / 8 < size);
   const auto turned = static_cast<std::uint8_t>(1u << bit % 8);
-  room[bit / 8] ^= turned;
+  bytes[bit / 8] ^= turned;
   pool_.release(frame.ref);
-  auto damaged = Frame::from_bytes(room.first(size), copy);
+  auto damaged = Frame::from_bytes(bytes.first(size), copy);
   if (!was_whole && damaged && is_whole(*damaged)) {
-    room[bit / 8] ^= turned;
-    damaged = Frame::from_bytes(room.first(size), copy);
+    bytes[bit / 8] ^= turned;
+    damaged = Frame::from_bytes(bytes.first(size), copy);
   }
   if (!damaged) {
     pool_.release(copy);

@@ -34,8 +34,8 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
 
   mcast_status_t status() const { return engine().status(); }
   void post_receive() {
-    const auto room = static_cast<std::uint32_t>(group_.memory_.size());
-    sim::post_receive(host(), qpn(), {0, room, lkey_});
+    const auto bytes = static_cast<std::uint32_t>(group_.memory_.size());
+    sim::post_receive(host(), qpn(), {0, bytes, lkey_});
   }
   void post_send(std::uint32_t bytes) {
     sim::post_send(host(), qpn(), {0, bytes, lkey_},

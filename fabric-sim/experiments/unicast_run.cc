@@ -23,10 +23,10 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   const std::vector<Send>& sends() const { return sends_; }
   Host& host() { return host_; }
   rnic::Qpn make_qp(std::size_t send_wrs, std::size_t receive_wrs) {
-    const auto room = [](std::size_t n) {
+    const auto at_least_one = [](std::size_t n) {
       return static_cast<std::uint32_t>(std::max<std::size_t>(n, 1));
     };
-    const rnic::Qpn qpn = create_qp(host_, room(send_wrs), room(receive_wrs));
+    const rnic::Qpn qpn = create_qp(host_, at_least_one(send_wrs), at_least_one(receive_wrs));
     host_.attach(qpn, *this);
     return qpn;
   }
