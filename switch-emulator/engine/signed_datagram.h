@@ -11,8 +11,8 @@
 
 namespace cepheus::fabric {
 
-// Emits on `port` the payload that `write(buffer)` writes; it returns the size, or 0 if it needs more
-// space. Fills in the fields of `datagram` that concern the next hop only.
+// Emits on `port` the payload that `write(buffer)` writes; it returns the size, or 0 if it needs
+// more space. Fills in the fields of `datagram` that concern the next hop only.
 template <typename Write>
 void write_signed(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
   datagram.ethernet.source = call.config.mac;

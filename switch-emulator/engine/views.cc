@@ -43,11 +43,11 @@ TableBytes bytes_of(const GroupInstance& table) {
   const std::size_t all = sizeof(Group) + index + paths * sizeof(Path);
   bytes.table.insert(bytes.table.begin(), rows.begin(), rows.end());
   bytes.table.emplace_back("padding_and_pointers", all - TableBytes::sum(rows));
-  const std::size_t room = group.path_index.capacity() * sizeof(PathNo) +
-                           group.paths.capacity() * sizeof(Path) - index - paths * sizeof(Path);
+  const std::size_t spare = group.path_index.capacity() * sizeof(PathNo) +
+                            group.paths.capacity() * sizeof(Path) - index - paths * sizeof(Path);
   const std::size_t chosen = table.chosen.capacity() * sizeof(PortId);
   const TableBytes::Rows beside = {
-      {"room_for_paths", room},
+      {"room_for_paths", spare},
       {"roster", sizeof(Roster) + table.roster.allocated_bytes()},
       {"registration",
        GroupTable::kEntryBytes + sizeof(GroupInstance) - sizeof(Group) - sizeof(Roster) + chosen},

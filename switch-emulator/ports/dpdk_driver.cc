@@ -182,9 +182,9 @@ class Driver final : public InterfaceDriver {
       return refused(device_, "it can't send packets in pieces; take another one", ENOTSUP);
     }
     if (auto reachable = show_payloads(info.device); !reachable) return reachable;
-    const auto room = static_cast<std::uint16_t>(std::bit_ceil(largest_frame + 64));
+    const auto bytes = static_cast<std::uint16_t>(std::bit_ceil(largest_frame + 64));
     whole_.reset(rte_pktmbuf_pool_create("cepheus_whole", kWholePackets, kCache, 0,
-                                         static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + room),
+                                         static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + bytes),
                                          SOCKET_ID_ANY));
     pieces_.reset(rte_pktmbuf_pool_create("cepheus_pieces", kPieces, kCache,
                                           RTE_ALIGN(sizeof(Shared), RTE_MBUF_PRIV_ALIGN),
