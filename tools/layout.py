@@ -14,3 +14,4 @@ class Layout:
         self.preload = libraries / "libcepheus-roce.so"
         self.transport = libraries / "ucx/libuct_rc_mcast.so"
         self.components = libraries / "openmpi"
+        self.mpich = libraries / "mpich/libcepheus-mpi.so"

@@ -72,6 +72,7 @@ MAY_INCLUDE = {
     "collectives/fakes": [COLL, *COLL_PARTS],
     "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", SIM_CHECKED],
     "ompi-coll": [COLL, *COLL_PARTS],
+    "pmpi": [COLL, *COLL_PARTS],
     VOLUME: [WIRE],
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
     VOLUME_API: [],

@@ -1,0 +1,18 @@
+// Background progress: what other ranks need of this one while its program is not in a broadcast.
+//
+// A rank that lost its group asks the root of a broadcast for the data again, perhaps long after that
+// call has returned there. MPI's public API calls nobody back, so a thread looks after groups while
+// the program does not. It calls MPI: broadcasts are served only with MPI_THREAD_MULTIPLE.
+#pragma once
+
+namespace cepheus::pmpi {
+
+// From the first group on, and until MPI_Finalize.
+void start_background();
+void stop_background();
+// One look, if it has started: the callers in a broadcast save the thread its own.
+void progress_background();
+// Of requests that have completed.
+void run_notices();
+
+}  // namespace cepheus::pmpi

@@ -1,0 +1,84 @@
+#include "pmpi/buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "collectives/core/counters.h"
+#include "collectives/device_memory.h"
+#include "pmpi/calls.h"
+#include "pmpi/codes.h"
+
+namespace cepheus::pmpi {
+
+namespace {
+
+// An element's bytes lie in order, without gaps, from its address on, and the next element follows.
+// False for some such types, too: packing serves all.
+bool is_dense(Datatype type) {
+  Count size = 0, lower_bound = 0, extent = 0;
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  const Calls& mpi = calls();
+  if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != kSuccess ||
+      mpi.Type_size_x(type, &size) != kSuccess ||
+      mpi.Type_get_extent_x(type, &lower_bound, &extent) != kSuccess || lower_bound != 0 ||
+      size != extent)
+    return false;
+  if (combiner == kNamed) return true;
+  if ((combiner != kDup && combiner != kContiguous) || types != 1) return false;
+  std::vector<int> integer(static_cast<std::size_t>(std::max(integers, 1)));
+  std::vector<std::intptr_t> address(static_cast<std::size_t>(std::max(addresses, 1)));
+  Datatype inner = kDatatypeNull;
+  if (mpi.Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
+                            &inner) != kSuccess)
+    return false;
+  const bool dense = is_dense(inner);
+  if (mpi.Type_get_envelope(inner, &integers, &addresses, &types, &combiner) == kSuccess &&
+      combiner != kNamed)
+    (void)mpi.Type_free(&inner);
+  return dense;
+}
+
+}  // namespace
+
+Buffer::Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm)
+    : memory_(memory), count_(count), type_(type), bytes_(bytes), comm_(comm) {
+  const bool on_device = coll::is_device_memory(memory);
+  if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
+  contiguous_ = !on_device && is_dense(type);
+}
+
+coll::Code Buffer::reserve() {
+  if (packed_ == nullptr) packed_.reset(new (std::nothrow) std::byte[bytes_]);
+  return packed_ != nullptr ? coll::Code::kDone : coll::Code::kNoMemory;
+}
+
+// The caller lets no broadcast with more than INT_MAX elements or bytes come here.
+coll::Code Buffer::pack(std::size_t offset, void* memory, std::size_t length) {
+  if (come_ < bytes_) {
+    if (const coll::Code rc = reserve(); rc != coll::Code::kDone) return rc;
+    int position = 0;
+    const int rc = calls().Pack(memory_, static_cast<int>(count_), type_, packed_.get(),
+                                static_cast<int>(bytes_), &position, comm_);
+    if (rc != kSuccess) return to_code(rc);
+    if (static_cast<std::size_t>(position) != bytes_) return coll::Code::kFailed;
+    come_ = bytes_;
+  }
+  std::memcpy(memory, packed_.get() + offset, length);
+  return coll::Code::kDone;
+}
+
+// Units come in their order; one may come again.
+coll::Code Buffer::unpack(std::size_t offset, const void* memory, std::size_t length) {
+  if (offset > come_) return coll::Code::kFailed;
+  if (const coll::Code rc = reserve(); rc != coll::Code::kDone) return rc;
+  std::memcpy(packed_.get() + offset, memory, length);
+  come_ = std::max(come_, offset + length);
+  if (come_ < bytes_) return coll::Code::kDone;
+  int position = 0;
+  return to_code(calls().Unpack(packed_.get(), static_cast<int>(bytes_), &position, memory_,
+                                static_cast<int>(count_), type_, comm_));
+}
+
+}  // namespace cepheus::pmpi

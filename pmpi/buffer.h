@@ -1,0 +1,41 @@
+// The program's buffer of a broadcast: contiguous memory that the NIC may read, or anything else,
+// which MPI packs and unpacks as a whole.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "collectives/units/payload.h"
+#include "pmpi/mpich_abi.h"
+
+namespace cepheus::pmpi {
+
+class Buffer final : public coll::Packing {
+ public:
+  // `bytes`: of the data. MPI packs on `comm`, whose errors return.
+  Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  // It refers to this buffer.
+  coll::Payload payload() {
+    return contiguous_ ? coll::Payload(memory_, bytes_) : coll::Payload(*this, bytes_);
+  }
+
+  coll::Code pack(std::size_t offset, void* memory, std::size_t length) override;
+  coll::Code unpack(std::size_t offset, const void* memory, std::size_t length) override;
+
+ private:
+  coll::Code reserve();
+
+  void* memory_;
+  Count count_;
+  Datatype type_;
+  std::size_t bytes_;
+  Comm comm_;
+  bool contiguous_;
+  std::unique_ptr<std::byte[]> packed_;
+  std::size_t come_ = 0;  // bytes of packed_ that are valid, from the first on
+};
+
+}  // namespace cepheus::pmpi

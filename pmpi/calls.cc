@@ -1,0 +1,82 @@
+#include "pmpi/calls.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace cepheus::pmpi {
+
+namespace {
+
+template <typename Function>
+bool find(const char* name, Function*& out) {
+  out = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+  return out != nullptr;
+}
+
+bool has_our_abi() {
+  int (*get_library_version)(char*, int*) = nullptr;
+  if (!find("PMPI_Get_library_version", get_library_version)) return false;
+  std::vector<char> text(kMaxLibraryVersion + 1);
+  int length = 0;
+  if (get_library_version(text.data(), &length) != kSuccess) return false;
+  const std::string_view version(text.data());
+  constexpr std::string_view kFamily[] = {"MPICH", "Intel(R) MPI", "MVAPICH"};
+  return std::ranges::any_of(
+      kFamily, [&](std::string_view each) { return version.find(each) != version.npos; });
+}
+
+}  // namespace
+
+Calls& calls() {
+  static Calls table{};
+  return table;
+}
+
+bool find_calls() {
+  if (!has_our_abi()) return false;
+  Calls& c = calls();
+  bool found = true;
+#define FIND(name) found = find("PMPI_" #name, c.name) && found
+  FIND(Abort);
+  FIND(Cancel);
+  FIND(Comm_call_errhandler);
+  FIND(Comm_create);
+  FIND(Comm_create_keyval);
+  FIND(Comm_dup);
+  FIND(Comm_free);
+  FIND(Comm_get_attr);
+  FIND(Comm_get_name);
+  FIND(Comm_group);
+  FIND(Comm_rank);
+  FIND(Comm_set_attr);
+  FIND(Comm_set_errhandler);
+  FIND(Comm_size);
+  FIND(Comm_split_type);
+  FIND(Comm_test_inter);
+  FIND(Error_class);
+  FIND(Get_elements_x);
+  FIND(Group_free);
+  FIND(Group_translate_ranks);
+  FIND(Iprobe);
+  FIND(Irecv);
+  FIND(Isend);
+  FIND(Pack);
+  FIND(Pack_size);
+  FIND(Request_free);
+  FIND(Test);
+  FIND(Type_free);
+  FIND(Type_get_contents);
+  FIND(Type_get_envelope);
+  FIND(Type_get_extent_x);
+  FIND(Type_size_x);
+  FIND(Unpack);
+#undef FIND
+  return found;
+}
+
+void* next_definition(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+}  // namespace cepheus::pmpi

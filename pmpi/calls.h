@@ -1,0 +1,52 @@
+// MPI's own functions, found when the program runs: this library links no MPI.
+#pragma once
+
+#include "pmpi/mpich_abi.h"
+
+namespace cepheus::pmpi {
+
+// Each is PMPI_<name>.
+struct Calls {
+  int (*Abort)(Comm, int);
+  int (*Cancel)(Request*);
+  int (*Comm_call_errhandler)(Comm, int);
+  int (*Comm_create)(Comm, Group, Comm*);
+  int (*Comm_create_keyval)(CopyAttribute, DeleteAttribute, int*, void*);
+  int (*Comm_dup)(Comm, Comm*);
+  int (*Comm_free)(Comm*);
+  int (*Comm_get_attr)(Comm, int, void*, int*);
+  int (*Comm_get_name)(Comm, char*, int*);
+  int (*Comm_group)(Comm, Group*);
+  int (*Comm_rank)(Comm, int*);
+  int (*Comm_set_attr)(Comm, int, void*);
+  int (*Comm_set_errhandler)(Comm, Errhandler);
+  int (*Comm_size)(Comm, int*);
+  int (*Comm_split_type)(Comm, int, int, Info, Comm*);
+  int (*Comm_test_inter)(Comm, int*);
+  int (*Error_class)(int, int*);
+  int (*Get_elements_x)(const Status*, Datatype, Count*);
+  int (*Group_free)(Group*);
+  int (*Group_translate_ranks)(Group, int, const int*, Group, int*);
+  int (*Iprobe)(int, int, Comm, int*, Status*);
+  int (*Irecv)(void*, int, Datatype, int, int, Comm, Request*);
+  int (*Isend)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*Pack)(const void*, int, Datatype, void*, int, int*, Comm);
+  int (*Pack_size)(int, Datatype, Comm, int*);
+  int (*Request_free)(Request*);
+  int (*Test)(Request*, int*, Status*);
+  int (*Type_free)(Datatype*);
+  int (*Type_get_contents)(Datatype, int, int, int, int*, std::intptr_t*, Datatype*);
+  int (*Type_get_envelope)(Datatype, int*, int*, int*, int*);
+  int (*Type_get_extent_x)(Datatype, Count*, Count*);
+  int (*Type_size_x)(Datatype, Count*);
+  int (*Unpack)(const void*, int, int*, void*, int, Datatype, Comm);
+};
+
+// Empty until find_calls() has returned true.
+Calls& calls();
+// False if one is missing, or if the MPI library has another ABI.
+bool find_calls();
+// The definition of `name` behind this library: the next tool's, or MPI's. Null: there is none.
+void* next_definition(const char* name);
+
+}  // namespace cepheus::pmpi

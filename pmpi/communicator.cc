@@ -1,0 +1,140 @@
+#include "pmpi/communicator.h"
+
+#include <memory>
+#include <numeric>
+
+#include "collectives/communicators.h"
+#include "collectives/core/eligibility.h"
+#include "collectives/core/parameters.h"
+#include "pmpi/calls.h"
+
+namespace cepheus::pmpi {
+
+using namespace coll;
+
+namespace {
+
+int keyval = kKeyvalInvalid;
+Comm own = kCommNull;
+std::vector<bool> on_this_machine;  // by rank of MPI_COMM_WORLD
+std::atomic<bool> is_closed{false};
+
+// While messages still arrive.
+int on_comm_free(Comm, int, void* value, void*) {
+  auto& communicator = *static_cast<Communicator*>(value);
+  if (is_closed) return kSuccess;
+  if (communicator.state) free_communicator(*communicator.state);
+  give_back(communicator);
+  return kSuccess;
+}
+
+// The ranks of MPI_COMM_WORLD that `comm`'s ranks are; kUndefined for those of other jobs. Empty: MPI
+// failed.
+std::vector<int> world_ranks_of(Comm comm, int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size)), found(ranks.size(), kUndefined);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  Group group = 0, world = 0;
+  if (calls().Comm_group(comm, &group) != kSuccess) return {};
+  int rc = calls().Comm_group(kCommWorld, &world);
+  if (rc == kSuccess) {
+    rc = calls().Group_translate_ranks(group, size, ranks.data(), world, found.data());
+    (void)calls().Group_free(&world);
+  }
+  (void)calls().Group_free(&group);
+  return rc == kSuccess ? found : std::vector<int>();
+}
+
+bool find_this_machine() {
+  int rank = 0, all = 0, here = 0;
+  Comm machine = kCommNull;
+  if (calls().Comm_rank(kCommWorld, &rank) != kSuccess ||
+      calls().Comm_size(kCommWorld, &all) != kSuccess ||
+      calls().Comm_split_type(kCommWorld, kTypeShared, rank, kInfoNull, &machine) != kSuccess)
+    return false;
+  on_this_machine.assign(static_cast<std::size_t>(all), false);
+  if (calls().Comm_size(machine, &here) == kSuccess) {
+    for (const int each : world_ranks_of(machine, here)) {
+      if (each >= 0) on_this_machine[static_cast<std::size_t>(each)] = true;
+    }
+  }
+  return calls().Comm_free(&machine) == kSuccess;
+}
+
+void decide(Communicator& communicator, bool is_inter) {
+  const Parameters& p = parameters();
+  const Eligibility eligibility = eligibility_of({communicator.size, is_inter, false}, p);
+  const auto say = [&](const std::string& why) {
+    if (communicator.rank != 0) return;
+    host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", communicator.name.c_str(),
+              communicator.size, host::implementation(), why.c_str());
+  };
+  if (eligibility == Eligibility::kTooFewMembers) {
+    say("fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));
+  } else if (eligibility == Eligibility::kEligible && host::is_dynamic(communicator)) {
+    say("its ranks belong to several jobs");
+  } else if (eligibility == Eligibility::kEligible) {
+    communicator.state.emplace(communicator);
+    watch_communicator(*communicator.state);
+  }
+}
+
+}  // namespace
+
+bool open_communicators() {
+  return calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) == kSuccess &&
+         calls().Comm_dup(kCommSelf, &own) == kSuccess && find_this_machine();
+}
+
+void close_communicators() {
+  finalize_communicators();
+  is_closed = true;
+}
+
+Communicator* communicator_of(Comm comm) {
+  void* value = nullptr;
+  int found = 0;
+  if (calls().Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found) != kSuccess)
+    return nullptr;
+  if (found != 0) return static_cast<Communicator*>(value);
+  auto made = std::make_unique<Communicator>();
+  int is_inter = 0, length = 0;
+  char name[kMaxObjectName] = "";
+  if (calls().Comm_test_inter(comm, &is_inter) != kSuccess ||
+      calls().Comm_rank(comm, &made->rank) != kSuccess ||
+      calls().Comm_size(comm, &made->size) != kSuccess ||
+      calls().Comm_get_name(comm, name, &length) != kSuccess)
+    return nullptr;
+  made->name = length > 0 ? name : "a communicator without a name";
+  if (is_inter == 0) made->world_ranks = world_ranks_of(comm, made->size);
+  if (calls().Comm_set_attr(comm, keyval, made.get()) != kSuccess) return nullptr;
+  Communicator& communicator = *made.release();
+  decide(communicator, is_inter != 0);
+  return &communicator;
+}
+
+// Not by MPI_Comm_dup, which would call the program's functions that copy attributes.
+void make_private(Communicator& communicator, Comm comm) {
+  if (communicator.messages != kCommNull) return;
+  Group group = 0;
+  Comm made = kCommNull;
+  if (calls().Comm_group(comm, &group) != kSuccess) return;
+  if (calls().Comm_create(comm, group, &made) == kSuccess &&
+      calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess)
+    communicator.messages = made;
+  (void)calls().Group_free(&group);
+}
+
+void give_back(Communicator& communicator) {
+  if (communicator.owners.fetch_sub(1) > 1) return;
+  communicator.state.reset();  // which may still cancel messages
+  if (communicator.messages != kCommNull) (void)calls().Comm_free(&communicator.messages);
+  delete &communicator;
+}
+
+bool is_on_this_machine(int world_rank) {
+  return world_rank >= 0 && on_this_machine[static_cast<std::size_t>(world_rank)];
+}
+
+Comm own_communicator() { return own; }
+
+}  // namespace cepheus::pmpi

@@ -1,0 +1,43 @@
+// The program's communicators that broadcasts come to, each with the state of the collectives and a
+// private communicator for their messages.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator_state.h"
+#include "pmpi/mpich_abi.h"
+
+// The object that the port of the collectives names.
+struct cepheus::coll::host::Communicator {
+  int rank = 0, size = 0;
+  std::string name;                                         // when the first broadcast came
+  cepheus::pmpi::Comm messages = cepheus::pmpi::kCommNull;  // private; see make_private()
+  std::vector<int> world_ranks;                             // of its ranks
+  std::atomic<int> owners{1};
+  std::optional<cepheus::coll::CommunicatorState> state;  // empty: MPI serves all its broadcasts
+};
+
+namespace cepheus::pmpi {
+
+using Communicator = coll::host::Communicator;
+
+// Inside MPI_Init, on all ranks: false if MPI failed.
+bool open_communicators();
+// Inside MPI_Finalize, on all ranks, while messages still flow.
+void close_communicators();
+
+// Of a program's communicator, from its first broadcast on. Null: MPI failed.
+Communicator* communicator_of(Comm comm);
+// All ranks call it at the same point of the communicator's life. If MPI fails, messages fail.
+void make_private(Communicator& communicator, Comm comm);
+// Destroys it with its last owner.
+void give_back(Communicator& communicator);
+
+bool is_on_this_machine(int world_rank);
+// A communicator of this process alone, for MPI's progress.
+Comm own_communicator();
+
+}  // namespace cepheus::pmpi

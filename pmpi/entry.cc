@@ -1,0 +1,146 @@
+// MPI's functions that this library defines in front of MPI: programs that preload it call these.
+//
+// All other work goes to the next definition, which is another tool's or MPI's, by the arguments as
+// they came. A handle is a word here: MPICH's handles are ints, those of an MPI that is not served
+// are pointers.
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "collectives/bcast.h"
+#include "collectives/communicators.h"
+#include "collectives/core/parameters.h"
+#include "collectives/group/transport.h"
+#include "pmpi/buffer.h"
+#include "pmpi/calls.h"
+#include "pmpi/codes.h"
+#include "pmpi/communicator.h"
+#include "pmpi/parameters.h"
+
+#define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using namespace cepheus::pmpi;
+using namespace cepheus::coll;
+
+using Handle = std::uintptr_t;
+
+std::atomic<bool> serves{false};  // between MPI_Init and MPI_Finalize
+
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(next_definition(name));
+}
+
+// The user wants broadcasts served, and knows of no reason against it. Before MPI_Init.
+bool is_wanted() {
+  read_parameters();
+  return parameters().chosen_mode() != Mode::kOff;
+}
+
+std::string why_not(bool has_calls, int level) {
+  if (!has_calls) return "it has not the ABI of MPICH, or is too old";
+  if (level < kThreadMultiple) return "it gave no MPI_THREAD_MULTIPLE";
+  // Ranks may use different types of one signature: packed data must be the bare bytes.
+  constexpr int kCount = 7;
+  int bytes = 0;
+  if (calls().Pack_size(kCount, kInt, kCommSelf, &bytes) != kSuccess ||
+      bytes != kCount * static_cast<int>(sizeof(int)))
+    return "its packed data is not the bare bytes";
+  return open_communicators() ? "" : "a function of it failed";
+}
+
+// MPI is initialised.
+void begin(bool has_calls, int level) {
+  const std::string why = why_not(has_calls, level);
+  serves = why.empty();
+  if (serves) return;
+  const bool required = parameters().chosen_mode() == Mode::kRequire;
+  host::log(required ? 0 : 1, "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
+  if (required) exit(1);
+}
+
+// Whether these are arguments that broadcasts may have. MPI reports those that are not.
+bool is_usual(const void* memory, Count count, Datatype type, int root, int size) {
+  return count > 0 && count <= std::numeric_limits<int>::max() && type != kDatatypeNull &&
+         root >= 0 && root < size && reinterpret_cast<std::intptr_t>(memory) != kInPlace;
+}
+
+template <typename Saved>
+int broadcast(void* memory, Count count, Datatype type, int root, Comm comm, Saved saved) {
+  if (!serves || comm == kCommNull || type == kDatatypeNull) return saved();
+  Communicator* const communicator = communicator_of(comm);
+  if (communicator == nullptr || !communicator->state ||
+      !is_usual(memory, count, type, root, communicator->size))
+    return saved();
+  Count size = 0;
+  if (calls().Type_size_x(type, &size) != kSuccess || size <= 0) return saved();
+  const auto bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(count);
+  if (bytes > std::numeric_limits<int>::max()) return saved();
+
+  std::optional<Buffer> buffer;
+  std::optional<int> saved_rc;
+  const Code code = bcast(
+      *communicator->state, bytes, root,
+      [&] {
+        make_private(*communicator, comm);
+        return buffer.emplace(memory, count, type, bytes, communicator->messages).payload();
+      },
+      [&] {
+        saved_rc = saved();
+        return to_code(*saved_rc);
+      });
+  if (saved_rc) return *saved_rc;
+  if (code == Code::kDone) return kSuccess;
+  const int error = from_code(code);
+  (void)calls().Comm_call_errhandler(comm, error);
+  return error;
+}
+
+}  // namespace
+
+CEPHEUS_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  static const auto next_one = next<int(int*, char***, int, int*)>("MPI_Init_thread");
+  if (!is_wanted()) return next_one(argc, argv, required, provided);
+  const bool has_calls = find_calls();
+  const int rc = next_one(argc, argv, has_calls ? kThreadMultiple : required, provided);
+  if (rc == kSuccess) begin(has_calls, *provided);
+  return rc;
+}
+
+CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
+  static const auto next_one = next<int(int*, char***)>("MPI_Init");
+  static const auto next_thread = next<int(int*, char***, int, int*)>("MPI_Init_thread");
+  if (!is_wanted()) return next_one(argc, argv);
+  const bool has_calls = find_calls();
+  int level = 0;
+  const int rc = has_calls && next_thread != nullptr
+                     ? next_thread(argc, argv, kThreadMultiple, &level)
+                     : next_one(argc, argv);
+  if (rc == kSuccess) begin(has_calls, level);
+  return rc;
+}
+
+CEPHEUS_EXPORT int MPI_Finalize() {
+  static const auto next_one = next<int()>("MPI_Finalize");
+  if (serves.exchange(false)) {
+    close_communicators();
+    end_background_progress();
+    Transport::instance().close();
+  }
+  return next_one();
+}
+
+CEPHEUS_EXPORT int MPI_Bcast(void* memory, int count, Handle type, int root, Handle comm) {
+  static const auto next_one = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
+  return broadcast(memory, count, static_cast<Datatype>(type), root, static_cast<Comm>(comm),
+                   [&] { return next_one(memory, count, type, root, comm); });
+}
+
+CEPHEUS_EXPORT int MPI_Bcast_c(void* memory, Count count, Handle type, int root, Handle comm) {
+  static const auto next_one = next<int(void*, Count, Handle, int, Handle)>("MPI_Bcast_c");
+  return broadcast(memory, count, static_cast<Datatype>(type), root, static_cast<Comm>(comm),
+                   [&] { return next_one(memory, count, type, root, comm); });
+}

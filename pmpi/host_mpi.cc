@@ -1,0 +1,193 @@
+// collectives/host_mpi.h on MPI's public functions.
+#include "collectives/host_mpi.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "collectives/core/parameters.h"
+#include "pmpi/background.h"
+#include "pmpi/calls.h"
+#include "pmpi/codes.h"
+#include "pmpi/communicator.h"
+#include "pmpi/parameters.h"
+
+namespace cepheus::coll::host {
+
+using namespace pmpi;
+
+struct Request {
+  pmpi::Request handle;
+  bool is_send;
+  bool is_complete = false;
+  Notice* notice = nullptr;
+  Received outcome{Code::kDone, kAnyRank, 0};
+};
+
+namespace {
+
+// MPI calls back for no request. So progress() tests those with a notice, also beside the thread that
+// owns the request. Requests are tested and freed under this mutex.
+std::mutex requests_mutex;
+std::vector<Request*> noticed;
+
+bool test(Request& request) {
+  if (request.is_complete) return true;
+  Status status{};
+  int complete = 0;
+  const int rc = calls().Test(&request.handle, &complete, &status);
+  if (rc == kSuccess && complete == 0) return false;
+  request.is_complete = true;
+  Count bytes = 0;
+  if (!request.is_send && calls().Get_elements_x(&status, kByte, &bytes) != kSuccess) bytes = 0;
+  request.outcome = {to_code(rc), status.source,
+                     static_cast<std::size_t>(std::max<Count>(bytes, 0))};
+  return true;
+}
+
+void forget_notice(Request& request) {
+  if (request.notice == nullptr) return;
+  request.notice = nullptr;
+  std::erase(noticed, &request);
+}
+
+Code start(int rc, pmpi::Request handle, bool is_send, Request*& out) {
+  if (rc == kSuccess) out = new Request{handle, is_send};
+  return to_code(rc);
+}
+
+}  // namespace
+
+// --- Communicators.
+
+int rank(const Communicator& comm) { return comm.rank; }
+int size(const Communicator& comm) { return comm.size; }
+const char* name(const Communicator& comm) { return comm.name.c_str(); }
+
+bool is_dynamic(const Communicator& comm) {
+  return std::ranges::any_of(comm.world_ranks, [](int each) { return each < 0; }) ||
+         comm.world_ranks.empty();
+}
+
+bool shares_machine(const Communicator& comm, int rank) {
+  return pmpi::is_on_this_machine(comm.world_ranks[static_cast<std::size_t>(rank)]);
+}
+
+PlaceInJob place_in_job(const Communicator& comm, int rank) {
+  return {0, static_cast<std::uint32_t>(comm.world_ranks[static_cast<std::size_t>(rank)])};
+}
+
+// The private communicator has no other user.
+int reserve_tags(Communicator&, int count) { return count - 1; }
+
+void retain(Communicator& comm) { comm.owners.fetch_add(1); }
+void release(Communicator& comm) { give_back(comm); }
+
+void abort_job(const Communicator& comm, const std::string& reason) {
+  fprintf(stderr,
+          "cepheus: %s (%d ranks) can't multicast: %s. %s is \"require\", so the job ends; \"try\" "
+          "would let it use %s's own algorithms\n",
+          comm.name.c_str(), comm.size, reason.c_str(), parameter("mode").c_str(),
+          implementation());
+  fflush(stderr);
+  (void)calls().Abort(kCommWorld, 1);
+  _exit(1);
+}
+
+// --- Messages.
+
+Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
+  if (comm.messages == kCommNull || size > INT_MAX) return Code::kFailed;
+  pmpi::Request handle = kRequestNull;
+  const int rc =
+      calls().Isend(data, static_cast<int>(size), kByte, to, tag, comm.messages, &handle);
+  return start(rc, handle, true, out);
+}
+
+Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
+  if (comm.messages == kCommNull || size > INT_MAX) return Code::kFailed;
+  pmpi::Request handle = kRequestNull;
+  const int rc = calls().Irecv(data, static_cast<int>(size), kByte,
+                               from == kAnyRank ? kAnySource : from, tag, comm.messages, &handle);
+  return start(rc, handle, false, out);
+}
+
+bool is_complete(const Request& request) {
+  const std::lock_guard<std::mutex> guard(requests_mutex);
+  return test(const_cast<Request&>(request));
+}
+
+Received received(const Request& request) { return request.outcome; }
+
+void on_complete(Request& request, Notice& notice) {
+  const std::lock_guard<std::mutex> guard(requests_mutex);
+  if (test(request)) return notice.run(&notice);
+  request.notice = &notice;
+  noticed.push_back(&request);
+}
+
+void cancel(Request& request) {
+  const std::lock_guard<std::mutex> guard(requests_mutex);
+  forget_notice(request);
+  if (!request.is_send && !test(request)) (void)calls().Cancel(&request.handle);
+}
+
+void free(Request* request) {
+  {
+    const std::lock_guard<std::mutex> guard(requests_mutex);
+    forget_notice(*request);
+    if (!test(*request)) (void)calls().Request_free(&request->handle);
+  }
+  delete request;
+}
+
+// --- The process.
+
+const char* implementation() { return "mpich"; }
+std::string parameter(const char* name) { return variable_of(name); }
+
+void progress() {
+  int found = 0;
+  Status status{};
+  // Peers may wait for messages that MPI moves only inside its calls.
+  (void)calls().Iprobe(kAnySource, kAnyTag, own_communicator(), &found, &status);
+  run_notices();
+  progress_background();
+}
+
+void start_background_progress() { start_background(); }
+void stop_background_progress() { stop_background(); }
+bool will_finalize() { return true; }  // communicators are served between MPI_Init and MPI_Finalize
+
+void log(int level, const char* format, ...) {
+  if (level > std::max(0, parameters().verbose)) return;
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "%s\n", line);
+}
+
+}  // namespace cepheus::coll::host
+
+namespace cepheus::pmpi {
+
+void run_notices() {
+  using namespace coll::host;
+  const std::lock_guard<std::mutex> guard(requests_mutex);
+  std::erase_if(noticed, [](coll::host::Request* request) {
+    if (!test(*request)) return false;
+    Notice* const notice = std::exchange(request->notice, nullptr);
+    notice->run(notice);
+    return true;
+  });
+}
+
+}  // namespace cepheus::pmpi
