@@ -106,8 +106,9 @@ def finish(command, timeout, env=None):
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=()):
-    """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's."""
+def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=(), environment=None):
+    """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's. With `environment` it
+    is MPICH's: no arguments for MCA."""
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
         stats = pathlib.Path(scratch) / "stats.json"
         command = [str(BUILD / "bin/cepheus-run"), "--stats-json", str(stats), *map(str, options)]
@@ -117,8 +118,9 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
             path = pathlib.Path(scratch) / "fabric.toml"
             path.write_text(topology)
             command += ["--topology", str(path)]
-        command += ["--", *map(str, mpirun)] + mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
-        completed = finish(command, timeout)
+        own = mca_arguments(mca or {}) if environment is None else []
+        command += ["--", *map(str, mpirun)] + own + [str(program), *map(str, arguments)]
+        completed = finish(command, timeout, None if environment is None else {**os.environ, **environment})
         status = json.loads(stats.read_text()) if stats.exists() else None
         return Run(completed, status)
 

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""MPI_Bcast of MPICH programs, which preload libcepheus-mpi.so: over a fabric, and without one."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import BUILD, EndToEnd, Run, finish, over_fabric
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
+PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check")
+# A busy machine must not look like a failed fabric, nor choose the path.
+REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
+TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
+VERBOSE = {"CEPHEUS_MPI_VERBOSE": "1"}
+
+
+class Mpich(EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory(prefix="cepheus-mpich-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.programs = pathlib.Path(scratch.name)
+        for name in PROGRAMS:
+            subprocess.run(["mpicc.mpich", "-O1", f"-I{SOURCE}", SOURCE / f"tests/mpi/{name}.c", "-o", cls.programs / name], check=True)
+
+    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4):
+        return over_fabric(self.programs / program, *arguments, hosts=hosts, environment=settings, options=("--mpi", "mpich", *options))
+
+    def without_fabric(self, program, *arguments, settings, ranks=4):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("CEPHEUS_")}
+        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", LIBRARY, "-np", ranks, self.programs / program, *arguments]
+        settings = {"CEPHEUS_SET_UP_AFTER": "0", **settings}
+        return Run(finish([*map(str, command)], 120, {**env, **settings}))
+
+
+class OverAFabric(Mpich):
+    def test_roots_rotate_over_both_lanes(self):
+        self.assert_ok(self.over_fabric("broadcast_check", "--count", 60, "--max", 1 << 20))
+
+    def test_the_roots_link_carries_the_data_once(self):
+        self.assert_data_once(self.over_fabric("broadcast_check", "--count", 10, "--max", 1 << 22, "--root", "0"))
+
+    def test_one_line_names_the_path(self):
+        run = self.over_fabric("broadcast_check", "--count", 4, "--max", 64, settings={**REQUIRE, **VERBOSE})
+        self.assert_ok(run)
+        self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
+        self.assertRegex(run.cepheus_lines()[0], r"cepheus: MPI_COMM_WORLD \(4 ranks\): multicast, eager lane on group 198\.1[89]\.")
+
+    def test_types_with_gaps(self):
+        for types in ("vector", "mixed"):
+            with self.subTest(types):
+                self.assert_ok(self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, "--type", types))
+
+    def test_communicators_that_the_program_makes(self):
+        for kind in ("dup", "split"):
+            with self.subTest(kind):
+                run = self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 18, "--comm", kind)
+                self.assert_ok(run)
+                self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+
+    def test_many_communicators(self):
+        self.assert_ok(self.over_fabric("communicators_check", "--alive", 8))
+        self.assert_ok(self.over_fabric("communicators_check", "--churn", 12))
+
+    def test_ranks_that_come_late(self):
+        self.assert_ok(self.over_fabric("late_check", "--late", 0.5))
+        self.assert_ok(self.over_fabric("late_check", "--end", 1))
+        self.assert_ok(self.over_fabric("late_check", "--leave", 50))
+
+    def test_a_peers_message_needs_a_rank_that_is_in_a_broadcast(self):
+        self.assert_ok(self.over_fabric("rendezvous_check"))
+
+    def test_two_ranks_on_each_host(self):
+        run = self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, options=("--ranks-per-host", 2), hosts=2)
+        self.assert_ok(run)
+        self.assertGreater(run.port("h0")["rx_payload_bytes"], 1 << 19)
+
+    def test_mode_off_leaves_the_fabric_alone(self):
+        run = self.over_fabric("broadcast_check", "--count", 10, "--max", 1 << 18, settings={"CEPHEUS_MODE": "off", **VERBOSE})
+        self.assert_ok(run)
+        self.assertEqual(run.port("h0")["rx_payload_bytes"], 0, run.everything())
+
+
+class WithoutAFabric(Mpich):
+    def test_mpichs_own_algorithms_serve(self):
+        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 20, settings={**TRY, **VERBOSE})
+        self.assert_ok(run)
+        self.assertIn("mpich's own algorithms: all ranks are on one machine", run.err, run.everything())
+        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "-1"})
+        self.assert_ok(run)
+        self.assertIn("mpich's own algorithms", run.err, run.everything())
+
+    def test_each_rank_a_host_without_a_device(self):
+        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 18, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
+        self.assert_ok(run)
+
+    def test_one_rank(self):
+        self.assert_ok(self.without_fabric("broadcast_check", "--count", 10, settings=REQUIRE, ranks=1))
+
+    def test_require_ends_the_job_with_a_reason(self):
+        run = self.without_fabric("broadcast_check", settings=REQUIRE)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn('CEPHEUS_MODE is "require"', run.err, run.everything())
+
+    def test_a_value_that_is_none(self):
+        run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_MODE": "maybe"})
+        self.assert_ok(run)
+        self.assertIn("cepheus: CEPHEUS_MODE=maybe is not one of off, try, require; the default holds", run.err, run.everything())
+
+
+if __name__ == "__main__":
+    if shutil.which("mpirun.mpich") is None or shutil.which("mpicc.mpich") is None:
+        print("mpich_test: SKIPPED, nothing was checked: MPICH is missing; as root: apt-get install mpich libmpich-dev")
+        sys.exit(77)
+    unittest.main()
