@@ -3,7 +3,9 @@
 // All other work goes to the next definition, which is another tool's or MPI's, by the arguments as
 // they came. A handle is a word here: MPICH's handles are ints, those of an MPI that is not served
 // are pointers.
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>

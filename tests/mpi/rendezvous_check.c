@@ -21,8 +21,7 @@ int main(int argc, char** argv) {
     const size_t bytes = i % 2 == 0 ? 1000 : kBytes;
     const uint64_t key = mix((uint64_t)i);
     MPI_Request request = MPI_REQUEST_NULL;
-    if (rank == kReceiver)
-      MPI_Irecv(sent, kBytes, MPI_BYTE, kRoot, 0, MPI_COMM_WORLD, &request);
+    if (rank == kReceiver) MPI_Irecv(sent, kBytes, MPI_BYTE, kRoot, 0, MPI_COMM_WORLD, &request);
     if (rank == kRoot) {
       fill(sent, kBytes, key + 1);
       fill(data, bytes, key);
