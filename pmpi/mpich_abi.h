@@ -1,6 +1,6 @@
 // The part of MPI's C interface that this library uses, as MPICH's ABI has it: MPICH, Intel MPI, Cray
 // MPICH and MVAPICH agree on it. So the library needs no mpi.h, and one object serves them all.
-// abi_check.cc compares it with MPICH's mpi.h.
+// tests/mpi/abi_check.cc compares it with MPICH's mpi.h.
 #pragma once
 
 #include <cstdint>

@@ -39,6 +39,12 @@ class Mpich(EndToEnd):
         return Run(finish([*map(str, command)], 120, {**env, **settings}))
 
 
+class Abi(unittest.TestCase):
+    def test_is_that_of_this_mpichs_header(self):
+        subprocess.run(["mpicxx.mpich", "-std=c++20", "-DMPICH_SKIP_MPICXX", f"-I{SOURCE}", "-fsyntax-only",
+                        SOURCE / "tests/mpi/abi_check.cc"], check=True)
+
+
 class OverAFabric(Mpich):
     def test_roots_rotate_over_both_lanes(self):
         self.assert_ok(self.over_fabric("broadcast_check", "--count", 60, "--max", 1 << 20))

@@ -93,6 +93,7 @@ MAY_INCLUDE = {
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
     "tests": [*BELOW_DRIVERS, *DRIVERS],
     "tests/e2e/call_reports.cc": [COLL_REPORTS],
+    "tests/mpi/abi_check.cc": ["pmpi"],
     "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
     "examples": [],  # public interfaces alone: BORDERS
     "tools": [],
@@ -121,7 +122,7 @@ BORDERS = {
     r"ucp/": [],
     r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", COLL_REPORTS, *VOLUME_PATHS, "replica/tools", "controller/connections/daemon", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
-    r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
+    r"mpi\.h$": ["ompi-coll", "bench", "tests", "tests/mpi/abi_check.cc", "tools", "hpl-patches"],
 }
 
 # Forbidden in engines, which get packets and the time as arguments (docs/architecture.md).
