@@ -216,11 +216,14 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   group->orphaned.reset();
   due_ = std::min(due_, expires(*group));
   if (from_sender) {
-    if (!group->merge) {
+    // The record of a restarted switch comes from an INSTALL of an active group. A later INSTALL with
+    // the flag is from before the restart: the sender may have sent packets since.
+    const bool is_first = !group->merge;
+    if (is_first) {
       group->merge = std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules.cnp_policy,
                                                 config_.cnp_window);
     }
-    const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
+    const bool is_fresh = is_first && (message.header.flags & SenderGroupMessage::kFresh) != 0;
     const auto answer = group->merge->set_receivers(
         call.now, message.list(), is_fresh ? std::optional(message.start) : std::nullopt);
     merged_ = group;

@@ -304,6 +304,19 @@ TEST(SenderGroups, ARestartedSwitchAcceptsAcknowledgementsOfPacketsItMissed) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
+TEST(SenderGroups, ARestartedSwitchIgnoresAFirstInstallThatComesLate) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.install(false);
+  group.install();  // sent before the restart
+  net->clear();
+  group.data(5);  // again; 6 to 9 were sent before the restart
+  group.ack(1, 9);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.ack(2, 9);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 5"}));
+}
+
 // The switch can't install the group with that receiver, and needs no list without it.
 TEST(SenderGroups, ARestartedSwitchReportsAReceiverWithItsPortDown) {
   auto net = make_star(3, false);
