@@ -1,4 +1,5 @@
 // One process, a plain verbs program: the device, its refusals, its life with its fabric.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -101,6 +102,37 @@ TEST_F(OneHost, ThatAnotherProcessHoldsIsRefusedByName) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+constexpr std::size_t kPage = 4096;
+ibv_context* the_context = nullptr;
+void* the_page = nullptr;
+
+void close_device(int) {
+  ::mprotect(the_page, kPage, PROT_READ | PROT_WRITE);
+  ibv_close_device(the_context);
+}
+
+// The write to the page faults, and the handler closes the device as another thread might.
+[[noreturn]] void close_while_counters_are_written() {
+  SwitchProcess fabric(1);
+  the_context = open_device();
+  the_page = ::mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ::signal(SIGSEGV, close_device);
+  using Counters = std::size_t(char*, std::size_t);
+  auto* const counters =
+      reinterpret_cast<Counters*>(::dlsym(RTLD_DEFAULT, "cepheus_roce_counters"));
+  const bool has_some = counters(static_cast<char*>(the_page), kPage) > 0;
+  fabric.kill();
+  ::_exit(has_some ? 0 : 1);
+}
+
+// In a process of its own, because CEPHEUS_VERBOSE is read once.
+TEST(OneHostDeathTest, PrintsItsCountersThoughItIsClosedWhileTheProgramReadsThem) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::setenv("CEPHEUS_VERBOSE", "1", 1);
+  EXPECT_EXIT(close_while_counters_are_written(), ::testing::ExitedWithCode(0), "counters of h0:");
+  ::unsetenv("CEPHEUS_VERBOSE");
 }
 
 TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
