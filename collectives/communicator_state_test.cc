@@ -113,12 +113,12 @@ class Ranks {
   }
   // Rank `to` gets a control message, and can post no receive for the next one.
   void send_control(int from, int to) {
-    mpi_.refuses_receives = true;
+    refuse_control_receives();
     const ControlMessage message{};
-    const Team team = Team::all(mpi_.communicator(from), host::Communicator{}.next_tag);
-    ASSERT_EQ(Messages::post(&message, sizeof message, to, Tag::kControl, team), Code::kDone);
+    ASSERT_EQ(Messages::post(&message, sizeof message, to, Tag::kControl, team(from)), Code::kDone);
   }
-  void take_receives() { mpi_.refuses_receives = false; }
+  void refuse_control_receives() { mpi_.refused_tag = team(0).tag(Tag::kControl); }
+  void take_receives() { mpi_.refused_tag.reset(); }
   long requests(int rank) { return mpi_.communicator(rank).requests(); }
   std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
@@ -126,6 +126,8 @@ class Ranks {
   fake::Fabric fabric;
 
  private:
+  Team team(int rank) { return Team::all(mpi_.communicator(rank), host::Communicator{}.next_tag); }
+
   fake::Mpi mpi_;
   std::vector<std::unique_ptr<CommunicatorState>> states_;
   std::vector<std::unique_ptr<Started>> started_;
@@ -220,6 +222,15 @@ TEST(CommunicatorState, HasGroupsThoughItsReceiveIsNotPosted) {
   ASSERT_TRUE(job.state(0).has_groups() && job.state(1).has_groups());
   job.send_control(0, 1);
   job.pass();
+  EXPECT_TRUE(job.state(1).has_groups());
+}
+
+TEST(CommunicatorState, HasGroupsThoughItsFirstReceiveIsRefused) {
+  Ranks job(2);
+  job.refuse_control_receives();
+  for (int rank = 0; rank < 2; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  EXPECT_TRUE(job.state(0).has_groups());
   EXPECT_TRUE(job.state(1).has_groups());
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -82,7 +83,7 @@ class Mpi {
   int arrive_in_part = 0;
   std::size_t in_part() const { return in_part_.size(); }
   void end_in_part();
-  bool refuses_receives = false;
+  std::optional<int> refused_tag;  // receives of this tag
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
 
