@@ -340,6 +340,16 @@ TEST_P(OneArmedTest, FollowsItsInterfaceToAnotherMacAddress) {
   TestVeth::ip("link set dev port address " + before.to_string());
 }
 
+// As many other users as there may be find a place.
+TEST_P(OneArmedTest, LeavesThePoolOfItsUserWhenItCloses) {
+  add(kFirst);
+  open();
+  interface.close();
+  for (uid_t user = 2000; user < 2000 + PayloadPools::kMaxUsers; ++user) {
+    EXPECT_TRUE(pools.pool_for(user)) << user;
+  }
+}
+
 TEST_P(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
   add(Ipv4(192, 0, 2, 1));
   const auto opened = interface.open(now);

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <string>
@@ -154,7 +155,11 @@ TEST(PayloadPools, FreeAPoolWithoutClientsAndHeldPayloads) {
   pools.leave(pool);
   EXPECT_EQ(mapped_pools(), 1u) << "a frame is on its way";
   pools.drop(frame.ref);
-  while (mapped_pools() != 0) std::this_thread::yield();  // another thread frees it
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (mapped_pools() != 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();  // another thread frees it
+  }
+  EXPECT_EQ(mapped_pools(), 0u);
 }
 
 TEST(PayloadPools, ServeAnyNumberOfUsersOneAfterTheOther) {

@@ -78,6 +78,15 @@ TEST_F(SwitchPortTest, RefusesEveryImpossibleDescriptor) {
   EXPECT_EQ(pools.in_use(port.pool(), 0), 1u);
 }
 
+// As many other users as there may be find a place.
+TEST_F(SwitchPortTest, LeavesThePoolOfItsUserWhenItCloses) {
+  BareClient client = open(port, 0);
+  port.close();
+  for (uid_t user = 2000; user < 2000 + PayloadPools::kMaxUsers; ++user) {
+    EXPECT_TRUE(pools.pool_for(user)) << user;
+  }
+}
+
 TEST_F(SwitchPortTest, RefusesASlotThatWasNotGivenBack) {
   BareClient client = open(port, 0);
   const Descriptor descriptor = client.data_in(*client.take_slot(), 1);

@@ -112,6 +112,14 @@ class WirePortTest : public testing::Test {
   wire::Instant now{std::chrono::hours(1)};
 };
 
+// As many other users as there may be find a place.
+TEST_F(WirePortTest, LeavesThePoolOfItsUserWhenItCloses) {
+  port.close();
+  for (uid_t user = 2000; user < 2000 + PayloadPools::kMaxUsers; ++user) {
+    EXPECT_TRUE(pools.pool_for(user)) << user;
+  }
+}
+
 TEST_F(WirePortTest, ProbesForItsHostWhenItOpens) {
   const auto arp = Arp::parse(std::span(first_words).subspan(wire::Ethernet::kSize));
   ASSERT_TRUE(arp);
