@@ -6,13 +6,13 @@ namespace {
 
 class HungDisk : public Volume {
  protected:
-  HungDisk() { connect_all(); }
+  explicit HungDisk(unsigned count = 3) : Volume(count) { connect_all(); }
   // Replicas answer the writer's pings all the while.
   void pass(Duration time) {
     for (const Instant end = now + time; now < end;) {
       now += 250ms;
       writer->on_timer(now, todo);
-      for (unsigned r = 0; r < 3; ++r) {
+      for (unsigned r = 0; r < replicas.size(); ++r) {
         if (writer->is_connected(r)) writer->on_answer(now, r, Answer{}, todo);
       }
       run();
@@ -122,6 +122,30 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   silent = {};
   answer_last(2, RequestType::kFlush);
   EXPECT_TRUE(writer->is_in_sync(2));
+}
+
+class HungDiskOfFour : public HungDisk {
+ protected:
+  HungDiskOfFour() : HungDisk(4) {}
+};
+
+// The group with the second replica never forms, and the third one waits for that.
+TEST_F(HungDiskOfFour, IsTriedAlthoughAnEarlierReplicaWaitsForItsReturn) {
+  silent = Members::only(3);
+  submit(IoKind::kFlush, 1);
+  pass(11s);
+  ASSERT_FALSE(writer->is_connected(3));
+  for (const unsigned r : {1u, 2u}) writer->on_disconnected(now, r, todo);
+  run();
+  forms = false;
+  log.clear();
+  for (const unsigned r : {1u, 2u}) return_with_a_promise(r);
+  pass(1s);
+  ASSERT_EQ(all(Kind::kForm).back().members, Members::of_bits(0b0011));
+  return_with_a_promise(3);
+  pass(1s);
+  EXPECT_EQ(requests(3, RequestType::kFlush), 1u);
+  EXPECT_GT(writer->deadline(), now);
 }
 
 // A replica that is being copied has all copies to flush.

@@ -1,10 +1,9 @@
-// A writer and three replicas; the test passes each message.
+// A writer and its replicas; the test passes each message.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <memory>
 #include <vector>
@@ -19,20 +18,21 @@ using Kind = WriterAction::Kind;
 
 inline constexpr Geometry kGeometry{16 * 4096, 4096, 4 * 4096};
 
-// A writer and three replicas. The test passes their messages; nothing moves by itself.
+// A writer and its replicas. The test passes their messages; nothing moves by itself.
 class Volume : public testing::Test {
  protected:
-  Volume() {
-    start_writer(1);
-    for (unsigned r = 0; r < 3; ++r) {
-      replicas.emplace_back(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  explicit Volume(unsigned count = 3) : links(count, 1) {
+    for (unsigned r = 0; r < count; ++r) {
+      replicas.emplace_back(kGeometry, ReplicaRecord::fresh(kGeometry, count));
     }
+    start_writer(1);
   }
 
   void start_writer(std::uint64_t id) {
     WriterSettings settings;
     settings.geometry = kGeometry;
     settings.depth = 4;
+    settings.replicas = static_cast<unsigned>(replicas.size());
     writer = std::make_unique<Writer>(settings, id);
   }
 
@@ -66,7 +66,7 @@ class Volume : public testing::Test {
     run();
   }
   void connect_all() {
-    for (unsigned r = 0; r < 3; ++r) connect(r);
+    for (unsigned r = 0; r < replicas.size(); ++r) connect(r);
   }
   void submit(IoKind kind, std::uint64_t id, std::uint64_t block = 0, std::uint64_t blocks = 1) {
     ASSERT_TRUE(writer->submit(now, {id, kind, block * 4096, blocks * 4096, false}, todo));
@@ -90,7 +90,7 @@ class Volume : public testing::Test {
   Members silent;
   bool forms = true;          // else groups take long
   Members refused, suspects;  // each group with one of `refused` fails, because of `suspects`
-  std::array<std::uint64_t, 3> links{1, 1, 1};
+  std::vector<std::uint64_t> links;
 };
 
 }  // namespace cepheus::replica
