@@ -70,7 +70,7 @@ ALLOWED = [
     (r"replica/.*", r"k?[Cc]uts?_?", "a fault of a simulated volume that its pages name"),
     (r".*", r"carry_out(_\w*)?", "to do: no packet is carried"),
     (r".*", r"\w*[Cc]arr(y|ies|ied)(_\w*|[A-Z]\w*|)", "a packet carries a header, a link carries traffic: the RFCs' words"),
-    (r"(collectives|ompi-coll)/.*", r"\w*[Cc]arrier_?", "the MCA parameter coll_cepheus_carrier"),
+    (r"(collectives|ompi-coll|pmpi)/.*", r"\w*[Cc]arrier_?", "the MCA parameter coll_cepheus_carrier"),
     (r"(fabric-sim|replica/sim|controller)/.*", r"\w*[Cc]alm([A-Z]\w*|)", "the phase of a simulation without faults"),
     (r"(fabric-sim|net|switch-emulator)/.*", r"\w*(ask_patience|check_patience|RulePatienceOff)", "the rule ask_patience, an option of cepheus-sim"),
     (r"(fabric-sim/experiments|tests)/.*", r"\w*[Ss]ettl(e|es|ed|ing)(_\w*|)|SETTLING", "a rate settles: control theory's word"),
