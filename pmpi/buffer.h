@@ -12,7 +12,7 @@ namespace cepheus::pmpi {
 
 class Buffer final : public coll::Packing {
  public:
-  // `bytes`: of the data. MPI packs on `comm`, whose errors return.
+  // `bytes`: of the data. MPI packs on `comm`, which returns errors.
   Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
