@@ -14,29 +14,47 @@ namespace cepheus::pmpi {
 
 namespace {
 
+// How a type was made; false: with large counts, or MPI failed.
+struct Envelope {
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+
+  bool read(Datatype type) {
+    const Calls& mpi = calls();
+    if (mpi.Type_get_envelope_c == nullptr)
+      return mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == kSuccess;
+    Count large[4] = {};
+    if (mpi.Type_get_envelope_c(type, &large[0], &large[1], &large[2], &large[3], &combiner) !=
+            kSuccess ||
+        large[2] != 0)
+      return false;
+    integers = static_cast<int>(large[0]);
+    addresses = static_cast<int>(large[1]);
+    types = static_cast<int>(large[3]);
+    return true;
+  }
+};
+
 // An element's bytes lie in order, without gaps, from its address on, and the next element follows.
 // False for some such types, too: packing serves all.
 bool is_dense(Datatype type) {
   Count size = 0, lower_bound = 0, extent = 0;
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  Envelope made;
   const Calls& mpi = calls();
-  if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != kSuccess ||
-      mpi.Type_size_x(type, &size) != kSuccess ||
+  if (!made.read(type) || mpi.Type_size_x(type, &size) != kSuccess ||
       mpi.Type_get_extent_x(type, &lower_bound, &extent) != kSuccess || lower_bound != 0 ||
       size != extent)
     return false;
-  if (combiner == kNamed) return true;
-  if ((combiner != kDup && combiner != kContiguous) || types != 1) return false;
-  std::vector<int> integer(static_cast<std::size_t>(std::max(integers, 1)));
-  std::vector<std::intptr_t> address(static_cast<std::size_t>(std::max(addresses, 1)));
+  if (made.combiner == kNamed) return true;
+  if ((made.combiner != kDup && made.combiner != kContiguous) || made.types != 1) return false;
+  std::vector<int> integer(static_cast<std::size_t>(std::max(made.integers, 1)));
+  std::vector<std::intptr_t> address(static_cast<std::size_t>(std::max(made.addresses, 1)));
   Datatype inner = kDatatypeNull;
-  if (mpi.Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
-                            &inner) != kSuccess)
+  if (mpi.Type_get_contents(type, made.integers, made.addresses, made.types, integer.data(),
+                            address.data(), &inner) != kSuccess)
     return false;
   const bool dense = is_dense(inner);
-  if (mpi.Type_get_envelope(inner, &integers, &addresses, &types, &combiner) == kSuccess &&
-      combiner != kNamed)
-    (void)mpi.Type_free(&inner);
+  Envelope of_inner;
+  if (!of_inner.read(inner) || of_inner.combiner != kNamed) (void)mpi.Type_free(&inner);
   return dense;
 }
 

@@ -10,13 +10,36 @@ namespace cepheus::pmpi {
 
 namespace {
 
+// In the MPI library that a plug-in of the program has loaded for itself, as Python's modules do.
+void* find_in_a_local_library(const char* name) {
+  for (const char* library : {"libmpich.so.12", "libmpi.so.12"}) {
+    void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    void* const found = dlsym(handle, name);
+    (void)dlclose(handle);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
 template <typename Function>
 bool find(const char* name, Function*& out) {
-  out = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+  void* found = dlsym(RTLD_DEFAULT, name);
+  if (found == nullptr) found = find_in_a_local_library(name);
+  out = reinterpret_cast<Function*>(found);
   return out != nullptr;
 }
 
+// Libraries of MPI 5's standard ABI have other handles.
+bool has_standard_abi() {
+  int (*get_version)(int*, int*) = nullptr;
+  int major = 0, minor = 0;
+  return find("PMPI_Abi_get_version", get_version) && get_version(&major, &minor) == kSuccess &&
+         major >= 1;
+}
+
 bool has_our_abi() {
+  if (has_standard_abi()) return false;
   int (*get_library_version)(char*, int*) = nullptr;
   if (!find("PMPI_Get_library_version", get_library_version)) return false;
   std::vector<char> text(kMaxLibraryVersion + 1);
@@ -48,6 +71,7 @@ bool find_calls() {
   FIND(Comm_dup);
   FIND(Comm_free);
   FIND(Comm_get_attr);
+  FIND(Comm_get_errhandler);
   FIND(Comm_get_name);
   FIND(Comm_group);
   FIND(Comm_rank);
@@ -56,6 +80,7 @@ bool find_calls() {
   FIND(Comm_size);
   FIND(Comm_split_type);
   FIND(Comm_test_inter);
+  FIND(Errhandler_free);
   FIND(Error_class);
   FIND(Get_elements_x);
   FIND(Group_free);
@@ -74,9 +99,13 @@ bool find_calls() {
   FIND(Type_size_x);
   FIND(Unpack);
 #undef FIND
+  (void)find("PMPI_Type_get_envelope_c", c.Type_get_envelope_c);
   return found;
 }
 
-void* next_definition(const char* name) { return dlsym(RTLD_NEXT, name); }
+void* next_definition(const char* name) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  return found != nullptr ? found : find_in_a_local_library(name);
+}
 
 }  // namespace cepheus::pmpi

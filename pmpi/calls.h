@@ -15,6 +15,7 @@ struct Calls {
   int (*Comm_dup)(Comm, Comm*);
   int (*Comm_free)(Comm*);
   int (*Comm_get_attr)(Comm, int, void*, int*);
+  int (*Comm_get_errhandler)(Comm, Errhandler*);
   int (*Comm_get_name)(Comm, char*, int*);
   int (*Comm_group)(Comm, Group*);
   int (*Comm_rank)(Comm, int*);
@@ -23,6 +24,7 @@ struct Calls {
   int (*Comm_size)(Comm, int*);
   int (*Comm_split_type)(Comm, int, int, Info, Comm*);
   int (*Comm_test_inter)(Comm, int*);
+  int (*Errhandler_free)(Errhandler*);
   int (*Error_class)(int, int*);
   int (*Get_elements_x)(const Status*, Datatype, Count*);
   int (*Group_free)(Group*);
@@ -40,6 +42,8 @@ struct Calls {
   int (*Type_get_extent_x)(Datatype, Count*, Count*);
   int (*Type_size_x)(Datatype, Count*);
   int (*Unpack)(const void*, int, int*, void*, int, Datatype, Comm);
+  // Null before MPI 4. Type_get_envelope refuses types that were made with large counts.
+  int (*Type_get_envelope_c)(Datatype, Count*, Count*, Count*, Count*, int*);
 };
 
 // Empty until find_calls() has returned true.

@@ -117,10 +117,17 @@ void make_private(Communicator& communicator, Comm comm) {
   if (communicator.messages != kCommNull) return;
   Group group = 0;
   Comm made = kCommNull;
+  Errhandler programs = kErrorsReturn;
   if (calls().Comm_group(comm, &group) != kSuccess) return;
-  if (calls().Comm_create(comm, group, &made) == kSuccess &&
-      calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess)
-    communicator.messages = made;
+  // MPI may have no communicator left, which is no error of the program's.
+  if (calls().Comm_get_errhandler(comm, &programs) == kSuccess) {
+    (void)calls().Comm_set_errhandler(comm, kErrorsReturn);
+    if (calls().Comm_create(comm, group, &made) == kSuccess &&
+        calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess)
+      communicator.messages = made;
+    (void)calls().Comm_set_errhandler(comm, programs);
+    (void)calls().Errhandler_free(&programs);
+  }
   (void)calls().Group_free(&group);
 }
 

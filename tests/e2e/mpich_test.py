@@ -13,7 +13,7 @@ from harness import BUILD, EndToEnd, Run, finish, over_fabric
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
-PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check")
+PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
@@ -62,6 +62,16 @@ class OverAFabric(Mpich):
         for types in ("vector", "mixed"):
             with self.subTest(types):
                 self.assert_ok(self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, "--type", types))
+
+    def test_types_made_with_large_counts(self):
+        self.assert_ok(self.over_fabric("large_count_types_check"))
+
+    def test_a_plug_in_brings_mpi_with_it(self):
+        plugin = self.programs / "plugin.so"
+        flags = ("-O1", f"-I{SOURCE}")
+        subprocess.run(["mpicc.mpich", *flags, "-shared", "-fPIC", "-Dmain=program_main", SOURCE / "tests/mpi/broadcast_check.c", "-o", plugin], check=True)
+        subprocess.run(["cc", *flags, SOURCE / "tests/mpi/plugin_host.c", "-o", self.programs / "plugin_host"], check=True)
+        self.assert_ok(self.over_fabric("plugin_host", plugin, "--count", 20, "--max", 1 << 16))
 
     def test_communicators_that_the_program_makes(self):
         for kind in ("dup", "split"):
