@@ -127,6 +127,24 @@ class ReadingMpirunsArguments(unittest.TestCase):
             line("-np", "x", "a").ranks()
 
 
+class ReadingHydrasArguments(unittest.TestCase):
+    @staticmethod
+    def line(*words):
+        return cepheus_run.HydraLine(list(words), {})
+
+    def test_counts_ranks(self):
+        for words, ranks in [(["-np", "3", "a"], 3), (["-n", "2", "a", "-np", "9"], 2), (["a"], None), (["-genv", "A", "1", "-np", "2", "a"], 2),
+                             (["-genv", "A=1", "-np", "2", "a"], 2), (["-machinefile", "np", "-np", "2", "a"], 2),
+                             (["-np", "1", "a", ":", "-np", "2", "b"], 3)]:
+            self.assertEqual(self.line(*words).ranks(), ranks, words)
+
+    def test_refuses_what_it_can_not_run(self):
+        for words, why in [(["-np", "2"], "no program"), (["-np", "1", "a", ":", "b"], "needs its own -np"), (["-np", "x", "a"], "lacks its number"),
+                           (["-genv", "LD_PRELOAD", "x", "a"], "would replace"), (["-env", "LD_PRELOAD=x", "a"], "would replace")]:
+            with self.subTest(words), self.assertRaisesRegex(cepheus_run.Failure, why):
+                self.line(*words)
+
+
 class Defaults(unittest.TestCase):
     def test_keep_open_mpis_own_traffic_off_the_fabric(self):
         words = line("a").defaults(4)
