@@ -132,7 +132,9 @@ class Ends(unittest.TestCase):
 
     def test_services_that_packages_start_go_on(self):
         with tempfile.TemporaryDirectory(prefix="ends-") as scratch:
-            words = [*SUPERVISE, "sh", "-c", f"env -u CEPHEUS_SUPERVISED sleep 600 & echo $! >{scratch}/pid"]
+            # The service has the variable until env has replaced itself by sleep.
+            words = [*SUPERVISE, "sh", "-c", f"env -u CEPHEUS_SUPERVISED sleep 600 & echo $! >{scratch}/pid; "
+                     "until grep -qx sleep /proc/$!/comm; do sleep 0.01; done"]
             self.assertEqual(subprocess.run(words).returncode, 0)
             pid = int(pathlib.Path(scratch, "pid").read_text())
             os.kill(pid, signal.SIGKILL)  # fails if it has ended
