@@ -31,8 +31,11 @@ std::string rank_variable() {
   return {};
 }
 
-// Open MPI's ranks that MPI_Comm_spawn has started count from 0 again, beside their parents.
-bool is_spawned() { return !variable("OMPI_PARENT_PORT").empty(); }
+// Ranks that MPI_Comm_spawn has started count from 0 again, beside their parents: Open MPI's, and
+// those of MPICH's hydra.
+bool is_spawned() {
+  return !variable("OMPI_PARENT_PORT").empty() || variable("PMI_SPAWNED") == "1";
+}
 
 // The n-th of the names in `list`, or an empty string.
 std::string name_at(const std::string& list, unsigned long n) {

@@ -26,7 +26,7 @@ class EnvironmentVariables : public ::testing::Test {
     for (const char* name :
          {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION",
           "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "CEPHEUS_CONGESTION", "OMPI_COMM_WORLD_RANK",
-          "OMPI_PARENT_PORT", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+          "OMPI_PARENT_PORT", "PMIX_RANK", "PMI_RANK", "PMI_SPAWNED", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
   }
@@ -96,6 +96,15 @@ TEST_F(EnvironmentVariables, SpawnedRanksTakeAnyHost) {
   EXPECT_EQ(e.host, "");
   EXPECT_TRUE(e.or_any);
   EXPECT_EQ(e.refusal, "");
+}
+
+TEST_F(EnvironmentVariables, RanksThatHydraSpawnedTakeAnyHost) {
+  set("CEPHEUS_HOSTS", "h4,h6");
+  set("PMI_RANK", "1");
+  set("PMI_SPAWNED", "1");
+  const Environment e = Environment::read();
+  EXPECT_EQ(e.host, "");
+  EXPECT_TRUE(e.or_any);
 }
 
 TEST_F(EnvironmentVariables, TheUsersHostGoesBeforeTheRank) {
