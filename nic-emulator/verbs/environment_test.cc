@@ -21,7 +21,6 @@ class EnvironmentVariables : public ::testing::Test {
   ~EnvironmentVariables() override { clear(); }
   static void set(const char* name, const char* value) { ::setenv(name, value, 1); }
 
- private:
   static void clear() {
     for (const char* name :
          {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION",
@@ -88,23 +87,22 @@ TEST_F(EnvironmentVariables, ListHostsForRanksOnly) {
 
 // Spawned ranks count from 0 again, so their parents' hosts are not theirs.
 TEST_F(EnvironmentVariables, SpawnedRanksTakeAnyHost) {
-  set("CEPHEUS_HOSTS", "h4,h6");
-  set("OMPI_COMM_WORLD_RANK", "1");
-  set("OMPI_PARENT_PORT", "1249574913.0:1563680542");
-  const Environment e = Environment::read();
-  EXPECT_TRUE(e.is_rank);
-  EXPECT_EQ(e.host, "");
-  EXPECT_TRUE(e.or_any);
-  EXPECT_EQ(e.refusal, "");
-}
-
-TEST_F(EnvironmentVariables, RanksThatHydraSpawnedTakeAnyHost) {
-  set("CEPHEUS_HOSTS", "h4,h6");
-  set("PMI_RANK", "1");
-  set("PMI_SPAWNED", "1");
-  const Environment e = Environment::read();
-  EXPECT_EQ(e.host, "");
-  EXPECT_TRUE(e.or_any);
+  struct Launcher {
+    const char *rank, *mark, *value;
+  };
+  for (const Launcher& each :
+       {Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_PARENT_PORT", "1249574913.0:1563680542"},
+        Launcher{"PMI_RANK", "PMI_SPAWNED", "1"}}) {
+    clear();
+    set("CEPHEUS_HOSTS", "h4,h6");
+    set(each.rank, "1");
+    set(each.mark, each.value);
+    const Environment e = Environment::read();
+    EXPECT_TRUE(e.is_rank) << each.mark;
+    EXPECT_EQ(e.host, "") << each.mark;
+    EXPECT_TRUE(e.or_any) << each.mark;
+    EXPECT_EQ(e.refusal, "") << each.mark;
+  }
 }
 
 TEST_F(EnvironmentVariables, TheUsersHostGoesBeforeTheRank) {

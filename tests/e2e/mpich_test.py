@@ -115,6 +115,7 @@ class WithoutAFabric(Mpich):
     def test_each_rank_a_host_without_a_device(self):
         run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 18, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
         self.assert_ok(run)
+        self.assertIn("mpich's own algorithms", run.err, run.everything())
 
     def test_one_rank(self):
         self.assert_ok(self.without_fabric("broadcast_check", "--count", 10, settings=REQUIRE, ranks=1))
