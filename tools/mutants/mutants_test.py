@@ -70,7 +70,7 @@ class Choice(unittest.TestCase):
         for top in {folder.split("/")[0] for folder in mutants.ENGINES}:
             for path in (mutants.ROOT / top).rglob("CMakeLists.txt"):
                 folder = re.sub("[/-]", "_", path.parent.relative_to(mutants.ROOT).as_posix())
-                for part in re.findall(r"\bcepheus_test\(\s*(\w+)", path.read_text()):  # as _cepheus_name() in cmake/
+                for part in re.findall(r"\bcepheus_test\(\s*(\w+)", path.read_text()):  # as _cepheus_name() in tools/cmake/
                     declared.add(f"{folder}_test" if part == "SOURCES" else f"{folder}_{part}_test")
         self.assertEqual({test for tests in mutants.ENGINES.values() for test in tests} - declared, set())
 

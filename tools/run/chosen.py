@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 
-PREFIX = "needs-"  # of labels, see cmake/CepheusTargets.cmake
+PREFIX = "needs-"  # of labels, see tools/cmake/CepheusTargets.cmake
 
 
 def main():
