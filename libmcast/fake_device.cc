@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "libmcast/device.h"
 
@@ -211,8 +212,11 @@ struct Calls {
     device().events_.pop_front();
     return 0;
   }
+  // Contexts of one process, each with a keep-alive thread, share the device.
+  static inline std::mutex datagrams_mutex;
   static int say(const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
+    const std::lock_guard lock(datagrams_mutex);
     device().datagrams.emplace_back(bytes, bytes + size);
     if (const auto publication = wire::Publication::parse({bytes, size})) {
       device().published.push_back(*publication);
@@ -224,6 +228,7 @@ struct Calls {
     return 0;
   }
   static ssize_t hear(void* data, std::size_t capacity, std::uint32_t* from, std::uint16_t* port) {
+    const std::lock_guard lock(datagrams_mutex);
     if (device().told_.empty()) {
       errno = EAGAIN;
       return -1;
