@@ -52,7 +52,7 @@ std::vector<std::size_t> numbers_of(std::string_view text) {
 }
 
 tl::unexpected<wire::Error> invalid(std::string_view text, const std::string& why) {
-  return wire::fail(wire::ErrorCode::kInvalid, "shape '" + std::string(text) + "': " + why);
+  return wire::invalid("shape '" + std::string(text) + "': " + why);
 }
 
 }  // namespace

@@ -223,15 +223,14 @@ wire::Result<wire::MrpKey> read_key(const std::string& path) {
   struct stat there {};
   std::ifstream file(path);
   if (stat(path.c_str(), &there) != 0 || !file.is_open()) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
+    return wire::invalid("key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
   }
   if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
-    return wire::fail(wire::ErrorCode::kInvalid, "key_file: other users can read or write " + path +
-                                                     "; run chmod 600 " + path);
+    return wire::invalid("key_file: other users can read or write " + path + "; run chmod 600 " +
+                         path);
   }
   auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
-  if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);
+  if (!key) return wire::invalid(path + ": " + key.error().text);
   return key;
 }
 
@@ -239,14 +238,13 @@ wire::Result<wire::MrpKey> read_key(const std::string& path) {
 
 wire::Result<Topology::Plan> Topology::plan() const {
   if (const auto problem = find_problem(*this)) {
-    return wire::fail(wire::ErrorCode::kInvalid, "topology: " + problem->text);
+    return wire::invalid("topology: " + problem->text);
   }
   std::vector<Ipv4> addresses = switch_addresses(*this);
   if (addresses.size() < switches.size()) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "topology: no address left in 10.255.0.0/16 for switch '" +
-                          switches[addresses.size()].name +
-                          "'; keep hosts and mcst_pool out of that block");
+    return wire::invalid("topology: no address left in 10.255.0.0/16 for switch '" +
+                         switches[addresses.size()].name +
+                         "'; keep hosts and mcst_pool out of that block");
   }
   std::shared_ptr<const wire::MrpKey> key;
   if (!key_file.empty()) {

@@ -36,7 +36,7 @@ class Reader {
   wire::Result<Topology> read(const std::string& text) {
     if (const auto table = parse_toml(text, errors_)) read_root(*table);
     if (!errors_.first()) check();
-    if (errors_.first()) return wire::fail(wire::ErrorCode::kInvalid, *errors_.first());
+    if (errors_.first()) return wire::invalid(*errors_.first());
     topology_.assign_link_seeds();
     return std::move(topology_);
   }
@@ -340,8 +340,7 @@ wire::Result<Topology> Topology::from_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "can't read topology file " + path + "; check its name and permissions");
+    return wire::invalid("can't read topology file " + path + "; check its name and permissions");
   }
   return from_toml(text.str(), path);
 }

@@ -47,8 +47,7 @@ Result<MrpKey> MrpKey::parse(std::string_view text) {
     if (std::isspace(static_cast<unsigned char>(c)) != 0) continue;
     const int value = digit_value(c);
     if (value < 0) {
-      return fail(ErrorCode::kInvalid,
-                  "a key is hexadecimal digits: make one with `openssl rand -hex 32`");
+      return invalid("a key is hexadecimal digits: make one with `openssl rand -hex 32`");
     }
     if (high < 0) {
       high = value;
@@ -58,9 +57,9 @@ Result<MrpKey> MrpKey::parse(std::string_view text) {
     }
   }
   if (high >= 0 || bytes.size() < kMinBytes) {
-    return fail(ErrorCode::kInvalid,
-                "a key has an even number of hexadecimal digits, 32 or more: make one with "
-                "`openssl rand -hex 32`");
+    return invalid(
+        "a key has an even number of hexadecimal digits, 32 or more: make one with "
+        "`openssl rand -hex 32`");
   }
   return MrpKey(std::move(bytes));
 }

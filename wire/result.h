@@ -1,6 +1,8 @@
 // Errors as values: Result<T> is a T or an Error whose code says what the caller can do.
 #pragma once
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -30,6 +32,13 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string text) {
 
 inline tl::unexpected<Error> invalid(std::string text) {
   return fail(ErrorCode::kInvalid, std::move(text));
+}
+inline tl::unexpected<Error> unavailable(std::string text) {
+  return fail(ErrorCode::kUnavailable, std::move(text));
+}
+// ... because a system call has failed.
+inline tl::unexpected<Error> call_failed(const std::string& what) {
+  return unavailable(what + ": " + std::strerror(errno));
 }
 
 }  // namespace cepheus::wire

@@ -35,8 +35,7 @@ wire::Result<Access> Access::of(const std::vector<std::string>& users) {
   for (const std::string& user : users) {
     const auto id = user_id(user);
     if (!id) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "users: there is no user '" + user + "' here; write a name or a number");
+      return wire::invalid("users: there is no user '" + user + "' here; write a name or a number");
     }
     ids.push_back(*id);
   }

@@ -217,7 +217,7 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
     if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
                           [this, host](std::uint32_t) { watch_doorbell(host); })) {
       port.close();
-      fds = wire::fail(wire::ErrorCode::kUnavailable, "the fabric can't watch another doorbell");
+      fds = wire::unavailable("the fabric can't watch another doorbell");
       return;
     }
     clients_[host].attachment = port.attachment();

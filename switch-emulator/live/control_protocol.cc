@@ -24,8 +24,6 @@ using wire::fail;
 constexpr milliseconds kTimeLimit{2000};
 constexpr std::size_t kMaxAnswer = 64 << 20;
 
-std::string because_of_errno() { return std::string(": ") + std::strerror(errno); }
-
 class Connection {
  public:
   explicit Connection(std::string path)
@@ -40,13 +38,13 @@ class Connection {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path_.size() >= sizeof address.sun_path) {
-      return fail(ErrorCode::kInvalid, "socket path " + path_ + " is longer than " +
-                                           std::to_string(sizeof address.sun_path - 1) +
-                                           " bytes; choose a shorter one");
+      return wire::invalid("socket path " + path_ + " is longer than " +
+                           std::to_string(sizeof address.sun_path - 1) +
+                           " bytes; choose a shorter one");
     }
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd_ < 0) return fail(ErrorCode::kUnavailable, "can't make a socket" + because_of_errno());
+    if (fd_ < 0) return wire::call_failed("can't make a socket");
     // Also limits connect() and send(), which both wait for a fabric that does not read.
     timeval time_limit{};
     time_limit.tv_sec = kTimeLimit.count() / 1000;
@@ -54,10 +52,9 @@ class Connection {
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
     if (errno == EAGAIN) return no_answer();
-    return fail(ErrorCode::kUnavailable,
-                "no fabric at " + path_ + because_of_errno() +
-                    "; start cepheus-switch, or name the fabric by --fabric PATH or "
-                    "CEPHEUS_FABRIC");
+    return wire::unavailable("no fabric at " + path_ + ": " + std::strerror(errno) +
+                             "; start cepheus-switch, or name the fabric by --fabric PATH or "
+                             "CEPHEUS_FABRIC");
   }
 
   wire::Result<void> send(std::string_view text) {
@@ -68,7 +65,7 @@ class Connection {
       } else if (n < 0 && errno == EAGAIN) {
         return no_answer();
       } else if (n >= 0 || errno != EINTR) {
-        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
+        return wire::unavailable("the fabric at " + path_ + " closed the connection");
       }
     }
     return {};
@@ -84,15 +81,13 @@ class Connection {
       if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
       const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n <= 0)
-        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " closed the connection");
+      if (n <= 0) return wire::unavailable("the fabric at " + path_ + " closed the connection");
       const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
       line += part.substr(0, part.find('\n'));
       if (part.find('\n') != std::string_view::npos) return line;
     }
-    return fail(
-        ErrorCode::kUnavailable,
-        "the fabric at " + path_ + "'s answer is longer than 64 MiB; is it a cepheus-switch?");
+    return wire::unavailable("the fabric at " + path_ +
+                             "'s answer is longer than 64 MiB; is it a cepheus-switch?");
   }
 
  private:
@@ -122,8 +117,8 @@ wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohman
   if (!line) return tl::unexpected(line.error());
   nlohmann::json answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
-    return fail(ErrorCode::kUnavailable, "the program at " + control_path(fabric_socket) +
-                                             " is not a fabric of this version");
+    return wire::unavailable("the program at " + control_path(fabric_socket) +
+                             " is not a fabric of this version");
   }
   if (!answer["ok"].get<bool>()) {
     const auto reason = answer.find("error");

@@ -12,10 +12,6 @@ using Parsed = wire::Result<ControlRequest>;
 
 constexpr std::uint64_t kFewest = 100, kMost = 1'000'000;  // packets a second
 
-tl::unexpected<wire::Error> wrong(std::string text) {
-  return wire::fail(wire::ErrorCode::kInvalid, std::move(text));
-}
-
 // A key's value, or null. A pointer, because a copy takes stack for each level of a nested value.
 const json* find(const json& request, const char* key) {
   const auto found = request.find(key);
@@ -30,19 +26,19 @@ std::optional<std::string> text_of(const json* value) {
 Parsed parse_link(const json& request) {
   LinkRequest link;
   const auto name = text_of(find(request, "link"));
-  if (!name) return wrong("link must name a host, or a trunk such as leaf0-spine0");
+  if (!name) return wire::invalid("link must name a host, or a trunk such as leaf0-spine0");
   link.link = *name;
   if (const json* direction = find(request, "direction")) {
     link.direction = text_of(direction).value_or("");
   }
   if (const json* loss = find(request, "loss")) {
     if (!loss->is_number() || !(loss->get<double>() >= 0 && loss->get<double>() <= 1)) {
-      return wrong("loss must be a number from 0 to 1");
+      return wire::invalid("loss must be a number from 0 to 1");
     }
     link.loss = loss->get<double>();
   }
   if (const json* up = find(request, "up")) {
-    if (!up->is_boolean()) return wrong("up must be true or false");
+    if (!up->is_boolean()) return wire::invalid("up must be true or false");
     link.up = up->get<bool>();
   }
   return link;
@@ -52,7 +48,7 @@ Parsed parse_record(const json& request) {
   RecordRequest record;
   const json* recorder = find(request, "recorder");
   if (recorder == nullptr || !recorder->is_number_unsigned()) {
-    return wrong(
+    return wire::invalid(
         "record needs a recorder: {\"ask\": \"record\", \"recorder\": a number of your own}");
   }
   record.recorder = recorder->get<std::uint64_t>();
@@ -73,7 +69,8 @@ Parsed parse_kill(const json& request) {
                           pid->get<std::uint64_t>() > 0 &&
                           pid->get<std::uint64_t>() <= std::numeric_limits<pid_t>::max();
   if (!host || !is_process) {
-    return wrong("kill needs a host and a pid: {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
+    return wire::invalid(
+        "kill needs a host and a pid: {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
   }
   return KillRequest{*host, pid->get<pid_t>()};
 }
@@ -83,7 +80,7 @@ Parsed parse_kill(const json& request) {
 Parsed parse_control_request(std::string_view line) {
   const json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto what = request.is_object() ? text_of(find(request, "ask")) : std::nullopt;
-  if (!what) return wrong("a request needs a kind: {\"ask\": \"status\"}");
+  if (!what) return wire::invalid("a request needs a kind: {\"ask\": \"status\"}");
   if (*what == "status") return StatusRequest{};
   if (*what == "link") return parse_link(request);
   if (*what == "record") return parse_record(request);
@@ -91,8 +88,8 @@ Parsed parse_control_request(std::string_view line) {
   if (*what == "reset_counters") return ResetCountersRequest{};
   if (*what == "reload") return ReloadRequest{};
   if (*what == "stop") return StopRequest{};
-  return wrong("unknown request \"" + *what +
-               "\"; known: status, record, link, kill, reload, reset_counters, stop");
+  return wire::invalid("unknown request \"" + *what +
+                       "\"; known: status, record, link, kill, reload, reset_counters, stop");
 }
 
 }  // namespace cepheus::live

@@ -6,17 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <system_error>
 
 #include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
-
-using wire::ErrorCode;
 
 // Time limit for calls that depend on a peer (control_thread.h).
 constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
@@ -61,8 +57,7 @@ wire::Result<void> ControlThread::start() {
                                          [this](std::uint32_t) { own_tasks_->serve(); }) &&
                            attachments_.start() && control_.start();
   if (!is_watching) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      std::string("can't watch the fabric's sockets: ") + std::strerror(errno));
+    return wire::call_failed("can't watch the fabric's sockets");
   }
   // Signals are for the serving thread: the new one inherits this mask.
   sigset_t all, before;
@@ -72,8 +67,7 @@ wire::Result<void> ControlThread::start() {
     thread_ = std::thread([this] { receive(); });
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return wire::fail(ErrorCode::kUnavailable,
-                      std::string("can't start a thread: ") + error.what());
+    return wire::unavailable(std::string("can't start a thread: ") + error.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return {};

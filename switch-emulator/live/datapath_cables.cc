@@ -61,8 +61,7 @@ wire::Result<void> Datapath::capture(const std::string& directory,
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "can't make the capture directory " + directory + ": " + error.message());
+    return wire::invalid("can't make the capture directory " + directory + ": " + error.message());
   }
   for (Port& port : ports_) {
     const net::SwitchConfig& config = switches_[port.of_switch].engine->config();

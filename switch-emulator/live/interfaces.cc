@@ -45,9 +45,8 @@ wire::Result<void> Interfaces::watch(Interface& port, Wake wake) {
     wake();
   };
   if (poller_.watch(port.fd(), Poller::kIn | Poller::kEdge, on_event)) return {};
-  return wire::fail(
-      wire::ErrorCode::kUnavailable,
-      "can't watch interface " + port.config().interface + ": " + std::strerror(errno));
+  return wire::unavailable("can't watch interface " + port.config().interface + ": " +
+                           std::strerror(errno));
 }
 
 void Interfaces::look_again(wire::Instant now) {

@@ -8,13 +8,8 @@
 namespace cepheus::live {
 namespace {
 
-using wire::ErrorCode;
 using Cable = Datapath::Cable;
 using LinkState = Datapath::LinkState;
-
-tl::unexpected<wire::Error> invalid(std::string text) {
-  return wire::fail(ErrorCode::kInvalid, std::move(text));
-}
 
 // The error for an unknown cable, with a suggestion.
 std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
@@ -35,12 +30,12 @@ wire::Result<Cable> find_cable(const Datapath& datapath, const std::string& name
   const std::vector<Cable> cables = datapath.cables();
   const auto is_called_so = [&](const Cable& c) { return c.name == name; };
   const auto found = std::find_if(cables.begin(), cables.end(), is_called_so);
-  if (found == cables.end()) return invalid(unknown(name, cables));
+  if (found == cables.end()) return wire::invalid(unknown(name, cables));
   const auto other = std::find_if(found + 1, cables.end(), is_called_so);
   if (other == cables.end()) return *found;
-  return invalid("'" + found->name + "' is the link between " + found->near + " and " + found->far +
-                 ", and that between " + other->near + " and " + other->far +
-                 ": name a trunk from its other end");
+  return wire::invalid("'" + found->name + "' is the link between " + found->near + " and " +
+                       found->far + ", and that between " + other->near + " and " + other->far +
+                       ": name a trunk from its other end");
 }
 
 LinkState changed(LinkState state, const LinkRequest& request) {
@@ -60,7 +55,7 @@ wire::Result<std::vector<std::uint32_t>> chosen(const Cable& cable, const std::s
     return std::vector{cable.to_near};
   }
   const std::string ways = "both, to-" + cable.near + " or to-" + cable.far;
-  return invalid("direction must be " + (is_host ? "down, up, " : std::string()) + ways);
+  return wire::invalid("direction must be " + (is_host ? "down, up, " : std::string()) + ways);
 }
 
 }  // namespace

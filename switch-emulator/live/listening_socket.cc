@@ -21,7 +21,7 @@ constexpr int kBacklog = 1024;
 constexpr int kLockAttempts = 16;
 
 tl::unexpected<wire::Error> fail_errno(const std::string& what) {
-  return wire::fail(wire::ErrorCode::kInvalid, what + ": " + std::strerror(errno));
+  return wire::invalid(what + ": " + std::strerror(errno));
 }
 
 std::string first_line_of(int file) {
@@ -61,10 +61,9 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
         open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!file.is_open() && errno != ELOOP) return fail_errno("can't create " + lock_path);
     if (!file.is_open() || !is_lock_file(file.get())) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        lock_path +
-                            " is a link, or not a regular file: find its owner, and remove "
-                            "it");
+      return wire::invalid(lock_path +
+                           " is a link, or not a regular file: find its owner, and remove "
+                           "it");
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return wire::fail(wire::ErrorCode::kRefused,
@@ -93,14 +92,13 @@ wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return wire::fail(wire::ErrorCode::kInvalid, "socket path '" + path + "' must have 1 to " +
-                                                     std::to_string(sizeof address.sun_path - 1) +
-                                                     " characters");
+    return wire::invalid("socket path '" + path + "' must have 1 to " +
+                         std::to_string(sizeof address.sun_path - 1) + " characters");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
-    return wire::fail(wire::ErrorCode::kInvalid, path + " exists and is not a socket: remove it");
+    return wire::invalid(path + " exists and is not a socket: remove it");
   }
   unlink(path.c_str());
   fabric::UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

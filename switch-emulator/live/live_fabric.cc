@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "net/settings_change.h"
@@ -86,10 +84,9 @@ struct LiveFabric::State {
 wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology& topology,
                                                             const LiveOptions& options) {
   if (topology.hosts.size() > fabric::PoolGeometry::kMaxHosts) {
-    return wire::fail(
-        wire::ErrorCode::kInvalid,
-        "a live fabric has at most " + std::to_string(fabric::PoolGeometry::kMaxHosts) +
-            " hosts, and this one " + std::to_string(topology.hosts.size()) + ": leave some out");
+    return wire::invalid("a live fabric has at most " +
+                         std::to_string(fabric::PoolGeometry::kMaxHosts) + " hosts, and this one " +
+                         std::to_string(topology.hosts.size()) + ": leave some out");
   }
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
@@ -97,17 +94,15 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   for (const net::HostSpec& host : topology.hosts) {
     const bool is_emulated = host.interface.empty() && topology.one_armed.empty();
     if (!host.up.pfc.on || is_emulated) continue;
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "host " + host.name +
-                          " is behind a network interface, which can't be paused "
-                          "(pfc): take pfc out of its link");
+    return wire::invalid("host " + host.name +
+                         " is behind a network interface, which can't be paused "
+                         "(pfc): take pfc out of its link");
   }
   for (const net::HostSpec& host : topology.hosts) {
     if (!topology.one_armed.empty() || (!host.mac && !host.any_mac)) continue;
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "host '" + host.name +
-                          "' has a mac, but no interface that checks it: write "
-                          "one_armed in [fabric], or start with --one-armed");
+    return wire::invalid("host '" + host.name +
+                         "' has a mac, but no interface that checks it: write "
+                         "one_armed in [fabric], or start with --one-armed");
   }
   const auto access = Access::of(topology.users);
   if (!access) return tl::unexpected(access.error());
@@ -135,8 +130,7 @@ LiveFabric::~LiveFabric() = default;
 
 wire::Result<void> LiveFabric::State::set_up(ControlThread::Sockets sockets) {
   if (!poller.watch(tasks->fd(), Poller::kIn, [this](std::uint32_t) { tasks->serve(); })) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't watch an eventfd: ") + std::strerror(errno));
+    return wire::call_failed("can't watch an eventfd");
   }
   if (!options.pcap_dir.empty()) {
     if (auto done = datapath.capture(options.pcap_dir, options.warn); !done) return done;
@@ -255,8 +249,8 @@ json LiveFabric::State::answer(const StopRequest&) {
 // All or nothing: the running configuration always comes from one file.
 wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
   if (!options.reread) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "this fabric has no topology file to read again: start it with --topology");
+    return wire::invalid(
+        "this fabric has no topology file to read again: start it with --topology");
   }
   const auto next = options.reread();
   if (!next) return tl::unexpected(next.error());

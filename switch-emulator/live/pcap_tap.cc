@@ -27,18 +27,17 @@ wire::Result<std::unique_ptr<PcapTap>> PcapTap::create(
   tap->handle_ =
       pcap_open_dead_with_tstamp_precision(DLT_EN10MB, kSnapLength, PCAP_TSTAMP_PRECISION_NANO);
   if (tap->handle_ == nullptr) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "libpcap can't open a capture");
+    return wire::unavailable("libpcap can't open a capture");
   }
   tap->dumper_ = pcap_dump_open(tap->handle_, path.c_str());
   if (tap->dumper_ == nullptr) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "can't write the capture " + path + ": " + pcap_geterr(tap->handle_));
+    return wire::invalid("can't write the capture " + path + ": " + pcap_geterr(tap->handle_));
   }
   tap->file_.reset(dup(fileno(pcap_dump_file(tap->dumper_))));
   tap->dirty_ = true;
   tap->flush();  // readable, if empty, from now on
   if (tap->dumper_ == nullptr) {
-    return wire::fail(wire::ErrorCode::kInvalid, "can't write the capture " + path);
+    return wire::invalid("can't write the capture " + path);
   }
   return tap;
 }

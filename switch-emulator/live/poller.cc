@@ -1,8 +1,6 @@
 #include "switch-emulator/live/poller.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -11,8 +9,7 @@ namespace cepheus::live {
 wire::Result<Poller> Poller::create() {
   fabric::UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_open()) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't make an epoll descriptor: ") + std::strerror(errno));
+    return wire::call_failed("can't make an epoll descriptor");
   }
   return Poller(std::move(epoll));
 }

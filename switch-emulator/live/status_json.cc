@@ -277,8 +277,8 @@ wire::Result<FabricStatus> status_from_json(const json& in) try {
   Reader::read(in, status);
   return status;
 } catch (const json::exception& e) {
-  return wire::fail(wire::ErrorCode::kInvalid,
-                    std::string("not a fabric's status, or another version's (") + e.what() + ")");
+  return wire::invalid(std::string("not a fabric's status, or another version's (") + e.what() +
+                       ")");
 }
 
 wire::Result<FabricStatus> ask_status(const std::string& fabric_socket) {

@@ -2,16 +2,12 @@
 
 #include <sys/eventfd.h>
 
-#include <cerrno>
-#include <cstring>
-
 namespace cepheus::live {
 
 wire::Result<std::unique_ptr<TaskQueue>> TaskQueue::create() {
   fabric::UniqueFd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!notice.is_open()) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't make an eventfd: ") + std::strerror(errno));
+    return wire::call_failed("can't make an eventfd");
   }
   return std::unique_ptr<TaskQueue>(new TaskQueue(std::move(notice)));
 }

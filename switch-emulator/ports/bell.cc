@@ -5,8 +5,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 namespace cepheus::fabric {
 namespace {
@@ -34,8 +32,7 @@ wire::Result<Bell> Bell::create() {
   epoll_event rung{EPOLLIN | EPOLLET, {}};
   if (!bell.own_end_.is_open() || !bell.client_end_.is_open() ||
       epoll_ctl(bell.client_end_.get(), EPOLL_CTL_ADD, bell.own_end_.get(), &rung) != 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't make a doorbell: ") + std::strerror(errno));
+    return wire::call_failed("can't make a doorbell");
   }
   nanoseconds unheard = nanoseconds::max();
   for (int ring = 0; ring < kUnheardRings; ++ring) {

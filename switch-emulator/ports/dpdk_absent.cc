@@ -6,10 +6,9 @@ namespace cepheus::fabric {
 wire::Result<std::unique_ptr<InterfaceDriver>> DpdkDriver::open(const std::string& device,
                                                                 std::uint32_t, PayloadPools&,
                                                                 std::uint32_t) {
-  return wire::fail(wire::ErrorCode::kUnavailable,
-                    "DPDK device " + device +
-                        ": this cepheus-switch was built without DPDK; install libdpdk-dev and "
-                        "build it again, or leave one_armed_dpdk out");
+  return wire::unavailable("DPDK device " + device +
+                           ": this cepheus-switch was built without DPDK; install libdpdk-dev and "
+                           "build it again, or leave one_armed_dpdk out");
 }
 
 }  // namespace cepheus::fabric

@@ -19,7 +19,6 @@
 namespace cepheus::fabric {
 namespace {
 
-using wire::ErrorCode;
 using wire::Icrc;
 using wire::kIcrcSize;
 
@@ -31,8 +30,8 @@ constexpr unsigned kCache = 250;
 constexpr std::uint16_t kPieceBytes = RTE_PKTMBUF_HEADROOM + 128;
 
 tl::unexpected<wire::Error> refused(const std::string& device, const std::string& what, int error) {
-  return wire::fail(ErrorCode::kUnavailable,
-                    "DPDK device " + device + ": " + what + ": " + rte_strerror(std::abs(error)));
+  return wire::unavailable("DPDK device " + device + ": " + what + ": " +
+                           rte_strerror(std::abs(error)));
 }
 
 bool is_pci(const std::string& device) { return device.find(':') != std::string::npos; }

@@ -31,24 +31,21 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return wire::fail(ErrorCode::kInvalid, "fabric socket path '" + path + "' must have 1 to " +
-                                               std::to_string(sizeof address.sun_path - 1) +
-                                               " characters");
+    return wire::invalid("fabric socket path '" + path + "' must have 1 to " +
+                         std::to_string(sizeof address.sun_path - 1) + " characters");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      std::string("can't make a socket: ") + std::strerror(errno));
+    return wire::call_failed("can't make a socket");
   }
   timeval limit{};  // a fabric that is busy with other clients has a backlog of them
   limit.tv_sec = timeout.count() / 1000;
   limit.tv_usec = timeout.count() % 1000 * 1000;
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      "no fabric at " + path + " (" + std::strerror(errno) +
-                          "): start one with cepheus-switch --fabric " + path);
+    return wire::unavailable("no fabric at " + path + " (" + std::strerror(errno) +
+                             "): start one with cepheus-switch --fabric " + path);
   }
   return fd;
 }
@@ -79,11 +76,10 @@ wire::Result<Message> await_message(int socket, const HostPort::Options& options
     const auto left = std::chrono::duration_cast<milliseconds>(until - now);
     if (left.count() < 0) {
       const auto waited = std::chrono::duration_cast<milliseconds>(now - began);
-      return wire::fail(ErrorCode::kUnavailable,
-                        "the fabric at " + options.fabric + " did not answer within " +
-                            std::to_string(waited.count()) +
-                            " ms: is its process stopped, or the machine too busy "
-                            "(CEPHEUS_ATTACH_TIMEOUT_MS)?");
+      return wire::unavailable("the fabric at " + options.fabric + " did not answer within " +
+                               std::to_string(waited.count()) +
+                               " ms: is its process stopped, or the machine too busy "
+                               "(CEPHEUS_ATTACH_TIMEOUT_MS)?");
     }
     pollfd waiting{socket, POLLIN, 0};
     poll(&waiting, 1, static_cast<int>(left.count()) + 1);
@@ -93,11 +89,10 @@ wire::Result<Message> await_message(int socket, const HostPort::Options& options
 // The error for a Welcome that grants nothing.
 tl::unexpected<wire::Error> refusal(const Welcome& welcome, const std::string& path) {
   if (welcome.version != kHandshakeVersion) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      "the fabric at " + path + " has port protocol " +
-                          std::to_string(welcome.version) + ", this library " +
-                          std::to_string(kHandshakeVersion) +
-                          ": use switch and library of one Cepheus version");
+    return wire::unavailable("the fabric at " + path + " has port protocol " +
+                             std::to_string(welcome.version) + ", this library " +
+                             std::to_string(kHandshakeVersion) +
+                             ": use switch and library of one Cepheus version");
   }
   const bool is_theirs =
       welcome.status == WelcomeStatus::kFailed || welcome.status == WelcomeStatus::kAgain;
@@ -121,11 +116,10 @@ wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
   if (!answer) return tl::unexpected(answer.error());
   const auto welcome = decode_welcome(answer->data);
   if (!welcome) {
-    return wire::fail(
-        ErrorCode::kUnavailable,
-        answer->data.empty()
-            ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
-            : "the program at " + options.fabric + " is not a Cepheus fabric");
+    return wire::unavailable(answer->data.empty()
+                                 ? "the fabric at " + options.fabric +
+                                       " closed the connection: is it ending?"
+                                 : "the program at " + options.fabric + " is not a Cepheus fabric");
   }
   return PortAnswer{std::move(*socket), *welcome, std::move(answer->fds)};
 }
@@ -163,7 +157,7 @@ struct HostPort::State {
 wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<UniqueFd> fds) {
   if (!welcome.pool.is_sane() || welcome.area >= welcome.pool.areas ||
       welcome.identity.mtu > welcome.pool.slot_bytes) {
-    return wire::fail(ErrorCode::kUnavailable, "the fabric offers an invalid port");
+    return wire::unavailable("the fabric offers an invalid port");
   }
   identity = welcome.identity;
   geometry = welcome.pool;
@@ -190,8 +184,7 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
   // The same descriptor reports the socket's end, if the fabric dies without ringing.
   epoll_event socket_event{EPOLLRDHUP, {}};
   if (epoll_ctl(own_doorbell.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) != 0) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      std::string("can't wait on the port: ") + std::strerror(errno));
+    return wire::call_failed("can't wait on the port");
   }
   return {};
 }
@@ -215,8 +208,8 @@ wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options)
     return refusal(welcome, options.fabric);
   }
   if (answer->fds.size() != kGrantedFds) {
-    return wire::fail(ErrorCode::kUnavailable,
-                      "the fabric's descriptors did not arrive: raise the limit of open files");
+    return wire::unavailable(
+        "the fabric's descriptors did not arrive: raise the limit of open files");
   }
   if (auto done = state->set_up(welcome, std::move(answer->fds)); !done) {
     return tl::unexpected(done.error());

@@ -17,8 +17,6 @@
 namespace cepheus::fabric {
 namespace {
 
-using wire::ErrorCode;
-using wire::fail;
 using wire::Ipv4;
 
 constexpr std::uint64_t kSampledAddresses = 16;  // of a block, evenly spaced
@@ -28,8 +26,7 @@ constexpr std::uint16_t kUsable =
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
 
 tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error) {
-  return fail(
-      ErrorCode::kUnavailable,
+  return wire::unavailable(
       error == ENODEV
           ? "there is no interface " + interface + "; ip link lists the interfaces"
           : "can't ask the kernel about interface " + interface + ": " + std::strerror(error));
@@ -113,9 +110,8 @@ wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interf
   hops->index_ = hops->index_now();
   if (hops->index_ == 0) return cant_look_at(interface, errno);
   if (!hops->refresh()) {
-    return fail(
-        ErrorCode::kUnavailable,
-        "interface " + interface + " is not one of Ethernet; name one that has a MAC address");
+    return wire::unavailable("interface " + interface +
+                             " is not one of Ethernet; name one that has a MAC address");
   }
   return hops;
 }
@@ -153,15 +149,15 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   if (!known || index != index_) {
     char name[IF_NAMESIZE] = "";
     const bool elsewhere = known && if_indextoname(index, name) != nullptr;
-    return fail(ErrorCode::kUnavailable,
-                "packets to " + host.to_string() + " do not leave by interface " + interface_ +
-                    (elsewhere ? ", but by " + std::string(name)
-                               : ": " + std::string(error != 0 ? std::strerror(error)
-                                                               : "it is this machine's own")) +
-                    "; give " + interface_ +
-                    " an address on the hosts' network, or add a route: ip "
-                    "route add " +
-                    host.to_string() + " via GATEWAY dev " + interface_);
+    return wire::unavailable(
+        "packets to " + host.to_string() + " do not leave by interface " + interface_ +
+        (elsewhere
+             ? ", but by " + std::string(name)
+             : ": " + std::string(error != 0 ? std::strerror(error) : "it is this machine's own")) +
+        "; give " + interface_ +
+        " an address on the hosts' network, or add a route: ip "
+        "route add " +
+        host.to_string() + " via GATEWAY dev " + interface_);
   }
   Hop hop;
   hop.address = host;

@@ -68,11 +68,11 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
   if (!next_hops_->forwards(config_.groups)) return {};
   const std::string block =
       config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
-  return wire::fail(wire::ErrorCode::kUnavailable,
-                    "this machine routes packets from interface " + config_.interface +
-                        ", and would send the groups' packets back into the network beside the "
-                        "switch; ip route add blackhole " +
-                        block + ", or sysctl net.ipv4.conf." + config_.interface + ".forwarding=0");
+  return wire::unavailable("this machine routes packets from interface " + config_.interface +
+                           ", and would send the groups' packets back into the network beside the "
+                           "switch; ip route add blackhole " +
+                           block + ", or sysctl net.ipv4.conf." + config_.interface +
+                           ".forwarding=0");
 }
 
 wire::Result<void> OneArmedInterface::look() {
@@ -81,9 +81,9 @@ wire::Result<void> OneArmedInterface::look() {
   // again.
   if (!config_.dpdk_device.empty()) return {};
   if (!is_there) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
-                                                         " was removed; make it again, with its "
-                                                         "address and routes");
+    return wire::unavailable("interface " + config_.interface +
+                             " was removed; make it again, with its "
+                             "address and routes");
   }
   return check_forwarding();
 }

@@ -17,9 +17,6 @@
 namespace cepheus::fabric {
 namespace {
 
-using wire::ErrorCode;
-using wire::fail;
-
 // Several of a NIC's windows; the kernel drops packets that arrive while this process does not run.
 constexpr std::uint32_t kReceiveSlots = 2048;
 constexpr std::uint32_t kSendSlots = 1024;
@@ -54,7 +51,7 @@ tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
   } else if (error == ENODEV || error == ENXIO) {
     text = "there is no interface " + interface + "; ip link lists the interfaces";
   }
-  return fail(ErrorCode::kUnavailable, std::move(text));
+  return wire::unavailable(std::move(text));
 }
 
 // The kernel's data of the interface, if one has that name.
@@ -88,11 +85,10 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   const auto mtu = static_cast<std::uint32_t>(found->ifr_mtu);
   const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
   if (mtu < needed) {
-    return fail(ErrorCode::kUnavailable,
-                "interface " + interface + " has an MTU of " + std::to_string(mtu) +
-                    ", and the fabric's packets need " + std::to_string(needed) + "; ip link set " +
-                    interface + " mtu " + std::to_string(needed) +
-                    ", or a smaller mtu in the topology's [fabric]");
+    return wire::unavailable("interface " + interface + " has an MTU of " + std::to_string(mtu) +
+                             ", and the fabric's packets need " + std::to_string(needed) +
+                             "; ip link set " + interface + " mtu " + std::to_string(needed) +
+                             ", or a smaller mtu in the topology's [fabric]");
   }
   if (auto mapped = packets->map_rings(largest_frame); !mapped) {
     return tl::unexpected(mapped.error());
@@ -117,15 +113,15 @@ wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
                         set_option(fd, SOL_PACKET, PACKET_RX_RING, receive) &&
                         set_option(fd, SOL_PACKET, PACKET_TX_RING, send);
   if (!accepted) {
-    return fail(ErrorCode::kUnavailable, "no packet rings of " + std::to_string(slot_bytes) +
-                                             " bytes a frame: " + reason(errno) +
-                                             "; free memory, or use a smaller mtu in the topology");
+    return wire::unavailable("no packet rings of " + std::to_string(slot_bytes) +
+                             " bytes a frame: " + reason(errno) +
+                             "; free memory, or use a smaller mtu in the topology");
   }
   const std::size_t receive_bytes = std::size_t{kReceiveSlots} * slot_bytes;
   memory_bytes_ = receive_bytes + std::size_t{kSendSlots} * slot_bytes;
   void* mapped = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) {
-    return fail(ErrorCode::kUnavailable, "can't map packet rings: " + reason(errno));
+    return wire::call_failed("can't map packet rings");
   }
   memory_ = static_cast<std::uint8_t*>(mapped);
   rx_ = {memory_, slot_bytes, kReceiveSlots, 0};
@@ -142,8 +138,7 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface, Filter fi
   index_ = found->ifr_ifindex;
   // Otherwise sent frames would come back as received.
   if (!set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) {
-    return fail(
-        ErrorCode::kUnavailable,
+    return wire::unavailable(
         "the kernel is too old for packet ports (PACKET_IGNORE_OUTGOING): use 4.20 or later");
   }
   // The other options help, but are not needed.

@@ -114,7 +114,7 @@ wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
   const std::size_t slots = std::size_t{geometry_.areas} * geometry_.slots_per_area;
   pool.slots.reset(static_cast<Slot*>(std::calloc(slots, sizeof(Slot))));
   if (pool.slots == nullptr) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "no memory for payload slots");
+    return wire::unavailable("no memory for payload slots");
   }
   pool.areas.resize(geometry_.areas);
   pool.switch_free.reserve(geometry_.slots_per_area);

@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -14,20 +12,16 @@ namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-tl::unexpected<wire::Error> fail_errno(const std::string& what) {
-  return wire::fail(wire::ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
-}
-
 }  // namespace
 
 wire::Result<UniqueFd> create_shared_memory(const char* name, std::size_t bytes) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd.is_open()) return fail_errno("can't create shared memory (memfd_create)");
+  if (!fd.is_open()) return wire::call_failed("can't create shared memory (memfd_create)");
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return fail_errno("can't size shared memory to " + std::to_string(bytes) + " bytes");
+    return wire::call_failed("can't size shared memory to " + std::to_string(bytes) + " bytes");
   }
   if (fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
-    return fail_errno("can't seal shared memory");
+    return wire::call_failed("can't seal shared memory");
   }
   return fd;
 }
@@ -38,14 +32,14 @@ wire::Result<Mapping> Mapping::map(int fd, std::size_t offset, std::size_t bytes
     return wire::fail(wire::ErrorCode::kRefused, "shared memory from the other side is not sealed");
   }
   struct stat file {};
-  if (fstat(fd, &file) != 0) return fail_errno("can't examine shared memory");
+  if (fstat(fd, &file) != 0) return wire::call_failed("can't examine shared memory");
   const auto size = static_cast<std::size_t>(file.st_size);
   if (bytes == 0 || offset > size || bytes > size - offset) {
     return wire::fail(wire::ErrorCode::kRefused, "shared memory from the other side is too small");
   }
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
   void* data = mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
-  if (data == MAP_FAILED) return fail_errno("can't map shared memory");
+  if (data == MAP_FAILED) return wire::call_failed("can't map shared memory");
   return Mapping(static_cast<std::uint8_t*>(data), bytes);
 }
 

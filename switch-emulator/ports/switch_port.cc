@@ -3,8 +3,6 @@
 #include <sys/eventfd.h>
 
 #include <cassert>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "wire/byte_order.h"
@@ -47,8 +45,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   if (!bell) return tl::unexpected(bell.error());
   UniqueFd doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell.is_open()) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't make a doorbell: ") + std::strerror(errno));
+    return wire::call_failed("can't make a doorbell");
   }
   const auto pool = pools_.pool_for(client.uid);
   if (!pool) return tl::unexpected(pool.error());

@@ -18,10 +18,6 @@ namespace {
 constexpr int kTimeLimitMs = 20'000;  // more than any machine needs
 constexpr std::size_t kLargest = 9000;
 
-tl::unexpected<wire::Error> unavailable(const std::string& what) {
-  return wire::fail(wire::ErrorCode::kUnavailable, what);
-}
-
 UniqueFd open_raw(const char* interface) {
   UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
   sockaddr_ll address{};
@@ -42,12 +38,12 @@ bool TestVeth::ip(const std::string& arguments) {
 
 wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
   if (unshare(CLONE_NEWNET) != 0) {
-    return unavailable(std::string("no network namespace: ") + std::strerror(errno) +
-                       "; run the tests as root to have one");
+    return wire::unavailable(std::string("no network namespace: ") + std::strerror(errno) +
+                             "; run the tests as root to have one");
   }
   std::unique_ptr<TestVeth> veth(new TestVeth(mtu));
   if (!veth->make_pair()) {
-    return unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
+    return wire::unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
   }
   return veth;
 }

@@ -211,9 +211,8 @@ wire::Result<HttpAddress> parse_http_address(const std::string& text) {
       return address;
     }
   }
-  return wire::fail(
-      wire::ErrorCode::kInvalid,
-      "'" + text + "' is not an address to listen at; write 127.0.0.1:9464 or [::1]:9464");
+  return wire::invalid("'" + text +
+                       "' is not an address to listen at; write 127.0.0.1:9464 or [::1]:9464");
 }
 
 wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limits,
@@ -246,9 +245,8 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   const bool is_v6 = address.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + address.host + "]" : address.host;
   if (port < 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      "can't listen at " + host + ":" + std::to_string(address.port) +
-                          "; is another process there, and is the address this machine's?");
+    return wire::unavailable("can't listen at " + host + ":" + std::to_string(address.port) +
+                             "; is another process there, and is the address this machine's?");
   }
   ::listen(listening, kSilentConnections);  // the library's five would soon be used up
   std::thread listener([&] { server.listen_after_bind(); });

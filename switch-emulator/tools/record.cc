@@ -246,7 +246,7 @@ class HeldLease {
 };
 
 wire::Result<void> cant_write(const std::string& file) {
-  return wire::fail(wire::ErrorCode::kInvalid, file + " can't be written: " + std::strerror(errno));
+  return wire::invalid(file + " can't be written: " + std::strerror(errno));
 }
 
 std::int64_t end_of(const RecordOptions& options, std::int64_t began) {

@@ -5,11 +5,9 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -215,7 +213,7 @@ wire::Result<void> serve_web(const WebOptions& options) {
   if (options.control || !options.listen.is_loopback()) {
     token = draw_token();
     if (token.empty()) {
-      return wire::fail(wire::ErrorCode::kUnavailable, "no random numbers for the page's token");
+      return wire::unavailable("no random numbers for the page's token");
     }
   }
   ::signal(SIGPIPE, SIG_IGN);
