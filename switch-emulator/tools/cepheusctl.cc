@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "support/command_line/command_line.h"
@@ -42,20 +42,9 @@ constexpr int kUsage = 2;
 struct Command {
   std::string socket = live::kDefaultSocket;
   bool as_json = false;
-  std::vector<live::View> views;
   std::optional<double> watch_seconds;
-  bool explains = false;                 // reads processes' reports, needs no fabric
-  std::vector<std::string> nearest;      // devices to order, needs no fabric
-  bool describes = false;                // describes readings, needs no fabric
-  bool measures = false;                 // prints metrics
-  std::optional<HttpAddress> listen;     // ... or serves them at this address
-  std::optional<WebOptions> web;         // serves the live page
-  std::optional<RecordOptions> records;  // writes a timeline
-  bool tops = false;                     // refreshes a terminal
-  bool once = false;                     // ... or prints one look
-  bool maps = false;                     // shows the topology
-  std::string svg;                       // ... as a drawing in this file; "-": to standard output
-  json request = {{"ask", "status"}};
+  std::function<wire::Result<std::string>()> text;  // its output
+  std::function<int()> act;                         // does all of it, if there is no such text
 };
 
 int complain(const std::string& text, int exit_code) {
@@ -78,9 +67,9 @@ wire::Result<std::string> explanation(const Command& command) {
   return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
 }
 
-wire::Result<std::string> nearest(const Command& command) {
+wire::Result<std::string> nearest(const Command& command, const std::vector<std::string>& devices) {
   return locality::Machine::load().map([&](const locality::Machine& machine) {
-    const json found = nearest_json(machine, command.nearest);
+    const json found = nearest_json(machine, devices);
     return command.as_json ? json_text(found, command) : nearest_text(found);
   });
 }
@@ -91,19 +80,19 @@ wire::Result<std::string> metrics(const Command& command) {
   });
 }
 
-wire::Result<std::string> map_of(const Command& command) {
+// `svg`: the file of a drawing; "-": standard output; empty: no drawing.
+wire::Result<std::string> map_of(const Command& command, const std::string& svg) {
   const auto status = live::ask_status(command.socket);
   if (!status) return tl::unexpected(status.error());
-  if (command.svg.empty()) {
+  if (svg.empty()) {
     return command.as_json ? json_text(live::topology_json(*status), command)
                            : live::topology_text(*status, may_colour());
   }
   const std::string drawing = live::topology_svg(*status);
-  if (command.svg == "-") return drawing;
-  std::ofstream file(command.svg);
+  if (svg == "-") return drawing;
+  std::ofstream file(svg);
   if (!(file << drawing << std::flush)) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      command.svg + " can't be written: " + std::strerror(errno));
+    return wire::invalid(svg + " can't be written: " + std::strerror(errno));
   }
   return std::string();
 }
@@ -120,31 +109,34 @@ std::string changes_text(const json& answer) {
   return text;
 }
 
-wire::Result<std::string> answer_text(const Command& command) {
-  if (command.explains) return explanation(command);
-  if (!command.nearest.empty()) return nearest(command);
-  if (command.describes) {
-    return command.as_json ? json_text(live::counter_descriptions(), command)
-                           : live::describe_counters(may_colour());
-  }
-  if (command.measures) return metrics(command);
-  if (command.maps) return map_of(command);
-  if (command.views.empty()) {
-    return live::ask(command.socket, command.request).map([&](const json& answer) {
-      return command.as_json ? json_text(answer, command) : changes_text(answer);
-    });
-  }
+wire::Result<std::string> answer_to(const json& request, const Command& command) {
+  return live::ask(command.socket, request).map([&](const json& answer) {
+    return command.as_json ? json_text(answer, command) : changes_text(answer);
+  });
+}
+
+wire::Result<std::string> show(const std::vector<live::View>& views, const Command& command) {
   const bool logs =
-      command.watch_seconds && !is_terminal() && command.views == std::vector{live::View::kGroups};
+      command.watch_seconds && !is_terminal() && views == std::vector{live::View::kGroups};
   return live::ask_status(command.socket).map([&](const live::FabricStatus& status) {
     if (command.as_json) return json_text(live::to_json(status), command);
     if (logs) return waiting_lines(status);
     std::string text;
-    for (const live::View view : command.views) {
+    for (const live::View view : views) {
       text += (text.empty() ? "" : "\n") + to_text(status, view, may_colour());
     }
     return text;
   });
+}
+
+int print(const wire::Result<std::string>& text) {
+  if (!text) return complain(text.error().text, kRefused);
+  std::cout << *text << std::flush;
+  return std::cout ? 0 : kRefused;
+}
+
+int finish(const wire::Result<void>& done) {
+  return done ? 0 : complain(done.error().text, kRefused);
 }
 
 // Repeats until interrupted; the signals stay blocked, so that none is lost between two waits.
@@ -153,62 +145,31 @@ int watch(const Command& command) {
   const auto interval_ns = static_cast<std::int64_t>(*command.watch_seconds * 1e9);
   const timespec interval{interval_ns / 1'000'000'000, interval_ns % 1'000'000'000};
   while (true) {
-    const auto text = answer_text(command);
-    if (!text) return complain(text.error().text, kRefused);
+    const auto text = command.text();
     // On a terminal: cursor home, the text, then clear the rest of an earlier, longer text.
-    if (is_terminal() && !command.as_json) std::cout << "\033[H\033[2J";
-    std::cout << *text << std::flush;
-    if (!std::cout) return kRefused;
+    if (text && is_terminal() && !command.as_json) std::cout << "\033[H\033[2J";
+    if (const int failed = print(text); failed != 0) return failed;
     if (::sigtimedwait(&endings, nullptr, &interval) > 0) return 0;
   }
 }
 
 // Goes on if no fabric answers: one may start, and the page reports that none answers.
-int serve(const Command& command) {
-  const auto served = serve_metrics(*command.listen, [&] {
+int serve(const Command& command, const HttpAddress& address) {
+  return finish(serve_metrics(address, [&] {
     return metrics(command)
         .or_else([](const wire::Error& error) -> wire::Result<std::string> {
           return live::metrics_without_fabric(error.text);
         })
         .value();
-  });
-  return served ? 0 : complain(served.error().text, kRefused);
+  }));
 }
 
-int top(const Command& command) {
-  if (command.once || command.as_json) {
-    const auto text = top_once(command.socket, command.as_json);
-    if (!text) return complain(text.error().text, kRefused);
-    std::cout << *text << std::flush;
-    return std::cout ? 0 : kRefused;
-  }
+int top(const Command& command, bool once) {
+  if (once || command.as_json) return print(top_once(command.socket, command.as_json));
   if (!is_terminal() || ::isatty(STDIN_FILENO) == 0) {
     return complain("top needs a terminal; elsewhere run cepheusctl top --once, or --json", kUsage);
   }
-  const auto shown = show_top(command.socket, may_colour());
-  return shown ? 0 : complain(shown.error().text, kRefused);
-}
-
-int run(const Command& command) {
-  if (command.tops) return top(command);
-  if (command.watch_seconds) return watch(command);
-  if (command.listen) return serve(command);
-  if (command.web) {
-    WebOptions options = *command.web;
-    options.fabric_socket = command.socket;
-    const auto served = serve_web(options);
-    return served ? 0 : complain(served.error().text, kRefused);
-  }
-  if (command.records) {
-    RecordOptions options = *command.records;
-    options.fabric_socket = command.socket;
-    const auto recorded = record(options);
-    return recorded ? 0 : complain(recorded.error().text, kRefused);
-  }
-  const auto text = answer_text(command);
-  if (!text) return complain(text.error().text, kRefused);
-  std::cout << *text << std::flush;
-  return std::cout ? 0 : kRefused;
+  return finish(show_top(command.socket, may_colour()));
 }
 
 class CommandLine {
@@ -231,34 +192,29 @@ class CommandLine {
              {live::View::kGroups});
     add_view("counters", "show readings above 0 with their ports, links and groups",
              {live::View::kCounters})
-        ->add_flag("--describe", command_.describes, "describe each reading instead")
+        ->add_flag("--describe", describes_, "describe each reading instead")
         ->excludes("--watch");
     add_topology();
     CLI::App* explains = app_.add_subcommand(
         "explain", "show path and reason of this user's MPI broadcasts, by communicator");
-    explains->callback([this] { command_.explains = true; });
+    explains->callback([this] { command_.text = [this] { return explanation(command_); }; });
     add_watch(*explains);
     CLI::App* nearest =
         app_.add_subcommand("nearest", "order RDMA devices by distance from this shell's cores");
-    nearest
-        ->add_option("DEVICE", command_.nearest, "order these devices, as ibv_devices lists them")
+    nearest->add_option("DEVICE", devices_, "order these devices, as ibv_devices lists them")
         ->type_name("")
         ->required();
+    nearest->callback(
+        [this] { command_.text = [this] { return tools::nearest(command_, devices_); }; });
     command_line::set_example(*nearest, "cepheusctl nearest mlx5_0 mlx5_1");
     add_metrics();
     add_top();
     add_web();
     add_record();
     add_link();
-    app_.add_subcommand("reload", "reread the topology file; groups go on")->callback([this] {
-      command_.request = {{"ask", "reload"}};
-    });
-    app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
-      command_.request = {{"ask", "reset_counters"}};
-    });
-    app_.add_subcommand("stop", "end the fabric")->callback([this] {
-      command_.request = {{"ask", "stop"}};
-    });
+    add_request("reload", "reload", "reread the topology file; groups go on");
+    add_request("reset-counters", "reset_counters", "set all counters to 0");
+    add_request("stop", "stop", "end the fabric");
     command_line::set_example(
         app_, "cepheusctl --fabric /tmp/cepheus.sock ports",
         "Exit status: 0 done, 1 the fabric refused or did not answer, 2 wrong usage.\n"
@@ -267,22 +223,35 @@ class CommandLine {
         "NO_COLOR: no colour, not even on a terminal.");
   }
 
-  // The command, or the exit code if there is nothing (more) to do.
-  std::variant<Command, int> parse(int argc, char** argv) {
+  int run(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       return command_line::finish(app_, error);
     }
-    return command_;
+    if (command_.act) return command_.act();
+    return command_.watch_seconds ? watch(command_) : print(command_.text());
   }
 
  private:
   CLI::App* add_view(const char* name, const char* help, std::vector<live::View> views) {
     CLI::App* sub = app_.add_subcommand(name, help);
-    sub->callback([this, views = std::move(views)] { command_.views = views; });
+    sub->callback([this, views = std::move(views)] {
+      command_.text = [this, views] { return describes_ ? describe() : show(views, command_); };
+    });
     add_watch(*sub);
     return sub;
+  }
+
+  wire::Result<std::string> describe() const {
+    return command_.as_json ? json_text(live::counter_descriptions(), command_)
+                            : live::describe_counters(may_colour());
+  }
+
+  void add_request(const char* name, const char* request, const char* help) {
+    app_.add_subcommand(name, help)->callback([this, request] {
+      command_.text = [this, request] { return answer_to({{"ask", request}}, command_); };
+    });
   }
 
   void add_watch(CLI::App& sub) {
@@ -296,49 +265,57 @@ class CommandLine {
   void add_topology() {
     CLI::App* sub =
         app_.add_subcommand("topology", "show switches, their cables and the trees of groups");
-    sub->add_option("--svg", command_.svg, "draw into FILE; - is standard output")
-        ->type_name("FILE");
-    sub->callback([this] { command_.maps = true; });
+    sub->add_option("--svg", svg_, "draw into FILE; - is standard output")->type_name("FILE");
+    sub->callback([this] { command_.text = [this] { return map_of(command_, svg_); }; });
   }
 
   void add_metrics() {
     CLI::App* sub = app_.add_subcommand(
         "metrics", "print all readings in Prometheus's text format, once or over HTTP");
-    sub->callback([this] { command_.measures = true; });
-    sub->add_option_function<std::string>(
-           "--listen",
-           [this](const std::string& text) {
-             const auto address = parse_http_address(text);
-             if (!address) throw CLI::ValidationError("--listen", address.error().text);
-             command_.listen = *address;
-           },
-           "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free port")
+    sub->callback([this] {
+      command_.act = [this] {
+        return listen_ ? serve(command_, *listen_) : print(metrics(command_));
+      };
+    });
+    add_listen(*sub, "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free port");
+  }
+
+  CLI::Option* add_listen(CLI::App& sub, const char* help) {
+    return sub
+        .add_option_function<std::string>(
+            "--listen",
+            [this](const std::string& text) {
+              const auto address = parse_http_address(text);
+              if (!address) throw CLI::ValidationError("--listen", address.error().text);
+              listen_ = *address;
+            },
+            help)
         ->type_name("ADDRESS:PORT");
   }
 
   void add_top() {
     CLI::App* sub = app_.add_subcommand(
         "top", "refresh a terminal: links and groups by traffic, lagging members, drops");
-    sub->add_flag("--once", command_.once, "print one look and exit");
-    sub->callback([this] { command_.tops = true; });
+    sub->add_flag("--once", once_, "print one look and exit");
+    sub->callback([this] { command_.act = [this] { return top(command_, once_); }; });
   }
 
   void add_web() {
     CLI::App* sub = app_.add_subcommand(
         "web", "serve a live page until interrupted: trees, traffic, lagging members, drops");
-    sub->add_option_function<std::string>(
-           "--listen",
-           [this](const std::string& text) {
-             const auto address = parse_http_address(text);
-             if (!address) throw CLI::ValidationError("--listen", address.error().text);
-             web_.listen = *address;
-           },
-           "listen at this address; port 0: any free port; beyond loopback the page needs a token")
-        ->type_name("ADDRESS:PORT")
+    add_listen(
+        *sub,
+        "listen at this address; port 0: any free port; beyond loopback the page needs a token")
         ->default_str("127.0.0.1:8080");
     sub->add_flag("--control", web_.control,
                   "let the page cut and mend links, lose packets and kill processes of hosts");
-    sub->callback([this] { command_.web = web_; });
+    sub->callback([this] {
+      command_.act = [this] {
+        web_.listen = listen_.value_or(web_.listen);
+        web_.fabric_socket = command_.socket;
+        return finish(serve_web(web_));
+      };
+    });
   }
 
   void add_record() {
@@ -355,7 +332,12 @@ class CommandLine {
         ->type_name("N")
         ->check(CLI::Range(100, 1'000'000))
         ->capture_default_str();
-    sub->callback([this] { command_.records = record_; });
+    sub->callback([this] {
+      command_.act = [this] {
+        record_.fabric_socket = command_.socket;
+        return finish(record(record_));
+      };
+    });
   }
 
   void add_link() {
@@ -387,14 +369,19 @@ class CommandLine {
       const char* way = direction_ == "to-switch" ? "up"
                         : direction_ == "to-host" ? "down"
                                                   : direction_.c_str();
-      command_.request = {{"ask", "link"}, {"link", link_}, {"direction", way}};
-      if (loss->count() != 0) command_.request["loss"] = loss_;
-      if (up_ || down_) command_.request["up"] = up_;
+      json request = {{"ask", "link"}, {"link", link_}, {"direction", way}};
+      if (loss->count() != 0) request["loss"] = loss_;
+      if (up_ || down_) request["up"] = up_;
+      command_.text = [this, request] { return answer_to(request, command_); };
     });
   }
 
   CLI::App app_;
   Command command_;
+  bool describes_ = false, once_ = false;
+  std::vector<std::string> devices_;
+  std::string svg_;
+  std::optional<HttpAddress> listen_;
   WebOptions web_;
   RecordOptions record_;
   std::string link_;
@@ -406,9 +393,4 @@ class CommandLine {
 }  // namespace
 }  // namespace cepheus::tools
 
-int main(int argc, char** argv) {
-  cepheus::tools::CommandLine line;
-  const auto parsed = line.parse(argc, argv);
-  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
-  return cepheus::tools::run(std::get<cepheus::tools::Command>(parsed));
-}
+int main(int argc, char** argv) { return cepheus::tools::CommandLine().run(argc, argv); }
