@@ -58,7 +58,7 @@ class EcnMarker {
     if (waiting >= config_.kmax) return true;
     const double probability = config_.pmax * static_cast<double>(waiting - config_.kmin) /
                                static_cast<double>(config_.kmax - config_.kmin);
-    return static_cast<double>(random_.next() >> 11) * 0x1.0p-53 < probability;
+    return random_.fraction() < probability;
   }
 
  private:

@@ -64,8 +64,7 @@ Duration Link::hold_back() {
 
 // A fault with probability 0 draws no random number, so an ideal link draws none.
 bool Link::chance(double probability) {
-  if (probability <= 0) return false;
-  return static_cast<double>(random_.next() >> 11) * 0x1.0p-53 < probability;
+  return probability > 0 && random_.fraction() < probability;
 }
 
 }  // namespace cepheus::net

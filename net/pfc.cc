@@ -7,7 +7,6 @@ constexpr std::size_t kDataPriority = 3;  // number in pause frames
 constexpr wire::Bytes kPauseFrame = wire::Ethernet::kSize + wire::PauseFrame::kPayload;
 
 wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
-  constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;
   const auto work = static_cast<unsigned __int128>(rate.bits_per_second) *
                     static_cast<std::uint64_t>(time.count());
   return static_cast<wire::Bytes>((work + kBitNanoseconds - 1) / kBitNanoseconds);

@@ -57,6 +57,13 @@ tl::unexpected<wire::Error> invalid(std::string_view text, const std::string& wh
 
 }  // namespace
 
+Topology Topology::star(std::size_t n, const LinkConfig& link) {
+  Topology t;
+  add_hosts(t, add_switches(t, "s", 1), n, link);
+  t.assign_link_seeds();
+  return t;
+}
+
 Topology leaf_spine(std::size_t leaves, std::size_t spines, std::size_t hosts_per_leaf,
                     const LinkConfig& link) {
   Topology t;

@@ -175,30 +175,27 @@ bool TomlTable::read_bytes(std::string_view key, wire::Bytes& out) const {
   return read_quantity(key, parse_bytes, "4MiB", kBytesUnits, out);
 }
 
-bool TomlTable::read(std::string_view key, wire::Ipv4& out) const {
+template <typename T>
+bool TomlTable::read_address(std::string_view key, const char* kind, const char* example,
+                             T& out) const {
   std::string text;
   if (!read(key, text)) return false;
-  const auto address = wire::Ipv4::parse(text);
-  if (!address) {
-    error(key, std::string(key) + " = \"" + text + "\" is not an IPv4 address; write " +
-                   std::string(key) + " = \"10.0.0.1\"");
-    return false;
+  const auto address = T::parse(text);
+  if (address) {
+    out = *address;
+  } else {
+    error(key, std::string(key) + " = \"" + text + "\" is not an IPv4 " + kind + "; write " +
+                   std::string(key) + " = \"" + example + "\"");
   }
-  out = *address;
-  return true;
+  return address.has_value();
+}
+
+bool TomlTable::read(std::string_view key, wire::Ipv4& out) const {
+  return read_address(key, "address", "10.0.0.1", out);
 }
 
 bool TomlTable::read(std::string_view key, wire::Ipv4Prefix& out) const {
-  std::string text;
-  if (!read(key, text)) return false;
-  const auto prefix = wire::Ipv4Prefix::parse(text);
-  if (!prefix) {
-    error(key, std::string(key) + " = \"" + text + "\" is not an IPv4 prefix; write " +
-                   std::string(key) + " = \"198.18.0.0/15\"");
-    return false;
-  }
-  out = *prefix;
-  return true;
+  return read_address(key, "prefix", "198.18.0.0/15", out);
 }
 
 bool TomlTable::read_probability(std::string_view key, double& out) const {

@@ -94,6 +94,8 @@ class TomlTable {
   template <typename T, typename Parse>
   bool read_quantity(std::string_view key, Parse parse, std::string_view example,
                      std::string_view units, T& out) const;
+  template <typename T>
+  bool read_address(std::string_view key, const char* kind, const char* example, T& out) const;
 
   TomlErrors& errors_;
   const toml::table& table_;

@@ -170,20 +170,6 @@ class Planner {
 
 }  // namespace
 
-Topology Topology::star(std::size_t n, const LinkConfig& link) {
-  Topology t;
-  t.switches.push_back({"s0", {}});
-  for (std::size_t i = 0; i < n; ++i) {
-    HostSpec host;
-    host.name = "h" + std::to_string(i);
-    host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i));
-    host.up = host.down = link;
-    t.hosts.push_back(std::move(host));
-  }
-  t.assign_link_seeds();
-  return t;
-}
-
 wire::BitRate Topology::slowest_rate() const {
   wire::BitRate slowest;
   const auto look_at = [&](const LinkConfig& link) {

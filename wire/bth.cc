@@ -8,14 +8,11 @@ namespace {
 constexpr std::uint8_t kCnpReservedSize = 16;
 
 enum Position { kMiddle = 0, kFirst = 1, kLast = 2, kOnly = kFirst | kLast };
-constexpr OpcodeInfo at(Position position) {
-  OpcodeInfo info;
+// `info`, with its position in a message and the size of its extension headers.
+constexpr OpcodeInfo at(Position position, OpcodeInfo info) {
   info.known = true;
   info.first = (position & kFirst) != 0;
   info.last = (position & kLast) != 0;
-  return info;
-}
-constexpr OpcodeInfo with_size(OpcodeInfo info) {
   const std::size_t bytes = (info.deth ? Deth::kSize : 0) + (info.reth ? Reth::kSize : 0) +
                             (info.aeth ? Aeth::kSize : 0) + (info.imm ? ImmDt::kSize : 0) +
                             (info.ieth ? Ieth::kSize : 0) +
@@ -25,48 +22,13 @@ constexpr OpcodeInfo with_size(OpcodeInfo info) {
   return info;
 }
 constexpr OpcodeInfo send(Position position, bool imm = false, bool invalidate = false) {
-  OpcodeInfo info = at(position);
-  info.send = true;
-  info.imm = imm;
-  info.ieth = invalidate;
-  return with_size(info);
+  return at(position, {.send = true, .imm = imm, .ieth = invalidate});
 }
 constexpr OpcodeInfo write(Position position, bool imm = false) {
-  OpcodeInfo info = at(position);
-  info.write = true;
-  info.reth = info.first;
-  info.imm = imm;
-  return with_size(info);
-}
-constexpr OpcodeInfo read_request() {
-  OpcodeInfo info = at(kOnly);
-  info.read_request = true;
-  info.reth = true;
-  return with_size(info);
-}
-constexpr OpcodeInfo atomic_request() {
-  OpcodeInfo info = at(kOnly);
-  info.atomic_request = true;
-  info.atomic_eth = true;
-  return with_size(info);
+  return at(position, {.write = true, .reth = (position & kFirst) != 0, .imm = imm});
 }
 constexpr OpcodeInfo response(Position position, bool atomic = false) {
-  OpcodeInfo info = at(position);
-  info.response = true;
-  info.aeth = position != kMiddle;
-  info.atomic_ack_eth = atomic;
-  return with_size(info);
-}
-constexpr OpcodeInfo datagram(bool imm) {
-  OpcodeInfo info = at(kOnly);
-  info.deth = true;
-  info.imm = imm;
-  return with_size(info);
-}
-constexpr OpcodeInfo congestion_notification() {
-  OpcodeInfo info = at(kOnly);
-  info.extension_bytes = kCnpReservedSize;
-  return info;
+  return at(position, {.response = true, .aeth = position != kMiddle, .atomic_ack_eth = atomic});
 }
 
 constexpr std::array<OpcodeInfo, 256> make_table() {
@@ -86,15 +48,16 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
   set(Opcode::kRcWriteLastImm, write(kLast, true));
   set(Opcode::kRcWriteOnly, write(kOnly));
   set(Opcode::kRcWriteOnlyImm, write(kOnly, true));
-  set(Opcode::kRcReadRequest, read_request());
+  set(Opcode::kRcReadRequest, at(kOnly, {.read_request = true, .reth = true}));
   set(Opcode::kRcReadResponseFirst, response(kFirst));
   set(Opcode::kRcReadResponseMiddle, response(kMiddle));
   set(Opcode::kRcReadResponseLast, response(kLast));
   set(Opcode::kRcReadResponseOnly, response(kOnly));
   set(Opcode::kRcAcknowledge, response(kOnly));
   set(Opcode::kRcAtomicAcknowledge, response(kOnly, true));
-  set(Opcode::kRcCompareSwap, atomic_request());
-  set(Opcode::kRcFetchAdd, atomic_request());
+  const OpcodeInfo atomic_request = at(kOnly, {.atomic_request = true, .atomic_eth = true});
+  set(Opcode::kRcCompareSwap, atomic_request);
+  set(Opcode::kRcFetchAdd, atomic_request);
   set(Opcode::kRcSendLastInvalidate, send(kLast, false, true));
   set(Opcode::kRcSendOnlyInvalidate, send(kOnly, false, true));
   for (int rc = 0; rc <= static_cast<int>(Opcode::kRcWriteOnlyImm); ++rc) {
@@ -105,9 +68,10 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
   for (const Opcode opcode : {Opcode::kRcSendLastInvalidate, Opcode::kRcSendOnlyInvalidate}) {
     table[static_cast<std::uint8_t>(opcode)].multicast = true;
   }
-  set(Opcode::kUdSendOnly, datagram(false));
-  set(Opcode::kUdSendOnlyImm, datagram(true));
-  set(Opcode::kCnp, congestion_notification());
+  set(Opcode::kUdSendOnly, at(kOnly, {.deth = true}));
+  set(Opcode::kUdSendOnlyImm, at(kOnly, {.deth = true, .imm = true}));
+  set(Opcode::kCnp, at(kOnly, {}));
+  table[static_cast<std::uint8_t>(Opcode::kCnp)].extension_bytes = kCnpReservedSize;
   return table;
 }
 

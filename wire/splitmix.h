@@ -30,6 +30,8 @@ class SplitMix {
     state_ += kSplitMixStep;
     return z;
   }
+  // In [0, 1).
+  double fraction() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:
   std::uint64_t state_;
