@@ -55,6 +55,14 @@ constexpr std::uint16_t finish_checksum(std::uint64_t sum) {
   return static_cast<std::uint16_t>(~sum);
 }
 
+// Sum of 16-bit words, for finish_checksum(); an odd byte is padded with a zero.
+inline std::uint64_t sum_words(std::span<const std::uint8_t> bytes) {
+  std::uint64_t sum = 0;
+  const std::size_t even = bytes.size() & ~std::size_t{1};
+  for (std::size_t i = 0; i < even; i += 2) sum += load_be16(bytes.data() + i);
+  return even == bytes.size() ? sum : sum + (std::uint64_t{bytes.back()} << 8);
+}
+
 }  // namespace ipv4
 
 // RFC 1071 over a 20-byte header whose checksum field is skipped.

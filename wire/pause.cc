@@ -33,12 +33,8 @@ void PauseFrame::emit(Frame& frame, Mac source) const {
     store_be16(payload.data() + kTimesOffset + 2 * p, *quanta[p]);
   }
   store_be16(payload.data() + 2, named);
-  Ethernet ethernet;
-  ethernet.destination = kDestination;
-  ethernet.source = source;
-  ethernet.ether_type = kEtherType;
   frame.header_len = Ethernet::kSize;
-  ethernet.emit(frame.header().first<Ethernet::kSize>());
+  Ethernet{kDestination, source, kEtherType}.emit(frame.header().first<Ethernet::kSize>());
   frame.icrc_state = Icrc::kNone;
   frame.set_inline_payload(payload);
 }

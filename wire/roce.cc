@@ -26,13 +26,10 @@ void put(std::uint8_t*& at, bool present, const Header& header) {
 // RFC 768: ones' complement sum over pseudo header, UDP header without its checksum, and data.
 std::uint16_t udp_checksum(const Ipv4Header& ip, const Udp& udp,
                            std::span<const std::uint8_t> data) {
-  std::uint64_t sum = std::uint64_t{ip.source.value()} + ip.destination.value() + Ipv4Header::kUdp +
-                      udp.length + udp.source_port + udp.destination_port + udp.length;
-  const std::size_t even = data.size() & ~std::size_t{1};
-  for (std::size_t i = 0; i < even; i += 2) sum += load_be16(data.data() + i);
-  if (even != data.size()) sum += std::uint64_t{data.back()} << 8;
-  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
-  const auto checksum = static_cast<std::uint16_t>(~sum);
+  const std::uint64_t sum = std::uint64_t{ip.source.value()} + ip.destination.value() +
+                            Ipv4Header::kUdp + udp.length + udp.source_port + udp.destination_port +
+                            udp.length + ipv4::sum_words(data);
+  const std::uint16_t checksum = ipv4::finish_checksum(sum);
   return checksum == 0 ? 0xFFFF : checksum;  // 0 means "none"
 }
 

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/turn.h"
 
 #include <algorithm>
+#include <array>
 
 #include "switch-emulator/engine/check.h"
 
@@ -13,15 +14,8 @@ constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDoubl
 }  // namespace
 
 const char* to_string(Turn::State state) {
-  switch (state) {
-    case Turn::State::kFinished:
-      return "finished";
-    case Turn::State::kRunning:
-      return "running";
-    case Turn::State::kAbandoned:
-      return "abandoned";
-  }
-  return "unknown";
+  constexpr std::array kNames{"finished", "running", "abandoned"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 void Turn::begin(const Newcomer& newcomer, bool counts_turns) {

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/printable.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::live {
 namespace {
@@ -28,12 +28,6 @@ class Connection {
  public:
   explicit Connection(std::string path)
       : path_(std::move(path)), deadline_(steady_clock::now() + kTimeLimit) {}
-  ~Connection() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
   wire::Result<void> open() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -43,14 +37,15 @@ class Connection {
                            " bytes; choose a shorter one");
     }
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd_ < 0) return wire::call_failed("can't make a socket");
+    fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd_.is_open()) return wire::call_failed("can't make a socket");
     // Also limits connect() and send(), which both wait for a fabric that does not read.
     timeval time_limit{};
     time_limit.tv_sec = kTimeLimit.count() / 1000;
     time_limit.tv_usec = kTimeLimit.count() % 1000 * 1000;
-    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
+    if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      return {};
     if (errno == EAGAIN) return no_answer();
     return wire::unavailable("no fabric at " + path_ + ": " + std::strerror(errno) +
                              "; start cepheus-switch, or name the fabric by --fabric PATH or "
@@ -59,7 +54,7 @@ class Connection {
 
   wire::Result<void> send(std::string_view text) {
     while (!text.empty()) {
-      const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      const ssize_t n = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (n > 0) {
         text.remove_prefix(static_cast<std::size_t>(n));
       } else if (n < 0 && errno == EAGAIN) {
@@ -77,9 +72,9 @@ class Connection {
     while (line.size() < kMaxAnswer) {
       const auto left =
           std::chrono::duration_cast<milliseconds>(deadline_ - steady_clock::now()).count();
-      pollfd wait{fd_, POLLIN, 0};
+      pollfd wait{fd_.get(), POLLIN, 0};
       if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
-      const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
+      const ssize_t n = ::recv(fd_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (n <= 0) return wire::unavailable("the fabric at " + path_ + " closed the connection");
       const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
@@ -99,7 +94,7 @@ class Connection {
 
   const std::string path_;
   const steady_clock::time_point deadline_;
-  int fd_ = -1;
+  wire::UniqueFd fd_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "switch-emulator/live/topology_graph.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -107,15 +108,8 @@ std::size_t TopologyGraph::top() const {
 }
 
 const char* to_string(TopologyGraph::State state) {
-  switch (state) {
-    case TopologyGraph::State::kUp:
-      break;
-    case TopologyGraph::State::kDark:
-      return "dark";
-    case TopologyGraph::State::kCut:
-      return "cut";
-  }
-  return "up";
+  constexpr std::array kNames{"up", "dark", "cut"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 nlohmann::json topology_json(const FabricStatus& status) {

@@ -39,14 +39,6 @@ namespace {
 constexpr std::uint8_t kTcp = 6;
 constexpr std::size_t kUdpChecksum = 6, kTcpChecksum = 16;  // offsets behind the IPv4 header
 
-std::uint64_t sum_of(std::span<const std::uint8_t> bytes) {
-  std::uint64_t sum = 0;
-  const std::size_t even = bytes.size() & ~std::size_t{1};
-  for (std::size_t i = 0; i < even; i += 2) sum += wire::load_be16(bytes.data() + i);
-  if (even != bytes.size()) sum += std::uint64_t{bytes.back()} << 8;
-  return sum;
-}
-
 }  // namespace
 
 void complete_checksum(std::span<std::uint8_t> frame) {
@@ -63,12 +55,9 @@ void complete_checksum(std::span<std::uint8_t> frame) {
   if (segment.size() < at + 2) return;
 
   wire::store_be16(segment.data() + at, 0);
-  std::uint64_t sum = sum_of(segment) + ip->protocol + segment.size();
-  for (const wire::Ipv4 address : {ip->source, ip->destination}) {
-    sum += (address.value() >> 16) + (address.value() & 0xFFFF);
-  }
-  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
-  const auto checksum = static_cast<std::uint16_t>(~sum);
+  std::uint64_t sum = wire::ipv4::sum_words(segment) + ip->protocol + segment.size();
+  sum += std::uint64_t{ip->source.value()} + ip->destination.value();
+  const std::uint16_t checksum = wire::ipv4::finish_checksum(sum);
   wire::store_be16(segment.data() + at, udp && checksum == 0 ? 0xFFFF : checksum);
 }
 

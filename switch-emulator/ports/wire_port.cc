@@ -103,10 +103,7 @@ void WirePort::send_arp(const wire::Arp& arp, const wire::Mac& to) {
   const auto out = socket_->send_buffer();
   if (out.size() < kShortestFrame) return count(PortCounter::kDropEgressFull);
   std::memset(out.data(), 0, kShortestFrame);
-  wire::Ethernet ethernet;
-  ethernet.destination = to;
-  ethernet.source = config_.gateway;
-  ethernet.ether_type = wire::Ethernet::kArp;
+  const wire::Ethernet ethernet{to, config_.gateway, wire::Ethernet::kArp};
   ethernet.emit(out.first<wire::Ethernet::kSize>());
   arp.emit(out.subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
   static_assert(kArpFrame <= kShortestFrame);
@@ -127,22 +124,17 @@ bool WirePort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now) {
     }
     return false;
   }
-  auto out = socket_->send_buffer();
-  if (out.empty()) {
+  wire::Mac from;  // stays as it is
+  std::memcpy(from.octets.data(), frame.bytes.data() + from.octets.size(), from.octets.size());
+  auto refused = socket_->send(frame, from, *host_mac_);
+  if (refused == PortCounter::kDropEgressFull) {
     kick();
-    out = socket_->send_buffer();
+    refused = socket_->send(frame, from, *host_mac_);
   }
-  if (out.empty()) {
-    count(PortCounter::kDropEgressFull);
+  if (refused) {
+    count(*refused);
     return false;
   }
-  const std::size_t length = frame.to_bytes(out);
-  if (length == 0) {
-    count(PortCounter::kDropOversize);
-    return false;
-  }
-  std::memcpy(out.data(), host_mac_->octets.data(), host_mac_->octets.size());
-  socket_->push(static_cast<std::uint32_t>(length));
   mark_for_flush();
   return true;
 }

@@ -15,6 +15,7 @@
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/tools/top_frame.h"
 #include "switch-emulator/tools/view_source.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::tools {
 namespace {
@@ -71,25 +72,22 @@ class Signals {
     sigemptyset(&set);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
     ::sigprocmask(SIG_BLOCK, &set, &before_);
-    fd_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }
-  ~Signals() {
-    ::close(fd_);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   bool says_end() const {
     signalfd_siginfo info;
     bool ends = false;
-    while (::read(fd_, &info, sizeof info) == sizeof info) ends |= info.ssi_signo != SIGWINCH;
+    while (::read(fd(), &info, sizeof info) == sizeof info) ends |= info.ssi_signo != SIGWINCH;
     return ends;
   }
 
  private:
   sigset_t before_{};
-  int fd_ = -1;
+  wire::UniqueFd fd_;
 };
 
 // False: quit.
