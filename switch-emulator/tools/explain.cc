@@ -34,9 +34,9 @@ struct Tally {
       lowest_rank = record.rank;
       use.calls = record.calls;
     }
-    use.fewest = use.reporting == 0 ? record.calls : std::min(use.fewest, record.calls);
+    use.fewest = use.ranks_reporting == 0 ? record.calls : std::min(use.fewest, record.calls);
     use.most = std::max(use.most, record.calls);
-    ++use.reporting;
+    ++use.ranks_reporting;
   }
 };
 
@@ -199,35 +199,13 @@ std::vector<JobUse> explain(const std::vector<FoundReport>& reports) {
   return result;
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathUse, path, reason, calls, fewest, most, ranks_reporting)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SizesUse, sizes, way, other, multicast_us, other_us, comparisons)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorUse, name, ranks, freed, paths, sizes)
+
 nlohmann::json to_json(const std::vector<JobUse>& jobs) {
   nlohmann::json list = nlohmann::json::array();
   for (const JobUse& job : jobs) {
-    nlohmann::json communicators = nlohmann::json::array();
-    for (const CommunicatorUse& one : job.communicators) {
-      nlohmann::json paths = nlohmann::json::array();
-      for (const PathUse& use : one.paths) {
-        paths.push_back({{"path", use.path},
-                         {"reason", use.reason},
-                         {"calls", use.calls},
-                         {"fewest", use.fewest},
-                         {"most", use.most},
-                         {"ranks_reporting", use.reporting}});
-      }
-      nlohmann::json sizes = nlohmann::json::array();
-      for (const SizesUse& use : one.sizes) {
-        sizes.push_back({{"sizes", use.sizes},
-                         {"way", use.way},
-                         {"other", use.other},
-                         {"multicast_us", use.multicast_us},
-                         {"other_us", use.other_us},
-                         {"comparisons", use.comparisons}});
-      }
-      communicators.push_back({{"name", one.name},
-                               {"ranks", one.ranks},
-                               {"freed", one.freed},
-                               {"paths", std::move(paths)},
-                               {"sizes", std::move(sizes)}});
-    }
     nlohmann::json devices = nlohmann::json::array();
     for (const auto& [device, processes] : job.devices) {
       devices.push_back({{"device", device}, {"processes", processes}});
@@ -238,7 +216,7 @@ nlohmann::json to_json(const std::vector<JobUse>& jobs) {
                     {"running", job.running},
                     {"uncounted", job.uncounted},
                     {"devices", std::move(devices)},
-                    {"communicators", std::move(communicators)}});
+                    {"communicators", job.communicators}});
   }
   return {{"jobs", std::move(list)}};
 }

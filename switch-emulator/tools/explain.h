@@ -32,7 +32,7 @@ struct PathUse {
   std::string path, reason;
   std::uint64_t calls = 0;             // of the lowest rank that reports
   std::uint64_t fewest = 0, most = 0;  // of any rank
-  std::uint32_t reporting = 0;         // ranks
+  std::uint32_t ranks_reporting = 0;
 };
 // Way of broadcasts of some sizes, and the time of one by either way.
 struct SizesUse {

@@ -65,7 +65,7 @@ TEST(Explain, GathersTheRanksOfAJobByCommunicatorAndPath) {
   EXPECT_EQ(world.paths[0].reason, "registration timed out");
   EXPECT_EQ(world.paths[1].calls, 100u) << "the lowest rank's";
   EXPECT_EQ(world.paths[1].fewest, 99u);
-  EXPECT_EQ(world.paths[1].reporting, 2u);
+  EXPECT_EQ(world.paths[1].ranks_reporting, 2u);
 }
 
 TEST(Explain, ShowsTheWayAndTheTimeOfEachSize) {
