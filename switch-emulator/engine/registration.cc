@@ -95,7 +95,7 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   GroupEntry& entry = is_new ? open_pending(call, request) : *known;
   touch(call, entry);
 
-  if (const Refusal refusal = tree_->place_all(call, *entry.pending, request.message.list())) {
+  if (const Refusal refusal = tree_.place_all(call, *entry.pending, request.message.list())) {
     if (is_new) close_refused(call, request.id(), entry);
     return send_reject(call, request, refusal.reason, refusal.member);
   }

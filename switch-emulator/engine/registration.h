@@ -18,35 +18,15 @@
 
 #include "switch-emulator/engine/answers.h"
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/register_rate.h"
-#include "switch-emulator/engine/routes.h"
 #include "wire/mrp.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
 
-// Why a registration is refused.
-struct Refusal {
-  wire::MrpReject reason = wire::MrpReject::kNone;
-  wire::MrpMember member;  // the member in question, if any
-
-  explicit operator bool() const { return reason != wire::MrpReject::kNone; }
-};
-
 class Split;
-
-// Chooses the ports that a registration makes paths of its group. A switch has one way to build
-// trees; the group's behaviour handles data on a path.
-class TreeBuilder {
- public:
-  virtual ~TreeBuilder() = default;
-  // Makes paths of the group that lead to `members`, and adds members behind this switch to its
-  // roster. A refusal keeps paths that were added before it.
-  virtual Refusal place_all(Call& call, GroupInstance& table,
-                            std::span<const wire::MrpMember> members) = 0;
-};
 
 // A parsed control datagram.
 struct MrpRequest {
@@ -62,9 +42,8 @@ struct MrpRequest {
 
 class Registrar {
  public:
-  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups,
-            std::unique_ptr<TreeBuilder> tree)
-      : routes_(routes), groups_(groups), answers_(groups), tree_(std::move(tree)), rate_(config) {}
+  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
+      : routes_(routes), groups_(groups), answers_(groups), tree_(routes, groups), rate_(config) {}
 
   // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
@@ -110,7 +89,7 @@ class Registrar {
   const Routes& routes_;
   GroupTable& groups_;
   Answers answers_;
-  const std::unique_ptr<TreeBuilder> tree_;
+  Placement tree_;
   RegisterRate rate_;
   std::vector<PortId> branches_;  // of the current group; a member for reuse
 };

@@ -8,7 +8,6 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
-#include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/routes.h"
 #include "switch-emulator/engine/trunks.h"
@@ -26,7 +25,7 @@ struct Switch::State {
         routes(config),
         trunks(config, routes),
         groups(config, make),
-        registrar(config, routes, groups, std::make_unique<Placement>(routes, groups)),
+        registrar(config, routes, groups),
         senders(config, routes) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
