@@ -96,8 +96,7 @@ TEST(AnnouncedWrite, ReachesTheAnnouncedTargetOfEachMember) {
   EXPECT_EQ(reth_at(*net, 1), at_target(1, 1));
   EXPECT_EQ(reth_at(*net, 2), at_target(2, 1));
   EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1"}));
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
   EXPECT_EQ(net->view().write_mode, "per-request");
 }
@@ -237,8 +236,7 @@ TEST(AnnouncedWrite, IsHeldByTheGateWithItsAnnouncement) {
   net->write(1, 1, 0, 0, 64);
   EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
   net->clear();
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   EXPECT_EQ(reth_at(*net, 2), at_target(2, 4));
   EXPECT_EQ(reth_at(*net, 0), at_target(0, 4));
 }

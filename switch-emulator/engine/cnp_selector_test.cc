@@ -190,9 +190,7 @@ TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
 // In a switch and over several.
 
 TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndDropped) {
-  auto net = make_star(4);
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(4, 0);
   for (int i = 0; i < 3; ++i) net->cnp(1);
   net->cnp(2);
   EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp", "cnp"}));

@@ -68,8 +68,7 @@ TEST(Balance, HoldsForFramesThatTheGateLetsThrough) {
   auto net = make_star(3);
   net->data(0, 0);
   net->data(1, 0);
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   EXPECT_EQ(net->count(Counter::kGateLetThrough), 1u);
   EXPECT_EQ(net->count(Counter::kDataTaken), 2u);
 }

@@ -43,8 +43,7 @@ std::vector<wire::MrpMember> late(TestNetwork& net) { return named(net, true); }
 TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   auto net = make_star(4);
   net->message(1, 0, 4);
-  net->ack(0, 4);
-  net->ack(2, 4);
+  net->ack({0, 2}, 4);
   net->ack(3, 1);
   net->clear();
   evict_host(*net, 3);
@@ -56,9 +55,7 @@ TEST(Eviction, LetsTheSourceGoOnAtOnce) {
 }
 
 TEST(Eviction, DropsFurtherPacketsOfTheMember) {
-  auto net = make_star(3);
-  net->message(0, 0, 1);
-  net->clear();
+  auto net = make_star_amid(3, 1);
   evict_host(*net, 2);
   net->clear();
   net->data(2, 0);
@@ -71,9 +68,7 @@ TEST(Eviction, DropsFurtherPacketsOfTheMember) {
 }
 
 TEST(Eviction, SendsTheNakThatWaitedForTheMember) {
-  auto net = make_star(4);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(4, 4);
   net->ack(1, 4);
   net->nak(2, 3);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -84,8 +79,7 @@ TEST(Eviction, SendsTheNakThatWaitedForTheMember) {
 TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
   auto net = make_star(4);
   net->message(0, 0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->clear();
   net->data(1, 0);
   EXPECT_EQ(net->inbox(2), Texts());
@@ -126,8 +120,7 @@ TEST(Eviction, RenumbersThePathsThatStay) {
 TEST(Eviction, OfAFinishedSourceLetsOthersSend) {
   auto net = make_star(3);
   net->message(1, 0, 1);
-  net->ack(0, 1);
-  net->ack(2, 1);
+  net->ack({0, 2}, 1);
   net->clear();
   evict_host(*net, 1);
   net->clear();
@@ -140,8 +133,7 @@ TEST(Eviction, OfAFinishedSourceLetsOthersSend) {
 TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
   auto net = make_pair_of_switches();
   net->message(0, 0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->clear();
   net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
   EXPECT_EQ(net->inbox(0), Texts({"ack 1", "confirm e1 10.0.0.3 10.0.0.4"}));
@@ -186,8 +178,7 @@ TEST(Query, ReportsLaggingHostsWithTheirFeedbackCounts) {
   net->message(1, 0, 4);
   net->ack(0, 4);
   net->ack(2, 1);
-  net->ack(2, 2);
-  net->ack(3, 2);
+  net->ack({2, 3}, 2);
   for (int i = 0; i < 2; ++i) {
     net->advance(1ms);
     net->data(1, 3, false);
@@ -243,8 +234,7 @@ TEST(Query, ReportsLateHostsAndCountsTheirAnswers) {
   }
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>()) << "it does not answer any more";
   ASSERT_GE(lagging(*net).size(), 1u);
-  net->ack(3, 1);
-  net->ack(0, 1);
+  net->ack({3, 0}, 1);
   EXPECT_EQ(late(*net), std::vector<wire::MrpMember>());
 }
 
@@ -253,8 +243,7 @@ TEST(Query, ReportsLateHostsAndCountsTheirAnswers) {
 TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
   auto net = make_pair_of_switches();
   net->message(2, 0, 4);
-  net->ack(0, 4);
-  net->ack(1, 4);
+  net->ack({0, 1}, 4);
   net->ack(3, 2);
   for (const std::uint32_t packets : {5u, 6u}) {
     const auto list = lagging(*net);
@@ -271,8 +260,7 @@ TEST(Query, ReportsTheSourceAndCountsItsPacketsAtItsLeaf) {
 TEST(Query, IsNotAnsweredWhenNoHostLags) {
   auto net = make_star(3);
   net->message(0, 0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->clear();
   net->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -359,8 +347,7 @@ TEST(PortDown, IsRememberedUntilTheMemberAnswers) {
 TEST(PortDown, OfTheLeaderCompletesMessagesInFlightAndThenEndsTheGroup) {
   auto net = make_star(4);
   net->message(1, 0, 1);
-  net->ack(2, 1);
-  net->ack(3, 1);
+  net->ack({2, 3}, 1);
   net->clear();
   net->set_port(0, net->port_of(0), false);
   EXPECT_EQ(net->inbox(1), Texts());
@@ -379,8 +366,7 @@ TEST(PortDown, OfTheLeaderEndsAGroupThatSurvivesNoLoss) {
   for (std::size_t host = 1; host < 4; ++host) net->confirm(host, MrpType::kRegister);
   net->control(0, MrpType::kActivate, 2);
   net->message(1, 0, 1);
-  net->ack(2, 1);
-  net->ack(3, 1);
+  net->ack({2, 3}, 1);
   net->clear();
   net->set_port(0, net->port_of(0), false);
   net->advance(net->config(0).orphan_age + 1ms);

@@ -10,9 +10,7 @@ namespace {
 constexpr auto with = [](auto change) { return [=](SwitchConfig& c) { change(c.rules); }; };
 
 TEST(Feedback, AcknowledgesTheMinimum) {
-  auto net = make_star(4);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(4, 4);
   net->ack(1, 4);
   net->ack(2, 2);
   EXPECT_EQ(net->inbox(0), Texts());
@@ -30,8 +28,7 @@ TEST(Feedback, ReachesTheSourceAsFeedbackOfItsOwnConnection) {
   auto net = make_star(3);
   net->data(1, 0);
   net->clear();
-  net->ack(0, 0);
-  net->ack(2, 0);
+  net->ack({0, 2}, 0);
   const auto frame = Frame::from_bytes(net->frames(1).at(0));
   const auto h = wire::RoceHeaders::parse(*frame);
   EXPECT_EQ(h->ip.source, TestNetwork::kGroup);
@@ -80,9 +77,7 @@ TEST(Feedback, IgnoresPsnsOutsideTheWindow) {
 }
 
 TEST(Feedback, HoldsANakUntilAllHaveThePacketsBeforeIt) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(3, 4);
   net->nak(1, 3);  // host 1 has 0..2
   EXPECT_EQ(net->inbox(0), Texts());
   EXPECT_TRUE(net->view().nak_held);
@@ -94,9 +89,7 @@ TEST(Feedback, HoldsANakUntilAllHaveThePacketsBeforeIt) {
 }
 
 TEST(Feedback, PassesTheSmallerOfTwoNaksAndForgetsTheOther) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(3, 4);
   net->nak(1, 3);
   net->nak(2, 1);
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
@@ -106,49 +99,37 @@ TEST(Feedback, PassesTheSmallerOfTwoNaksAndForgetsTheOther) {
 }
 
 TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(3, 4);
   net->nak(1, 2);
-  net->ack(1, 4);
-  net->ack(2, 4);
+  net->ack({1, 2}, 4);
   EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
   EXPECT_FALSE(net->view().nak_held);
 }
 
 // A receiver sends one NAK for a loss: without passing it on, the source would time out.
 TEST(Feedback, PassesANakThatCameBesideOneThatIsOvertaken) {
-  auto net = make_star(4);
-  net->message(0, 0, 9);
-  net->clear();
+  auto net = make_star_amid(4, 9);
   net->nak(1, 3);
   net->nak(2, 6);
   net->data(0, 3);  // another receiver's request brings host 1's packet
-  net->ack(1, 9);
-  net->ack(3, 9);
+  net->ack({1, 3}, 9);
   EXPECT_EQ(net->inbox(0), Texts({"nak 6"}));
 }
 
 // As the papers' switch, which leaves host 2's loss to a time-out.
 TEST(Feedback, KeepsOneNakWithTheRuleOff) {
-  auto net = make_star(4, true, with([](Rules& r) { r.several_naks = false; }));
-  net->message(0, 0, 9);
-  net->clear();
+  auto net = make_star_amid(4, 9, with([](Rules& r) { r.several_naks = false; }));
   net->nak(2, 6);
   net->nak(1, 3);
   net->data(0, 3);
-  net->ack(1, 9);
-  net->ack(3, 9);
+  net->ack({1, 3}, 9);
   EXPECT_EQ(net->inbox(0), Texts({"ack 5"}));
 }
 
 TEST(Feedback, KeepsTheSmallestOfManyNaks) {
-  auto net = make_star(8);
-  net->message(0, 0, 9);
-  net->clear();
+  auto net = make_star_amid(8, 9);
   for (const int psn : {9, 7, 8, 6, 5}) net->nak(static_cast<std::size_t>(psn) - 4, psn);
-  net->ack(6, 9);
-  net->ack(7, 9);
+  net->ack({6, 7}, 9);
   EXPECT_EQ(net->inbox(0), Texts({"nak 5"}));
   EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
 }
@@ -176,8 +157,7 @@ TEST(Feedback, ChecksAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
   for (const bool on : {true, false}) {
     auto net = make_star(3, true, with([=](Rules& r) { r.recheck_held_nak = on; }));
     net->message(0, 0, 4);
-    net->ack(1, 0);
-    net->ack(2, 0);
+    net->ack({1, 2}, 0);
     net->data(0, 5);
     net->clear();
     // All have 0; host 1 is the slowest, and host 2 requests 1 again.
@@ -187,18 +167,14 @@ TEST(Feedback, ChecksAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
 }
 
 TEST(Feedback, PassesANakAtOnceWithTheOrderingRuleOff) {
-  auto net = make_star(3, true, with([](Rules& r) { r.nak_ordering = false; }));
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(3, 4, with([](Rules& r) { r.nak_ordering = false; }));
   net->nak(1, 3);
   EXPECT_EQ(net->inbox(0), Texts({"nak 3"}));
 }
 
 TEST(Feedback, OrdersRnrNaksAsItOrdersNaks) {
   for (const bool on : {true, false}) {
-    auto net = make_star(3, true, with([=](Rules& r) { r.rnr_ordering = on; }));
-    net->message(0, 0, 4);
-    net->clear();
+    auto net = make_star_amid(3, 4, with([=](Rules& r) { r.rnr_ordering = on; }));
     net->rnr(1, 3, 5);
     EXPECT_EQ(net->inbox(0), on ? Texts() : Texts({"rnr 3 t5"}));
     net->ack(2, 2);
@@ -209,9 +185,7 @@ TEST(Feedback, OrdersRnrNaksAsItOrdersNaks) {
 }
 
 TEST(Feedback, PrefersRnrOfTwoNaksForOnePacketWithTheLongestTimer) {
-  auto net = make_star(4);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(4, 4);
   net->nak(1, 2);
   net->rnr(2, 2, 5);
   net->rnr(1, 2, 0);  // code 0 is the longest
@@ -220,9 +194,7 @@ TEST(Feedback, PrefersRnrOfTwoNaksForOnePacketWithTheLongestTimer) {
 }
 
 TEST(Feedback, DropsTheSequenceNakAfterAnRnrUntilItsPacketIsRepeated) {
-  auto net = make_star(2);
-  net->message(0, 0, 3);
-  net->clear();
+  auto net = make_star_amid(2, 3);
   net->rnr(1, 1);
   net->nak(1, 1);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
@@ -232,19 +204,14 @@ TEST(Feedback, DropsTheSequenceNakAfterAnRnrUntilItsPacketIsRepeated) {
 }
 
 TEST(Feedback, SendsOneNakForAPacketThatSeveralLack) {
-  auto net = make_star(4);
-  net->message(0, 0, 3);
-  net->clear();
-  net->ack(1, 0);
-  net->ack(2, 0);
+  auto net = make_star_amid(4, 3);
+  net->ack({1, 2}, 0);
   net->nak(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
   net->nak(1, 1);
   net->nak(2, 1);
   EXPECT_EQ(net->inbox(0), Texts());
-  net->ack(1, 1);
-  net->ack(2, 1);
-  net->ack(3, 1);
+  net->ack({1, 2, 3}, 1);
   net->nak(2, 2);  // another packet, another NAK
   EXPECT_EQ(net->inbox(0), Texts({"ack 1", "nak 2"}));
 }
@@ -275,8 +242,7 @@ TEST(Feedback, SendsANakForTheSamePsnAgainInAnotherTurn) {
   net->nak(1, 0);
   net->nak(2, 0);
   net->message(0, 0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->clear();
   net->data(1, 1);  // its first packet is lost
   net->nak(0, 2);
@@ -286,18 +252,14 @@ TEST(Feedback, SendsANakForTheSamePsnAgainInAnotherTurn) {
 }
 
 TEST(Feedback, PassesFatalNaksAtOnceAtTheMinimum) {
-  auto net = make_star(3);
-  net->message(0, 0, 4);
-  net->clear();
+  auto net = make_star_amid(3, 4);
   net->ack(1, 4);
   net->feedback(2, 3, wire::AckKind::kNak, 3);
   EXPECT_EQ(net->inbox(0), Texts({"fatal 0 c3"}));
 }
 
 TEST(Feedback, DropsReservedSyndromes) {
-  auto net = make_star(2);
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(2, 0);
   net->feedback(1, 0, wire::AckKind::kNak, 9);
   net->feedback(1, 0, wire::AckKind::kReserved, 0);
   EXPECT_EQ(net->inbox(0), Texts());

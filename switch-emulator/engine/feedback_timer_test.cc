@@ -63,8 +63,7 @@ class OverdueFeedback : public testing::Test {
 
 TEST_F(OverdueFeedback, IsRequestedWhenTheLastPacketWasLost) {
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->advance(kWait - 1us);
   EXPECT_EQ(net->inbox(0), Texts());
   net->advance(1us);
@@ -80,8 +79,7 @@ TEST_F(OverdueFeedback, IsRequestedWhenTheLastPacketWasLost) {
 
 TEST_F(OverdueFeedback, AcknowledgesTheMinimumAndNoMore) {
   net->message(0, 1, 4);
-  net->ack(1, 4);
-  net->ack(2, 4);
+  net->ack({1, 2}, 4);
   net->ack(3, 2);
   net->clear();
   net->advance(kWait);
@@ -102,8 +100,7 @@ TEST_F(OverdueFeedback, IsRequestedLessAndLessOftenAndFourTimesAtMost) {
 
 TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->rnr(3, 1, 20);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t20"}));
   net->advance(1s);
@@ -111,8 +108,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->data(0, 1);
   net->ack(3, 1);
   net->data(0, 2);  // lost on its way to host 3, which has answered since
-  net->ack(1, 2);
-  net->ack(2, 2);
+  net->ack({1, 2}, 2);
   net->clear();
   net->advance(kWait);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
@@ -121,8 +117,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
 
 TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->rnr(3, 1, 20);
   net->advance(1s);
   net->data(0, 1);  // lost on its way to host 3
@@ -136,8 +131,7 @@ TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
 TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatSendsANakAfterItsRnr) {
   net->data(0, 1);
   net->data(0, 2);
-  net->ack(1, 2);
-  net->ack(2, 2);
+  net->ack({1, 2}, 2);
   net->rnr(3, 1, 20);
   net->nak(3, 1);
   net->clear();
@@ -147,8 +141,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatSendsANakAfterItsRnr) {
 
 TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   for (const int times : {1, 2, 4}) net->advance(times * kWait);
   EXPECT_EQ(net->count(Counter::kAskedAgain), 3u);
   net->data(0, 1);
@@ -156,8 +149,7 @@ TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   net->data(0, 2);
   for (const std::size_t host : {1, 2, 3}) net->ack(host, 2);
   net->data(0, 3);
-  net->ack(1, 3);
-  net->ack(2, 3);
+  net->ack({1, 2}, 3);
   net->clear();
   net->advance(2 * kWait);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
@@ -177,8 +169,7 @@ TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {
 TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
   net->advance(1s);
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->advance(5ms);  // host 3 takes longer than ever, but not longer than allowed
   net->ack(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
@@ -187,15 +178,13 @@ TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
 
 TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   net->data(0, 1);
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   net->advance(kWait);
   net->clear();
   net->ack(3, 1);
   EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
   net->data(0, 2);  // now the switch knows host 3's round trip
-  net->ack(1, 2);
-  net->ack(2, 2);
+  net->ack({1, 2}, 2);
   net->advance(9ms);
   EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
 }
@@ -210,9 +199,7 @@ TEST_F(OverdueFeedback, OfAnotherTurnIsForgotten) {
   net->data(0, 1);
   for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 1);
   net->data(1, 0);
-  net->ack(0, 2);
-  net->ack(2, 2);
-  net->ack(3, 2);
+  net->ack({0, 2, 3}, 2);
   net->clear();
   net->advance(10s);
   for (const std::size_t host : {0, 1, 2, 3}) EXPECT_EQ(net->inbox(host), Texts());
@@ -288,11 +275,9 @@ TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheLowerSwitchFirst) {
   net->advance(100us);
   net->ack(2, 1);
   net->advance(900us);
-  net->ack(3, 1);
-  net->ack(1, 1);
+  net->ack({3, 1}, 1);
   net->data(0, 2);
-  net->ack(1, 2);
-  net->ack(3, 2);
+  net->ack({1, 3}, 2);
   net->clear();
   net->advance(7ms);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));

@@ -12,8 +12,7 @@ using namespace std::chrono_literals;
 TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
   auto net = make_star(4);
   net->data(0, 0);
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   net->clear();
   net->data(1, 0);
   net->data(1, 1);
@@ -48,15 +47,13 @@ TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
 TEST(Gate, HoldsTheOldTurnsEndToo) {
   auto net = make_star(3);
   net->data(0, 0, false);  // its message goes on
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   net->clear();
   net->data(1, 0);
   EXPECT_EQ(net->inbox(2), Texts());
   net->request(0, wire::Opcode::kRcSendLast, 1);
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
-  net->ack(1, 1);
-  net->ack(2, 1);
+  net->ack({1, 2}, 1);
   EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
 }
 
@@ -208,18 +205,14 @@ TEST(Gate, ReleasesItsFramesWhenTheGroupEnds) {
 }
 
 TEST(Gate, AnswersRnrToASecondNewcomer) {
-  auto net = make_star(4);
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(4, 0);
   net->data(1, 0);
   net->data(2, 0);
   EXPECT_EQ(net->inbox(2), Texts({"rnr 0 t1"}));
 }
 
 TEST(Gate, IsOpenWithTheRuleOff) {
-  auto net = make_star(4, true, [](SwitchConfig& c) { c.rules.gate = false; });
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(4, 0, [](SwitchConfig& c) { c.rules.gate = false; });
   net->data(1, 0);
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }

@@ -154,14 +154,11 @@ TEST(Register, IsRefusedWhileAnotherLeaderHasTheId) {
 }
 
 TEST(Register, OfTheRunningEpochTouchesNothing) {
-  auto net = make_star(3);
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(3, 0);
   net->register_group(0, 1);
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
 }
 

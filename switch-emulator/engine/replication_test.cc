@@ -90,8 +90,7 @@ TEST(Replication, SendsARepeatOnlyToPathsThatLackIt) {
 TEST(Replication, AnswersAnUnneededRepeatWithTheLostAggregate) {
   auto net = make_star(3);
   net->data(0, 0);
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
   net->clear();
   net->data(0, 0);
@@ -103,17 +102,14 @@ TEST(Replication, AnswersAnUnneededRepeatWithTheLostAggregate) {
 TEST(Replication, StaysSilentAboutTheLostAggregateWithTheRuleOff) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.lost_aggregate_answer = false; });
   net->data(0, 0);
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   net->clear();
   net->data(0, 0);
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
 TEST(Replication, DropsDataFarBeyondTheLastSentPacket) {
-  auto net = make_star(3, true, [](SwitchConfig& c) { c.data_window = 100; });
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(3, 0, [](SwitchConfig& c) { c.data_window = 100; });
   net->data(0, 101);
   EXPECT_EQ(net->inbox(1), Texts());
   EXPECT_EQ(net->count(Counter::kDropDataWindow), 1u);
@@ -137,9 +133,7 @@ TEST(Replication, StopsASourceThatDoesNotWaitForAcknowledgements) {
 }
 
 TEST(Replication, RefusesOperationsThatHaveOneTargetOnly) {
-  auto net = make_star(3);
-  net->data(0, 0);
-  net->clear();
+  auto net = make_star_amid(3, 0);
   // The NAK acknowledges all PSNs below it: PSN 0 is not acknowledged yet.
   for (const Opcode opcode :
        {Opcode::kRcReadRequest, Opcode::kRcFetchAdd, Opcode::kRcSendOnlyInvalidate}) {

@@ -305,8 +305,10 @@ void TestNetwork::feedback(std::size_t host, std::int64_t psn, wire::AckKind kin
   inject(host, make_frame(host, h));
 }
 
-void TestNetwork::ack(std::size_t host, std::int64_t psn) {
-  feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+void TestNetwork::ack(std::initializer_list<std::size_t> hosts, std::int64_t psn) {
+  for (const std::size_t host : hosts) {
+    feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+  }
 }
 void TestNetwork::nak(std::size_t host, std::int64_t psn) {
   feedback(host, psn, wire::AckKind::kNak, 0);
@@ -468,6 +470,14 @@ std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready,
   if (change) change(net->config(0));
   net->start();
   if (ready) net->set_up_group();
+  return net;
+}
+
+std::unique_ptr<TestNetwork> make_star_amid(std::size_t hosts, std::int64_t last,
+                                            const std::function<void(SwitchConfig&)>& change) {
+  auto net = make_star(hosts, true, change);
+  net->message(0, 0, last);
+  net->clear();
   return net;
 }
 

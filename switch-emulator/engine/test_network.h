@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -81,7 +82,8 @@ class TestNetwork {
   void data(std::size_t host, std::int64_t psn, bool last = true);
   void message(std::size_t host, std::int64_t first, std::int64_t final_psn);
   void request(std::size_t host, wire::Opcode opcode, std::int64_t psn);
-  void ack(std::size_t host, std::int64_t psn);
+  void ack(std::size_t host, std::int64_t psn) { ack({host}, psn); }
+  void ack(std::initializer_list<std::size_t> hosts, std::int64_t psn);  // each of them
   void nak(std::size_t host, std::int64_t psn);
   // A host publishes its regions, as its publication `serial`.
   void publish(std::size_t host, std::uint16_t serial, const std::vector<wire::MrpRegion>& regions,
@@ -167,6 +169,9 @@ class TestNetwork {
 // One switch with `hosts` hosts and, if `ready`, the group of all of them, led by host 0.
 std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready = true,
                                        const std::function<void(SwitchConfig&)>& change = {});
+// ... in which host 0 has sent packets 0 to `last`, and no receiver has answered.
+std::unique_ptr<TestNetwork> make_star_amid(std::size_t hosts, std::int64_t last,
+                                            const std::function<void(SwitchConfig&)>& change = {});
 // Two switches, hosts 0 and 1 at the first, 2 and 3 at the second.
 std::unique_ptr<TestNetwork> make_pair_of_switches(
     bool ready = true, const std::function<void(SwitchConfig&)>& change = {});

@@ -45,8 +45,7 @@ TEST(Tree, MergesFeedbackAtEveryHop) {
   auto net = make_pair_of_switches();
   net->message(0, 0, 4);
   net->clear();
-  net->ack(2, 4);
-  net->ack(1, 4);
+  net->ack({2, 1}, 4);
   EXPECT_EQ(net->inbox(0), Texts());
   net->nak(3, 2);
   EXPECT_EQ(net->inbox(0), Texts({"nak 2"}));

@@ -145,8 +145,7 @@ TEST(Write, IsHeldByTheGateAndAddressedThen) {
   net->write(1, 0, 7, 16, 64);  // it has not acknowledged what member 0 sent, nor has member 2
   EXPECT_EQ(net->count(Counter::kGateHeld), 1u);
   net->clear();
-  net->ack(1, 0);
-  net->ack(2, 0);
+  net->ack({1, 2}, 0);
   EXPECT_EQ(reth_at(*net, 2), (Reth{0x30000 + 16, 0x7002, 64}));
 }
 

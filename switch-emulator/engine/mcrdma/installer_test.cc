@@ -12,12 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   group.data(0);
-  group.ack(2, 0);
-  group.ack(3, 0);
+  group.ack({2, 3}, 0);
   EXPECT_EQ(group.at_sender(), Texts());
   group.addressed_to = group.alias();  // the queue pair stays connected to host 1
   group.set_receivers({2, 3});
@@ -234,9 +231,7 @@ TEST(SenderGroups, AGroupWithoutASenderIsRemovedAtItsReceivers) {
 }
 
 TEST(SenderGroups, AProgramThatComesToTheSendersPortKeepsNoGroupOfTheLastOne) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   net->set_port(0, net->port_of(0), false);
   net->advance(1s);
   net->set_port(0, net->port_of(0), true);
@@ -247,9 +242,7 @@ TEST(SenderGroups, AProgramThatComesToTheSendersPortKeepsNoGroupOfTheLastOne) {
 }
 
 TEST(SenderGroups, ASenderThatComesBackKeepsItsGroups) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   net->set_port(0, net->port_of(0), false);
   net->advance(1s);
   net->set_port(0, net->port_of(0), true);
@@ -308,8 +301,7 @@ TEST(SenderGroups, AReceiverWithoutAWayIsReportedForItsSilenceAlone) {
   TestSender group(*net, 0, {1, 6});
   group.set_up();
   group.data(0);
-  group.ack(1, 0);
-  group.ack(6, 0);
+  group.ack({1, 6}, 0);
   for (const std::size_t spine : {3, 4}) net->set_port(0, net->port_between(0, spine), false);
   net->clear();
   group.query();
@@ -407,9 +399,7 @@ TEST(SenderGroups, ARemoveOfAnOldPathEndsNothingWhereTheSenderUsesANewOne) {
 }
 
 TEST(SenderGroups, AreForgottenAfterAnAgeThatWasMadeShorter) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   SwitchConfig next = net->config(0);
   next.age = 1s;
   net->sw(0).take_settings(next);

@@ -49,8 +49,7 @@ class SenderRepeats : public testing::Test {
 
 TEST_F(SenderRepeats, AreRequestedAgainForTheSlowestToo) {
   send_and_repeat();
-  group.ack(2, 9);
-  group.ack(3, 9);
+  group.ack({2, 3}, 9);
   EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
   group.nak(1, 5);  // the repeat of 5 was lost: it ignored all behind 2 before
   EXPECT_EQ(group.at_sender(), Texts({"nak 5"}));
@@ -61,8 +60,7 @@ TEST_F(SenderRepeats, AreRequestedAgainForTheSlowestToo) {
 
 TEST_F(SenderRepeats, AreRequestedOnceForOneLoss) {
   send_and_repeat();
-  group.ack(1, 9);
-  group.ack(3, 9);
+  group.ack({1, 3}, 9);
   group.nak(2, 5);  // from far away, sent before any repeat
   EXPECT_EQ(group.at_sender(), Texts());
 }
@@ -101,8 +99,7 @@ TEST_F(SenderRepeats, AreRequestedAgainAfterSilence) {
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts({"nak 1"}));
   send(1, 4);
-  group.ack(2, 4);
-  group.ack(3, 4);
+  group.ack({2, 3}, 4);
   net->clear();
   net->advance(33ms);  // 2 was lost again, for which receiver 1 sends no second NAK
   EXPECT_EQ(group.at_sender(), Texts());
@@ -119,8 +116,7 @@ TEST_F(SenderRepeats, AreRequestedAgainAfterSilence) {
 TEST_F(SenderRepeats, AreRequestedFourTimesAndThenLeftToTheSendersTimer) {
   measure(1ms);
   send(1, 4);
-  group.ack(1, 4);
-  group.ack(2, 4);
+  group.ack({1, 2}, 4);
   net->advance(10s);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t1", "rnr 1 t1", "rnr 1 t1", "rnr 1 t1"}));
   group.ack(3, 3);  // another packet, another time
@@ -178,14 +174,12 @@ TEST_F(SenderRepeats, WaitForTheLongestRecentRoundTrip) {
 TEST_F(SenderRepeats, WaitAsLongAsTheFarthestReceiverTakes) {
   group.data_to_acknowledge(0);
   net->advance(10us);
-  group.ack(1, 0);
-  group.ack(2, 0);
+  group.ack({1, 2}, 0);
   net->advance(5ms);
   group.ack(3, 0);
   net->clear();
   send(1, 4);
-  group.ack(1, 4);
-  group.ack(2, 4);
+  group.ack({1, 2}, 4);
   net->advance(100ms);
   EXPECT_EQ(group.at_sender(), Texts());
   group.ack(3, 4);

@@ -13,9 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   group.data(0);
   for (const std::size_t r : {1, 2, 3}) {
     const auto h = group.received(r);
@@ -29,9 +27,7 @@ TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
 }
 
 TEST(SenderGroups, TheSenderGetsTheMinimumFromItsAlias) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   for (int psn = 0; psn < 6; ++psn) group.data(psn);
   group.ack(1, 4);
   group.ack(2, 2);
@@ -50,9 +46,7 @@ TEST(SenderGroups, TheSenderGetsTheMinimumFromItsAlias) {
 }
 
 TEST(SenderGroups, ANakNamesTheFirstPacketThatAReceiverLacks) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   for (int psn = 0; psn < 7; ++psn) group.data(psn);
   group.ack(1, 1);
   group.ack(2, 2);
@@ -70,9 +64,7 @@ TEST(SenderGroups, ANakNamesTheFirstPacketThatAReceiverLacks) {
 }
 
 TEST(SenderGroups, RepeatedPacketsGetNoNakAndLostRepeatsGetOneLater) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   for (int psn = 0; psn < 7; ++psn) group.data(psn);
   group.nak(1, 1);
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
@@ -85,15 +77,12 @@ TEST(SenderGroups, RepeatedPacketsGetNoNakAndLostRepeatsGetOneLater) {
   group.ack(1, 6);
   EXPECT_EQ(group.at_sender(), Texts({"nak 4"}));  // all have what is before it
   for (int psn = 4; psn < 7; ++psn) group.data(psn);
-  group.ack(2, 6);
-  group.ack(3, 6);
+  group.ack({2, 3}, 6);
   EXPECT_EQ(group.at_sender(), Texts({"ack 6"}));
 }
 
 TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanTheMinimum) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   for (int psn = 0; psn < 4; ++psn) group.data(psn);
   group.ack(1, 0);
   group.rnr(2, 3, 12);
@@ -108,9 +97,7 @@ TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanTheMinimum) {
 }
 
 TEST(SenderGroups, LateFeedbackTakesNothingBack) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   for (int psn = 0; psn < 4; ++psn) group.data(psn);
   group.ack(1, 3);
   group.ack(1, 0);  // overtaken
@@ -120,17 +107,14 @@ TEST(SenderGroups, LateFeedbackTakesNothingBack) {
 }
 
 TEST(SenderGroups, FeedbackForPacketsNeverSentIsDropped) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   group.ack(1, 0);  // before the first packet
   group.data(0);
   group.ack(1, 5'000'000);
   group.nak(2, 9);
   group.nak(2, 1);  // no packet behind it has shown the receiver that it lacks 1
   for (int psn = 1; psn < 4; ++psn) group.data(psn);
-  group.ack(2, 3);
-  group.ack(3, 3);
+  group.ack({2, 3}, 3);
   EXPECT_EQ(group.at_sender(), Texts());  // host 1 has acknowledged nothing
   EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 4u);
   for (const std::size_t r : {1, 2, 3}) group.ack(r, 9);
@@ -140,9 +124,7 @@ TEST(SenderGroups, FeedbackForPacketsNeverSentIsDropped) {
 }
 
 TEST(SenderGroups, ReservedSyndromesAndNakCodesReachNoSender) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   group.data(0);
   for (std::uint8_t code = 5; code < 32; ++code) group.feedback(1, 0, wire::AckKind::kNak, code);
   group.feedback(1, 0, static_cast<wire::AckKind>(2), 0);
@@ -161,16 +143,14 @@ TEST(SenderGroups, MayBeOfAnyLength) {
   group.set_up();
   const auto round = [&](std::int64_t psn) {
     group.data(psn);
-    group.ack(1, psn);
-    group.ack(2, psn);
+    group.ack({1, 2}, psn);
   };
   for (int psn = 0; psn < 4; ++psn) group.data(psn);
   group.nak(1, 2);
   EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
   for (int psn = 0; psn < 3; ++psn) group.data(psn);
   group.data_to_acknowledge(3);
-  group.ack(1, 3);
-  group.ack(2, 3);
+  group.ack({1, 2}, 3);
   EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
   constexpr std::int64_t kStep = 1 << 22, kWrap = 1 << 24;
   for (std::int64_t psn = kStep; psn < kWrap; psn += kStep) round(psn);
@@ -185,9 +165,7 @@ TEST(SenderGroups, MayBeOfAnyLength) {
 }
 
 TEST(SenderGroups, FeedbackOfStrangersIsDropped) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2});
   group.data(0);
   group.ack(3, 0);
   EXPECT_EQ(group.at_sender(), Texts());
@@ -195,9 +173,7 @@ TEST(SenderGroups, FeedbackOfStrangersIsDropped) {
 }
 
 TEST(SenderGroups, NotificationsComeInTheAliasesNameAlsoForEchoes) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   group.data(0);
   group.cnp(2);
   EXPECT_EQ(group.received(0).ip.source, TestNetwork::ip(1));
@@ -211,9 +187,7 @@ TEST(SenderGroups, NotificationsComeInTheAliasesNameAlsoForEchoes) {
 }
 
 TEST(SenderGroups, ARepeatedInstallLeavesTheChoiceOfTheWorstReceiver) {
-  auto net = make_star(4, false);
-  TestSender group(*net, 0, {1, 2, 3});
-  group.set_up();
+  auto [net, group] = set_up_star(4, {1, 2, 3});
   group.cnp(2);
   EXPECT_EQ(group.at_sender(), Texts({"cnp"}));
   group.install(false);
@@ -296,8 +270,7 @@ TEST(SenderGroups, ARestartedSwitchAcceptsAcknowledgementsOfPacketsItMissed) {
   EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 1u);
   group.data(5);  // again; 6 to 9 were sent before the restart
   for (int answers = 0; answers < 2; ++answers) {
-    group.ack(1, 9);
-    group.ack(2, 9);
+    group.ack({1, 2}, 9);
   }
   EXPECT_EQ(group.at_sender(), Texts({"ack 5", "ack 5", "ack 5"}));
   group.nak(1, 9);  // requests a packet that this switch has not seen
@@ -402,9 +375,7 @@ TEST(SenderGroups, AWriteBeyondARegionReachesNoOtherReceiver) {
 }
 
 TEST(SenderGroups, ReadsAndAtomicsAreRefusedAndAcknowledgeNothing) {
-  auto net = make_star(3, false);
-  TestSender group(*net, 0, {1, 2});
-  group.set_up();
+  auto [net, group] = set_up_star(3, {1, 2});
   group.data(0);
   group.request(wire::Opcode::kRcReadRequest, 1);
   EXPECT_EQ(group.at_sender(), Texts({"fatal 0 c1"}));

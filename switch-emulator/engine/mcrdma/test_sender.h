@@ -136,8 +136,11 @@ class TestSender {
     h.aeth = {kind, value, static_cast<std::uint32_t>(psn)};
     net_.inject(host, net_.make_frame(host, h));
   }
-  void ack(std::size_t host, std::int64_t psn) {
-    feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+  void ack(std::size_t host, std::int64_t psn) { ack({host}, psn); }
+  void ack(std::initializer_list<std::size_t> hosts, std::int64_t psn) {  // each of them
+    for (const std::size_t host : hosts) {
+      feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+    }
   }
   void nak(std::size_t host, std::int64_t psn) { feedback(host, psn, wire::AckKind::kNak, 0); }
   void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer) {
@@ -171,6 +174,18 @@ class TestSender {
   const std::size_t sender_;
   std::vector<std::size_t> receivers_;
 };
+
+// One switch, and a sender group of host 0 that is set up.
+struct SenderOnStar {
+  std::unique_ptr<TestNetwork> net;
+  TestSender group;
+};
+inline SenderOnStar set_up_star(std::size_t hosts, std::vector<std::size_t> receivers) {
+  auto net = make_star(hosts, false);
+  TestSender group(*net, 0, std::move(receivers));
+  group.set_up();
+  return {std::move(net), std::move(group)};
+}
 
 // Leaves 0, 1 and 2 under spines 3 and 4, three hosts at each leaf: host 3 l + i is at leaf l.
 inline std::unique_ptr<TestNetwork> make_leaf_spine(
