@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -39,9 +41,7 @@ TEST(Announcement, HasTheLayoutOfItsDiagram) {
 
 TEST(Announcement, OfAnyOtherLengthIsRefused) {
   const auto bytes = bytes_of({{kHost, 1, 2, 3}, {kOther, 4, 5, 6}});
-  for (std::size_t n = 0; n < bytes.size(); ++n) {
-    EXPECT_FALSE(Announcement::parse(std::span(bytes).first(n))) << n;
-  }
+  expect_refused_if_short<Announcement>(bytes);
   auto longer = bytes;
   longer.push_back(0);
   EXPECT_FALSE(Announcement::parse(longer));

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -21,17 +23,10 @@ TEST(Arp, ReadsAndWritesAKernelsRequest) {
   EXPECT_EQ(arp->sender_mac.to_string(), "02:00:00:00:00:01");
   EXPECT_EQ(arp->sender, Ipv4(10, 0, 0, 1));
   EXPECT_EQ(arp->target, Ipv4(198, 18, 0, 1));
-  Bytes28 out;
-  out.fill(0xA5);
-  arp->emit(out);
-  EXPECT_EQ(out, kRequest);
+  EXPECT_EQ(header_bytes(*arp), kRequest);
 }
 
-TEST(Arp, RefusesEveryShortLength) {
-  for (std::size_t n = 0; n < Arp::kSize; ++n) {
-    EXPECT_FALSE(Arp::parse(std::span(kRequest).first(n))) << n;
-  }
-}
+TEST(Arp, RefusesEveryShortLength) { expect_refused_if_short<Arp>(kRequest); }
 
 TEST(Arp, RefusesOtherHardwareProtocolsLengthsAndOperations) {
   for (std::size_t at = 0; at < 8; ++at) {
@@ -39,11 +34,8 @@ TEST(Arp, RefusesOtherHardwareProtocolsLengthsAndOperations) {
     bytes[at] ^= 0x10;
     EXPECT_FALSE(Arp::parse(bytes)) << "byte " << at;
   }
-  Bytes28 bytes = kRequest;
-  bytes[7] = 0;
-  EXPECT_FALSE(Arp::parse(bytes));
-  bytes[7] = 3;
-  EXPECT_FALSE(Arp::parse(bytes));
+  EXPECT_FALSE(Arp::parse(with(kRequest, 7, 0)));
+  EXPECT_FALSE(Arp::parse(with(kRequest, 7, 3)));
 }
 
 }  // namespace

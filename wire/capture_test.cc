@@ -6,6 +6,7 @@
 #include "wire/capture_reader.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::wire {
 namespace {
@@ -23,12 +24,6 @@ std::string test_name(const testing::TestParamInfo<const char*>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Rxe, Capture, testing::ValuesIn(kCaptures), test_name);
-
-Packet bytes_of(const Frame& frame) {
-  Packet out(frame.size());
-  EXPECT_EQ(frame.to_bytes(out), out.size());
-  return out;
-}
 
 TEST_P(Capture, IsRestoredFromItsFrames) {
   for (const Packet& packet : packets_) {

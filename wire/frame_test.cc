@@ -7,6 +7,7 @@
 
 #include "wire/byte_order.h"
 #include "wire/roce.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::wire {
 namespace {
@@ -52,8 +53,7 @@ void expect_split(const Packet& packet, std::size_t header, std::size_t payload,
   EXPECT_EQ(frame->payload_len, payload);
   EXPECT_EQ(frame->icrc_state, icrc);
   EXPECT_EQ(frame->payload().data(), packet.data() + header);  // referred to, not copied
-  Packet out(frame->size(), 0xA5);
-  EXPECT_EQ(frame->to_bytes(out), out.size());
+  const Packet out = bytes_of(*frame);
   EXPECT_TRUE(std::equal(out.begin(), out.end(), packet.begin()));
 }
 

@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
-
-std::vector<std::uint8_t> bytes_of(const Hello& hello) {
-  std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
-  out.resize(hello.emit(out));
-  return out;
-}
 
 RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   Hello hello;
@@ -53,16 +49,11 @@ TEST(Hello, RefusesOtherMessages) {
   hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
   const auto good = bytes_of(hello);
   ASSERT_TRUE(Hello::parse(good));
-  const auto with = [&](std::size_t at, std::uint8_t value) {
-    auto bytes = good;
-    bytes[at] = value;
-    return bytes;
-  };
-  EXPECT_FALSE(Hello::parse(with(1, 1)));    // REGISTER
-  EXPECT_FALSE(Hello::parse(with(9, 0)));    // the first of none
-  EXPECT_FALSE(Hello::parse(with(11, 20)));  // not its length
-  EXPECT_FALSE(Hello::parse(with(20, 1)));   // a member
-  EXPECT_FALSE(Hello::parse(with(21, 4)));
+  EXPECT_FALSE(Hello::parse(with(good, 1, 1)));    // REGISTER
+  EXPECT_FALSE(Hello::parse(with(good, 9, 0)));    // the first of none
+  EXPECT_FALSE(Hello::parse(with(good, 11, 20)));  // not its length
+  EXPECT_FALSE(Hello::parse(with(good, 20, 1)));   // a member
+  EXPECT_FALSE(Hello::parse(with(good, 21, 4)));
   EXPECT_FALSE(Hello::parse(std::span(good).first(good.size() - 1)));
   EXPECT_FALSE(Hello::parse({}));
   std::array<std::uint8_t, 27> small;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -38,17 +40,10 @@ TEST(Ipv4Header, ReadsAndWritesTheKnownExample) {
   EXPECT_EQ(h->total_length, 0x73);
   EXPECT_EQ(h->source, Ipv4(192, 168, 0, 1));
   EXPECT_EQ(h->destination, Ipv4(192, 168, 0, 199));
-  Bytes20 out;
-  out.fill(0xA5);
-  h->emit(out);
-  EXPECT_EQ(out, kIpv4Example);
+  EXPECT_EQ(header_bytes(*h), kIpv4Example);
 }
 
-TEST(Ipv4Header, RefusesEveryShortLength) {
-  for (std::size_t n = 0; n < Ipv4Header::kSize; ++n) {
-    EXPECT_FALSE(Ipv4Header::parse(std::span(kIpv4Example).first(n))) << n;
-  }
-}
+TEST(Ipv4Header, RefusesEveryShortLength) { expect_refused_if_short<Ipv4Header>(kIpv4Example); }
 
 TEST(Ipv4Header, RefusesEverySingleBitError) {
   for (std::size_t bit = 0; bit < 8 * kIpv4Example.size(); ++bit) {
@@ -60,9 +55,7 @@ TEST(Ipv4Header, RefusesEverySingleBitError) {
 
 TEST(Ipv4Header, RefusesOptionsFragmentsOtherVersionsAndImpossibleLengths) {
   const auto refused = [](std::size_t at, std::uint8_t value) {
-    Bytes20 bytes = kIpv4Example;
-    bytes[at] = value;
-    return !Ipv4Header::parse(with_checksum(bytes));
+    return !Ipv4Header::parse(with_checksum(with(kIpv4Example, at, value)));
   };
   EXPECT_TRUE(refused(0, 0x46));  // options
   EXPECT_TRUE(refused(0, 0x44));  // shorter than a header
@@ -76,16 +69,12 @@ TEST(Ipv4Header, RefusesOptionsFragmentsOtherVersionsAndImpossibleLengths) {
 
 RC_GTEST_PROP(Ipv4Header, SurvivesEmitAndParse, ()) {
   const Ipv4Header h = any_header();
-  Bytes20 out;
-  out.fill(0xA5);
-  h.emit(out);
-  RC_ASSERT(Ipv4Header::parse(out) == h);
+  RC_ASSERT(Ipv4Header::parse(header_bytes(h)) == h);
 }
 
 RC_GTEST_PROP(Ipv4Header, RewritesAddressesAndHopsAsIfEmittedAnew, ()) {
   Ipv4Header h = any_header();
-  Bytes20 rewritten;
-  h.emit(rewritten);
+  Bytes20 rewritten = header_bytes(h);
   // Ends of the range are where ones' complement has two zeros.
   const auto address =
       rc::gen::oneOf(rc::gen::element<std::uint32_t>(0, 0xFFFFFFFF, 0xFFFF, 0xFFFF0000),
@@ -96,9 +85,7 @@ RC_GTEST_PROP(Ipv4Header, RewritesAddressesAndHopsAsIfEmittedAnew, ()) {
   h.ttl = static_cast<std::uint8_t>(h.ttl - hops);
   const Bytes20 before = rewritten;
   rewrite_ipv4(rewritten, before, h.source, h.destination, hops);
-  Bytes20 emitted;
-  h.emit(emitted);
-  RC_ASSERT(rewritten == emitted);
+  RC_ASSERT(rewritten == header_bytes(h));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -26,12 +28,6 @@ MrpMessage any_message(std::size_t members) {
            *rc::gen::arbitrary<std::uint32_t>()});
   }
   return m;
-}
-
-std::vector<std::uint8_t> bytes_of(const MrpMessage& m) {
-  std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
-  out.resize(m.emit(out));
-  return out;
 }
 
 // A message of one member and one more record, whose length is right in the header.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -30,9 +32,7 @@ TEST(PauseFrame, IsEmittedAsInTheStandardOverAnyBytes) {
   Frame frame;
   frame.bytes.fill(0xA5);
   example().emit(frame, kSource);
-  std::vector<std::uint8_t> bytes(64);
-  bytes.resize(frame.to_bytes(bytes));
-  EXPECT_EQ(bytes, by_the_book());
+  EXPECT_EQ(bytes_of(frame), by_the_book());
   EXPECT_TRUE(PauseFrame::is_one(frame));
 }
 

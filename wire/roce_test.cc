@@ -8,6 +8,7 @@
 
 #include "wire/byte_order.h"
 #include "wire/icrc.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::wire {
 namespace {
@@ -62,8 +63,7 @@ TEST(RoceHeaders, EmitEveryKnownOpcodeSoThatItParses) {
     h.bth.opcode = static_cast<Opcode>(i);
     if (!opcode_info(h.bth.opcode).known) continue;
     const Frame frame = frame_of(h, {});
-    Packet bytes(frame.size());
-    ASSERT_EQ(frame.to_bytes(bytes), bytes.size());
+    const Packet bytes = bytes_of(frame);
     const auto received = Frame::from_bytes(bytes);
     ASSERT_TRUE(received) << i;
     EXPECT_TRUE(check_icrc(*received)) << i;
@@ -158,8 +158,7 @@ RC_GTEST_PROP(UdpDatagram, SurvivesEmitAndParse, (const Packet& small)) {
   frame.bytes.fill(0xA5);
   d.emit(frame, payload, 3);
   RC_ASSERT((frame.external == nullptr) == (payload.size() <= Frame::kCapacity - kBthOffset));
-  Packet bytes(frame.size());
-  RC_ASSERT(frame.to_bytes(bytes) == bytes.size());
+  const Packet bytes = bytes_of(frame);
   const auto received = Frame::from_bytes(bytes);
   RC_ASSERT(received.has_value());
   const auto parsed = UdpDatagram::parse(*received);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "wire/test_bytes.h"
+
 namespace cepheus::wire {
 namespace {
 
@@ -21,12 +23,6 @@ SenderGroupMessage install(std::size_t receivers, std::size_t regions = 0) {
   }
   for (std::uint16_t i = 0; i < regions; ++i) m.add_region(i % receivers, {i, 1u + i, 4096, 64});
   return m;
-}
-
-std::vector<std::uint8_t> bytes_of(const SenderGroupMessage& message) {
-  std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
-  out.resize(message.emit(out));
-  return out;
 }
 
 RC_GTEST_PROP(SenderGroupMessage, SurvivesEmitAndParse, ()) {
@@ -84,30 +80,25 @@ TEST(SenderGroupMessage, TheLargestFitsIntoADatagram) {
 TEST(SenderGroupMessage, RefusesOtherMessages) {
   const auto good = bytes_of(install(2, 2));
   ASSERT_TRUE(SenderGroupMessage::parse(good));
-  const auto with = [&](std::size_t at, std::uint8_t value) {
-    auto bytes = good;
-    bytes[at] = value;
-    return bytes;
-  };
   constexpr std::size_t kSender = MrpHeader::kSize;
   constexpr std::size_t kMembers = kSender + SenderGroupMessage::kSenderRecord;
   constexpr std::size_t kRegions = kMembers + 2 * MrpMember::kSize;
-  EXPECT_FALSE(SenderGroupMessage::parse(with(1, 1)));            // REGISTER
-  EXPECT_FALSE(SenderGroupMessage::parse(with(11, 65)));          // not its length
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kSender, 1)));      // no sender
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kSender + 9, 0)));  // a real queue pair's number
+  EXPECT_FALSE(SenderGroupMessage::parse(with(good, 1, 1)));        // REGISTER
+  EXPECT_FALSE(SenderGroupMessage::parse(with(good, 11, 65)));      // not its length
+  EXPECT_FALSE(SenderGroupMessage::parse(with(good, kSender, 1)));  // no sender
+  EXPECT_FALSE(
+      SenderGroupMessage::parse(with(good, kSender + 9, 0)));  // a real queue pair's number
   for (const std::size_t reserved : {8, 12, 16, 20, 23}) {
-    EXPECT_FALSE(SenderGroupMessage::parse(with(kSender + reserved, 1))) << reserved;
+    EXPECT_FALSE(SenderGroupMessage::parse(with(good, kSender + reserved, 1))) << reserved;
   }
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kMembers + 7, 3)));  // a receiver twice
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kMembers, 5)));      // an unknown record
-  EXPECT_FALSE(SenderGroupMessage::parse(with(kRegions + 7, 9)));  // a region without a receiver
-  auto past_the_end = with(kRegions + 8, 0xFF);                    // address and length
+  EXPECT_FALSE(SenderGroupMessage::parse(with(good, kMembers + 7, 3)));  // a receiver twice
+  EXPECT_FALSE(SenderGroupMessage::parse(with(good, kMembers, 5)));      // an unknown record
+  EXPECT_FALSE(
+      SenderGroupMessage::parse(with(good, kRegions + 7, 9)));  // a region without a receiver
+  auto past_the_end = with(good, kRegions + 8, 0xFF);           // address and length
   past_the_end[kRegions + 16] = 0xFF;
   EXPECT_FALSE(SenderGroupMessage::parse(past_the_end));
-  for (std::size_t n = 0; n < good.size(); ++n) {
-    EXPECT_FALSE(SenderGroupMessage::parse(std::span(good).first(n))) << n;
-  }
+  expect_refused_if_short<SenderGroupMessage>(good);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "switch-emulator/engine/test_network.h"
 #include "wire/icrc.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -42,8 +43,7 @@ TEST(Replication, RewritesEachCopyForItsMembersConnection) {
 TEST(Replication, PatchesTheIcrcWithoutHidingADamagedPayload) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.check_icrc = false; });
   Frame frame = net->make_frame(0, net->headers_from(0, Opcode::kRcSendOnly, 0), 256);
-  std::vector<std::uint8_t> bytes(frame.size());
-  frame.to_bytes(bytes);
+  std::vector<std::uint8_t> bytes = wire::bytes_of(frame);
   bytes[frame.header_len + 100] ^= 0x10;
   SwitchOutput out;
   auto damaged = Frame::from_bytes(bytes, 1);

@@ -4,6 +4,7 @@
 
 #include "wire/icrc.h"
 #include "wire/mrp.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -11,11 +12,7 @@ namespace {
 constexpr std::size_t kFarAway = 1000;
 constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it there is a loop
 
-std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> bytes(frame.size());
-  EXPECT_EQ(frame.to_bytes(bytes), bytes.size());
-  return bytes;
-}
+using wire::bytes_of;
 
 // From the process at its control port, to the registration port.
 template <typename Message>

@@ -5,6 +5,7 @@
 #include "switch-emulator/live/test_datapath.h"
 #include "switch-emulator/live/test_readings.h"
 #include "switch-emulator/ports/test_veth.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -82,11 +83,7 @@ class HostsBehindAnInterface : public DatapathTest {
     frame.set_external_payload(payload, wire::kNoBuffer);
     send(frame);
   }
-  void send(const Frame& frame) {
-    Bytes bytes(frame.size());
-    frame.to_bytes(bytes);
-    ASSERT_TRUE(network->send(bytes));
-  }
+  void send(const Frame& frame) { ASSERT_TRUE(network->send(wire::bytes_of(frame))); }
   // All sent frames are in the switch when a frame of no host has arrived.
   void poll_until_delivered() {
     const auto& counters = datapath->one_armed()->counters();

@@ -8,6 +8,7 @@
 #include "switch-emulator/live/test_datapath.h"
 #include "switch-emulator/live/test_readings.h"
 #include "switch-emulator/ports/test_veth.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -64,8 +65,7 @@ class InterfacesTest : public DatapathTest {
     datagram.udp.source_port = datagram.udp.destination_port = 9;
     wire::Frame frame;
     datagram.emit(frame, {});
-    Bytes bytes(frame.size());
-    frame.to_bytes(bytes);
+    const Bytes bytes = wire::bytes_of(frame);
     const std::uint64_t before = received();
     for (int tries = 0; received() == before && tries < 200; ++tries) {
       network->send(bytes);

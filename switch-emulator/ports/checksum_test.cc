@@ -5,6 +5,7 @@
 
 #include "switch-emulator/ports/received_frames.h"
 #include "wire/roce.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -17,9 +18,7 @@ std::vector<std::uint8_t> datagram(std::size_t payload_bytes) {
   const std::vector<std::uint8_t> payload(payload_bytes, 0x5A);
   wire::Frame frame{};
   d.emit(frame, payload);
-  std::vector<std::uint8_t> bytes(frame.size());
-  frame.to_bytes(bytes);
-  return bytes;
+  return wire::bytes_of(frame);
 }
 
 constexpr std::size_t kUdpChecksumAt = wire::kUdpOffset + 6;

@@ -12,6 +12,7 @@
 #include "wire/byte_order.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -42,9 +43,7 @@ Bytes data_frame(const Mac& to, const Mac& from, Ipv4 source, Ipv4 destination =
   Frame frame{};
   headers.emit(frame, payload_bytes);
   frame.set_external_payload(payload, wire::kNoBuffer);
-  Bytes bytes(frame.size());
-  frame.to_bytes(bytes);
-  return bytes;
+  return wire::bytes_of(frame);
 }
 
 // The DPDK device for the interface, or none: a packet socket.
@@ -155,10 +154,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
     answer.target_mac = own;
     answer.target = question->sender;
     Bytes bytes(60);
-    wire::Ethernet ethernet;
-    ethernet.destination = own;
-    ethernet.source = kStranger;
-    ethernet.ether_type = wire::Ethernet::kArp;
+    wire::Ethernet ethernet{own, kStranger, wire::Ethernet::kArp};
     ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
     answer.emit(std::span(bytes).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
     return network->send(bytes);

@@ -8,6 +8,7 @@
 #include "switch-emulator/ports/test_veth.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -24,10 +25,7 @@ constexpr Mac kHostMac{{2, 0, 0, 0, 0, 1}}, kGateway{{2, 0, 0, 0, 0, 0xFE}};
 
 Bytes arp_frame(const Arp& arp, const Mac& to = {}) {
   Bytes bytes(60);
-  wire::Ethernet ethernet;
-  ethernet.destination = to;
-  ethernet.source = arp.sender_mac;
-  ethernet.ether_type = wire::Ethernet::kArp;
+  wire::Ethernet ethernet{to, arp.sender_mac, wire::Ethernet::kArp};
   ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
   arp.emit(std::span(bytes).subspan<wire::Ethernet::kSize, Arp::kSize>());
   return bytes;
@@ -42,9 +40,7 @@ Bytes data_frame(std::size_t payload_bytes, Ipv4 from = kHost) {
   Frame frame{};
   headers.emit(frame, payload_bytes);
   frame.set_external_payload(payload, wire::kNoBuffer);
-  Bytes bytes(frame.size());
-  frame.to_bytes(bytes);
-  return bytes;
+  return wire::bytes_of(frame);
 }
 
 class WirePortTest : public testing::Test {

@@ -7,6 +7,7 @@
 
 #include "switch-emulator/engine/test_network.h"
 #include "wire/sender_group.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 
@@ -98,9 +99,7 @@ class TestSender {
     datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
     Frame frame;
     datagram.emit(frame, std::span(payload).first(size));
-    std::vector<std::uint8_t> bytes(frame.size());
-    frame.to_bytes(bytes);
-    return bytes;
+    return wire::bytes_of(frame);
   }
   void send_message(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
     const auto bytes = datagram_of(host, m, destination);
