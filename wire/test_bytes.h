@@ -1,4 +1,4 @@
-// For tests of codecs and of code that reads bytes.
+// For tests of codecs and of code that reads bytes: messages, and their bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,13 @@
 #include "wire/mrp.h"
 
 namespace cepheus::wire {
+
+// Of the leader's first process and the group's first registration.
+inline MrpMessage mrp_message(MrpType type, McstId group) {
+  MrpMessage message;
+  message.header = {type, 0, 1, 0, 1, group, 1};
+  return message;
+}
 
 // All bytes of a frame, Ethernet header to ICRC.
 inline std::vector<std::uint8_t> bytes_of(const Frame& frame) {

@@ -3,6 +3,7 @@
 
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/test_network.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -81,8 +82,7 @@ TEST(ControlPort, DistinguishesTheProcessesOfAHost) {
 TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
   auto net = make_star(3);
   const auto report = TestNetwork::message_about(MrpType::kReport, {net->member(1)});
-  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
-  payload.resize(report.emit(payload));
+  const auto payload = wire::bytes_of(report);
   wire::UdpDatagram datagram;
   datagram.ip.source = TestNetwork::ip(2);
   datagram.ip.destination = TestNetwork::ip(0);

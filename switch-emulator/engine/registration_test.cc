@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -295,13 +296,7 @@ TEST(Control, FromOthersThanTheLeaderIsForeign) {
 
 TEST(Control, UnderAnotherAddressThanThePortsIsSpoofed) {
   auto net = make_star(3);
-  wire::MrpMessage message;
-  message.header.type = MrpType::kUnregister;
-  message.header.epoch = 1;
-  message.header.mcst_id = TestNetwork::kGroup;
-  message.header.instance = 1;
-  std::array<std::uint8_t, wire::MrpHeader::kSize> payload;
-  message.emit(payload);
+  const auto payload = wire::bytes_of(wire::mrp_message(MrpType::kUnregister, TestNetwork::kGroup));
   wire::UdpDatagram datagram;
   datagram.ip.source = TestNetwork::ip(0);
   datagram.ip.destination = TestNetwork::kGroup;

@@ -185,24 +185,16 @@ std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::M
 }
 
 void TestNetwork::confirm(std::size_t host, wire::MrpType step, bool host_sync) {
-  wire::MrpMessage message;
-  message.header.type = wire::MrpType::kConfirm;
+  wire::MrpMessage message = message_about(wire::MrpType::kConfirm, {member(host)});
   message.header.flags = static_cast<std::uint16_t>(static_cast<int>(step) |
                                                     (host_sync ? wire::MrpHeader::kHostSync : 0));
   message.header.epoch = epoch;
-  message.header.mcst_id = kGroup;
-  message.header.instance = 1;
-  message.add(member(host));
   send_message(host, message);
 }
 
 wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
                                             const std::vector<wire::MrpMember>& members) {
-  wire::MrpMessage message;
-  message.header.type = type;
-  message.header.epoch = 1;
-  message.header.mcst_id = kGroup;
-  message.header.instance = 1;
+  wire::MrpMessage message = wire::mrp_message(type, kGroup);
   for (const wire::MrpMember& m : members) message.add(m);
   return message;
 }

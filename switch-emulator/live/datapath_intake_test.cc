@@ -7,6 +7,7 @@
 #include "switch-emulator/live/test_fabric.h"
 #include "switch-emulator/live/test_group.h"
 #include "wire/byte_order.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -38,17 +39,9 @@ class FloodTest : public DatapathTest {
     headers.emit(frame, 0);
     return frame;
   }
-  static wire::MrpMessage about_group(MrpType type) {
-    wire::MrpMessage message;
-    message.header.type = type;
-    message.header.epoch = 1;
-    message.header.mcst_id = kGroup;
-    message.header.instance = 1;
-    return message;
-  }
+  static wire::MrpMessage about_group(MrpType type) { return wire::mrp_message(type, kGroup); }
   void say(BareClient& client, std::size_t host, const wire::MrpMessage& message) {
-    std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-    bytes.resize(message.emit(bytes));
+    const auto bytes = wire::bytes_of(message);
     wire::UdpDatagram datagram;
     datagram.ip.source = address(host);
     datagram.ip.destination = message.header.mcst_id;

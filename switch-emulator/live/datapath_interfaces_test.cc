@@ -54,18 +54,13 @@ class HostsBehindAnInterface : public DatapathTest {
     return headers;
   }
   void say(MrpType type, McstId group) {
-    wire::MrpMessage message;
-    message.header.type = type;
-    message.header.epoch = 1;
-    message.header.mcst_id = group;
-    message.header.instance = 1;
+    wire::MrpMessage message = wire::mrp_message(type, group);
     if (type == MrpType::kActivate) message.header.flags = 1;
     if (type == MrpType::kRegister) {
       for (const std::size_t host : {kLeader, kNewcomer})
         message.add({address(host), wire::Qpn(7)});
     }
-    Bytes bytes(wire::MrpMessage::kMaxSize);
-    bytes.resize(message.emit(bytes));
+    const auto bytes = wire::bytes_of(message);
     auto datagram = from<wire::UdpDatagram>(kLeader, group);
     datagram.udp.source_port = 40000;
     datagram.udp.destination_port = wire::kDefaultMrpUdpPort;

@@ -8,6 +8,7 @@
 #include "switch-emulator/live/test_datapath.h"
 #include "wire/ecn.h"
 #include "wire/sender_group.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -91,18 +92,9 @@ class TwoUsersTest : public DatapathTest {
   static wire::Qpn qpn_of(std::size_t host) {
     return wire::Qpn(static_cast<std::uint32_t>(0x100 + host));
   }
-  static wire::MrpMessage message_of(wire::MrpType type) {
-    wire::MrpMessage message;
-    message.header.type = type;
-    message.header.epoch = kEpoch;
-    message.header.mcst_id = kGroup;
-    message.header.instance = 1;
-    return message;
-  }
+  static wire::MrpMessage message_of(wire::MrpType type) { return wire::mrp_message(type, kGroup); }
   void send_mrp(const wire::MrpMessage& message) {
-    std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-    bytes.resize(message.emit(bytes));
-    send_registration(0, kGroup, bytes);
+    send_registration(0, kGroup, wire::bytes_of(message));
   }
   void send_registration(std::size_t host, wire::Ipv4 to, std::span<const std::uint8_t> bytes) {
     wire::UdpDatagram datagram;
@@ -238,9 +230,7 @@ TEST_F(TwoUsersTest, NothingCrossesInTheSwitchsOwnFrames) {
   install.addressed = address(0);
   install.share = wire::SenderGroupMessage::kWholeShare;
   for (const std::size_t host : {0, 1}) install.add({address(host), qpn_of(host)});
-  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-  bytes.resize(install.emit(bytes));
-  send_registration(2, address(0), bytes);
+  send_registration(2, address(0), wire::bytes_of(install));
   EXPECT_EQ(take_everything(), 2u);
   for (int n = 0; n < 3; ++n) send_data(2, address(0), kVirtual, first + n, payload);
   EXPECT_EQ(take_everything(), 6u);
@@ -250,9 +240,7 @@ TEST_F(TwoUsersTest, NothingCrossesInTheSwitchsOwnFrames) {
   auto stranger = message_of(wire::MrpType::kRegister);  // the identifier is another leader's
   stranger.add({address(2), qpn_of(2)});
   stranger.header.instance = 2;
-  bytes.resize(wire::MrpMessage::kMaxSize);
-  bytes.resize(stranger.emit(bytes));
-  send_registration(2, kGroup, bytes);
+  send_registration(2, kGroup, wire::bytes_of(stranger));
   EXPECT_EQ(take_everything(), 1u);
   EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
 }

@@ -8,6 +8,7 @@
 
 #include "switch-emulator/live/test_group.h"
 #include "switch-emulator/ports/test_waiting_crowd.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -50,9 +51,7 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, Mr
   auto message = message_of(type);
   message.header.epoch = epoch;
   message.add({wire::Ipv4(10, 0, 0, 2), qpn_of(1), wire::kMemberDown});
-  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-  bytes.resize(message.emit(bytes));
-  return mrp_frame(port, from, to, bytes);
+  return mrp_frame(port, from, to, wire::bytes_of(message));
 }
 
 // The same bytes with a false length of the headers.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "wire/icrc.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 namespace {
@@ -84,8 +85,7 @@ void send_packet(fabric::HostPort& port, const Packet& packet) {
 }
 
 void send_mrp(fabric::HostPort& port, const wire::MrpMessage& message) {
-  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-  bytes.resize(message.emit(bytes));
+  const auto bytes = wire::bytes_of(message);
   if (!await_space(port, bytes.size())) throw std::runtime_error("no room to send");
   wire::UdpDatagram datagram;
   datagram.ethernet.source = port.identity().mac;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/live/test_fabric.h"
+#include "wire/test_bytes.h"
 
 namespace cepheus::live {
 
@@ -13,12 +14,7 @@ inline constexpr wire::McstId kGroup{198, 18, 0, 7};
 inline constexpr std::uint16_t kEpoch = 1;
 
 inline wire::MrpMessage message_of(MrpType type, wire::McstId id = kGroup) {
-  wire::MrpMessage message;
-  message.header.type = type;
-  message.header.epoch = kEpoch;
-  message.header.mcst_id = id;
-  message.header.instance = 1;
-  return message;
+  return wire::mrp_message(type, id);
 }
 
 inline wire::Qpn qpn_of(std::size_t host) {
