@@ -2,88 +2,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/status.h"
+#include "switch-emulator/live/test_answering_fabric.h"
 
 namespace cepheus::tools {
 namespace {
 
+using live::AnsweringFabric;
 using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// Answers one line for one line, on one connection after the other, during its lifetime.
-class AnsweringFabric {
- public:
-  explicit AnsweringFabric(const json& answer) : answer_(answer.dump() + "\n") {
-    char pattern[] = "/tmp/cepheusctl-XXXXXX";
-    directory_ = ::mkdtemp(pattern);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = live::control_path(socket());
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener_, 8) != 0) {
-      ADD_FAILURE() << "can't listen at " << path << ": " << std::strerror(errno);
-    }
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~AnsweringFabric() {
-    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
-    thread_.join();
-    ::close(listener_);
-    std::filesystem::remove_all(directory_);
-  }
-
-  std::string socket() const { return directory_ + "/fabric"; }
-  json last_request() {
-    const std::lock_guard lock(mutex_);
-    return json::parse(request_, nullptr, false);
-  }
-  void change_answer(const json& answer) {
-    const std::lock_guard lock(mutex_);
-    answer_ = answer.dump() + "\n";
-  }
-
- private:
-  void serve() {
-    while (true) {
-      const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (client < 0) return;
-      std::string line;
-      char c;
-      while (::recv(client, &c, 1, 0) == 1 && c != '\n') line += c;
-      {
-        const std::lock_guard lock(mutex_);
-        request_ = line;
-        line = answer_;
-      }
-      ::send(client, line.data(), line.size(), MSG_NOSIGNAL);
-      ::close(client);
-    }
-  }
-
-  std::string directory_;
-  int listener_ = -1;
-  std::mutex mutex_;
-  std::string answer_, request_;
-  std::thread thread_;
-};
 
 // A run of cepheusctl with both outputs in one pipe.
 class Invocation {
