@@ -1,8 +1,6 @@
 // Broadcasts on the same communicator share their state, so that none allocates.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_job.h"
 

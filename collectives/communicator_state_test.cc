@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "collectives/communicators.h"

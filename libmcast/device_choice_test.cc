@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <cstdlib>
-#include <optional>
 
 #include "libmcast/device.h"
 #include "libmcast/fake_device.h"

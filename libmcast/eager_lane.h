@@ -6,7 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
 #include "libmcast/lane.h"
 #include "libmcast/memory.h"

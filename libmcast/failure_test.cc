@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <string>
 #include <thread>
 
 #include "libmcast/work_failure.h"

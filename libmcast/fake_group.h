@@ -6,7 +6,6 @@
 #include <mcast/mcast.h>
 #include <mcast/query.h>
 
-#include <chrono>
 #include <string>
 #include <vector>
 

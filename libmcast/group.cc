@@ -1,8 +1,6 @@
 #include "libmcast/group.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 #include <random>
 
 #include "libmcast/context.h"

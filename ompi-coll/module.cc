@@ -1,6 +1,5 @@
 #include "ompi-coll/module.h"
 
-#include <memory>
 #include <new>
 #include <optional>
 

@@ -1,6 +1,5 @@
 #include "ompi-coll/request.h"
 
-#include <cstddef>
 #include <new>
 
 #include "collectives/broadcast.h"

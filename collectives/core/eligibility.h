@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "collectives/core/parameters.h"
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-
 #include "collectives/fakes/fake_mpi.h"
 
 namespace cepheus::coll {

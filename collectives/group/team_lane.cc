@@ -4,9 +4,7 @@
 #include <mcast/recovery.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <map>
 
 #include "collectives/core/parameters.h"

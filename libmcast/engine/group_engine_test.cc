@@ -5,10 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <string>
-#include <vector>
-
 #include "controller/test_network.h"
 
 namespace cepheus::mcast {

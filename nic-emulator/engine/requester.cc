@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "nic-emulator/engine/packet_out.h"
-
 namespace cepheus::rnic {
 using wire::Opcode;
 

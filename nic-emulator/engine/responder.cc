@@ -4,8 +4,6 @@
 #include <cassert>
 #include <utility>
 
-#include "nic-emulator/engine/packet_out.h"
-
 namespace cepheus::rnic {
 
 Responder::Responder(const QpContext& context, ReceiveQueue& receives)

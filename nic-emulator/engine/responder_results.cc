@@ -1,7 +1,6 @@
 // READs and atomics at the responder: executed on arrival, answered when there is space.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/responder.h"

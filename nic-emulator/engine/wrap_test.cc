@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "nic-emulator/engine/nic_testing.h"
-#include "wire/byte_order.h"
 
 namespace cepheus::rnic::testing {
 namespace {

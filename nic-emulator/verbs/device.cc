@@ -9,7 +9,6 @@
 #include <forward_list>
 #include <mutex>
 #include <new>
-#include <optional>
 
 #include "nic-emulator/engine/congestion_text.h"
 #include "nic-emulator/verbs/environment.h"

@@ -1,6 +1,5 @@
 #include "nic-emulator/verbs/qp_attributes.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "nic-emulator/verbs/address_vector.h"

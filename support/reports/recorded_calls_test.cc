@@ -1,7 +1,6 @@
 #include "support/reports/recorded_calls.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
