@@ -22,8 +22,6 @@ namespace cepheus::coll {
 class CommunicatorState {
  public:
   explicit CommunicatorState(host::Communicator& comm);
-  CommunicatorState(const CommunicatorState&) = delete;
-  CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   // Before each broadcast, of `bytes`. False, on all ranks alike: the saved function shall serve it.
   bool may_serve(size_t bytes);

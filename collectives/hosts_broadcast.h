@@ -31,8 +31,6 @@ class HostsBroadcast final : public Algorithm {
   // `multicast`: the leaders'; null on other ranks.
   HostsBroadcast(Hosts& hosts, Multicast* multicast)
       : hosts_(hosts), multicast_(multicast), across_(hosts.leaders) {}
-  HostsBroadcast(const HostsBroadcast&) = delete;
-  HostsBroadcast& operator=(const HostsBroadcast&) = delete;
 
   // `root`: rank of the communicator.
   void begin(Payload& payload, int root, bool blocking);

@@ -29,8 +29,6 @@ class Multicast {
   // inside the host's progress.
   Multicast(const Team& team, std::function<void()> called);
   ~Multicast();
-  Multicast(const Multicast&) = delete;
-  Multicast& operator=(const Multicast&) = delete;
 
   // --- One broadcast after the other, in the same order on all members. True if one of this number
   // of bytes is copied through posted buffers.

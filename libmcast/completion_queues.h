@@ -16,8 +16,6 @@ namespace cepheus::mcast {
 class CompletionQueues {
  public:
   explicit CompletionQueues(const Device& device);
-  CompletionQueues(const CompletionQueues&) = delete;
-  CompletionQueues& operator=(const CompletionQueues&) = delete;
 
   // MCAST_ERR_NO_MEMORY; MCAST_ERR_INVALID: more than the device's largest queue holds.
   Expected<ibv_cq*> reserve(std::uint32_t entries);

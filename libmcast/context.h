@@ -50,8 +50,6 @@ class Context {
   static Expected<std::unique_ptr<Context>> create(const ContextConfig& config);
   // Destroys all groups, then waits up to 200 ms until the fabric has confirmed.
   ~Context();
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
 
   const Device& device() const { return *device_; }
   // For memory, which may stay registered when the context is gone.

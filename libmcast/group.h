@@ -45,8 +45,6 @@ class Group final : private GroupPort {
   // `number` is its name in the context. The queue pair is in INIT, eager receives are posted.
   static Expected<std::unique_ptr<Group>> create(const Facilities& facilities, std::uint32_t number,
                                                  const GroupConfig& config);
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
 
   Context& context() const { return context_; }
   std::uint32_t number() const { return number_; }

@@ -18,8 +18,6 @@ class KeepAlive {
   // `work` does the due work and returns the time of its next call; kNever ends the thread.
   explicit KeepAlive(std::function<wire::Instant()> work) : work_(std::move(work)) {}
   ~KeepAlive() { stop(); }
-  KeepAlive(const KeepAlive&) = delete;
-  KeepAlive& operator=(const KeepAlive&) = delete;
 
   // If the thread runs already, `work` is called once more before the thread ends by itself. Throws
   // std::system_error if the system gives no thread.

@@ -74,8 +74,6 @@ class OwnPages {
   static Expected<std::unique_ptr<OwnPages>> create(const Device& device, std::size_t bytes,
                                                     int access);
   ~OwnPages();
-  OwnPages(const OwnPages&) = delete;
-  OwnPages& operator=(const OwnPages&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
   std::uint32_t lkey() const { return region_->lkey; }
@@ -94,8 +92,6 @@ class Slab {
   static Expected<std::unique_ptr<Slab>> create(const Device& device, MemoryBudget& budget,
                                                 std::size_t bytes);
   ~Slab();
-  Slab(const Slab&) = delete;
-  Slab& operator=(const Slab&) = delete;
 
   std::byte* data() const { return pages_->bytes().data(); }
   std::uint32_t lkey() const { return pages_->lkey(); }

@@ -36,8 +36,6 @@ class QueuePair {
   static Expected<std::unique_ptr<QueuePair>> create(const Device& device, CompletionQueues& queues,
                                                      QueueDepths depths);
   ~QueuePair();
-  QueuePair(const QueuePair&) = delete;
-  QueuePair& operator=(const QueuePair&) = delete;
 
   std::uint32_t number() const { return handle_->qp_num; }
   // To RTS, towards `remote`. The kernel may resolve its neighbour, which takes up to a second

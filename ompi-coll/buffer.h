@@ -18,8 +18,6 @@ class Buffer final : public coll::Packing {
  public:
   Buffer(void* memory, std::size_t count, ompi_datatype_t* type);
   ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
 
   std::size_t bytes() const { return bytes_; }
   bool is_contiguous() const { return contiguous_; }

@@ -16,9 +16,6 @@ class BounceBuffers {
   static constexpr std::size_t kBytes = 8192;  // of one
   static constexpr std::size_t kCount = 64;    // as many as sends may be outstanding by default
 
-  BounceBuffers() = default;
-  BounceBuffers(const BounceBuffers&) = delete;
-  BounceBuffers& operator=(const BounceBuffers&) = delete;
   ~BounceBuffers();
 
   // MCAST_ERR_AGAIN: all are in use. MCAST_ERR_NO_MEMORY, or why they can't be registered.

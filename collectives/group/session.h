@@ -22,8 +22,6 @@ class Session {
   // `generation`: sessions of a communicator, counted alike by all ranks. `again`: not the first.
   Session(const Team& team, uint32_t generation, bool again);
   ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
   uint32_t generation() const { return generation_; }
   TeamLane& eager() { return eager_; }

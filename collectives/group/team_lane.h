@@ -55,8 +55,6 @@ class TeamLane {
   TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~TeamLane() { destroy(); }
-  TeamLane(const TeamLane&) = delete;
-  TeamLane& operator=(const TeamLane&) = delete;
 
   // The callback for arriving small messages. Set it before the first progress().
   void set_arrival(Channel::Arrival arrival, void* arg) {

@@ -33,8 +33,6 @@ class ReportFile {
 
   explicit ReportFile(std::string directory, reports::SpaceProbe space = reports::FreeSpace::of);
   ~ReportFile();
-  ReportFile(const ReportFile&) = delete;
-  ReportFile& operator=(const ReportFile&) = delete;
 
   // kUnavailable: the file can't be made. Go on without it.
   wire::Result<void> open();

@@ -44,8 +44,6 @@ class SimulatedJob {
  public:
   explicit SimulatedJob(const JobPlan& plan);
   ~SimulatedJob();
-  SimulatedJob(const SimulatedJob&) = delete;
-  SimulatedJob& operator=(const SimulatedJob&) = delete;
 
   JobOutcome run();
 

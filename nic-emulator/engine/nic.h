@@ -81,8 +81,6 @@ class Nic {
  public:
   explicit Nic(const NicConfig& config);
   ~Nic();
-  Nic(const Nic&) = delete;
-  Nic& operator=(const Nic&) = delete;
 
   // --- Memory. `memory` is the place of iova in this process, and must exist until it is
   // deregistered. A peer's SEND with invalidate revokes a region's remote access; its lkey stays

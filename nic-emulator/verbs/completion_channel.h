@@ -35,8 +35,6 @@ class EventSource {
 class CompletionChannel {
  public:
   static wire::Result<std::unique_ptr<CompletionChannel>> create();
-  CompletionChannel(const CompletionChannel&) = delete;
-  CompletionChannel& operator=(const CompletionChannel&) = delete;
 
   int fd() const { return ready_.fd(); }
   void notify(EventSource& source);

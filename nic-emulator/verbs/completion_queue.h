@@ -29,8 +29,6 @@ class CompletionQueue {
   CompletionQueue(std::uint32_t capacity, CompletionChannel* channel, void* owner,
                   std::atomic<int>& armed_queues);
   ~CompletionQueue();
-  CompletionQueue(const CompletionQueue&) = delete;
-  CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   // False: the queue is full and the completion is lost (IBTA 11.6.3.1, CQ error).
   bool push(const Completion& completion);

@@ -24,8 +24,6 @@ class Context final : public verbs_context,
   static wire::Result<Context*> open();
   void close();
   ~Context();
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
 
   // Precondition: is_ours(context).
   static Context& of(ibv_context* context) {

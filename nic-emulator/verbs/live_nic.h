@@ -78,8 +78,6 @@ class LiveNic {
       std::unique_ptr<fabric::HostPort> port,
       const std::optional<rnic::CongestionConfig>& congestion = {});
   ~LiveNic();
-  LiveNic(const LiveNic&) = delete;
-  LiveNic& operator=(const LiveNic&) = delete;
 
   const fabric::HostIdentity& identity() const { return identity_; }
   const NicConfig& config() const { return engine_.config(); }

@@ -35,8 +35,6 @@ class SharedFile {
   SharedFile(void* memory, std::size_t bytes, wire::UniqueFd file)
       : memory_(memory), bytes_(bytes), file_(std::move(file)) {}
   ~SharedFile();
-  SharedFile(const SharedFile&) = delete;
-  SharedFile& operator=(const SharedFile&) = delete;
   void* memory() const { return memory_; }
   int fd() const { return file_.get(); }
 
