@@ -110,9 +110,9 @@ Context::~Context() {
   release_nic(std::move(nic_));
 }
 
-void Context::on_port_error() {
+void Context::on_event(ibv_event_type type) {
   ibv_async_event event{};
-  event.event_type = IBV_EVENT_PORT_ERR;
+  event.event_type = type;
   event.element.port_num = kPort;
   async_events_->post(event, nullptr);
 }

@@ -18,7 +18,7 @@ namespace cepheus::verbs {
 // close first and destroy later, or never.
 class Context final : public verbs_context,
                       public std::enable_shared_from_this<Context>,
-                      private PortListener {
+                      private Listener {
  public:
   // Errors as acquire_nic.
   static wire::Result<Context*> open();
@@ -42,7 +42,7 @@ class Context final : public verbs_context,
 
  private:
   Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events);
-  void on_port_error() override;
+  void on_event(ibv_event_type type) override;
   void on_forked() override;
 
   std::shared_ptr<LiveNic> nic_;

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "nic-emulator/verbs/memory_guard.h"
@@ -12,6 +13,13 @@
 
 namespace cepheus::verbs {
 namespace {
+
+// By AsyncEventKind.
+constexpr std::array kEvents{IBV_EVENT_QP_FATAL,         IBV_EVENT_QP_ACCESS_ERR,
+                             IBV_EVENT_QP_REQ_ERR,       IBV_EVENT_COMM_EST,
+                             IBV_EVENT_SQ_DRAINED,       IBV_EVENT_QP_LAST_WQE_REACHED,
+                             IBV_EVENT_SRQ_LIMIT_REACHED};
+static_assert(kEvents.size() == static_cast<std::size_t>(AsyncEventKind::kSrqLimitReached) + 1);
 
 // Frames written before the switch sees them: it takes these while the next are written.
 constexpr std::size_t kSendBatch = fabric::kWindow / 4;
@@ -113,17 +121,17 @@ LiveNic::~LiveNic() {
   progress(wire::monotonic_now());
 }
 
-void LiveNic::add_listener(PortListener& listener) {
+void LiveNic::add_listener(Listener& listener) {
   const std::scoped_lock lock(mutex_);
   listeners_.push_back(&listener);
 }
 
-void LiveNic::remove_listener(PortListener& listener) {
+void LiveNic::remove_listener(Listener& listener) {
   const std::scoped_lock lock(mutex_);
   std::erase(listeners_, &listener);
 }
 
-CqId LiveNic::add_queue(CompletionQueue& queue, QueueListener& listener) {
+CqId LiveNic::add_queue(CompletionQueue& queue, Listener& listener) {
   const std::scoped_lock lock(mutex_);
   auto slot = std::find_if(queues_.begin(), queues_.end(),
                            [](const Queue& each) { return each.queue == nullptr; });
@@ -137,7 +145,7 @@ void LiveNic::remove_queue(CqId id) {
   queues_[id] = Queue{};
 }
 
-void LiveNic::add_qp(Qpn qpn, QpListener& listener) {
+void LiveNic::add_qp(Qpn qpn, Listener& listener) {
   const std::scoped_lock lock(mutex_);
   qps_.insert_or_assign(qpn, &listener);
 }
@@ -147,7 +155,7 @@ void LiveNic::remove_qp(Qpn qpn) {
   qps_.erase(qpn);
 }
 
-void LiveNic::add_srq(SrqId srq, SrqListener& listener) {
+void LiveNic::add_srq(SrqId srq, Listener& listener) {
   const std::scoped_lock lock(mutex_);
   srqs_.insert_or_assign(srq, &listener);
 }
@@ -238,17 +246,18 @@ void LiveNic::deliver_completion(const Completion& completion) {
   ++delivered_;
   if (target.queue->push(completion)) return;
   ++counters_.completions_lost;
-  if (target.queue->report_overrun()) target.listener->on_overrun();
+  if (target.queue->report_overrun()) target.listener->on_event(IBV_EVENT_CQ_ERR);
   // No completion reports the end of the QP's work (IBTA 10.10.2.2). `completion` may move in this.
   const Qpn qpn = completion.qpn;
   engine_.fail_qp(qpn, actions_);
 }
 
 void LiveNic::deliver_event(const AsyncEvent& event) {
+  const ibv_event_type type = kEvents[static_cast<std::size_t>(event.kind)];
   if (event.kind == AsyncEventKind::kSrqLimitReached) {
-    if (const auto at = srqs_.find(event.srq); at != srqs_.end()) at->second->on_limit_reached();
+    if (const auto at = srqs_.find(event.srq); at != srqs_.end()) at->second->on_event(type);
   } else if (const auto at = qps_.find(event.qpn); at != qps_.end()) {
-    at->second->on_event(event.kind);
+    at->second->on_event(type);
   }
 }
 
@@ -258,7 +267,7 @@ void LiveNic::check_fabric() {
 
 void LiveNic::take_down() {
   up_.store(false);
-  for (PortListener* listener : listeners_) listener->on_port_error();
+  for (Listener* listener : listeners_) listener->on_event(IBV_EVENT_PORT_ERR);
 }
 
 DatagramSocket* LiveNic::open_socket(std::uint16_t port, std::uint16_t from_port) {
@@ -359,7 +368,7 @@ void LiveNic::abandon(bool is_whole) {
   }
   for (const auto& [qpn, listener] : qps_) listener->on_forked();
   for (const auto& [id, listener] : srqs_) listener->on_forked();
-  for (PortListener* listener : listeners_) listener->on_forked();
+  for (Listener* listener : listeners_) listener->on_forked();
 }
 
 }  // namespace cepheus::verbs

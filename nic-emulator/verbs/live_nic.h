@@ -10,6 +10,7 @@
 // locks behind it.
 #pragma once
 
+#include <infiniband/verbs.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -33,42 +34,17 @@
 
 namespace cepheus::verbs {
 
-// on_forked() of each: the process is the child of a fork(). There, locks of other threads stay
-// locked for ever, and descriptors are shared with the parent.
-class QpListener {
+// A verbs object, for the events of it that the NIC finds.
+class Listener {
  public:
-  virtual void on_event(AsyncEventKind kind) = 0;
+  // Of a completion queue, its first overrun; of a port, once: the fabric is gone for ever.
+  virtual void on_event(ibv_event_type type) = 0;
+  // The process is the child of a fork(). There, locks of other threads stay locked for ever, and
+  // descriptors are shared with the parent.
   virtual void on_forked() {}
 
  protected:
-  ~QpListener() = default;
-};
-
-class SrqListener {
- public:
-  virtual void on_limit_reached() = 0;
-  virtual void on_forked() {}
-
- protected:
-  ~SrqListener() = default;
-};
-
-class QueueListener {
- public:
-  virtual void on_overrun() = 0;  // once
-  virtual void on_forked() {}
-
- protected:
-  ~QueueListener() = default;
-};
-
-class PortListener {
- public:
-  virtual void on_port_error() = 0;  // the fabric is gone; it does not come back
-  virtual void on_forked() {}
-
- protected:
-  ~PortListener() = default;
+  ~Listener() = default;
 };
 
 class LiveNic {
@@ -86,13 +62,13 @@ class LiveNic {
   // True in the child of a fork: the port is the parent's, and this NIC sends and receives nothing.
   bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
-  void add_listener(PortListener& listener);
-  void remove_listener(PortListener& listener);
-  CqId add_queue(CompletionQueue& queue, QueueListener& listener);
+  void add_listener(Listener& listener);
+  void remove_listener(Listener& listener);
+  CqId add_queue(CompletionQueue& queue, Listener& listener);
   void remove_queue(CqId id);
-  void add_qp(Qpn qpn, QpListener& listener);
+  void add_qp(Qpn qpn, Listener& listener);
   void remove_qp(Qpn qpn);
-  void add_srq(SrqId srq, SrqListener& listener);
+  void add_srq(SrqId srq, Listener& listener);
   void remove_srq(SrqId srq);
 
   // Runs `work(engine, now, actions)` under the lock, then sends and delivers its results. If there
@@ -139,7 +115,7 @@ class LiveNic {
 
   struct Queue {
     CompletionQueue* queue = nullptr;
-    QueueListener* listener = nullptr;
+    Listener* listener = nullptr;
   };
   struct Counters {
     std::uint64_t tx_lost_no_fabric = 0;  // sent after the fabric had gone
@@ -182,9 +158,9 @@ class LiveNic {
   ForkMutex mutex_{true};
   NicOutput actions_;
   std::vector<Queue> queues_;  // by CqId
-  std::unordered_map<Qpn, QpListener*> qps_;
-  std::unordered_map<SrqId, SrqListener*> srqs_;
-  std::vector<PortListener*> listeners_;
+  std::unordered_map<Qpn, Listener*> qps_;
+  std::unordered_map<SrqId, Listener*> srqs_;
+  std::vector<Listener*> listeners_;
   std::vector<std::uint8_t> void_;  // payload buffer for discarded packets
   Counters counters_;
   std::atomic<bool> up_{true};

@@ -26,14 +26,14 @@ bool eventually(Condition&& condition) {
   return true;
 }
 
-class CountingPort final : public PortListener {
+class CountingPort final : public Listener {
  public:
-  void on_port_error() override { ++errors; }
+  void on_event(ibv_event_type) override { ++errors; }
   std::atomic<int> errors{0};
 };
 
 // A NIC with one QP and one queue.
-class Host final : private QpListener, private QueueListener {
+class Host final : private Listener {
  public:
   Host(TestFabric& fabric, const std::string& name, CompletionChannel* channel = nullptr,
        const std::optional<rnic::CongestionConfig>& congestion = {}, QpType type = QpType::kRc)
@@ -131,8 +131,7 @@ class Host final : private QpListener, private QueueListener {
   std::atomic<int> overruns{0};
 
  private:
-  void on_event(AsyncEventKind) override {}
-  void on_overrun() override { ++overruns; }
+  void on_event(ibv_event_type type) override { overruns += type == IBV_EVENT_CQ_ERR ? 1 : 0; }
 };
 
 class TwoNics : public ::testing::Test {
@@ -237,9 +236,9 @@ TEST_F(TwoNics, NotifyTheirListenersOnceOfTheFabricsEnd) {
 }
 
 // A listener that finds no memory.
-class ThrowingPort final : public PortListener {
+class ThrowingPort final : public Listener {
  public:
-  void on_port_error() override {
+  void on_event(ibv_event_type) override {
     ++errors;
     throw std::bad_alloc();
   }

@@ -1,7 +1,5 @@
 #include "nic-emulator/verbs/queue_pair.h"
 
-#include <array>
-
 #include "nic-emulator/verbs/extended.h"
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/qp_attributes.h"
@@ -9,13 +7,6 @@
 
 namespace cepheus::verbs {
 namespace {
-
-// By AsyncEventKind.
-constexpr std::array kEvents{IBV_EVENT_QP_FATAL,         IBV_EVENT_QP_ACCESS_ERR,
-                             IBV_EVENT_QP_REQ_ERR,       IBV_EVENT_COMM_EST,
-                             IBV_EVENT_SQ_DRAINED,       IBV_EVENT_QP_LAST_WQE_REACHED,
-                             IBV_EVENT_SRQ_LIMIT_REACHED};
-static_assert(kEvents.size() == static_cast<std::size_t>(AsyncEventKind::kSrqLimitReached) + 1);
 
 // An errno, or 0 and the type.
 int to_engine(ibv_qp_type type, QpType& out) {
@@ -82,9 +73,9 @@ QueuePair::~QueuePair() {
   });
 }
 
-void QueuePair::on_event(AsyncEventKind kind) {
+void QueuePair::on_event(ibv_event_type type) {
   ibv_async_event event{};
-  event.event_type = kEvents[static_cast<std::size_t>(kind)];
+  event.event_type = type;
   event.element.qp = &qp_base;
   owner().async_events().post(event, &async_handed_out_);
 }

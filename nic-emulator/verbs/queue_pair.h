@@ -30,7 +30,7 @@ struct RequestBatch {
   int error = 0;
 };
 
-class QueuePair final : public ibv_qp_ex, private QpListener {
+class QueuePair final : public ibv_qp_ex, private Listener {
  public:
   QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type, Qpn number);
   // Waits until the program has acknowledged the asynchronous events that it has fetched.
@@ -48,7 +48,7 @@ class QueuePair final : public ibv_qp_ex, private QpListener {
   int query(ibv_qp_attr& attributes, int mask, ibv_qp_init_attr* init);
 
  private:
-  void on_event(AsyncEventKind kind) override;
+  void on_event(ibv_event_type type) override;
   void on_forked() override {
     renew_after_fork(qp_base.mutex);
     new (&batch_.mutex) std::mutex;

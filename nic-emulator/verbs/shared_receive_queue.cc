@@ -51,9 +51,9 @@ SharedReceiveQueue::~SharedReceiveQueue() {
                          [&] { return nic().is_abandoned() || events_completed == fetched; });
 }
 
-void SharedReceiveQueue::on_limit_reached() {
+void SharedReceiveQueue::on_event(ibv_event_type type) {
   ibv_async_event event{};
-  event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
+  event.event_type = type;
   event.element.srq = this;
   owner().async_events().post(event, &async_handed_out_);
 }

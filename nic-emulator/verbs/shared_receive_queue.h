@@ -7,7 +7,7 @@
 
 namespace cepheus::verbs {
 
-class SharedReceiveQueue final : public ibv_srq, private SrqListener {
+class SharedReceiveQueue final : public ibv_srq, private Listener {
  public:
   SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id);
   // Waits until the program has acknowledged the asynchronous events that it has fetched.
@@ -25,7 +25,7 @@ class SharedReceiveQueue final : public ibv_srq, private SrqListener {
   int query(ibv_srq_attr& attributes);
 
  private:
-  void on_limit_reached() override;
+  void on_event(ibv_event_type type) override;
   void on_forked() override { renew_after_fork(mutex); }
 
   Reference in_domain_;

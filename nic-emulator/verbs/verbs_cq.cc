@@ -93,10 +93,10 @@ VerbsCq::~VerbsCq() {
   }
 }
 
-void VerbsCq::on_overrun() {
+void VerbsCq::on_event(ibv_event_type type) {
   log_verbose("completion queue overrun: completions are lost; create it with more entries");
   ibv_async_event event{};
-  event.event_type = IBV_EVENT_CQ_ERR;
+  event.event_type = type;
   event.element.cq = as_cq();
   owner().async_events().post(event, &async_handed_out_);
 }

@@ -43,7 +43,7 @@ class PollLock {
   bool is_needed_;
 };
 
-class VerbsCq final : public ibv_cq_ex, private QueueListener {
+class VerbsCq final : public ibv_cq_ex, private Listener {
  public:
   VerbsCq(Context& owner, std::uint32_t entries, void* user_context, ibv_comp_channel* channel);
   // Waits until the program has acknowledged the events that it has fetched, and only those.
@@ -64,7 +64,7 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
   PollLock& poll_lock() { return poll_lock_; }
 
  private:
-  void on_overrun() override;
+  void on_event(ibv_event_type type) override;
   void on_forked() override;
 
   std::shared_ptr<Context> context_;
