@@ -320,8 +320,7 @@ void QueuePair::build_cnp(wire::Frame& frame) {
   headers.bth.opcode = wire::Opcode::kCnp;
   headers.bth.becn = true;
   headers.bth.psn = Psn();
-  headers.emit(frame, 0);
-  finish_packet(context_.port.config, context_.port.counters, {}, true, frame);
+  build_without_payload(context_.port, headers, frame);
   congestion_->on_cnp_sent();
 }
 

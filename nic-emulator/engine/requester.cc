@@ -80,7 +80,6 @@ std::uint32_t Requester::ack_every() const {
 
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
   assert(can_send());
-  const NicConfig& config = qp_.port.config;
   const SendWqe& wqe = queue_.at(cursor_);
   if (wqe.is_fetch()) return build_fetch(now, wqe, frame);
   const std::uint64_t index = next_ - wqe.first_packet;
@@ -93,23 +92,18 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
 
   wire::RoceHeaders headers = qp_.envelope;
   headers.bth.opcode = opcode_of(wqe, first, last);
-  headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.bth.solicited = last && wqe.solicited;
   headers.bth.ack_request = last || fills_window || (index + 1) % ack_every() == 0;
   headers.bth.psn = psn_of(next_);
   headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
   headers.imm.value = headers.ieth.rkey = wqe.imm;
-  headers.emit(frame, length + headers.bth.pad_count);
 
-  const auto space = payload_space(config, buffer, length, frame);
-  if (!space) return Build::kNeedsBuffer;
-  if (!queue_.read(cursor_, offset, space->bytes.first(length))) {
-    local_failure_ = true;
-    return Build::kFailed;
-  }
-  finish_packet(config, counters_, space->bytes, space->is_inline, frame);
-  on_sent(now, 1);
-  return Build::kBuilt;
+  const Build built = build_with_payload(qp_.port, headers, length, buffer, frame, [&](auto bytes) {
+    return queue_.read(cursor_, offset, bytes);
+  });
+  local_failure_ = built == Build::kFailed;
+  if (built == Build::kBuilt) on_sent(now, 1);
+  return built;
 }
 
 // A READ request or an atomic: no payload.
@@ -132,8 +126,7 @@ Build Requester::build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame
     headers.atomic = {wqe.remote_address, wqe.rkey, swaps ? wqe.swap : wqe.compare_add,
                       swaps ? wqe.compare_add : 0};
   }
-  headers.emit(frame, 0);
-  finish_packet(qp_.port.config, counters_, {}, true, frame);
+  build_without_payload(qp_.port, headers, frame);
   ++fetches_in_flight_;
   on_sent(now, packets);
   return Build::kBuilt;

@@ -215,8 +215,7 @@ void Responder::build_response(wire::Frame& frame, bool becn) {
       break;
   }
   owed_ = Owed::kNothing;
-  headers.emit(frame, 0);
-  finish_packet(qp_.port.config, counters_, {}, true, frame);
+  build_without_payload(qp_.port, headers, frame);
 }
 
 void Responder::flush(NicOutput& out) {

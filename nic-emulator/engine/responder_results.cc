@@ -167,25 +167,22 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   headers.bth.psn = result.psn;
   headers.aeth.msn = result.msn;
   headers.atomic_ack.original = result.original;
-  const std::size_t length = std::min(result.length, qp_.attr.path_mtu);
-  headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
-  headers.emit(frame, length + headers.bth.pad_count);
-  const auto space = payload_space(qp_.port.config, buffer, length, frame);
-  if (!space) return Build::kNeedsBuffer;
-  if (length != 0) {
+  const std::uint32_t length = std::min(result.length, qp_.attr.path_mtu);
+  MemoryTable& memory = qp_.port.memory;
+  const auto read = [&](std::span<std::uint8_t> bytes) {
+    if (length == 0) return true;
     const std::uint8_t* const from =
-        qp_.port.memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
-    if (from == nullptr ||
-        !qp_.port.memory.copy_out(result.rkey, from, space->bytes.data(), length)) {
-      return lose_memory(result, out);
-    }
-  }
+        memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
+    return from != nullptr && memory.copy_out(result.rkey, from, bytes.data(), length);
+  };
+  const Build built = build_with_payload(qp_.port, headers, length, buffer, frame, read);
+  if (built == Build::kFailed) return lose_memory(result, out);
+  if (built != Build::kBuilt) return built;
   counters_.add(result.atomic ? Counter::kTxAtomicAck : Counter::kTxReadResponse);
-  finish_packet(qp_.port.config, counters_, space->bytes, space->is_inline, frame);
 
   result.psn = result.psn + 1;
   result.address += length;
-  result.length -= static_cast<std::uint32_t>(length);
+  result.length -= length;
   result.begun = true;
   if (--result.packets == 0) results_.pop();
   return Build::kBuilt;

@@ -25,12 +25,11 @@ wire::Result<void> UnreliableRequester::post(const SendWr& wr) {
   return {};
 }
 
-wire::RoceHeaders UnreliableRequester::headers_of(const SendWqe& wqe, std::uint32_t length) const {
+wire::RoceHeaders UnreliableRequester::headers_of(const SendWqe& wqe) const {
   const bool first = sent_packets_ == 0;
   const bool last = sent_packets_ + 1 == wqe.packets;
   wire::RoceHeaders headers = qp_.envelope;
   headers.bth.psn = psn_;
-  headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.bth.solicited = last && wqe.solicited;
   headers.imm.value = wqe.imm;
   if (qp_.init.type == QpType::kUc) {
@@ -54,12 +53,11 @@ Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& fr
   const std::uint64_t offset = std::uint64_t{sent_packets_} * qp_.attr.path_mtu;
   const auto length =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp_.attr.path_mtu, wqe.length - offset));
-  const wire::RoceHeaders headers = headers_of(wqe, length);
-  headers.emit(frame, length + headers.bth.pad_count);
-  const auto space = payload_space(qp_.port.config, buffer, length, frame);
-  if (!space) return Build::kNeedsBuffer;
-  if (!queue_.read(queue_.head(), offset, space->bytes.first(length))) return Build::kFailed;
-  finish_packet(qp_.port.config, qp_.port.counters, space->bytes, space->is_inline, frame);
+  wire::RoceHeaders headers = headers_of(wqe);
+  const Build built = build_with_payload(qp_.port, headers, length, buffer, frame, [&](auto bytes) {
+    return queue_.read(queue_.head(), offset, bytes);
+  });
+  if (built != Build::kBuilt) return built;
 
   psn_ = psn_ + 1;
   if (++sent_packets_ == wqe.packets) {

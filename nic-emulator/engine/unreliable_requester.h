@@ -28,7 +28,7 @@ class UnreliableRequester {
   Psn next_psn() const { return psn_; }
 
  private:
-  wire::RoceHeaders headers_of(const SendWqe& wqe, std::uint32_t length) const;
+  wire::RoceHeaders headers_of(const SendWqe& wqe) const;
 
   const QpContext& qp_;
   SendQueue& queue_;
