@@ -170,16 +170,14 @@ std::uint64_t total_length(std::span<const Sge> sges) {
 bool gather(MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
             std::span<std::uint8_t> out) {
   const auto copy = [&](std::uint32_t key, const std::uint8_t* piece, std::size_t at,
-                        std::size_t n) {
-    return !memory.moves_payload() || memory.copy_out(key, piece, out.data() + at, n);
-  };
+                        std::size_t n) { return memory.copy_out(key, piece, out.data() + at, n); };
   return for_each_piece(memory, pd, sges, offset, out.size(), 0, copy);
 }
 
 bool scatter(MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
              std::span<const std::uint8_t> data) {
   const auto copy = [&](std::uint32_t key, std::uint8_t* piece, std::size_t at, std::size_t n) {
-    return !memory.moves_payload() || memory.copy_in(key, piece, data.data() + at, n);
+    return memory.copy_in(key, piece, data.data() + at, n);
   };
   return for_each_piece(memory, pd, sges, offset, data.size(), kLocalWrite, copy);
 }

@@ -29,7 +29,6 @@ class MemoryTable {
   // `moves_payload`, `guard`: NicConfig's.
   MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true,
               MemoryGuard guard = nullptr);
-  bool moves_payload() const { return moves_payload_; }
 
   // Returns the lkey, which is also the rkey if `access` allows remote operations. Errors:
   // kInvalid, kUnavailable.
@@ -59,13 +58,13 @@ class MemoryTable {
     return r.translate(pd, address, length, needed_access);
   }
 
-  // Copies from or to `memory`, which translate() gave for `key`. False: it is not mapped, and the
-  // region is lost.
+  // Copies from or to `memory`, which translate() gave for `key`, if payload moves at all. False: it
+  // is not mapped, and the region is lost.
   bool copy_out(std::uint32_t key, const std::uint8_t* memory, void* to, std::size_t n) {
-    return touch(key, memory, n, [=] { std::memcpy(to, memory, n); });
+    return !moves_payload_ || touch(key, memory, n, [=] { std::memcpy(to, memory, n); });
   }
   bool copy_in(std::uint32_t key, std::uint8_t* memory, const void* from, std::size_t n) {
-    return touch(key, memory, n, [=] { std::memcpy(memory, from, n); });
+    return !moves_payload_ || touch(key, memory, n, [=] { std::memcpy(memory, from, n); });
   }
   // The same for any work on `n` bytes of `memory`.
   template <typename Work>

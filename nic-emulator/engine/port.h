@@ -24,6 +24,20 @@ struct Port {
 struct QpContext {
   QpContext(Port& p, Qpn n, const QpInit& i) : port(p), qpn(n), init(i) { attr.cap = i.cap; }
 
+  // The key of an empty READ or WRITE is not checked (IBTA 9.7.4.1.5).
+  bool may_access(const wire::Reth& reth, Access access) const {
+    return reth.dma_length == 0 || port.memory.translate(reth.rkey, init.pd, reth.virtual_address,
+                                                         reth.dma_length, access) != nullptr;
+  }
+  // Stores `data` at `offset` of a WRITE. False: it was deregistered or unmapped in the meantime.
+  bool store(const wire::Reth& write, std::uint64_t offset,
+             std::span<const std::uint8_t> data) const {
+    if (data.empty()) return true;
+    std::uint8_t* const to = port.memory.translate(
+        write.rkey, init.pd, write.virtual_address + offset, data.size(), kRemoteWrite);
+    return to != nullptr && port.memory.copy_in(write.rkey, to, data.data(), data.size());
+  }
+
   Port& port;
   const Qpn qpn;
   QpState state = QpState::kReset;

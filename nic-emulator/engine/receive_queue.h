@@ -53,7 +53,19 @@ class ReceiveQueue {
     return scatter(qp_.port.memory, shared_ == nullptr ? qp_.init.pd : shared_->init().pd, sges,
                    offset, data);
   }
-  // Ends it; the caller fills in the completion.
+  // Ends it: a message has arrived whole, with `bytes` in its buffer.
+  Completion& complete_message(const wire::RoceHeaders& headers, std::uint64_t bytes,
+                               NicOutput& out) {
+    const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+    Completion& c = complete(WcStatus::kSuccess, out);
+    c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
+    c.byte_len = static_cast<std::uint32_t>(bytes);
+    c.solicited = headers.bth.solicited;
+    c.has_imm = info.imm;
+    c.has_invalidated_rkey = info.ieth;
+    c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
+    return c;
+  }
   Completion& complete(WcStatus status, NicOutput& out) {
     Completion& c = complete(held().wr_id, status, out);
     if (shared_ == nullptr) {

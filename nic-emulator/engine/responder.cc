@@ -121,13 +121,7 @@ bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
   write_ = reth;
-  // The key of an empty write is not checked (IBTA 9.7.4.1.5).
-  if (reth.dma_length != 0 &&
-      qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
-                                kRemoteWrite) == nullptr) {
-    return refuse(wire::NakCode::kRemoteAccess, out);
-  }
-  return true;
+  return qp_.may_access(reth, kRemoteWrite) || refuse(wire::NakCode::kRemoteAccess, out);
 }
 
 bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out) {
@@ -135,15 +129,7 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOu
   if (last ? end != write_.dma_length : end >= write_.dma_length) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
-  if (data.empty()) return true;
-  std::uint8_t* to = qp_.port.memory.translate(
-      write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  // Deregistered or unmapped in the meantime.
-  if (to == nullptr || (qp_.port.memory.moves_payload() &&
-                        !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size()))) {
-    return refuse(wire::NakCode::kRemoteAccess, out);
-  }
-  return true;
+  return qp_.store(write_, offset_, data) || refuse(wire::NakCode::kRemoteAccess, out);
 }
 
 bool Responder::complete_receive(const wire::RoceHeaders& headers, NicOutput& out) {
@@ -151,13 +137,7 @@ bool Responder::complete_receive(const wire::RoceHeaders& headers, NicOutput& ou
   if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
     return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
   }
-  Completion& c = receives_.complete(WcStatus::kSuccess, out);
-  c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
-  c.byte_len = static_cast<std::uint32_t>(offset_);
-  c.solicited = headers.bth.solicited;
-  c.has_imm = info.imm;
-  c.has_invalidated_rkey = info.ieth;
-  c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
+  receives_.complete_message(headers, offset_, out);
   return true;
 }
 

@@ -77,7 +77,6 @@ class Responder {
   bool place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out);
   bool begin_write(const wire::Reth& reth, NicOutput& out);
   bool complete_receive(const wire::RoceHeaders& headers, NicOutput& out);
-  bool is_readable(const wire::Reth& reth) const;
   bool execute_fetch(const wire::RoceHeaders& headers, NicOutput& out);
   bool begin_read(const wire::RoceHeaders& headers, NicOutput& out);
   bool execute_atomic(const wire::RoceHeaders& headers, NicOutput& out);

@@ -41,13 +41,6 @@ wire::Opcode response_opcode(const PendingResult& result) {
 
 }  // namespace
 
-bool Responder::is_readable(const wire::Reth& reth) const {
-  // The key of an empty READ is not checked (IBTA 9.7.4.1.5).
-  return reth.dma_length == 0 ||
-         qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
-                                   kRemoteRead) != nullptr;
-}
-
 // Executes a READ or atomic that is next in sequence. False: refused.
 bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool atomic = opcode_info(headers.bth.opcode).atomic_request;
@@ -73,7 +66,7 @@ bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) 
 
 bool Responder::begin_read(const wire::RoceHeaders& headers, NicOutput& out) {
   if (headers.reth.dma_length > kMaxMessage) return refuse(wire::NakCode::kInvalidRequest, out);
-  if (!is_readable(headers.reth)) return refuse(wire::NakCode::kRemoteAccess, out);
+  if (!qp_.may_access(headers.reth, kRemoteRead)) return refuse(wire::NakCode::kRemoteAccess, out);
   const PendingResult result = read_result(headers, qp_.attr.path_mtu);
   results_.push(result);
   expected_ = expected_ + result.packets;
@@ -139,7 +132,7 @@ void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
     // smallest MTU: the READ's end lies within 2^23 of the next PSN.
     served = headers.reth.dma_length <= kMaxMessage && (qp_.attr.access & kRemoteRead) != 0 &&
              distance(headers.bth.psn + result.packets, expected_) >= 0 &&
-             is_readable(headers.reth);
+             qp_.may_access(headers.reth, kRemoteRead);
   } else if (const auto original = results_.recall(headers.bth.psn)) {
     result = atomic_result(headers.bth.psn, *original);
     served = true;

@@ -25,11 +25,11 @@ class UcResponder {
   enum class Message : std::uint8_t { kNone, kSend, kWrite };  // the message in progress
 
   bool may_continue(const wire::OpcodeInfo& info, bool in_sequence) const;
+  std::optional<Counter> take(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                              bool& failed, NicOutput& out);
   std::optional<Counter> begin(const wire::RoceHeaders& headers, NicOutput& out);
   std::optional<Counter> place(const wire::OpcodeInfo& info, std::span<const std::uint8_t> data,
                                bool& failed);
-  std::optional<Counter> place_write(bool last, std::span<const std::uint8_t> data);
-  void complete(const wire::RoceHeaders& headers, NicOutput& out);
   void drop(Counter reason);
 
   const QpContext& qp_;
@@ -53,6 +53,9 @@ class UdResponder {
                    NicOutput& out);
 
  private:
+  std::optional<Counter> objection(const wire::RoceHeaders& headers, std::size_t bytes,
+                                   NicOutput& out);
+
   const QpContext& qp_;
   Counters& counters_;
   ReceiveQueue& receives_;
