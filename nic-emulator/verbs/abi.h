@@ -41,6 +41,12 @@ inline int refuse_call(int error) {
   return error;
 }
 
+// For functions that return -1 with errno.
+inline int refuse_query(int error) {
+  errno = error;
+  return -1;
+}
+
 // Answers a query in the caller's structure, which may be shorter or longer than ours: fields that
 // we don't know are cleared.
 template <typename Answer>

@@ -52,9 +52,7 @@ CEPHEUS_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 CEPHEUS_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc,
                                        ibv_grh* grh, ibv_ah_attr* attributes) {
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_init_ah_from_wc, context, port, wc, grh, attributes);
-  if (address_sender(*wc, *grh, port, *attributes)) return 0;
-  errno = EINVAL;
-  return -1;
+  return address_sender(*wc, *grh, port, *attributes) ? 0 : refuse_query(EINVAL);
 }
 
 CEPHEUS_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh,

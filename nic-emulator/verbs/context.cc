@@ -7,8 +7,8 @@
 #include "nic-emulator/verbs/environment.h"
 #include "nic-emulator/verbs/extended.h"
 #include "nic-emulator/verbs/next_library.h"
+#include "nic-emulator/verbs/qp_attributes.h"
 #include "nic-emulator/verbs/queue_pair.h"
-#include "nic-emulator/verbs/report.h"
 #include "nic-emulator/verbs/verbs_cq.h"
 
 namespace cepheus::verbs {
@@ -35,13 +35,6 @@ Speed speed_of(wire::BitRate rate) {
   const auto* at = std::find_if(kSpeeds.begin(), kSpeeds.end(),
                                 [&](const Speed& s) { return s.megabits >= megabits; });
   return at == kSpeeds.end() ? kSpeeds.back() : *at;
-}
-
-ibv_mtu mtu_code(std::uint32_t bytes) {
-  if (bytes >= 4096) return IBV_MTU_4096;
-  if (bytes >= 2048) return IBV_MTU_2048;
-  if (bytes >= 1024) return IBV_MTU_1024;
-  return bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
 }
 
 int query_port_op(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,

@@ -11,6 +11,7 @@
 #include "nic-emulator/verbs/device.h"
 #include "nic-emulator/verbs/limits.h"
 #include "nic-emulator/verbs/live_nic.h"
+#include "nic-emulator/verbs/report.h"
 
 namespace cepheus::verbs {
 
@@ -50,6 +51,22 @@ class Context final : public verbs_context,
   std::shared_ptr<Context> held_by_program_;
   std::atomic<std::uint32_t> handles_{0};
 };
+
+// An errno, which it also sets, or 0: of `call()` on an object of `nic`.
+template <typename Call>
+int call_nic(const LiveNic& nic, Call call) {
+  return guarded([&] {
+    const int error = nic.is_abandoned() ? ENODEV : call();
+    return error == 0 ? 0 : refuse_call(error);
+  });
+}
+
+// For functions that create an object, if the engine refuses it.
+inline std::nullptr_t refuse_creation(const char* what, const wire::Error& error) {
+  log_verbose(std::string(what) + ": " + error.text);
+  const bool is_full = error.code == wire::ErrorCode::kUnavailable;
+  return refuse(is_full ? ENOMEM : to_errno(error.code));
+}
 
 // Counts one living user of an object that must outlive it.
 class Reference {

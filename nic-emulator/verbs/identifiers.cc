@@ -31,10 +31,7 @@ CEPHEUS_EXPORT int ibv_query_gid(ibv_context* context, std::uint8_t port, int in
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_gid, context, port, index, gid);
   ibv_gid_entry entry;
   const int error = find_gid(context, port, static_cast<std::uint32_t>(index), entry);
-  if (error != 0) {
-    errno = error;
-    return -1;
-  }
+  if (error != 0) return refuse_query(error);
   *gid = entry.gid;
   return 0;
 }
@@ -47,8 +44,7 @@ CEPHEUS_EXPORT int ibv_query_gid_type(ibv_context* context, std::uint8_t port, u
   }
   ibv_gid_entry entry;
   if (const int error = find_gid(context, port, index, entry); error != 0) {
-    errno = error;
-    return -1;
+    return refuse_query(error);
   }
   *type = SysfsGidType::kRoceV2;
   return 0;
@@ -81,17 +77,12 @@ CEPHEUS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry*
 CEPHEUS_EXPORT int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index,
                                   __be16* pkey) {
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_query_pkey, context, port, index, pkey);
-  if (port != kPort || index != 0) {
-    errno = EINVAL;
-    return -1;
-  }
+  if (port != kPort || index != 0) return refuse_query(EINVAL);
   *pkey = htobe16(kDefaultPkey);
   return 0;
 }
 
 CEPHEUS_EXPORT int ibv_get_pkey_index(ibv_context* context, std::uint8_t port, __be16 pkey) {
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_get_pkey_index, context, port, pkey);
-  if (port == kPort && pkey == htobe16(kDefaultPkey)) return 0;
-  errno = EINVAL;
-  return -1;
+  return port == kPort && pkey == htobe16(kDefaultPkey) ? 0 : refuse_query(EINVAL);
 }

@@ -8,7 +8,6 @@
 #include "nic-emulator/verbs/chosen_key.h"
 #include "nic-emulator/verbs/memory_guard.h"
 #include "nic-emulator/verbs/next_library.h"
-#include "nic-emulator/verbs/report.h"
 
 namespace cepheus::verbs {
 namespace {
@@ -67,11 +66,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
       return key ? engine.register_memory_as(*key, domain.id(), address, length, iova, rights)
                  : engine.register_memory(domain.id(), address, length, iova, rights);
     });
-    if (!keys) {
-      log_verbose("register memory: " + keys.error().text);
-      const bool full = keys.error().code == wire::ErrorCode::kUnavailable;
-      return refuse(full ? ENOMEM : to_errno(keys.error().code));
-    }
+    if (!keys) return refuse_creation("register memory", keys.error());
     return new MemoryRegion(domain, address, length, *keys);
   });
 }

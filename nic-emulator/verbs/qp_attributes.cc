@@ -34,13 +34,6 @@ std::uint32_t mtu_bytes(ibv_mtu mtu) {
   return mtu < IBV_MTU_256 || mtu > IBV_MTU_4096 ? 0 : 128u << mtu;
 }
 
-ibv_mtu mtu_code(std::uint32_t bytes) {
-  for (int code = IBV_MTU_256; code < IBV_MTU_4096; ++code) {
-    if (bytes <= 128u << code) return static_cast<ibv_mtu>(code);
-  }
-  return IBV_MTU_4096;
-}
-
 // Attributes that verbs require and the engine does not (IBTA 11.2.5.2).
 int required_by_verbs(QpState from, QpState to, QpType type) {
   if (from == QpState::kReset && to == QpState::kInit) return IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -121,7 +114,7 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from, Q
 }
 
 void to_verbs(const QpAttr& from, ibv_qp_attr& a) {
-  a.qp_state = to_verbs(from.state);
+  a.qp_state = static_cast<ibv_qp_state>(from.state);
   a.cur_qp_state = a.qp_state;
   a.path_mtu = mtu_code(from.path_mtu);
   a.path_mig_state = IBV_MIG_MIGRATED;
@@ -139,7 +132,11 @@ void to_verbs(const QpAttr& from, ibv_qp_attr& a) {
   a.qkey = from.qkey;
 }
 
-ibv_qp_state to_verbs(QpState state) { return static_cast<ibv_qp_state>(state); }
+ibv_mtu mtu_code(std::uint32_t bytes) {
+  int code = IBV_MTU_4096;
+  while (code > IBV_MTU_256 && bytes < 128u << code) --code;
+  return static_cast<ibv_mtu>(code);
+}
 
 ibv_qp_cap to_verbs(const QpCap& cap) {
   return {cap.max_send_wr, cap.max_recv_wr, cap.max_send_sge, cap.max_recv_sge, cap.max_inline};

@@ -19,7 +19,7 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& attributes, int mask, QpStat
                                  QpType type);
 // Writes the engine's attributes into `attributes`.
 void to_verbs(const QpAttr& from, ibv_qp_attr& attributes);
-ibv_qp_state to_verbs(QpState state);
+ibv_mtu mtu_code(std::uint32_t bytes);  // the largest up to `bytes`
 ibv_qp_cap to_verbs(const QpCap& cap);
 QpCap to_engine(const ibv_qp_cap& cap);
 

@@ -3,7 +3,6 @@
 #include "nic-emulator/verbs/extended.h"
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/qp_attributes.h"
-#include "nic-emulator/verbs/report.h"
 
 namespace cepheus::verbs {
 namespace {
@@ -136,11 +135,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
     if (qpn) granted = engine.query_qp(*qpn)->cap;
     return qpn;
   });
-  if (!created) {
-    log_verbose("create qp: " + created.error().text);
-    const bool full = created.error().code == wire::ErrorCode::kUnavailable;
-    return refuse(full ? ENOMEM : to_errno(created.error().code));
-  }
+  if (!created) return refuse_creation("create qp", created.error());
   init.cap = to_verbs(granted);
   return new QueuePair(domain, init, wanted.type, *created);
 }
@@ -159,23 +154,15 @@ CEPHEUS_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
 
 CEPHEUS_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_modify_qp, qp, attributes, mask);
-  return guarded([&] {
-    QueuePair& ours = QueuePair::of(qp);
-    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
-    const int error = ours.modify(*attributes, mask);
-    return error == 0 ? 0 : refuse_call(error);
-  });
+  QueuePair& ours = QueuePair::of(qp);
+  return call_nic(ours.nic(), [&] { return ours.modify(*attributes, mask); });
 }
 
 CEPHEUS_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
                                 ibv_qp_init_attr* init) {
   CEPHEUS_PASS_ON_UNLESS_OURS(qp->context, ibv_query_qp, qp, attributes, mask, init);
-  return guarded([&] {
-    QueuePair& ours = QueuePair::of(qp);
-    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
-    const int error = ours.query(*attributes, mask, init);
-    return error == 0 ? 0 : refuse_call(error);
-  });
+  QueuePair& ours = QueuePair::of(qp);
+  return call_nic(ours.nic(), [&] { return ours.query(*attributes, mask, init); });
 }
 
 CEPHEUS_EXPORT int ibv_destroy_qp(ibv_qp* qp) {

@@ -1,7 +1,6 @@
 #include "nic-emulator/verbs/shared_receive_queue.h"
 
 #include "nic-emulator/verbs/next_library.h"
-#include "nic-emulator/verbs/report.h"
 
 namespace cepheus::verbs {
 namespace {
@@ -18,11 +17,7 @@ ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attr
       if (id) granted = *engine.query_srq(*id);
       return id;
     });
-    if (!created) {
-      log_verbose("create srq: " + created.error().text);
-      const bool full = created.error().code == wire::ErrorCode::kUnavailable;
-      return refuse(full ? ENOMEM : to_errno(created.error().code));
-    }
+    if (!created) return refuse_creation("create srq", created.error());
     attributes.max_wr = granted.max_wr;
     attributes.max_sge = granted.max_sge;
     return new SharedReceiveQueue(domain, user_context, *created);
@@ -86,22 +81,14 @@ CEPHEUS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 
 CEPHEUS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
   CEPHEUS_PASS_ON_UNLESS_OURS(srq->context, ibv_modify_srq, srq, attributes, mask);
-  return guarded([&] {
-    SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
-    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
-    const int error = ours.modify(*attributes, mask);
-    return error == 0 ? 0 : refuse_call(error);
-  });
+  SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+  return call_nic(ours.nic(), [&] { return ours.modify(*attributes, mask); });
 }
 
 CEPHEUS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
   CEPHEUS_PASS_ON_UNLESS_OURS(srq->context, ibv_query_srq, srq, attributes);
-  return guarded([&] {
-    SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
-    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
-    const int error = ours.query(*attributes);
-    return error == 0 ? 0 : refuse_call(error);
-  });
+  SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+  return call_nic(ours.nic(), [&] { return ours.query(*attributes); });
 }
 
 CEPHEUS_EXPORT int ibv_destroy_srq(ibv_srq* srq) {

@@ -112,10 +112,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) {
   const auto append = [&](const Completion& c) { *at++ = to_verbs(c); };
   if (const int taken = ours.queue().take(most, append); taken > 0) return taken;
   LiveNic& nic = ours.owner().nic();
-  if (nic.is_abandoned()) {
-    errno = ENODEV;
-    return -1;
-  }
+  if (nic.is_abandoned()) return refuse_query(ENODEV);
   const int error = guarded([&] {
     nic.poll();
     return 0;
