@@ -24,7 +24,7 @@ std::uint64_t operations_of(ibv_qp_type type) {
 
 QueuePair& of(ibv_qp_ex* qp) { return *static_cast<QueuePair*>(qp); }
 
-SendWr& add(ibv_qp_ex* qp, SendOp op) {
+SendWr& new_request(ibv_qp_ex* qp, SendOp op) {
   RequestBatch& batch = of(qp).batch();
   RequestBatch::Request& request = batch.requests.emplace_back();
   request.wr.op = op;
@@ -69,8 +69,6 @@ void wr_start(ibv_qp_ex* qp) {
   batch.error = 0;
 }
 
-void wr_abort(ibv_qp_ex* qp) { of(qp).batch().mutex.unlock(); }
-
 // Fills `wrs`. The other vectors grow no more, so requests may point into them.
 void resolve(RequestBatch& batch) {
   // Behind the requests' own pieces, one for each that has inline data.
@@ -104,54 +102,23 @@ int wr_complete(ibv_qp_ex* qp) {
   });
 }
 
-void wr_send(ibv_qp_ex* qp) {
-  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSend); });
+// Adds a request of `op`, which `complete` completes.
+template <typename Complete>
+void add(ibv_qp_ex* qp, SendOp op, Complete complete) {
+  build(qp, [&](RequestBatch&) { complete(new_request(qp, op)); });
 }
 
-void wr_send_imm(ibv_qp_ex* qp, __be32 imm) {
-  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSendImm).imm = be32toh(imm); });
-}
-
-void wr_send_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
-  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSendInvalidate).invalidate_rkey = rkey; });
-}
-
-SendWr& add_remote(ibv_qp_ex* qp, SendOp op, std::uint32_t rkey, std::uint64_t address) {
-  SendWr& wr = add(qp, op);
-  wr.rkey = rkey;
-  wr.remote_address = address;
-  return wr;
-}
-
-void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
-  build(qp, [&](RequestBatch&) { add_remote(qp, SendOp::kWrite, rkey, address); });
-}
-
-void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
-  build(qp, [&](RequestBatch&) {
-    add_remote(qp, SendOp::kWriteImm, rkey, address).imm = be32toh(imm);
+template <typename Complete>
+void add_remote(ibv_qp_ex* qp, SendOp op, std::uint32_t rkey, std::uint64_t address,
+                Complete complete) {
+  add(qp, op, [&](SendWr& wr) {
+    wr.rkey = rkey;
+    wr.remote_address = address;
+    complete(wr);
   });
 }
 
-void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
-  build(qp, [&](RequestBatch&) { add_remote(qp, SendOp::kRead, rkey, address); });
-}
-
-void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
-                       std::uint64_t compare, std::uint64_t swap) {
-  build(qp, [&](RequestBatch&) {
-    SendWr& wr = add_remote(qp, SendOp::kCompareSwap, rkey, address);
-    wr.compare_add = compare;
-    wr.swap = swap;
-  });
-}
-
-void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
-                         std::uint64_t addend) {
-  build(qp, [&](RequestBatch&) {
-    add_remote(qp, SendOp::kFetchAdd, rkey, address).compare_add = addend;
-  });
-}
+constexpr auto kAsItIs = [](SendWr&) {};
 
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,
                     std::uint32_t remote_qkey) {
@@ -175,11 +142,6 @@ void wr_set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) {
   });
 }
 
-void wr_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
-  const ibv_sge sge{address, length, lkey};
-  wr_set_sge_list(qp, 1, &sge);
-}
-
 void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* list) {
   amend(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
     request.wr.inline_data = true;
@@ -191,30 +153,51 @@ void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_bu
   });
 }
 
-void wr_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
-  const ibv_data_buf buffer{address, length};
-  wr_set_inline_data_list(qp, 1, &buffer);
-}
-
 }  // namespace
 
 void set_extended_operations(QueuePair& qp) {
   qp.wr_start = wr_start;
   qp.wr_complete = wr_complete;
-  qp.wr_abort = wr_abort;
-  qp.wr_send = wr_send;
-  qp.wr_send_imm = wr_send_imm;
-  qp.wr_send_inv = wr_send_inv;
-  qp.wr_rdma_write = wr_rdma_write;
-  qp.wr_rdma_write_imm = wr_rdma_write_imm;
-  qp.wr_rdma_read = wr_rdma_read;
-  qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-  qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
+  qp.wr_abort = [](ibv_qp_ex* q) { of(q).batch().mutex.unlock(); };
+  qp.wr_send = [](ibv_qp_ex* q) { add(q, SendOp::kSend, kAsItIs); };
+  qp.wr_send_imm = [](ibv_qp_ex* q, __be32 imm) {
+    add(q, SendOp::kSendImm, [=](SendWr& wr) { wr.imm = be32toh(imm); });
+  };
+  qp.wr_send_inv = [](ibv_qp_ex* q, std::uint32_t rkey) {
+    add(q, SendOp::kSendInvalidate, [=](SendWr& wr) { wr.invalidate_rkey = rkey; });
+  };
+  qp.wr_rdma_write = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t address) {
+    add_remote(q, SendOp::kWrite, rkey, address, kAsItIs);
+  };
+  qp.wr_rdma_write_imm = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
+    add_remote(q, SendOp::kWriteImm, rkey, address, [=](SendWr& wr) { wr.imm = be32toh(imm); });
+  };
+  qp.wr_rdma_read = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t address) {
+    add_remote(q, SendOp::kRead, rkey, address, kAsItIs);
+  };
+  qp.wr_atomic_cmp_swp = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t address,
+                            std::uint64_t compare, std::uint64_t swap) {
+    add_remote(q, SendOp::kCompareSwap, rkey, address, [=](SendWr& wr) {
+      wr.compare_add = compare;
+      wr.swap = swap;
+    });
+  };
+  qp.wr_atomic_fetch_add = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t address,
+                              std::uint64_t addend) {
+    add_remote(q, SendOp::kFetchAdd, rkey, address, [=](SendWr& wr) { wr.compare_add = addend; });
+  };
   qp.wr_set_ud_addr = wr_set_ud_addr;
-  qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
-  qp.wr_set_inline_data = wr_set_inline_data;
+  qp.wr_set_sge = [](ibv_qp_ex* q, std::uint32_t lkey, std::uint64_t address,
+                     std::uint32_t length) {
+    const ibv_sge sge{address, length, lkey};
+    wr_set_sge_list(q, 1, &sge);
+  };
   qp.wr_set_inline_data_list = wr_set_inline_data_list;
+  qp.wr_set_inline_data = [](ibv_qp_ex* q, void* address, std::size_t length) {
+    const ibv_data_buf buffer{address, length};
+    wr_set_inline_data_list(q, 1, &buffer);
+  };
 }
 
 ibv_qp* create_extended_qp(ibv_context*, ibv_qp_init_attr_ex* init) {
