@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
@@ -25,11 +26,16 @@ inline mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_contex
 inline mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
 inline mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
 
-// Runs `body`, which returns a status. An exception of it becomes a status.
+// Runs `body`, which returns a status or nothing. An exception of it becomes a status.
 template <typename Body>
 mcast_status_t guarded(Body&& body) noexcept {
   try {
-    return body();
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return MCAST_OK;
+    } else {
+      return body();
+    }
   } catch (const std::bad_alloc&) {
     return set_last_error(MCAST_ERR_NO_MEMORY, "out of memory");
   } catch (const std::exception& e) {

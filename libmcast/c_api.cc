@@ -93,33 +93,23 @@ void mcast_context_destroy(mcast_context_h context) {
   guarded([&] {
     // In the child of a fork it belongs to the parent: it is forgotten, not taken down.
     if (from(context)->is_ours()) delete from(context);
-    return MCAST_OK;
   });
 }
 
 mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out) {
   if (const auto status = check_output(out); status != MCAST_OK) return status;
-  return with(from(context), [&](Context& c) {
-    write_sized(attributes_of(c.device()), *out);
-    return MCAST_OK;
-  });
+  return with(from(context), [&](Context& c) { write_sized(attributes_of(c.device()), *out); });
 }
 
 unsigned mcast_progress(mcast_context_h context) {
   unsigned done = 0;
-  with(from(context), [&](Context& c) {
-    done = c.progress();
-    return MCAST_OK;
-  });
+  with(from(context), [&](Context& c) { done = c.progress(); });
   return done;
 }
 
 unsigned mcast_progress_all(mcast_context_h context) {
   unsigned done = 0;
-  with(from(context), [&](Context& c) {
-    done = c.progress_all();
-    return MCAST_OK;
-  });
+  with(from(context), [&](Context& c) { done = c.progress_all(); });
   return done;
 }
 
@@ -130,7 +120,6 @@ mcast_status_t mcast_context_verbs(mcast_context_h context, mcast_verbs_t* out) 
     write_sized<mcast_verbs_t>({sizeof(mcast_verbs_t), device.context(), device.pd(), device.port(),
                                 c.stores_in_process() ? 1 : 0},
                                *out);
-    return MCAST_OK;
   });
 }
 
@@ -167,10 +156,7 @@ mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb
 
 mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
   if (out == nullptr) return invalid("out is null");
-  return with(from(group), [&](Group& g) {
-    *out = member_of(g.member());
-    return MCAST_OK;
-  });
+  return with(from(group), [&](Group& g) { *out = member_of(g.member()); });
 }
 
 mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count) {
@@ -186,10 +172,7 @@ mcast_status_t mcast_group_test(mcast_group_h group) {
 
 mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   if (const auto status = check_output(out); status != MCAST_OK) return status;
-  return with(from(group), [&](Group& g) {
-    write_sized(g.attributes(), *out);
-    return MCAST_OK;
-  });
+  return with(from(group), [&](Group& g) { write_sized(g.attributes(), *out); });
 }
 
 mcast_context_h mcast_group_context(mcast_group_h group) {
@@ -198,33 +181,23 @@ mcast_context_h mcast_group_context(mcast_group_h group) {
 
 void mcast_group_destroy(mcast_group_h group) {
   if (group == nullptr) return;
-  with(&from(group)->context(), [&](Context& c) {
-    c.destroy_group(*from(group));
-    return MCAST_OK;
-  });
+  with(&from(group)->context(), [&](Context& c) { c.destroy_group(*from(group)); });
 }
 
 unsigned mcast_group_outstanding(mcast_group_h group) {
   unsigned outstanding = 0;
-  with(from(group), [&](Group& g) {
-    outstanding = g.engine().flow().sends_outstanding;
-    return MCAST_OK;
-  });
+  with(from(group), [&](Group& g) { outstanding = g.engine().flow().sends_outstanding; });
   return outstanding;
 }
 
 mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
   return with(from(group), [&](Group& g) {
     g.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, reason != nullptr ? reason : "stopped");
-    return MCAST_OK;
   });
 }
 
 mcast_status_t mcast_group_set_watchdog(mcast_group_h group, int on) {
-  return with(from(group), [&](Group& g) {
-    g.engine().set_watched(on != 0);
-    return MCAST_OK;
-  });
+  return with(from(group), [&](Group& g) { g.engine().set_watched(on != 0); });
 }
 
 mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, const void** data,
@@ -297,7 +270,6 @@ void mcast_mem_deregister(mcast_mem_h mem) {
     // In the child of a fork it is still the parent's.
     const bool ours = from(mem)->fork_generation() == current_fork_generation();
     if (ours) delete from(mem);
-    return MCAST_OK;
   });
 }
 

@@ -121,7 +121,4 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   out.push_back(std::move(event));  // the group fills its name in
 }
 
-// The library owns eager sends, and eager receives have no operation. So neither has a callback.
-void EagerLane::cancel(mcast_status_t, Events&) {}
-
 }  // namespace cepheus::mcast

@@ -56,7 +56,6 @@ class EagerLane final : public Lane {
   std::uint32_t slot_of(const void* data) const;
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
-  void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
   bool post_again(std::uint32_t slot) override;
 

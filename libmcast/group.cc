@@ -259,9 +259,7 @@ void Group::on_failed() {
 void Group::shut_down(Events& out) {
   pair_.reset();
   engine_.drop_work();
-  const std::size_t before = out.size();
   lane().cancel(MCAST_ERR_CANCELED, out);
-  for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
 }
 
 }  // namespace cepheus::mcast

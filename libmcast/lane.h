@@ -59,8 +59,8 @@ class Lane {
   // A work request of this lane has completed. `failed`: the status of its operation unless it
   // succeeded.
   virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
-  // The queue pair is gone: ends all that is outstanding.
-  virtual void cancel(mcast_status_t status, Events& out) = 0;
+  // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
+  virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;
   // The queue pair went through RESET: posts the receive of that slot again. False: the device
   // refuses it.

@@ -12,6 +12,8 @@ class ReceiverRole final : public SenderGroupRole {
   explicit ReceiverRole(GroupEngine& group);
 
   bool is_leader() const override { return false; }
+  // The sender's, unset while that is not known.
+  wire::Ipv4 address() const override { return membership_.sender(); }
   wire::Ipv4 peer() const override { return membership_.sender(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
   void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
@@ -24,7 +26,6 @@ class ReceiverRole final : public SenderGroupRole {
   Expected<void> check_may_send() const override;
 
  private:
-  wire::Ipv4 sender() const override { return membership_.sender(); }
   void connect(mrp::Outbox& out);
 
   mrp::ReceiverMembership membership_;

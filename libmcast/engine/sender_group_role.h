@@ -10,7 +10,6 @@ class GroupEngine;
 
 class SenderGroupRole : public Role {
  public:
-  wire::Ipv4 address() const override { return sender(); }
   Expected<void> check_may_publish() const override;
   Expected<void> check_may_revoke() const override;
   Expected<void> check_may_name_regions() const override { return {}; }
@@ -18,8 +17,6 @@ class SenderGroupRole : public Role {
 
  protected:
   explicit SenderGroupRole(GroupEngine& group) : group_(group) {}
-
-  virtual wire::Ipv4 sender() const = 0;  // unset while that is not known
 
   GroupEngine& group_;
 };

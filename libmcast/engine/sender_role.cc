@@ -22,7 +22,7 @@ SenderRole::SenderRole(GroupEngine& group, const mrp::SenderConfig& config)
       registration_(std::make_unique<mrp::SenderRegistration>(
           of_its_queue_pair(config, group.member().qpn))) {}
 
-wire::Ipv4 SenderRole::sender() const { return group_.member().host; }
+wire::Ipv4 SenderRole::address() const { return group_.member().host; }
 
 Expected<void> SenderRole::start(wire::Instant now, std::span<const mrp::MrpMember> members,
                                  std::span<const wire::MrpRegion::Record> regions,
@@ -31,7 +31,7 @@ Expected<void> SenderRole::start(wire::Instant now, std::span<const mrp::MrpMemb
   std::erase(receivers, group_.member());
   std::vector<wire::SenderGroupMessage::Region> theirs;
   for (const wire::MrpRegion::Record& each : regions) {
-    if (each.host == sender()) continue;
+    if (each.host == address()) continue;
     const auto owner = std::ranges::find(receivers, each.host, &mrp::MrpMember::host);
     if (owner == receivers.end()) {
       return fail(MCAST_ERR_INVALID, "a region of " + each.host.to_string() +

@@ -19,6 +19,7 @@ class SenderRole final : public SenderGroupRole {
                        std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
 
   bool is_leader() const override { return true; }
+  wire::Ipv4 address() const override;  // its own
   wire::Ipv4 peer() const override { return registration_ ? registration_->alias() : wire::Ipv4(); }
   // Callbacks of a group that is being destroyed may call this after its registration was taken.
   std::uint16_t epoch() const override { return registration_ ? registration_->epoch() : 0; }
@@ -41,7 +42,6 @@ class SenderRole final : public SenderGroupRole {
   }
 
  private:
-  wire::Ipv4 sender() const override;
   void follow();
 
   std::unique_ptr<mrp::SenderRegistration> registration_;
