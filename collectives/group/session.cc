@@ -60,36 +60,19 @@ void Session::destroy_groups() {
   bulk_.destroy();
 }
 
-template <typename F>
-void Session::each_ready(F f) const {
-  for (const TeamLane* lane : {&eager_, &bulk_}) {
-    if (lane->state() == TeamLane::State::kReady) f(*lane);
-  }
-}
-
-// Also lanes before the end of their set-up: others may send there before this rank knows it.
-template <typename F>
-void Session::each_group(F f) {
-  for (TeamLane* lane : {&eager_, &bulk_}) {
-    if (lane->has_group()) f(*lane);
-  }
-}
-
-void Session::look_at(const TeamLane& lane) {
-  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  if (!lane.has_failed(attr)) return;
-  agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
-}
-
 void Session::look() {
-  if (agreement_.has_failed()) return;
-  each_ready([&](const TeamLane& lane) { look_at(lane); });
+  for (const TeamLane* lane : {&eager_, &bulk_}) {
+    mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+    if (agreement_.has_failed()) return;
+    if (lane->state() == TeamLane::State::kReady && lane->has_failed(attr))
+      agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
+  }
 }
 
 void Session::stop() {
   stopping_ = true;
   looked_at_ = Clock::now();
-  each_group([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
+  for (TeamLane* lane : {&eager_, &bulk_}) lane->stop(agreement_.reason().c_str());
 }
 
 void Session::watch(Actions& out) {
@@ -104,8 +87,7 @@ void Session::watch(Actions& out) {
   drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
   looked_at_ = now;
   const bool patient = drained_for_ < kDrainTimeLimit;
-  bool is_drained = true;
-  each_group([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
+  const bool is_drained = eager_.is_drained() && bulk_.is_drained();
   if (is_drained || !patient || !rules.drain) end_drain(out);
 }
 
@@ -141,9 +123,7 @@ uint64_t Session::follow(const EagerHeader& header, size_t bytes) {
 
 bool Session::is_drained() const {
   if (agreement_.has_failed()) return agreement_.is_drained();
-  bool clear = true;
-  each_ready([&](const TeamLane& lane) { clear = clear && lane.outstanding() == 0; });
-  return clear;
+  return eager_.outstanding() + bulk_.outstanding() == 0;
 }
 
 void Session::note_eager_sent(uint64_t unit) { recent_[eager_sent_++ % recent_.size()] = unit; }

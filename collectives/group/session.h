@@ -60,11 +60,6 @@ class Session {
     uint64_t unit;
     std::vector<std::byte> message;
   };
-  template <typename F>
-  void each_ready(F f) const;
-  template <typename F>
-  void each_group(F f);
-  void look_at(const TeamLane& lane);
   void stop();
   void end_drain(Actions& out);
 

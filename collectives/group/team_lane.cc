@@ -263,19 +263,22 @@ bool TeamLane::has_failed(mcast_group_attr_t& attr) const {
 }
 
 void TeamLane::stop(const char* reason) {
+  if (group_ == nullptr) return;
   stopped_ = true;
   (void)mcast_group_stop(group_, reason);
 }
 
 bool TeamLane::is_drained() const {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  if (mcast_group_query(group_, &attr) != MCAST_OK) return true;
+  if (group_ == nullptr || mcast_group_query(group_, &attr) != MCAST_OK) return true;
   return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
 }
 
 std::string TeamLane::address() const { return wire::Ipv4(outcome_.mcst_id).to_string(); }
 
-unsigned TeamLane::outstanding() const { return mcast_group_outstanding(group_); }
+unsigned TeamLane::outstanding() const {
+  return state_ == State::kReady ? mcast_group_outstanding(group_) : 0;
+}
 
 void TeamLane::destroy() {
   Transport& transport = Transport::instance();

@@ -95,12 +95,12 @@ class TeamLane {
   Channel& channel() const { return *channel_; }  // kReady
   // kReady: true if the group has failed in operation; why in `attr`.
   bool has_failed(mcast_group_attr_t& attr) const;
-  bool has_group() const { return group_ != nullptr; }  // as do the next two
-  // Takes this rank out of the group.
+  // Takes this rank out of the group, also before the end of the set-up: others may send there
+  // before this rank knows it.
   void stop(const char* reason);
-  // Stopped or failed: all that had arrived has been handed over.
+  // Stopped, failed or without a group: all that had arrived has been handed over.
   bool is_drained() const;
-  // kReady: this rank's sends that not every member has acknowledged.
+  // This rank's sends that not every member has acknowledged.
   unsigned outstanding() const;
   mcast_group_h group() const { return group_; }
   // Local: the group and its channel are gone afterwards.
