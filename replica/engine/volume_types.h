@@ -44,6 +44,12 @@ class Members {
   friend constexpr Members operator-(Members a, Members b) { return Members(a.bits_ & ~b.bits_); }
   friend constexpr bool operator==(Members, Members) = default;
 
+  // Its own iterator: the lowest member, then the rest. A loop goes over the set as it was.
+  constexpr Members begin() const { return *this; }
+  constexpr Members end() const { return {}; }
+  constexpr unsigned operator*() const { return lowest(); }
+  constexpr Members& operator++() { return *this = without(lowest()); }
+
  private:
   explicit constexpr Members(std::uint32_t bits) : bits_(bits) {}
   std::uint32_t bits_ = 0;

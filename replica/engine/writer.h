@@ -180,6 +180,14 @@ class Writer {
   void take_back_posted();
   // A replica returns, and the group with it is not formed yet.
   bool is_one_returning() const;
+  template <typename Is>
+  Members peers_that(Is is) const {
+    Members members;
+    for (unsigned r = 0; r < peers_.size(); ++r) {
+      if (is(peers_[r])) members = members.with(r);
+    }
+    return members;
+  }
   Members wanted() const;
   // Members of the configuration, without a replica that is being added.
   Members in_sync() const;

@@ -49,10 +49,7 @@ void Writer::keep_copying(Instant now, WriterActions& out) {
     if (const auto first = peer.todo.first()) chunk = std::min(chunk, *first);
   }
   if (chunk == settings_.geometry.chunks()) return;
-  op.targets = {};
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (peers_[r].has_todo && peers_[r].todo.has(chunk)) op.targets = op.targets.with(r);
-  }
+  op.targets = peers_that([chunk](const Peer& p) { return p.has_todo && p.todo.has(chunk); });
   const Members sources = (config_.members & group_) - op.targets;
   if (sources.empty()) return;
   op.replica = sources.lowest();
@@ -73,15 +70,11 @@ void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, Write
     const auto chunk = static_cast<std::uint32_t>(op->io.offset / settings_.geometry.chunk);
     op->state = OpState::kFree;
     if (!failed.has(op->replica)) {
-      for (unsigned r = 0; r < settings_.replicas; ++r) {
-        if (op->targets.has(r) && !failed.has(r) && peers_[r].has_todo) {
-          peers_[r].todo.clear(chunk);
-        }
+      for (const unsigned r : op->targets - failed) {
+        if (peers_[r].has_todo) peers_[r].todo.clear(chunk);
       }
     }
-    for (unsigned r = 0; r < settings_.replicas; ++r) {
-      if (failed.has(r)) evict(now, r, out);
-    }
+    for (const unsigned r : failed) evict(now, r, out);
   }
   advance(now, out);
 }

@@ -19,19 +19,11 @@ constexpr Duration kInARow = std::chrono::minutes(1);  // from one group's failu
 }  // namespace
 
 Members Writer::promised() const {
-  Members members;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (peers_[r].has_promised) members = members.with(r);
-  }
-  return members;
+  return peers_that([](const Peer& peer) { return peer.has_promised; });
 }
 
 Members Writer::wanted() const {
-  Members members = config_.members;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (peers_[r].is_syncing) members = members.with(r);
-  }
-  return members;
+  return config_.members | peers_that([](const Peer& peer) { return peer.is_syncing; });
 }
 
 bool Writer::is_one_returning() const {
@@ -43,9 +35,7 @@ Members Writer::in_sync() const {
 }
 
 Members Writer::readable() const {
-  Members members = in_sync() & promised();
-  if (!settings_.rules.copy_before_in_sync) members = wanted() & promised();
-  return members;
+  return (settings_.rules.copy_before_in_sync ? in_sync() : wanted()) & promised();
 }
 
 void Writer::on_promise(unsigned replica, const Answer& answer) {
@@ -63,9 +53,7 @@ void Writer::on_promise(unsigned replica, const Answer& answer) {
 
 Loss Writer::least_loss(Members members) const {
   Loss least = Loss::kAll;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (members.has(r)) least = std::min(least, peers_[r].loss);
-  }
+  for (const unsigned r : members) least = std::min(least, peers_[r].loss);
   return least;
 }
 
@@ -77,16 +65,15 @@ Loss Writer::least_loss(Members members) const {
 std::optional<Config> Writer::find_last() const {
   const Members here = promised();
   Config last;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (!here.has(r)) continue;
+  for (const unsigned r : here) {
     if (last.members.empty() || is_later(peers_[r].config, last)) last = peers_[r].config;
   }
   for (;;) {
     if (last.members.empty() || !here.includes(last.members)) return std::nullopt;
     const Config* before = nullptr;
-    for (unsigned r = 0; r < settings_.replicas; ++r) {
+    for (const unsigned r : last.members) {
       const Config& config = peers_[r].config;
-      if (last.members.has(r) && config.epoch == last.epoch && config.version + 1 == last.version &&
+      if (config.epoch == last.epoch && config.version + 1 == last.version &&
           config.members.includes(last.members)) {
         before = &config;
       }
@@ -100,8 +87,8 @@ std::optional<Config> Writer::find_last() const {
 bool Writer::may_be_a_later_one(const Config& last) const {
   if (last.epoch.number == 0 || !settings_.rules.new_disk_lacks_all) return false;
   if (promised() == Members::all(settings_.replicas)) return false;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (last.members.has(r) && peers_[r].config.epoch.number == 0) return true;
+  for (const unsigned r : last.members) {
+    if (peers_[r].config.epoch.number == 0) return true;
   }
   return false;
 }
@@ -130,8 +117,7 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   ChunkBitmap marks(settings_.geometry.chunks());
   Members members;
   unrecorded_ = {};
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (!last.members.has(r)) continue;
+  for (const unsigned r : last.members) {
     const Peer& peer = peers_[r];
     marks.add(peer.marks);
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
@@ -146,9 +132,7 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   acks_ = std::max<std::uint64_t>(acks_, 1);
   phase_ = Phase::kRecovering;
   config_ = {epoch_, 0, {}};
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (members.has(r)) send_marks(r, out);
-  }
+  for (const unsigned r : members) send_marks(r, out);
   first_ = members;
   propose(now, unrecorded_.empty() ? members : unrecorded_, out);
   form_at_ = now;
@@ -362,12 +346,9 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
 // If all members answer, the fabric may refuse a returning one: the others had a group without it.
 // A replica that has already been in a formed group is copied on, unless the next group fails, too.
 Members Writer::doubtful(Instant now) const {
-  Members members;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    const Peer& peer = peers_[r];
-    if (peer.is_syncing && (now < in_a_row_until_ || !peer.has_todo)) members = members.with(r);
-  }
-  return members;
+  return peers_that([&](const Peer& peer) {
+    return peer.is_syncing && (now < in_a_row_until_ || !peer.has_todo);
+  });
 }
 
 void Writer::on_group_failed(Instant now, std::uint64_t generation, Members suspects,
@@ -379,9 +360,7 @@ void Writer::on_group_failed(Instant now, std::uint64_t generation, Members susp
   }
   drop_group(out);
   form_at_ = now + settings_.reform;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (suspects.has(r)) evict(now, r, out);
-  }
+  for (const unsigned r : suspects) evict(now, r, out);
   advance(now, out);
 }
 

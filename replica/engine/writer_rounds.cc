@@ -16,9 +16,7 @@ void Writer::send_request(unsigned replica, Request request, WriterActions& out)
 void Writer::start_round(Instant now, Round round, WriterActions& out) {
   round.request.serial = ++serials_;
   round.started = now;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (round.waiting.has(r)) send_request(r, round.request, out);
-  }
+  for (const unsigned r : round.waiting) send_request(r, round.request, out);
   rounds_.push_back(std::move(round));
 }
 

@@ -147,10 +147,8 @@ void World::note_record() {
   for (const auto& host : replicas) {
     const Config& config = host->record().config;
     bool is_on_record = is_later(config, on_record_);
-    for (unsigned r = 0; r < plan.replicas; ++r) {
-      if (config.members.has(r) && is_later(config, replicas[r]->record().config)) {
-        is_on_record = false;
-      }
+    for (const unsigned r : config.members) {
+      if (is_later(config, replicas[r]->record().config)) is_on_record = false;
     }
     if (is_on_record) on_record_ = config;
   }
@@ -158,8 +156,7 @@ void World::note_record() {
 
 void World::note_crash() {
   bool all_crashed = true, all_forgot = true;
-  for (unsigned r = 0; r < plan.replicas; ++r) {
-    if (!on_record_.members.has(r)) continue;
+  for (const unsigned r : on_record_.members) {
     all_crashed &= replicas[r]->has_crashed();
     all_forgot &= replicas[r]->has_forgotten();
   }
@@ -174,10 +171,8 @@ void World::lose_power(bool with_writer) {
 
 // Flushed data must survive: on another replica in sync, and without a new disk.
 bool World::has_another_in_sync(unsigned replica) const {
-  for (unsigned r = 0; r < plan.replicas; ++r) {
-    if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {
-      return true;
-    }
+  for (const unsigned r : on_record_.members.without(replica)) {
+    if (replicas[r]->record().loss != Loss::kAll) return true;
   }
   return false;
 }

@@ -60,8 +60,7 @@ void WriterHost::note_phase() {
   if (was_serving || !is_serving_) return;
   // Replicas in sync may have crashed since: the writer will learn of it.
   bool has_all = true;
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (!engine_->config().members.has(r)) continue;
+  for (const unsigned r : engine_->config().members) {
     has_all &= links_[r] != nullptr && links_[r]->replica_holds;
   }
   world_.log("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
@@ -83,9 +82,7 @@ void WriterHost::log_config() {
   logged_ = config;
   is_logged_on_record_ = is_on_record;
   std::string members;
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (config.members.has(r)) members += " " + std::to_string(r);
-  }
+  for (const unsigned r : config.members) members += " " + std::to_string(r);
   world_.log("writer " + std::to_string(index_) + ", epoch " + std::to_string(config.epoch.number) +
              ": in sync" + members + (is_on_record ? ", on record" : ", proposed"));
 }
@@ -113,8 +110,7 @@ void WriterHost::on_timer() {
   const Duration ping = world_.plan.settings(world_.rules).ping;
   bool may_give_up = now != paused_until || paused_until - paused_from_ <= 2 * ping ||
                      engine_->phase() != Writer::Phase::kServing;
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (!engine_->config().members.has(r)) continue;
+  for (const unsigned r : engine_->config().members) {
     may_give_up |= links_[r] == nullptr || !links_[r]->replica_holds;
     may_give_up |= world_.blocked(index_, r) > paused_from_;
   }
@@ -214,8 +210,8 @@ void WriterHost::form(const WriterAction& action) {
   group_->members = group_->joining = action.members;
   group_->links = links_;
   group_->pipes.resize(links_.size());
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (!action.members.has(r) || links_[r] == nullptr) continue;
+  for (const unsigned r : action.members) {
+    if (links_[r] == nullptr) continue;
     Request request;
     request.type = RequestType::kJoin;
     request.serial = request.generation = action.generation;
@@ -245,8 +241,7 @@ void WriterHost::write(const WriterAction& action) {
   const std::shared_ptr<Group> group = group_;
   const std::size_t first = action.io.offset / kBlock, count = action.io.length / kBlock;
   group->lacking[action.attempt] = group->members;
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (!group->members.has(r)) continue;
+  for (const unsigned r : group->members) {
     auto& pipe = group->pipes[r];
     const bool was_empty = pipe.empty();
     for (std::size_t b = 0; b < count; ++b) {
@@ -329,7 +324,7 @@ void WriterHost::copy(const WriterAction& action) {
     const ReplicaHost& source = *world_.replicas[action.replica];
     std::vector<std::uint64_t> found;
     Members failed;
-    const auto reaches = [&](unsigned r, std::uint64_t link) {
+    const auto reaches = [this, group](unsigned r, std::uint64_t link) {
       return world_.replicas[r]->is_member(link, group->generation) &&
              world_.blocked(index_, r) <= world_.events.now();
     };
@@ -338,16 +333,15 @@ void WriterHost::copy(const WriterAction& action) {
       found.push_back(source.get(first + b));
     if (group_ != group) return;
     const std::vector<Link*> links = group->links;
-    for (unsigned r = 0; r < links.size() && !found.empty(); ++r) {
-      if (!action.members.has(r) || !reaches(r, links[r]->id)) continue;
+    const Members targets = found.empty() ? Members{} : action.members;
+    for (const unsigned r : targets) {
+      if (!reaches(r, links[r]->id)) continue;
       const std::size_t at = world_.random.below(found.size());
       world_.replicas[r]->begin_landing(first + at, found[at]);
     }
-    after(world_.soon(60), [this, group, failed, found, links, action, first]() mutable {
-      for (unsigned r = 0; r < links.size() && !found.empty(); ++r) {
-        if (!action.members.has(r)) continue;
-        if (!world_.replicas[r]->is_member(links[r]->id, group->generation) ||
-            world_.blocked(index_, r) > world_.events.now()) {
+    after(world_.soon(60), [=, this]() mutable {
+      for (const unsigned r : targets) {
+        if (!reaches(r, links[r]->id)) {
           failed = failed.with(r);
           continue;
         }

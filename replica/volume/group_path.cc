@@ -33,7 +33,6 @@ GroupPath::GroupPath(std::string device, Multicast multicast, unsigned replicas,
                      std::span<std::uint8_t> memory, std::size_t copy)
     : device_(std::move(device)),
       multicast_(multicast),
-      replicas_(replicas),
       depth_(depth),
       memory_(memory),
       copy_(copy),
@@ -76,8 +75,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   generation_ = generation;
   members_ = joining_ = members;
   state_ = State::kJoining;
-  for (unsigned r = 0; r < replicas_; ++r) {
-    if (!members.has(r)) continue;
+  for (const unsigned r : members) {
     auto connection = RcConnection::create(*port_, depth_ + 2);
     if (!connection) return failed(connection.error().text);
     connections_[r] = std::move(*connection);
@@ -126,8 +124,7 @@ void GroupPath::register_group(wire::Instant now) {
   std::vector<mcast_member_t> names(1);
   std::vector<mcast_region_t> regions;
   mcast_group_member(group_, names.data());
-  for (unsigned r = 0; r < replicas_; ++r) {
-    if (!members_.has(r)) continue;
+  for (const unsigned r : members_) {
     mcast_member_t name;
     std::memcpy(&name, replies_[r].member.data(), sizeof name);
     names.push_back(name);
@@ -281,8 +278,8 @@ void GroupPath::on_completion(const ibv_wc& wc) {
         copying_->failed = Members::only(done.replica);
         return end_copy();
       }
-      for (unsigned r = 0; r < replicas_; ++r) {
-        if (!copying_ || !copying_->targets.has(r)) continue;
+      for (const unsigned r : copying_->targets) {
+        if (!copying_) break;
         post(OpKind::kCopyWrite, done.attempt, r, memory_.data() + memory_.size() - copy_,
              copying_->length, copying_->offset);
       }
@@ -308,9 +305,7 @@ void GroupPath::suspect(wire::Instant now, const std::string& why) {
   state_ = State::kProbing;
   probing_ = members_;
   until_ = now + kProbeTimeLimit;
-  for (unsigned r = 0; r < replicas_; ++r) {
-    if (members_.has(r)) post(OpKind::kProbe, 0, r, probe_place(r), kProbe, 0);
-  }
+  for (const unsigned r : members_) post(OpKind::kProbe, 0, r, probe_place(r), kProbe, 0);
 }
 
 void GroupPath::fail(Members suspects, bool all_answer) {

@@ -108,7 +108,6 @@ class GroupPath {
 
   const std::string device_;
   const Multicast multicast_;
-  const unsigned replicas_;
   const unsigned depth_;
   const std::span<std::uint8_t> memory_;
   const std::size_t copy_;

@@ -363,8 +363,7 @@ void Volume::execute(wire::Instant now, WriterAction& action) {
 void Volume::form(wire::Instant now, const WriterAction& action) {
   path_->form(now, action.generation, action.members);
   if (!path_->is_forming()) return;  // its events have the reason
-  for (unsigned r = 0; r < links_.size(); ++r) {
-    if (!action.members.has(r)) continue;
+  for (const unsigned r : action.members) {
     RequestMessage message;
     message.request.type = RequestType::kJoin;
     message.request.serial = message.request.generation = action.generation;
