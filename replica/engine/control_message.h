@@ -23,7 +23,7 @@ enum class RequestType : std::uint8_t {
 struct Request {
   RequestType type = RequestType::kPing;
   std::uint64_t serial = 0;            // repeated in the answer
-  Epoch epoch;                         // the writer's
+  Epoch epoch{};                       // the writer's
   Config config{};                     // kConfig, kAdopt
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
@@ -40,7 +40,7 @@ struct Answer {
   RequestType type = RequestType::kPing;
   std::uint64_t serial = 0;
   Verdict verdict = Verdict::kDone;
-  Epoch promised;
+  Epoch promised{};
   // Answers to kPromise only:
   Config config{};
   Loss loss = Loss::kNone;

@@ -34,12 +34,9 @@ ChunkBitmap ReplicaEngine::unflushed() const {
 
 void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict verdict,
                            ReplicaActions& out) {
-  ReplicaAction action{Kind::kAnswer, link};
-  action.answer.type = request.type;
-  action.answer.serial = request.serial;
-  action.answer.verdict = verdict;
-  action.answer.promised = record_.promised;
-  out.push_back(std::move(action));
+  out.push_back({.kind = Kind::kAnswer,
+                 .link = link,
+                 .answer = {request.type, request.serial, verdict, record_.promised}});
 }
 
 void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaActions& out) {

@@ -87,11 +87,10 @@ void Writer::admit(Instant now, Op& op, WriterActions& out) {
 void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
   ops_[op].state = OpState::kFlushing;
   ops_[op].covers = acks_;
-  Round round;
-  round.purpose = Round::Purpose::kFlush;
-  round.request.type = RequestType::kFlush;
-  round.waiting = wanted();
-  round.op = op;
+  Round round{.purpose = Round::Purpose::kFlush,
+              .request = {.type = RequestType::kFlush},
+              .waiting = wanted(),
+              .op = op};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!peers_[r].flushes_late) continue;
     round.waiting = round.waiting.without(r);
@@ -160,10 +159,7 @@ void Writer::finish(Instant now, Op& op, IoStatus status, WriterActions& out) {
   if (status == IoStatus::kOk) note_acknowledged(op);
   op.state = OpState::kFree;
   --under_way_;
-  WriterAction action{Kind::kComplete};
-  action.io = op.io;
-  action.status = status;
-  out.push_back(std::move(action));
+  out.push_back({.kind = Kind::kComplete, .io = op.io, .status = status});
 }
 
 // A write is acknowledged when all replicas in sync have it and their configuration is on record.
@@ -234,9 +230,7 @@ void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
   peer.is_connected = true;
   peer.last_message = now;
   peer.next_ping = now + settings_.ping;
-  Request request;
-  request.type = RequestType::kPromise;
-  send_request(replica, request, out);
+  send_request(replica, {.type = RequestType::kPromise}, out);
 }
 
 void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) {

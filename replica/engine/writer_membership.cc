@@ -160,12 +160,12 @@ void Writer::propose(Instant now, Members members, WriterActions& out) {
   config_ = {epoch_, config_.version + 1, members};
   is_confirmed_ = false;
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
-  Round round;
-  round.purpose = Round::Purpose::kConfig;
-  round.request.type = unrecorded_.empty() ? RequestType::kConfig : RequestType::kAdopt;
-  round.request.config = config_;
-  round.waiting = members;
-  start_round(now, std::move(round), out);
+  const RequestType type = unrecorded_.empty() ? RequestType::kConfig : RequestType::kAdopt;
+  start_round(now,
+              {.purpose = Round::Purpose::kConfig,
+               .request = {.type = type, .config = config_},
+               .waiting = members},
+              out);
 }
 
 void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
@@ -324,10 +324,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
   if (has_group_ || now < form_at_ || !promised().includes(members)) return;
   has_group_ = true;
   group_ = members;
-  WriterAction action{Kind::kForm};
-  action.generation = ++generation_;
-  action.members = members;
-  out.push_back(std::move(action));
+  out.push_back({.kind = Kind::kForm, .generation = ++generation_, .members = members});
 }
 
 void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out) {

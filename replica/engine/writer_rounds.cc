@@ -8,9 +8,7 @@ namespace cepheus::replica {
 void Writer::send_request(unsigned replica, Request request, WriterActions& out) {
   if (request.serial == 0) request.serial = ++serials_;
   request.epoch = epoch_;
-  WriterAction action{Kind::kSend, replica};
-  action.request = std::move(request);
-  out.push_back(std::move(action));
+  out.push_back({.kind = Kind::kSend, .replica = replica, .request = std::move(request)});
 }
 
 void Writer::start_round(Instant now, Round round, WriterActions& out) {
@@ -23,12 +21,12 @@ void Writer::start_round(Instant now, Round round, WriterActions& out) {
 // No request of the user waits for it.
 void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpose,
                             WriterActions& out) {
-  Round round;
-  round.purpose = purpose;
-  round.request.type = RequestType::kFlush;
-  round.waiting = Members::only(replica);
-  round.peer = replica;
-  start_round(now, std::move(round), out);
+  start_round(now,
+              {.purpose = purpose,
+               .request = {.type = RequestType::kFlush},
+               .waiting = Members::only(replica),
+               .peer = replica},
+              out);
 }
 
 bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
@@ -171,15 +169,13 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
 void Writer::mark(Instant now, ChunkRange range, WriterActions& out) {
   for (std::uint32_t c = range.first; c < range.end(); ++c) {
     if (chunks_[c].state != ChunkState::kClear) continue;
-    Round round;
-    round.purpose = Round::Purpose::kMark;
-    round.request.type = RequestType::kMark;
-    round.request.range.first = c;
+    Round round{.purpose = Round::Purpose::kMark,
+                .request = {.type = RequestType::kMark, .range = {c, 0}},
+                .waiting = wanted()};
     for (; c < range.end() && chunks_[c].state == ChunkState::kClear; ++c) {
       chunks_[c].state = ChunkState::kMarking;
       ++round.request.range.count;
     }
-    round.waiting = wanted();
     start_round(now, std::move(round), out);
   }
 }
@@ -193,10 +189,7 @@ ChunkBitmap Writer::marks() const {
 }
 
 void Writer::send_marks(unsigned replica, WriterActions& out) {
-  Request request;
-  request.type = RequestType::kBitmap;
-  request.words = marks().words();
-  send_request(replica, std::move(request), out);
+  send_request(replica, {.type = RequestType::kBitmap, .words = marks().words()}, out);
 }
 
 // Marks stay while replicas may differ in memory or on disk. They are cleared when all replicas are
@@ -213,11 +206,11 @@ void Writer::start_cleaning(Instant now, WriterActions& out) {
   if (!all || !any || is_cleaning) return;
   clean_before_ = now - settings_.clean;
   if (!settings_.rules.flush_before_clear) return clean(out);
-  Round round;
-  round.purpose = Round::Purpose::kClean;
-  round.request.type = RequestType::kFlush;
-  round.waiting = config_.members;
-  start_round(now, std::move(round), out);
+  start_round(now,
+              {.purpose = Round::Purpose::kClean,
+               .request = {.type = RequestType::kFlush},
+               .waiting = config_.members},
+              out);
 }
 
 void Writer::clean(WriterActions& out) {
@@ -235,12 +228,8 @@ void Writer::clean(WriterActions& out) {
       ++c;
       continue;
     }
-    Request request;
-    request.type = RequestType::kClear;
-    request.range = range;
     for (unsigned r = 0; r < settings_.replicas; ++r) {
-      request.serial = 0;
-      send_request(r, request, out);
+      send_request(r, {.type = RequestType::kClear, .range = range}, out);
     }
   }
 }

@@ -73,10 +73,9 @@ void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
   cepheus::sim::Random random(~seed * 2);
   if (plan.hangs_alone || !random.chance(0.05)) return;
   plan.replicas = std::max(plan.replicas, 2u);
-  Fault fault;
-  fault.kind = Fault::Kind::kRefused;
-  fault.at = Instant{random.between(Duration{20ms}, Duration{150ms})};
-  fault.replica = random.between(0, plan.replicas - 1);
+  const Fault fault{.kind = Fault::Kind::kRefused,
+                    .at = Instant{random.between(Duration{20ms}, Duration{150ms})},
+                    .replica = random.between(0, plan.replicas - 1)};
   std::erase_if(plan.faults, [&](const Fault& other) {
     switch (other.kind) {
       case Fault::Kind::kWriterCrash:
@@ -98,11 +97,9 @@ void let_fabric_refuse_one(VolumePlan& plan, std::uint64_t seed) {
 void pause_writer(VolumePlan& plan, std::uint64_t seed) {
   cepheus::sim::Random random(~seed * 3);
   if (!random.chance(0.05)) return;
-  Fault fault;
-  fault.kind = Fault::Kind::kWriterPause;
-  fault.at = Instant{random.between(Duration{20ms}, Duration{150ms})};
-  fault.length = random.between(Duration{6ms}, Duration{40ms});
-  plan.faults.push_back(fault);
+  plan.faults.push_back({.kind = Fault::Kind::kWriterPause,
+                         .at = Instant{random.between(Duration{20ms}, Duration{150ms})},
+                         .length = random.between(Duration{6ms}, Duration{40ms})});
 }
 
 void add_writer_crashes(VolumePlan& plan, cepheus::sim::Random& random) {

@@ -32,18 +32,12 @@ void WriterHost::read_all() {
   has_client_ = false;
   for (std::size_t b = 0; b < world_.plan.blocks; b += 4) {
     after(Duration{1ms} * static_cast<int>(b + 1), [this, b] {
-      IoRequest request;
-      request.offset = b * kBlock;
-      request.length = std::min<std::size_t>(4, world_.plan.blocks - b) * kBlock;
-      submit(request);
+      const std::size_t blocks = std::min<std::size_t>(4, world_.plan.blocks - b);
+      submit({.offset = b * kBlock, .length = blocks * kBlock});
     });
   }
 }
 
-void WriterHost::flush() {
-  IoRequest request;
-  request.kind = IoKind::kFlush;
-  submit(request);
-}
+void WriterHost::flush() { submit({.kind = IoKind::kFlush}); }
 
 }  // namespace cepheus::replica::sim

@@ -212,11 +212,10 @@ void WriterHost::form(const WriterAction& action) {
   group_->pipes.resize(links_.size());
   for (const unsigned r : action.members) {
     if (links_[r] == nullptr) continue;
-    Request request;
-    request.type = RequestType::kJoin;
-    request.serial = request.generation = action.generation;
-    request.epoch = engine_->epoch();
-    world_.send(*links_[r], std::optional<Request>(std::move(request)));
+    world_.send(*links_[r], std::optional<Request>({.type = RequestType::kJoin,
+                                                    .serial = action.generation,
+                                                    .epoch = engine_->epoch(),
+                                                    .generation = action.generation}));
   }
   after(5ms, [this, group = group_] {
     if (group_ != group || group->is_dropped || group->is_formed) return;

@@ -364,13 +364,12 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
   path_->form(now, action.generation, action.members);
   if (!path_->is_forming()) return;  // its events have the reason
   for (const unsigned r : action.members) {
-    RequestMessage message;
-    message.request.type = RequestType::kJoin;
-    message.request.serial = message.request.generation = action.generation;
-    message.request.epoch = engine_->epoch();
-    message.rc = path_->connection_to(r);
-    message.multicast = options_.multicast;
-    links_[r].send(message);
+    links_[r].send({.request = {.type = RequestType::kJoin,
+                                .serial = action.generation,
+                                .epoch = engine_->epoch(),
+                                .generation = action.generation},
+                    .rc = path_->connection_to(r),
+                    .multicast = options_.multicast});
   }
 }
 
