@@ -14,13 +14,13 @@ using namespace cepheus::replica;
 constexpr Geometry kGeometry{100 * 4096, 4096, 4 * 4096};
 constexpr unsigned kReplicas = 3;
 
-template <typename Decode>
-void check(std::span<const std::uint8_t> body, Decode decode) {
-  const auto message = decode(body);
+template <typename Message>
+void check(std::span<const std::uint8_t> body) {
+  const auto message = decode<Message>(body);
   if (!message) return;
   std::vector<std::uint8_t> once, twice;
   encode(*message, once);
-  const auto again = decode(std::span(once).subspan(kFrameHeader + 1));
+  const auto again = decode<Message>(std::span(once).subspan(kFrameHeader + 1));
   if (!again) std::abort();
   encode(*again, twice);
   if (once != twice) std::abort();
@@ -29,15 +29,15 @@ void check(std::span<const std::uint8_t> body, Decode decode) {
 class Replica {
  public:
   void take(const FrameSocket::Frame& frame) {
-    check(frame.body, decode_challenge);
-    check(frame.body, decode_hello);
-    check(frame.body, decode_welcome);
-    check(frame.body, decode_answer);
-    check(frame.body, decode_digest_request);
-    check(frame.body, decode_digests);
-    check(frame.body, decode_request);
+    check<Challenge>(frame.body);
+    check<VolumeHello>(frame.body);
+    check<Welcome>(frame.body);
+    check<AnswerMessage>(frame.body);
+    check<DigestRequest>(frame.body);
+    check<Digests>(frame.body);
+    check<RequestMessage>(frame.body);
     static_cast<void>(decode_text(frame.body));
-    if (const auto message = decode_request(frame.body)) handle(message->request);
+    if (const auto message = decode<RequestMessage>(frame.body)) handle(message->request);
   }
 
  private:

@@ -73,19 +73,6 @@ void fields(auto& io, Is<Digests> auto& v) {
   io.list(v.digests);
 }
 
-template <typename Message>
-void encode(MessageType type, const Message& message, std::vector<std::uint8_t>& out) {
-  const Frame frame(type, out);
-  Put put(out);
-  fields(put, message);
-}
-template <typename Message>
-std::optional<Message> decode(std::span<const std::uint8_t> body) {
-  Get get(body);
-  Message v;
-  fields(get, v);
-  return get.is_done() ? std::optional(std::move(v)) : std::nullopt;
-}
 void encode_text(MessageType type, std::string_view text, std::vector<std::uint8_t>& out) {
   const Frame frame(type, out);
   Put put(out);
@@ -94,49 +81,34 @@ void encode_text(MessageType type, std::string_view text, std::vector<std::uint8
 
 }  // namespace
 
-void encode(const Challenge& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kChallenge, message, out);
+template <typename Message>
+void encode(const Message& message, std::vector<std::uint8_t>& out) {
+  const Frame frame(Message::kType, out);
+  Put put(out);
+  fields(put, message);
 }
-void encode(const VolumeHello& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kHello, message, out);
-}
-void encode(const Welcome& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kWelcome, message, out);
-}
-void encode(const RequestMessage& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kRequest, message, out);
-}
-void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kAnswer, message, out);
-}
-void encode(const DigestRequest& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kDigestRequest, message, out);
-}
-void encode(const Digests& message, std::vector<std::uint8_t>& out) {
-  encode(MessageType::kDigests, message, out);
-}
+template void encode(const Challenge&, std::vector<std::uint8_t>&);
+template void encode(const VolumeHello&, std::vector<std::uint8_t>&);
+template void encode(const Welcome&, std::vector<std::uint8_t>&);
+template void encode(const RequestMessage&, std::vector<std::uint8_t>&);
+template void encode(const AnswerMessage&, std::vector<std::uint8_t>&);
+template void encode(const DigestRequest&, std::vector<std::uint8_t>&);
+template void encode(const Digests&, std::vector<std::uint8_t>&);
 
-std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body) {
-  return decode<Challenge>(body);
+template <typename Message>
+std::optional<Message> decode(std::span<const std::uint8_t> body) {
+  Get get(body);
+  Message v;
+  fields(get, v);
+  return get.is_done() ? std::optional(std::move(v)) : std::nullopt;
 }
-std::optional<VolumeHello> decode_hello(std::span<const std::uint8_t> body) {
-  return decode<VolumeHello>(body);
-}
-std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body) {
-  return decode<Welcome>(body);
-}
-std::optional<RequestMessage> decode_request(std::span<const std::uint8_t> body) {
-  return decode<RequestMessage>(body);
-}
-std::optional<AnswerMessage> decode_answer(std::span<const std::uint8_t> body) {
-  return decode<AnswerMessage>(body);
-}
-std::optional<DigestRequest> decode_digest_request(std::span<const std::uint8_t> body) {
-  return decode<DigestRequest>(body);
-}
-std::optional<Digests> decode_digests(std::span<const std::uint8_t> body) {
-  return decode<Digests>(body);
-}
+template std::optional<Challenge> decode(std::span<const std::uint8_t>);
+template std::optional<VolumeHello> decode(std::span<const std::uint8_t>);
+template std::optional<Welcome> decode(std::span<const std::uint8_t>);
+template std::optional<RequestMessage> decode(std::span<const std::uint8_t>);
+template std::optional<AnswerMessage> decode(std::span<const std::uint8_t>);
+template std::optional<DigestRequest> decode(std::span<const std::uint8_t>);
+template std::optional<Digests> decode(std::span<const std::uint8_t>);
 
 const char* to_string(Multicast multicast) {
   return multicast == Multicast::kMcRdma ? "mcrdma" : "cepheus";

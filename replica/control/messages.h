@@ -46,6 +46,7 @@ enum class MessageType : std::uint8_t {
 };
 
 struct Challenge {
+  static constexpr MessageType kType = MessageType::kChallenge;
   std::uint16_t version = kControlVersion;
   Nonce nonce{};
   friend bool operator==(const Challenge&, const Challenge&) = default;
@@ -54,6 +55,7 @@ struct Challenge {
 enum class Role : std::uint8_t { kWriter = 1, kObserver = 2 };
 
 struct VolumeHello {
+  static constexpr MessageType kType = MessageType::kHello;
   std::uint16_t version = kControlVersion;
   Role role = Role::kObserver;
   std::string volume;
@@ -64,8 +66,10 @@ struct VolumeHello {
 };
 
 struct Welcome {
+  static constexpr MessageType kType = MessageType::kWelcome;
   Geometry geometry;
   Tag tag{};  // over the hello's nonce and all fields above
+  friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
 // The address of a queue pair.
@@ -91,10 +95,12 @@ std::optional<Multicast> multicast_of(std::string_view name);
 // A request. With kJoin: the writer's end of the connection for reads and copies, and the kind of
 // group. With kPing: the progress of copies.
 struct RequestMessage {
+  static constexpr MessageType kType = MessageType::kRequest;
   Request request;
   RcName rc{};
   Multicast multicast = Multicast::kCepheus;
   Progress progress{};
+  friend bool operator==(const RequestMessage&, const RequestMessage&) = default;
 };
 
 // The number of the region that is a replica's data, in every group of a volume.
@@ -110,42 +116,37 @@ struct JoinReply {
 };
 
 struct AnswerMessage {
+  static constexpr MessageType kType = MessageType::kAnswer;
   Answer answer;
   JoinReply join{};  // kJoin, kDone
   std::string text;  // kFailed: why
+  friend bool operator==(const AnswerMessage&, const AnswerMessage&) = default;
 };
 
 // Digests of `unit` bytes each, from `offset` on; the last one may cover fewer.
 struct DigestRequest {
+  static constexpr MessageType kType = MessageType::kDigestRequest;
   std::uint64_t offset = 0, length = 0;
   std::uint32_t unit = 0;
   friend bool operator==(const DigestRequest&, const DigestRequest&) = default;
 };
 struct Digests {
+  static constexpr MessageType kType = MessageType::kDigests;
   DigestRequest request{};
   std::vector<Digest> digests;
+  friend bool operator==(const Digests&, const Digests&) = default;
 };
 
 // Each appends a whole frame.
-void encode(const Challenge& message, std::vector<std::uint8_t>& out);
-void encode(const VolumeHello& message, std::vector<std::uint8_t>& out);
-void encode(const Welcome& message, std::vector<std::uint8_t>& out);
-void encode(const RequestMessage& message, std::vector<std::uint8_t>& out);
-void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out);
-void encode(const DigestRequest& message, std::vector<std::uint8_t>& out);
-void encode(const Digests& message, std::vector<std::uint8_t>& out);
+template <typename Message>
+void encode(const Message& message, std::vector<std::uint8_t>& out);
 void encode_refusal(std::string_view why, std::vector<std::uint8_t>& out);
 void encode_status_request(std::vector<std::uint8_t>& out);
 void encode_status(std::string_view json, std::vector<std::uint8_t>& out);
 
 // From a frame's body; empty unless the body is exactly one message.
-std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body);
-std::optional<VolumeHello> decode_hello(std::span<const std::uint8_t> body);
-std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body);
-std::optional<RequestMessage> decode_request(std::span<const std::uint8_t> body);
-std::optional<AnswerMessage> decode_answer(std::span<const std::uint8_t> body);
-std::optional<DigestRequest> decode_digest_request(std::span<const std::uint8_t> body);
-std::optional<Digests> decode_digests(std::span<const std::uint8_t> body);
+template <typename Message>
+std::optional<Message> decode(std::span<const std::uint8_t> body);
 std::optional<std::string> decode_text(std::span<const std::uint8_t> body);
 
 // The bytes that the tags of a hello and of a welcome sign.

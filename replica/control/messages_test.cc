@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "wire/byte_order.h"
 #include "wire/splitmix.h"
@@ -66,95 +67,49 @@ Challenge some_challenge() {
 
 Digests some_digests() { return {{4096, 8192, 4096}, {Digest{1}, Digest{2}}}; }
 
-// A frame's body; checks its length.
-Bytes body_of(const Bytes& frame, MessageType type) {
+// A frame's body; checks its length and type.
+template <typename Message>
+Bytes body(const Message& message) {
+  Bytes frame;
+  encode(message, frame);
   EXPECT_EQ(wire::load_be32(frame.data()), frame.size() - kFrameHeader);
-  EXPECT_EQ(frame[kFrameHeader], static_cast<std::uint8_t>(type));
+  EXPECT_EQ(frame[kFrameHeader], static_cast<std::uint8_t>(Message::kType));
   return {frame.begin() + kFrameHeader + 1, frame.end()};
 }
 
-template <typename Message>
-Bytes body(const Message& message, MessageType type) {
-  Bytes frame;
-  encode(message, frame);
-  return body_of(frame, type);
-}
-
-TEST(Messages, RequestsArriveAsTheyWereSent) {
-  const RequestMessage sent = some_request();
-  const auto got = decode_request(body(sent, MessageType::kRequest));
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->request.type, sent.request.type);
-  EXPECT_EQ(got->request.serial, sent.request.serial);
-  EXPECT_EQ(got->request.epoch, sent.request.epoch);
-  EXPECT_EQ(got->request.config, sent.request.config);
-  EXPECT_EQ(got->request.range, sent.request.range);
-  EXPECT_EQ(got->request.generation, sent.request.generation);
-  EXPECT_EQ(got->request.words, sent.request.words);
-  EXPECT_EQ(got->rc, sent.rc);
-  EXPECT_EQ(got->multicast, sent.multicast);
-  EXPECT_EQ(got->progress, sent.progress);
-}
-
-TEST(Messages, AnswersArriveAsTheyWereSent) {
-  const AnswerMessage sent = some_answer();
-  const auto got = decode_answer(body(sent, MessageType::kAnswer));
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->answer.type, sent.answer.type);
-  EXPECT_EQ(got->answer.serial, sent.answer.serial);
-  EXPECT_EQ(got->answer.verdict, sent.answer.verdict);
-  EXPECT_EQ(got->answer.promised, sent.answer.promised);
-  EXPECT_EQ(got->answer.config, sent.answer.config);
-  EXPECT_EQ(got->answer.loss, sent.answer.loss);
-  EXPECT_EQ(got->answer.words, sent.answer.words);
-  EXPECT_EQ(got->join, sent.join);
-  EXPECT_EQ(got->text, sent.text);
-}
-
-TEST(Messages, GreetingsArriveAsTheyWereSent) {
-  EXPECT_EQ(decode_challenge(body(some_challenge(), MessageType::kChallenge)), some_challenge());
-  EXPECT_EQ(decode_hello(body(some_hello(), MessageType::kHello)), some_hello());
-  Welcome welcome{{1 << 30, 4096, 1 << 20}, {}};
-  welcome.tag.fill(9);
-  const auto got = decode_welcome(body(welcome, MessageType::kWelcome));
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->geometry.size, welcome.geometry.size);
-  EXPECT_EQ(got->geometry.block, welcome.geometry.block);
-  EXPECT_EQ(got->geometry.chunk, welcome.geometry.chunk);
-  EXPECT_EQ(got->tag, welcome.tag);
-}
-
-TEST(Messages, DigestsArriveAsTheyWereSent) {
-  const DigestRequest request{1, 2, 3};
-  EXPECT_EQ(decode_digest_request(body(request, MessageType::kDigestRequest)), request);
-  const auto got = decode_digests(body(some_digests(), MessageType::kDigests));
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->request, some_digests().request);
-  EXPECT_EQ(got->digests, some_digests().digests);
-}
-
-// Each type's body, and whether a body decodes.
+// Each type's body, whether a body decodes, and whether it decodes into the message that was sent.
 struct Kind {
   const char* name;
+  MessageType type;
   Bytes body;
-  std::function<bool(std::span<const std::uint8_t>)> is_taken;
+  std::function<bool(std::span<const std::uint8_t>)> is_taken, is_equal;
 };
 
+template <typename Message>
+Kind kind_of(const char* name, const Message& sent) {
+  return {name, Message::kType, body(sent), [](auto b) { return decode<Message>(b).has_value(); },
+          [sent](auto b) { return decode<Message>(b) == sent; }};
+}
+
 std::vector<Kind> kinds() {
-  return {{"challenge", body(some_challenge(), MessageType::kChallenge),
-           [](auto b) { return decode_challenge(b).has_value(); }},
-          {"hello", body(some_hello(), MessageType::kHello),
-           [](auto b) { return decode_hello(b).has_value(); }},
-          {"welcome", body(Welcome{}, MessageType::kWelcome),
-           [](auto b) { return decode_welcome(b).has_value(); }},
-          {"request", body(some_request(), MessageType::kRequest),
-           [](auto b) { return decode_request(b).has_value(); }},
-          {"answer", body(some_answer(), MessageType::kAnswer),
-           [](auto b) { return decode_answer(b).has_value(); }},
-          {"digest request", body(DigestRequest{}, MessageType::kDigestRequest),
-           [](auto b) { return decode_digest_request(b).has_value(); }},
-          {"digests", body(some_digests(), MessageType::kDigests),
-           [](auto b) { return decode_digests(b).has_value(); }}};
+  Welcome welcome{{1 << 30, 4096, 1 << 20}, {}};
+  welcome.tag.fill(9);
+  return {kind_of("challenge", some_challenge()),
+          kind_of("hello", some_hello()),
+          kind_of("welcome", welcome),
+          kind_of("request", some_request()),
+          kind_of("answer", some_answer()),
+          kind_of("digest request", DigestRequest{1, 2, 3}),
+          kind_of("digests", some_digests())};
+}
+
+TEST(Messages, MessagesArriveAsTheyWereSent) {
+  for (const Kind& kind : kinds()) EXPECT_TRUE(kind.is_equal(kind.body)) << kind.name;
+}
+
+TEST(Messages, EachMessageHasATypeOfItsOwn) {
+  std::set<MessageType> types;
+  for (const Kind& kind : kinds()) EXPECT_TRUE(types.insert(kind.type).second) << kind.name;
 }
 
 TEST(Messages, MessagesOfTheWrongLengthAreRefused) {
@@ -184,26 +139,26 @@ TEST(Messages, AnyBytesAreTakenOrRefused) {
 }
 
 TEST(Messages, CountsThatNoFrameHoldsAreRefused) {
-  Bytes request = body(some_request(), MessageType::kRequest);
+  Bytes request = body(some_request());
   // Behind type, serial, epoch, config, range and generation.
   constexpr std::size_t kCount = 1 + 8 + 16 + 28 + 8 + 8;
   ASSERT_EQ(wire::load_be32(request.data() + kCount), 2u);
   for (const std::uint32_t count : {3u, 0x20000000u, 0xFFFFFFFFu}) {
     wire::store_be32(request.data() + kCount, count);
-    EXPECT_FALSE(decode_request(request)) << count;
+    EXPECT_FALSE(decode<RequestMessage>(request)) << count;
   }
 }
 
 TEST(Messages, UnknownValuesAreRefused) {
-  Bytes request = body(some_request(), MessageType::kRequest);
+  Bytes request = body(some_request());
   request[0] = static_cast<std::uint8_t>(RequestType::kPing) + 1;
-  EXPECT_FALSE(decode_request(request));
-  Bytes hello = body(some_hello(), MessageType::kHello);
+  EXPECT_FALSE(decode<RequestMessage>(request));
+  Bytes hello = body(some_hello());
   hello[8 + 2] = 3;  // behind the magic number and the version: the role
-  EXPECT_FALSE(decode_hello(hello));
-  Bytes answer = body(some_answer(), MessageType::kAnswer);
+  EXPECT_FALSE(decode<VolumeHello>(hello));
+  Bytes answer = body(some_answer());
   answer[1 + 8] = static_cast<std::uint8_t>(Verdict::kFailed) + 1;
-  EXPECT_FALSE(decode_answer(answer));
+  EXPECT_FALSE(decode<AnswerMessage>(answer));
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Request {
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap
+  friend bool operator==(const Request&, const Request&) = default;
 };
 
 enum class Verdict : std::uint8_t {
@@ -45,6 +46,7 @@ struct Answer {
   Config config{};
   Loss loss = Loss::kNone;
   std::vector<std::uint64_t> words{};
+  friend bool operator==(const Answer&, const Answer&) = default;
 };
 
 }  // namespace cepheus::replica

@@ -87,6 +87,7 @@ struct Geometry {
     const std::uint64_t offset = chunk_offset(index);
     return size - offset < chunk ? size - offset : chunk;
   }
+  friend constexpr bool operator==(const Geometry&, const Geometry&) = default;
 };
 
 struct ChunkRange {

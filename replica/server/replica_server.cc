@@ -236,7 +236,7 @@ bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
 bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame) {
   if (!peer.hello) {
     if (frame.type != MessageType::kHello) return false;
-    auto hello = decode_hello(frame.body);
+    auto hello = decode<VolumeHello>(frame.body);
     if (!hello) return false;
     if (const auto why = refusal(peer, *hello)) {
       encode_refusal(*why, peer.socket.out());
@@ -247,7 +247,7 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
   }
   switch (frame.type) {
     case MessageType::kRequest: {
-      const auto message = decode_request(frame.body);
+      const auto message = decode<RequestMessage>(frame.body);
       if (!message || peer.hello->role != Role::kWriter) return false;
       if (message->request.type == RequestType::kPing) {
         progress_ = message->progress;
@@ -262,7 +262,7 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
       encode_status(status(), peer.socket.out());
       return true;
     case MessageType::kDigestRequest: {
-      const auto request = decode_digest_request(frame.body);
+      const auto request = decode<DigestRequest>(frame.body);
       return request && begin_digests(link, peer, *request);
     }
     default:

@@ -80,7 +80,7 @@ class Client {
   // From the next answer.
   std::optional<Loss> next_loss() {
     const auto frame = next_frame();
-    const auto message = frame ? decode_answer(frame->body) : std::nullopt;
+    const auto message = frame ? decode<AnswerMessage>(frame->body) : std::nullopt;
     return message ? std::optional(message->answer.loss) : std::nullopt;
   }
   std::optional<MessageType> request_status() {

@@ -40,7 +40,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   }
   const auto body = observer.exchange(MessageType::kChallenge);
   if (!body) return tl::unexpected(body.error());
-  const auto challenge = decode_challenge(*body);
+  const auto challenge = decode<Challenge>(*body);
   if (!challenge)
     return observer.failed(wire::ErrorCode::kRefused, "no cepheus-replica answers there");
   VolumeHello hello;
@@ -49,7 +49,7 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   encode(hello, observer.socket_.out());
   const auto answer = observer.exchange(MessageType::kWelcome);
   if (!answer) return tl::unexpected(answer.error());
-  const auto welcome = decode_welcome(*answer);
+  const auto welcome = decode<Welcome>(*answer);
   if (!welcome || !key.fits(welcome->tag, covered(hello.nonce, *welcome))) {
     return observer.failed(wire::ErrorCode::kRefused,
                            "its key differs; set CEPHEUS_KEY_FILE to the same key");
@@ -95,7 +95,7 @@ wire::Result<std::vector<Digest>> Observer::digests(const DigestRequest& request
   encode(request, socket_.out());
   const auto body = exchange(MessageType::kDigests);
   if (!body) return tl::unexpected(body.error());
-  auto digests = decode_digests(*body);
+  auto digests = decode<Digests>(*body);
   const std::uint64_t count = (request.length + request.unit - 1) / request.unit;
   if (!digests || digests->request != request || digests->digests.size() != count) {
     return failed(wire::ErrorCode::kRefused,

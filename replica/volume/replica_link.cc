@@ -85,7 +85,8 @@ ReplicaLink::LinkChange ReplicaLink::progress(wire::Instant now, short revents,
 bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
   const std::string before = std::exchange(reason_, "it is not a replica");
   if (state_ == State::kWelcomed) {
-    auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
+    auto answer =
+        frame.type == MessageType::kAnswer ? decode<AnswerMessage>(frame.body) : std::nullopt;
     if (!answer) return false;
     answers.push_back(std::move(*answer));
     reason_.clear();
@@ -93,7 +94,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
   }
   switch (frame.type) {
     case MessageType::kChallenge: {
-      const auto challenge = decode_challenge(frame.body);
+      const auto challenge = decode<Challenge>(frame.body);
       if (!challenge) return false;
       VolumeHello hello;
       hello.role = Role::kWriter;
@@ -107,7 +108,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
       return true;
     }
     case MessageType::kWelcome: {
-      const auto welcome = decode_welcome(frame.body);
+      const auto welcome = decode<Welcome>(frame.body);
       if (!welcome || !is_sound(welcome->geometry)) return false;
       if (!key_.fits(welcome->tag, covered(nonce_, *welcome))) {
         reason_ = "its key differs";

@@ -250,8 +250,7 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
   const Geometry& found = links_[replica].geometry();
   if (!engine_) begin(found);
   if (!engine_) return;
-  if (found.size != geometry_.size || found.block != geometry_.block ||
-      found.chunk != geometry_.chunk) {
+  if (found != geometry_) {
     refuse(-EPROTO, links_[replica].name() + " has a volume of another size or block");
     return links_[replica].disconnect(now);
   }
