@@ -42,9 +42,9 @@ wire::Result<Client> Client::open(const std::string& socket) {
                                                          std::strerror(errno) + "): start it");
   }
   Client client(std::move(fd));
-  Message greeting;
-  greeting.type = MessageType::kProgram;
-  if (auto sent = client.send(greeting); !sent) return tl::unexpected(sent.error());
+  if (auto sent = client.send({.type = MessageType::kProgram}); !sent) {
+    return tl::unexpected(sent.error());
+  }
   return client;
 }
 

@@ -141,10 +141,7 @@ void Daemon::accept_programs() {
 }
 
 void Daemon::refuse_program(FrameStream& stream, const std::string& why) {
-  Message refusal;
-  refusal.type = MessageType::kRefusal;
-  refusal.text = why;
-  stream.send(frame_of(refusal));
+  stream.send(frame_of({.type = MessageType::kRefusal, .text = why}));
   stream.finish();
 }
 
@@ -201,11 +198,10 @@ void Daemon::on_program_frame(ProgramId id, std::span<const std::uint8_t> frame)
     if (message->type != MessageType::kStatusRequest) {
       return broker_.on_request(now, id, *message, out);
     }
-    Message status;
-    status.type = MessageType::kStatus;
-    status.status =
-        broker_.status(now).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    out.to_programs.push_back({id, std::move(status)});
+    out.to_programs.push_back({id,
+                               {.type = MessageType::kStatus,
+                                .status = broker_.status(now).dump(
+                                    -1, ' ', true, nlohmann::json::error_handler_t::replace)}});
   });
 }
 

@@ -99,9 +99,8 @@ int show_status(const std::string& socket, bool as_json) {
   };
   auto client = connections::Client::open(socket);
   if (!client) return fail(client.error().text);
-  connections::Message request;
-  request.type = connections::MessageType::kStatusRequest;
-  if (auto sent = client->send(request); !sent) return fail(sent.error().text);
+  const auto sent = client->send({.type = connections::MessageType::kStatusRequest});
+  if (!sent) return fail(sent.error().text);
   while (true) {
     auto event = client->next();
     if (!event) return fail(event.error().text);

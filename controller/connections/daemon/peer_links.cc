@@ -143,10 +143,7 @@ void PeerLinks::say(const LinkPtr& link, const Message& message) {
 
 // Sent in the clear: a peer with another key could not read it otherwise.
 void PeerLinks::refuse(const LinkPtr& link, const std::string& why) {
-  Message refusal;
-  refusal.type = MessageType::kRefusal;
-  refusal.text = why;
-  link->stream->send(frame_of(refusal));
+  link->stream->send(frame_of({.type = MessageType::kRefusal, .text = why}));
   link->stream->finish();
   warn(*link, why);
   lose(link, why);

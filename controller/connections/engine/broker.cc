@@ -65,10 +65,7 @@ void Broker::close(wire::Instant now, ProgramId program, ConnectionId connection
 }
 
 void Broker::drop(wire::Instant now, ProgramId program, const std::string& why, Actions& out) {
-  Message refusal;
-  refusal.type = MessageType::kRefusal;
-  refusal.text = why;
-  out.to_programs.push_back({program, std::move(refusal)});
+  out.to_programs.push_back({program, {.type = MessageType::kRefusal, .text = why}});
   out.drops.push_back(program);
   program_left(now, program, out);
 }

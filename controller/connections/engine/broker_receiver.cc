@@ -4,9 +4,7 @@
 namespace cepheus::connections {
 void Broker::listen(ProgramId program, const std::string& service, Actions& out) {
   Program& p = programs_.at(program);
-  Message answer;
-  answer.type = MessageType::kNotListening;
-  answer.service = service;
+  Message answer{.type = MessageType::kNotListening, .service = service};
   const auto taken = services_.find(service);
   if (taken != services_.end() && taken->second != program) {
     refusals_.add(Refusal::kServiceTaken);
@@ -47,20 +45,19 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
                   "it has as many connections under way as it may have: try again later");
   }
   const ConnectionId ours = next_connection_++;
-  Incoming& c = incoming_[ours];
-  c.owner = service->second;
-  c.link = id;
-  c.theirs = offer.connection;
-  c.service = offer.service;
-  c.virtual_qpn = offer.virtual_qpn;
-  c.since = now;
+  incoming_[ours] = {.owner = service->second,
+                     .link = id,
+                     .theirs = offer.connection,
+                     .service = offer.service,
+                     .virtual_qpn = offer.virtual_qpn,
+                     .since = now};
   by_theirs_[{id, offer.connection}] = ours;
   link.connections.insert(ours);
   p.incoming.insert(ours);
   ++p.offers;
   Message told = offer;
   told.connection = ours;
-  out.to_programs.push_back({c.owner, std::move(told)});
+  out.to_programs.push_back({service->second, std::move(told)});
 }
 
 void Broker::on_news(LinkId link, const Message& news, Actions& out) {

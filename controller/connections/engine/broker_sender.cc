@@ -9,10 +9,9 @@ namespace cepheus::connections {
 void Broker::connect(wire::Instant now, ProgramId program, const Message& request, Actions& out) {
   const auto refuse = [&](Refusal why, wire::Ipv4 host, const std::string& text) {
     refusals_.add(why);
-    Message failed = about(MessageType::kFailed, 0, text);
-    failed.request = request.request;
-    failed.host = host;
-    out.to_programs.push_back({program, std::move(failed)});
+    out.to_programs.push_back(
+        {program,
+         {.type = MessageType::kFailed, .host = host, .request = request.request, .text = text}});
   };
   Program& p = programs_.at(program);
   if (request.hosts.empty()) {
@@ -58,10 +57,11 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
   c.give_up = now + (request.time_ms == 0 ? kDefaultTimeLimit : std::min(asked, kMostTimeLimit));
   pending_.insert({c.give_up, id});
   p.outgoing.insert(id);
-  Message connecting = about(MessageType::kConnecting, id);
-  connecting.request = c.request;
-  connecting.virtual_qpn = c.virtual_qpn;
-  out.to_programs.push_back({program, std::move(connecting)});
+  out.to_programs.push_back({program,
+                             {.type = MessageType::kConnecting,
+                              .connection = id,
+                              .request = c.request,
+                              .virtual_qpn = c.virtual_qpn}});
   c.branches.resize(request.hosts.size());
   for (std::size_t i = 0; i < request.hosts.size(); ++i) {
     Branch& branch = c.branches[i];
@@ -99,13 +99,14 @@ void Broker::link_is_up(wire::Instant now, LinkId id, Actions& out) {
 }
 
 void Broker::offer(ConnectionId id, Outgoing& c, Branch& branch, Actions& out) {
-  Message offer = about(MessageType::kOffer, id);
-  offer.host = host_;
-  offer.virtual_qpn = c.virtual_qpn;
-  offer.service = c.service;
-  offer.data = c.data;
   branch.state = BranchState::kOffered;
-  out.to_peers.push_back({branch.link, std::move(offer)});
+  out.to_peers.push_back({branch.link,
+                          {.type = MessageType::kOffer,
+                           .host = host_,
+                           .connection = id,
+                           .virtual_qpn = c.virtual_qpn,
+                           .service = c.service,
+                           .data = c.data}});
 }
 
 void Broker::on_answer(wire::Instant now, LinkId link, const Message& answer, Actions& out) {

@@ -79,22 +79,21 @@ struct Member {
 struct Message {
   MessageType type{};
   std::uint16_t version = kVersion;
-  wire::Ipv4 host;  // the sender of the message, or its subject
-  wire::Ipv4 peer;  // the address of the other end as the sender knows it; unset: any
+  wire::Ipv4 host{};  // the sender of the message, or its subject
+  wire::Ipv4 peer{};  // the address of the other end as the sender knows it; unset: any
   Nonce nonce{};
   bool is_signed = false;  // whether the speaker has a key
   std::uint32_t time_ms =
       0;  // HELLO: silence that the speaker bears; CONNECT: time limit, 0: the default
   std::uint64_t connection = 0;  // its number in the daemon that the other end is
   std::uint32_t request = 0;     // the sending program's own number of a CONNECT
-  wire::Qpn virtual_qpn;         // MC_ID of a sender group; 0: none
-  std::string service;
-  std::string text;
+  wire::Qpn virtual_qpn{};       // MC_ID of a sender group; 0: none
+  std::string service{}, text{};
   MemberName name{};
-  Data data;
-  std::vector<wire::Ipv4> hosts;
-  std::vector<Member> members;
-  std::string status;  // JSON
+  Data data{};
+  std::vector<wire::Ipv4> hosts{};
+  std::vector<Member> members{};
+  std::string status{};  // JSON
 
   // Everything but the frame's length and tag. Empty if it is malformed or breaks a bound.
   static std::optional<Message> parse(std::span<const std::uint8_t> bytes);

@@ -88,8 +88,7 @@ TEST(Message, OfNoTypeIsRefused) {
 }
 
 TEST(Message, ThatBreaksABoundIsRefused) {
-  Message listen;
-  listen.type = MessageType::kListen;
+  Message listen{.type = MessageType::kListen};
   for (const std::string& name : {std::string(), std::string("a b"), std::string("a\n")}) {
     listen.service = name;
     EXPECT_FALSE(Message::parse(bytes_of(listen))) << name;

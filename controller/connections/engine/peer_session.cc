@@ -22,14 +22,14 @@ tl::unexpected<wire::Error> refuse(std::string text) {
 
 }  // namespace
 
-PeerSession::PeerSession(const Settings& settings) : settings_(settings) {
-  hello_.type = MessageType::kHello;
-  hello_.host = settings.host;
-  hello_.peer = settings.peer;
-  hello_.nonce = settings.nonce;
-  hello_.is_signed = settings.key != nullptr;
-  hello_.time_ms = settings.time_limit_ms;
-}
+PeerSession::PeerSession(const Settings& settings)
+    : settings_(settings),
+      hello_{.type = MessageType::kHello,
+             .host = settings.host,
+             .peer = settings.peer,
+             .nonce = settings.nonce,
+             .is_signed = settings.key != nullptr,
+             .time_ms = settings.time_limit_ms} {}
 
 PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
                                   std::span<const std::uint8_t> message) const {

@@ -144,10 +144,8 @@ TEST(PeerSession, TakesNothingButAHelloAndThenReady) {
 TEST(PeerSession, HearsWhyTheOtherEndRefused) {
   Pair pair(nullptr, nullptr);
   ASSERT_TRUE(pair.greet());
-  Message refusal;
-  refusal.type = MessageType::kRefusal;
-  refusal.text = "no";
-  const auto heard = pair.dialler.open(body(frame_of(refusal)));
+  const auto heard =
+      pair.dialler.open(body(frame_of({.type = MessageType::kRefusal, .text = "no"})));
   ASSERT_FALSE(heard);
   EXPECT_EQ(heard.error().text, "no");
 }

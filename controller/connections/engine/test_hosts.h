@@ -126,19 +126,12 @@ class TestHosts {
 };
 
 inline Message listen_to(const std::string& service) {
-  Message m;
-  m.type = MessageType::kListen;
-  m.service = service;
-  return m;
+  return {.type = MessageType::kListen, .service = service};
 }
 
 inline Message connect_to(std::uint32_t request, std::initializer_list<std::size_t> hosts,
                           const std::string& service = "s") {
-  Message m;
-  m.type = MessageType::kConnect;
-  m.request = request;
-  m.service = service;
-  m.data = {9};
+  Message m{.type = MessageType::kConnect, .request = request, .service = service, .data = {9}};
   for (const std::size_t h : hosts) m.hosts.push_back(TestHosts::address(h));
   return m;
 }
