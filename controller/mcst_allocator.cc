@@ -27,10 +27,9 @@ wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
   const std::uint32_t first = pool_.base.value() + (pool_.length >= 31 ? 0 : 1);
   // Searches upwards from a random place. used_ is sorted, so each step meets the next used one.
   const std::uint64_t start = random_.next() % count;
-  const auto by_id = [](const Used& u, McstId id) { return u.id < id; };
   for (std::uint64_t step = 0; step < std::min<std::uint64_t>(count, used_.size() + 1); ++step) {
     const McstId id(first + static_cast<std::uint32_t>((start + step) % count));
-    const auto at = std::lower_bound(used_.begin(), used_.end(), id, by_id);
+    const auto at = std::ranges::lower_bound(used_, id, {}, &Used::id);
     if (at == used_.end() || at->id != id) {
       used_.insert(at, Used{id, 1, true, wire::kNever});
       return Lease{id, 1};
@@ -48,8 +47,7 @@ wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
 }
 
 void McstAllocator::free(Instant now, McstId id) {
-  const auto at = std::lower_bound(used_.begin(), used_.end(), id,
-                                   [](const Used& u, McstId wanted) { return u.id < wanted; });
+  const auto at = std::ranges::lower_bound(used_, id, {}, &Used::id);
   assert(at != used_.end() && at->id == id && at->in_use);
   at->in_use = false;
   at->rests_until = now + rest_;

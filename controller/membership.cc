@@ -32,11 +32,7 @@ bool Membership::is_of_this_group(Ipv4 from, const wire::MrpHeader& header) cons
 
 void Membership::answer(MrpType type, std::uint16_t flags, Outbox& out) const {
   MrpMessage m;
-  m.header.type = type;
-  m.header.flags = flags;
-  m.header.epoch = epoch_;
-  m.header.mcst_id = id_;
-  m.header.instance = instance_;
+  m.header = {.type = type, .flags = flags, .epoch = epoch_, .mcst_id = id_, .instance = instance_};
   m.add({self_.host, self_.qpn});
   out.messages.push_back(m);
 }
@@ -66,29 +62,17 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       return is_named_by(message) ? on_register(from, message, out) : Task::kNone;
     case MrpType::kActivate:
       if (!is_of_this_group(from, h)) return Task::kNone;
-      if (state_ == State::kConfirmed) {
-        set_state(State::kActive, "the leader activated the group");
-        answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
-        return Task::kActivated;
-      }
-      if (state_ == State::kActive) {
-        answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
-      }
-      return Task::kNone;
-    case MrpType::kUnregister: {
+      if (state_ != State::kConfirmed && state_ != State::kActive) return Task::kNone;
+      answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
+      if (state_ == State::kActive) return Task::kNone;
+      set_state(State::kActive, "the leader activated the group");
+      return Task::kActivated;
+    case MrpType::kUnregister:
       if (!is_of_this_group(from, h)) return Task::kNone;
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kUnregister), out);
-      leave_.stop();
-      if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
-      if (state_ == State::kActive) {
-        reject_ = static_cast<MrpReject>(h.flags);
-        set_state(State::kGone, "the leader unregistered the group");
-      } else {
-        reject_ = static_cast<MrpReject>(h.flags);
-        set_state(State::kFailed, "the leader unregistered the group before it was active");
-      }
-      return Task::kDissolved;
-    }
+      return end(h, state_ == State::kActive
+                        ? "the leader unregistered the group"
+                        : "the leader unregistered the group before it was active");
     case MrpType::kGiveUp:
       return on_give_up(from, message);
     case MrpType::kReject:
@@ -101,20 +85,9 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kAlive:
       if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
       return h.flags == wire::MrpHeader::kPresence ? Task::kStands : Task::kWait;
-    case MrpType::kRefresh:
-    case MrpType::kQuery:
-    case MrpType::kEvict:
-    case MrpType::kConfirm:
-    case MrpType::kReport:
-    case MrpType::kComplain:
-    case MrpType::kHello:
-    case MrpType::kPublish:
-    case MrpType::kInstall:
-    case MrpType::kInstalled:
-    case MrpType::kRemove:
-      break;
+    default:
+      return Task::kNone;
   }
-  return Task::kNone;
 }
 
 void Membership::complain(Outbox& out) const {
@@ -200,10 +173,7 @@ Membership::Task Membership::end(const wire::MrpHeader& why, const char* reason)
 
 bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
   if (state_ != State::kWaiting) return false;
-  id_ = id;
-  epoch_ = epoch;
-  instance_ = instance;
-  leader_ = self_.host;
+  take_up(self_.host, {.epoch = epoch, .mcst_id = id, .instance = instance});
   set_state(State::kConfirmed, "leads the group itself");
   return true;
 }

@@ -3,18 +3,8 @@
 #include <algorithm>
 
 namespace cepheus::mrp {
-namespace {
-
-auto place_of(std::vector<wire::MrpRegion>& regions, std::uint16_t number) {
-  return std::lower_bound(
-      regions.begin(), regions.end(), number,
-      [](const wire::MrpRegion& r, std::uint16_t wanted) { return r.number < wanted; });
-}
-
-}  // namespace
-
 bool Publisher::add(Instant now, const wire::MrpRegion& region) {
-  const auto at = place_of(regions_, region.number);
+  const auto at = std::ranges::lower_bound(regions_, region.number, {}, &wire::MrpRegion::number);
   const bool is_known = at != regions_.end() && at->number == region.number;
   if (!is_known && regions_.size() == wire::Publication::kMaxRegions) return false;
   if (is_known) {
@@ -32,7 +22,7 @@ void Publisher::announce(Instant now) {
 }
 
 bool Publisher::remove(Instant now, std::uint16_t number) {
-  const auto at = place_of(regions_, number);
+  const auto at = std::ranges::lower_bound(regions_, number, {}, &wire::MrpRegion::number);
   if (at == regions_.end() || at->number != number) return false;
   regions_.erase(at);
   change(now);

@@ -9,24 +9,29 @@ using wire::MrpReject;
 using wire::MrpType;
 using wire::SenderGroupMessage;
 
-SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, std::uint16_t flags,
+namespace {
+
+// From `self` alone. `flags`: the type that INSTALLED answers, or a REJECT's reason.
+template <typename Flags>
+SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, Flags flags,
                              const MrpMember& self) {
   SenderGroupMessage m = asked;
   m.header.type = type;
-  m.header.flags = flags;
+  m.header.flags = static_cast<std::uint16_t>(flags);
   m.receiver_count = m.region_count = 0;
   m.add({self.host, self.qpn});
   return m;
 }
 
+}  // namespace
+
 std::optional<SenderGroupMessage> answer_of_nobody(const SenderGroupMessage& asked,
                                                    const MrpMember& named) {
   if (asked.header.type == MrpType::kInstall) {
-    return answer_to(asked, MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kNotMember),
-                     named);
+    return answer_to(asked, MrpType::kReject, MrpReject::kNotMember, named);
   }
   if (asked.header.type != MrpType::kRemove || asked.share == 0) return std::nullopt;
-  return answer_to(asked, MrpType::kInstalled, static_cast<std::uint16_t>(MrpType::kRemove), named);
+  return answer_to(asked, MrpType::kInstalled, MrpType::kRemove, named);
 }
 
 void ReceiverMembership::set_state(State state, const char* reason) {
@@ -51,8 +56,7 @@ bool ReceiverMembership::is_of_this_group(const SenderGroupMessage& message) con
 
 void ReceiverMembership::refuse(const SenderGroupMessage& asked, MrpReject reason,
                                 Outbox& out) const {
-  out.of_sender_groups.push_back(
-      answer_to(asked, MrpType::kReject, static_cast<std::uint16_t>(reason), self_));
+  out.of_sender_groups.push_back(answer_to(asked, MrpType::kReject, reason, self_));
 }
 
 // INSTALLs may overtake each other.
@@ -109,8 +113,8 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
   }
   note(message);
   if (message.share > 0) {
-    out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
-                                             static_cast<std::uint16_t>(MrpType::kInstall), self_));
+    out.of_sender_groups.push_back(
+        answer_to(message, MrpType::kInstalled, MrpType::kInstall, self_));
     return Task::kNone;
   }
   // Said without asking once all have answered.
@@ -130,8 +134,8 @@ ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,
   const bool is_of_fabric = message.share == 0;
   if (!waits && is_of_fabric && now - heard_at_ <= sender_lives_) return Task::kNone;
   if (!is_of_fabric) {
-    out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
-                                             static_cast<std::uint16_t>(MrpType::kRemove), self_));
+    out.of_sender_groups.push_back(
+        answer_to(message, MrpType::kInstalled, MrpType::kRemove, self_));
   }
   if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
   if (waits) group_ = message;
@@ -153,8 +157,7 @@ void ReceiverMembership::connected(bool ok, Outbox& out) {
   }
   set_state(State::kConnected, "its queue pair is connected");
   if (group_.share == 0) return;  // The sender's next attempt requests it.
-  out.of_sender_groups.push_back(
-      answer_to(group_, MrpType::kInstalled, static_cast<std::uint16_t>(MrpType::kInstall), self_));
+  out.of_sender_groups.push_back(answer_to(group_, MrpType::kInstalled, MrpType::kInstall, self_));
 }
 
 void ReceiverMembership::leave(Outbox& out) {

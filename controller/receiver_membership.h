@@ -68,11 +68,8 @@ class ReceiverMembership {
   Instant heard_at_{};
 };
 
-// The host's message to the sender of `asked`: `type` with `flags`, from `self` alone.
-wire::SenderGroupMessage answer_to(const wire::SenderGroupMessage& asked, wire::MrpType type,
-                                   std::uint16_t flags, const MrpMember& self);
-
-// ... for `named`, which it does not have, or not any more. Empty: nothing.
+// The host's answer to the sender of `asked` for `named`, which it does not have, or not any more.
+// Empty: nothing.
 std::optional<wire::SenderGroupMessage> answer_of_nobody(const wire::SenderGroupMessage& asked,
                                                          const MrpMember& named);
 

@@ -33,10 +33,7 @@ void Registration::set_state(State state, const char* reason) {
 
 MrpMessage Registration::message(MrpType type) const {
   MrpMessage m;
-  m.header.type = type;
-  m.header.epoch = epoch_;
-  m.header.mcst_id = id_;
-  m.header.instance = config_.instance;
+  m.header = {.type = type, .epoch = epoch_, .mcst_id = id_, .instance = config_.instance};
   // All but the leader are behind its switch.
   if (type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
@@ -87,18 +84,13 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
     return wire::fail(ErrorCode::kInvalid, "too many members: a group has 65535 at most");
   }
   std::vector<MrpMember> sorted(members.begin(), members.end());
-  const auto by_host = [](const MrpMember& a, const MrpMember& b) { return a.host < b.host; };
-  std::sort(sorted.begin(), sorted.end(), by_host);
-  const auto twice =
-      std::adjacent_find(sorted.begin(), sorted.end(),
-                         [](const MrpMember& a, const MrpMember& b) { return a.host == b.host; });
+  std::ranges::sort(sorted, {}, &MrpMember::host);
+  const auto twice = std::ranges::adjacent_find(sorted, {}, &MrpMember::host);
   if (twice != sorted.end()) {
     return wire::fail(ErrorCode::kInvalid, "host " + twice->host.to_string() +
                                                " is listed twice: name one member for each host");
   }
-  const auto leader =
-      std::lower_bound(sorted.begin(), sorted.end(), MrpMember{config_.host, {}, 0}, by_host);
-  if (leader == sorted.end() || leader->host != config_.host) {
+  if (!std::ranges::binary_search(sorted, config_.host, {}, &MrpMember::host)) {
     return wire::fail(ErrorCode::kInvalid, "the leader " + config_.host.to_string() +
                                                " is not among the members: add it");
   }
@@ -260,9 +252,7 @@ void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& me
 }
 
 std::size_t Registration::find(Ipv4 host) const {
-  const auto at =
-      std::lower_bound(members_.begin(), members_.end(), host,
-                       [](const MrpMember& member, Ipv4 wanted) { return member.host < wanted; });
+  const auto at = std::ranges::lower_bound(members_, host, {}, &MrpMember::host);
   const bool found = at != members_.end() && at->host == host;
   return found ? static_cast<std::size_t>(at - members_.begin()) : members_.size();
 }
@@ -363,12 +353,8 @@ void Registration::on_timer(Instant now, Outbox& out) {
   if (repeat_.is_due(now)) {
     switch (state_) {
       case State::kRegistering:
-        ask_again(MrpType::kRegister, out);
-        keep_pending(now, out);
-        repeat_.sent(now);
-        break;
       case State::kActivating:
-        ask_again(MrpType::kActivate, out);
+        ask_again(state_ == State::kRegistering ? MrpType::kRegister : MrpType::kActivate, out);
         keep_pending(now, out);
         repeat_.sent(now);
         break;

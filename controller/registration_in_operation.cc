@@ -58,8 +58,7 @@ void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& messag
     return;
   }
   if (find(from) == members_.size()) return;
-  const auto at = std::find_if(askers_.begin(), askers_.end(),
-                               [from](const Asker& a) { return a.host == from; });
+  const auto at = std::ranges::find(askers_, from, &Asker::host);
   if (at == askers_.end()) {
     askers_.push_back({from, now});
   } else {

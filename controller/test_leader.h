@@ -24,10 +24,7 @@ class LeaderTest : public testing::Test {
   Registration& leader() { return net_.leader; }
   MrpMessage from_switch(wire::MrpType type, std::vector<MrpMember> members) {
     MrpMessage m;
-    m.header.type = type;
-    m.header.epoch = kEpoch;
-    m.header.mcst_id = kGroup;
-    m.header.instance = kInstance;
+    m.header = {.type = type, .epoch = kEpoch, .mcst_id = kGroup, .instance = kInstance};
     for (const MrpMember& member : members) m.add(member);
     return m;
   }

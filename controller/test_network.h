@@ -165,11 +165,11 @@ class Network {
 
 inline MrpMessage reject(wire::MrpReject reason, std::vector<MrpMember> named = {}) {
   MrpMessage m;
-  m.header.type = wire::MrpType::kReject;
-  m.header.flags = static_cast<std::uint16_t>(reason);
-  m.header.mcst_id = kGroup;
-  m.header.epoch = kEpoch;
-  m.header.instance = kInstance;
+  m.header = {.type = wire::MrpType::kReject,
+              .flags = static_cast<std::uint16_t>(reason),
+              .epoch = kEpoch,
+              .mcst_id = kGroup,
+              .instance = kInstance};
   for (const MrpMember& each : named) m.add(each);
   return m;
 }
