@@ -27,6 +27,11 @@ constexpr int kAllHeld = 0;
 constexpr int kViolated = 1;
 constexpr int kUsage = 2;
 
+int refuse(const std::string& why) {
+  std::cerr << "cepheus-sim: " << why << '\n';
+  return kUsage;
+}
+
 struct Arguments {
   std::uint64_t seeds = 2000;
   std::uint64_t first = first_seed();
@@ -43,20 +48,35 @@ struct Arguments {
   PlanOptions plan;
 };
 
+struct PlanFlag {
+  const char* name;
+  bool PlanOptions::*option;
+  const char* help;
+};
+constexpr PlanFlag kPlanFlags[] = {
+    {"--fabrics", &PlanOptions::fabrics, "use leaf-spine fabrics and fat-trees"},
+    {"--incidents", &PlanOptions::incidents,
+     "add one to five incidents to each seed: deaths, restarts, stalls, forgery"},
+    {"--far", &PlanOptions::far, "let the delays of hosts differ by up to 2 ms"},
+    {"--host-sync", &PlanOptions::host_sync, "let hosts synchronise PSNs, not switches"},
+    {"--writes", &PlanOptions::writes, "let members write into each other's regions, too"},
+    {"--per-request", &PlanOptions::per_request,
+     "let members write as with --writes, each WRITE announced by a packet"},
+    {"--sender-groups", &PlanOptions::sender_groups,
+     "use sender groups (MC-RDMA), with one fixed sender each"},
+    {"--congestion", &PlanOptions::congestion,
+     "use short queues that mark packets, and lossless links with small buffers"},
+    {"--nics", &PlanOptions::nics, "give each host a NIC of one of seven makes"},
+    {"--long-turns", &PlanOptions::long_turns,
+     "let turns have 2^22 to 2^32 packets, with PSNs that soon wrap"},
+    {"--cuts", &PlanOptions::cuts, "use equal-cost paths, and trunks that fail"}};
+
 std::string replay_command(std::uint64_t seed, const Arguments& a) {
   std::string command = "cepheus-sim --seed " + std::to_string(seed);
   if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
-  if (a.plan.incidents) command += " --incidents";
-  if (a.plan.fabrics) command += " --fabrics";
-  if (a.plan.far) command += " --far";
-  if (a.plan.cuts) command += " --cuts";
-  if (a.plan.host_sync) command += " --host-sync";
-  if (a.plan.writes) command += " --writes";
-  if (a.plan.per_request) command += " --per-request";
-  if (a.plan.sender_groups) command += " --sender-groups";
-  if (a.plan.congestion) command += " --congestion";
-  if (a.plan.nics) command += " --nics";
-  if (a.plan.long_turns) command += " --long-turns";
+  for (const PlanFlag& flag : kPlanFlags) {
+    if (a.plan.*flag.option) command += std::string(" ") + flag.name;
+  }
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
@@ -71,24 +91,17 @@ void print_failure(std::uint64_t seed, const Finding& finding, const Arguments& 
 
 int run_one(const Arguments& a) {
   const auto plan = without(make_plan(*a.seed, a.plan), a.without);
-  if (!plan) {
-    std::cerr << "cepheus-sim: --without: " << plan.error().text << '\n';
-    return kUsage;
-  }
+  if (!plan) return refuse("--without: " + plan.error().text);
   std::ofstream recording;
   if (!a.record.empty()) {
     recording.open(a.record);
-    if (!recording) {
-      std::cerr << "cepheus-sim: can't write " << a.record << ": " << std::strerror(errno) << '\n';
-      return kUsage;
-    }
+    if (!recording) return refuse("can't write " + a.record + ": " + std::strerror(errno));
   }
   const Outcome o = GroupScenario(*plan, a.trace ? &std::cout : nullptr,
                                   recording.is_open() ? &recording : nullptr)
                         .run();
   if (recording.is_open() && !recording.flush()) {
-    std::cerr << "cepheus-sim: " << a.record << " is incomplete: " << std::strerror(errno) << '\n';
-    return kUsage;
+    return refuse(a.record + " is incomplete: " + std::strerror(errno));
   }
   std::cout.flush();
   std::printf(
@@ -212,23 +225,8 @@ void add_plan(CLI::App& app, PlanOptions& plan) {
                      "put N switches into the tree (default: the seed's choice)")
           ->type_name("N")
           ->check(CLI::Range(1, 7));
-  app.add_flag("--fabrics", plan.fabrics, "use leaf-spine fabrics and fat-trees")
-      ->excludes(switches);
-  app.add_flag("--incidents", plan.incidents,
-               "add one to five incidents to each seed: deaths, restarts, stalls, forgery");
-  app.add_flag("--far", plan.far, "let the delays of hosts differ by up to 2 ms");
-  app.add_flag("--host-sync", plan.host_sync, "let hosts synchronise PSNs, not switches");
-  app.add_flag("--writes", plan.writes, "let members write into each other's regions, too");
-  app.add_flag("--per-request", plan.per_request,
-               "let members write as with --writes, each WRITE announced by a packet");
-  app.add_flag("--sender-groups", plan.sender_groups,
-               "use sender groups (MC-RDMA), with one fixed sender each");
-  app.add_flag("--congestion", plan.congestion,
-               "use short queues that mark packets, and lossless links with small buffers");
-  app.add_flag("--nics", plan.nics, "give each host a NIC of one of seven makes");
-  app.add_flag("--long-turns", plan.long_turns,
-               "let turns have 2^22 to 2^32 packets, with PSNs that soon wrap");
-  app.add_flag("--cuts", plan.cuts, "use equal-cost paths, and trunks that fail");
+  for (const PlanFlag& flag : kPlanFlags) app.add_flag(flag.name, plan.*flag.option, flag.help);
+  app.get_option("--fabrics")->excludes(switches);
 }
 
 int run(int argc, char** argv) {
@@ -242,30 +240,22 @@ int run(int argc, char** argv) {
   command_line::set_example(
       app, "cepheus-sim --seeds 100 --incidents",
       "Exit status: 0 all seeds hold, or the experiment is done; 1 a failure; 2 wrong usage.");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return command_line::finish(app, error);
-  }
+  if (const auto code = command_line::parse(app, argc, argv)) return *code;
   for (const std::string& rule : a.disabled) {
     if (net::set_rule(a.plan.rules, rule, false)) continue;
-    std::cerr << "cepheus-sim: --disable " << rule << ": there is no such rule; the rules are";
+    std::string known;
     for (const net::Rule& r : net::kRules) {
-      if (!net::is_fixed(r)) std::cerr << ' ' << r.name;
+      if (!net::is_fixed(r)) known += std::string(" ") + r.name;
     }
-    std::cerr << '\n';
-    return kUsage;
+    return refuse("--disable " + rule + ": there is no such rule; the rules are" + known);
   }
   if (a.mutation_check && net::kRulesAreFixed) {
-    std::cerr << "cepheus-sim: --mutation-check: this build has no switches for safety rules; "
-                 "configure one with -DBUILD_TESTING=ON\n";
-    return kUsage;
+    return refuse(
+        "--mutation-check: this build has no switches for safety rules; configure one with "
+        "-DBUILD_TESTING=ON");
   }
   const auto without = reduction_from(a.without_text);
-  if (!without) {
-    std::cerr << "cepheus-sim: --without: " << without.error().text << '\n';
-    return kUsage;
-  }
+  if (!without) return refuse("--without: " + without.error().text);
   a.without = *without;
   if (sub.parsed()) return run_experiment(experiment);
   if (a.mutation_check) return run_mutation_check(a);

@@ -46,11 +46,7 @@ struct SeedProgram {
         ->check(CLI::IsMember(rules));
     app.add_flag("--mutation-check", a.mutation_check,
                  "switch each rule off in turn and print the first seed that fails");
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return command_line::finish(app, error);
-    }
+    if (const auto code = command_line::parse(app, argc, argv)) return *code;
     if (a.mutation_check) return check_rules(a);
     return a.seed ? run_one(a) : run_many(a);
   }

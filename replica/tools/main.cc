@@ -73,11 +73,7 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   command_line::set_example(app, "cepheus-replica status h1:7800 h2:7800");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return command_line::finish(app, error);
-  }
+  if (const auto code = command_line::parse(app, argc, argv)) return *code;
   if (*status) return replica::show_status(addresses, as_json);
   if (*check) return replica::check_volume(checked, replicas);
   return replica::serve(serving);

@@ -69,4 +69,11 @@ int finish(const CLI::App& app, const CLI::ParseError& error) {
   return app.exit(error) == 0 ? 0 : kWrongUsage;
 }
 
+std::optional<int> parse(CLI::App& app, int argc, char** argv) try {
+  app.parse(argc, argv);
+  return std::nullopt;
+} catch (const CLI::ParseError& error) {
+  return finish(app, error);
+}
+
 }  // namespace cepheus::command_line

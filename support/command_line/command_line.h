@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 namespace cepheus::command_line {
@@ -16,5 +17,7 @@ void set_example(CLI::App& app, const std::string& command, const std::string& n
 
 // Prints help, version or wrong usage. The exit code: 0, or 2 for wrong usage.
 int finish(const CLI::App& app, const CLI::ParseError& error);
+// Parses, and finishes if that ends the program: its exit code.
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 }  // namespace cepheus::command_line

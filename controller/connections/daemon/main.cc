@@ -165,11 +165,7 @@ int main(int argc, char** argv) {
     if (!*status && host.empty())
       throw CLI::RequiredError("--host ADDRESS (or the command status)");
   });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return command_line::finish(app, error);
-  }
+  if (const auto code = command_line::parse(app, argc, argv)) return *code;
   if (*status) return show_status(settings.socket, as_json);
   return serve(host, key_file, settings);
 }
