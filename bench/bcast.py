@@ -6,13 +6,8 @@ synchronise by shared memory before each call; a call lasts until the last rank 
 late are discarded. CPU time is that of all ranks and the switch, per call, in calls of their own.
 """
 
-import argparse
 import ctypes
-import json
 import os
-import pathlib
-import shutil
-import subprocess
 import sys
 import time
 
@@ -20,7 +15,7 @@ import algorithms
 import plots
 from algorithms import ALGORITHMS
 from fabric import MESSAGES_OVER_NIC, Fabric
-from records import Records, human, percentile
+from records import Records, human, parse, percentile, rows_of
 
 KIB, MIB = 1 << 10, 1 << 20
 SEGMENTS = [0, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB]
@@ -101,10 +96,7 @@ class Jobs:
         plan.write_text("".join(candidate.plan() for candidate in candidates))
         command = self.command(transport) + [str(self.build / "bench/mpi_bcast"), "--seconds", str(seconds or self.seconds),
                                              "--switch", str(self.fabric.pid), "--plan", str(plan)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
-        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode != 0 or len(rows) != len(candidates):
-            sys.exit(f"bench bcast: {transport} failed, exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+        rows = rows_of(f"bcast: {transport} failed,", command, len(candidates), JOB_SECONDS)
         for candidate, row in zip(candidates, rows):
             candidate.rows.append(row)
 
@@ -206,19 +198,11 @@ class Measurement:
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench bcast", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="measure 4 hosts, few sizes and segments, in under 3 minutes")
-    parser.add_argument("--link", choices=LINKS, help="measure only this kind of link (default: both)")
-    parser.add_argument("--hosts", type=int, help="measure only N hosts (default: 4 and 8)", metavar="N")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--plot", metavar="DIR", help="write SVG plots into DIR")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.plot and shutil.which("gnuplot") is None:
-        sys.exit("bench bcast: gnuplot is missing; on Debian: apt-get install gnuplot-nox")
+    options = parse("bcast", __doc__, "measure 4 hosts, few sizes and segments, in under 3 minutes", {
+        "--link": dict(choices=LINKS, help="measure only this kind of link (default: both)"),
+        "--hosts": dict(type=int, help="measure only N hosts (default: 4 and 8)", metavar="N")}, plots=True)
     scope = Scope(options.quick)
-    build = pathlib.Path(options.build).resolve()
+    build = options.build
     rate = memory_rate()
     records = Records("bcast")
     for link in [options.link] if options.link else LINKS:
@@ -228,7 +212,7 @@ def main():
             measurement.record(records)
     records.save(options.json)
     if options.plot:
-        plots.draw(records.rows, pathlib.Path(options.plot))
+        plots.draw(records.rows, options.plot)
 
 
 if __name__ == "__main__":

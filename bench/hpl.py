@@ -10,10 +10,8 @@ Ratio of computing to communication: the papers save 12 % of the job and 67 % of
 OpenBLAS's SSE3 kernels. Faster kernels would need faster links than two cores can emulate for four hosts.
 """
 
-import argparse
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 from typing import NamedTuple
@@ -24,7 +22,7 @@ import dat
 import hpl_plots
 import source
 from fabric import MESSAGES_OVER_NIC, Fabric
-from records import Records, percentile
+from records import Records, parse, percentile
 
 LINK = 'rate = "2Gbps"\ndelay = "2us"\nqueue = "64MiB"'
 KERNELS = {"OPENBLAS_CORETYPE": "Prescott"}
@@ -212,21 +210,15 @@ def record(bench, records):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench hpl", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="measure 3 rounds of the main cases, in under 10 minutes")
-    parser.add_argument("--case", metavar="TEXT", help="measure only cases that begin with TEXT, such as 'RS'")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE; sizes are bytes of the matrix")
-    parser.add_argument("--plot", metavar="DIR", help="write SVG plots into DIR")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.plot and shutil.which("gnuplot") is None:
-        sys.exit("bench hpl: gnuplot is missing; on Debian: apt-get install gnuplot-nox")
+    options = parse("hpl", __doc__, "measure 3 rounds of the main cases, in under 10 minutes",
+                    {"--case": dict(metavar="TEXT", help="measure only cases that begin with TEXT, such as 'RS'")},
+                    "write the records to FILE; sizes are bytes of the matrix", plots=True)
     cases = [case for case in CASES if case.name.startswith(options.case or "") and not (options.quick and case.only_full)]
     if not cases:
         sys.exit(f"bench hpl: no case begins with '{options.case}'; there are: {', '.join(case.name for case in CASES)}")
     try:
         bench = Bench(cases)
-        bench.measure(pathlib.Path(options.build).resolve(), 3 if options.quick else 7)
+        bench.measure(options.build, 3 if options.quick else 7)
     except source.Unavailable as error:
         sys.exit(f"bench hpl: {error}")
     report(bench)
@@ -235,7 +227,7 @@ def main():
     record(bench, records)
     records.save(options.json)
     if options.plot:
-        hpl_plots.draw(records.rows, pathlib.Path(options.plot))
+        hpl_plots.draw(records.rows, options.plot)
 
 
 if __name__ == "__main__":

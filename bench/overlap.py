@@ -6,15 +6,9 @@ The computation takes as long as the broadcast alone, between MPI_Ibcast and MPI
 TCP loopback, which has no shaped links.
 """
 
-import argparse
-import json
-import pathlib
-import subprocess
-import sys
-
 from bcast import LINKS, Jobs
 from fabric import Fabric
-from records import Records, human, percentile
+from records import Records, human, parse, percentile, rows_of
 
 SIZES = [32 << 10, 8 << 20]  # below the eager limit, above it
 JOB_SECONDS = 300
@@ -24,22 +18,14 @@ def measure(jobs, transport, rounds, seconds):
     """{size: [[broadcast, compute, both], ...]} in microseconds."""
     command = jobs.command(transport) + [str(jobs.build / "bench/mpi_overlap"), "--rounds", str(rounds), "--seconds",
                                          str(seconds), ",".join(map(str, SIZES))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or len(rows) != len(SIZES):
-        sys.exit(f"bench overlap: exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+    rows = rows_of("overlap:", command, len(SIZES), JOB_SECONDS)
     return {row["size"]: row["rounds"] for row in rows}
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench overlap", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="run fewer rounds, in half a minute")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse("overlap", __doc__, "run fewer rounds, in half a minute")
     rounds, seconds = (30, 8) if options.quick else (150, 40)
-    build = pathlib.Path(options.build).resolve()
+    build = options.build
     records = Records("overlap")
     print("MPI_Ibcast beside a computation of its length, 2 ranks; emulated. us: medians; total / longer: median "
           "(10th..90th percentile)")

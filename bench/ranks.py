@@ -6,15 +6,11 @@ each rank a host, as cepheus-run does; its rival is "tcp". Jobs run in turns. A 
 the quartiles of the rounds' own ratios.
 """
 
-import argparse
-import json
 import os
-import pathlib
-import subprocess
 import sys
 
 from fabric import Fabric
-from records import Records, human, percentile
+from records import Records, human, parse, percentile, rows_of
 
 KIB, MIB = 1 << 10, 1 << 20
 JOB_SECONDS = 600
@@ -42,10 +38,7 @@ class Jobs:
     def run(self, what, sizes):
         """Microseconds by size."""
         command = self.command(what) + [str(self.build / "bench/mpi_bcast"), "--seconds", str(self.seconds), ",".join(map(str, sizes))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
-        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode != 0 or len(rows) != len(sizes):
-            sys.exit(f"bench ranks: {what} failed, exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+        rows = rows_of(f"ranks: {what} failed,", command, len(sizes), JOB_SECONDS)
         return {row["size"]: row["median"] for row in rows}
 
 
@@ -78,18 +71,14 @@ def report(ranks, sizes, times, records):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="measure 32 ranks and few sizes")
-    parser.add_argument("--ranks", type=int, help="measure only N ranks (default: 32 and 64)", metavar="N")
-    parser.add_argument("--only", choices=RIVALS, help="measure only this one and its rival")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse("ranks", __doc__, "measure 32 ranks and few sizes", {
+        "--ranks": dict(type=int, help="measure only N ranks (default: 32 and 64)", metavar="N"),
+        "--only": dict(choices=RIVALS, help="measure only this one and its rival")})
     sizes = [8, 64 * KIB, MIB] if options.quick else [8, 4 * KIB, 64 * KIB, 128 * KIB, MIB, 4 * MIB]
     names = [name for ours, rival in RIVALS.items() if options.only in (None, ours) for name in (ours, rival)]
     records = Records("ranks")
     for ranks in [options.ranks] if options.ranks else [32] if options.quick else [32, 64]:
-        times = measure(pathlib.Path(options.build).resolve(), ranks, sizes, 5 if options.quick else 31, 0.1, names)
+        times = measure(options.build, ranks, sizes, 5 if options.quick else 31, 0.1, names)
         report(ranks, sizes, times, records)
     records.save(options.json)
 

@@ -1,7 +1,12 @@
-"""Records of the benchmarks, {bench, case, impl, size, hosts, link, metric, unit, median, p10, p90, n}: collected, printed, saved."""
+"""Records of the benchmarks, {bench, case, impl, size, hosts, link, metric, unit, median, p10, p90, n}: collected, printed, saved; and the options
+of a benchmark."""
 
+import argparse
 import json
 import pathlib
+import shutil
+import subprocess
+import sys
 
 
 class Records:
@@ -30,3 +35,29 @@ def human(n):
 def percentile(values, p):
     values = sorted(values)
     return values[round(p * (len(values) - 1))]
+
+
+def parse(bench, description, quick, own=None, json_help="write the records to FILE", plots=False):
+    """The options of ./run bench: --quick, the benchmark's `own` {name: add_argument's words}, --json and perhaps --plot."""
+    parser = argparse.ArgumentParser(prog=f"./run bench {bench}", description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    for name, words in (own or {}).items():
+        parser.add_argument(name, **words)
+    parser.add_argument("--json", metavar="FILE", help=json_help)
+    if plots:
+        parser.add_argument("--plot", metavar="DIR", type=pathlib.Path, help="write SVG plots into DIR")
+    parser.add_argument("--build", required=True, type=lambda path: pathlib.Path(path).resolve(), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if plots and options.plot and shutil.which("gnuplot") is None:
+        sys.exit(f"bench {bench}: gnuplot is missing; on Debian: apt-get install gnuplot-nox")
+    return options
+
+
+def rows_of(what, command, count, seconds):
+    """The `count` lines of JSON that a job prints; `what` begins the error."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or len(rows) != count:
+        sys.exit(f"bench {what} exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+    return rows

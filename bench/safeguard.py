@@ -6,14 +6,8 @@ of the loopback's rate. Open MPI's messages take the plain loopback. A ratio is 
 way: medians of rounds in which the ways take turns. The first samples count.
 """
 
-import argparse
-import json
-import pathlib
-import subprocess
-import sys
-
 from fabric import Fabric
-from records import Records, human, percentile
+from records import Records, human, parse, percentile, rows_of
 
 KIB, MIB = 1 << 10, 1 << 20
 HOSTS, COUNT = 4, 2000
@@ -29,10 +23,7 @@ def total(build, fabric, way, count, sizes):
     for name, value in WAYS[way].items():
         command += ["--mca", f"coll_cepheus_{name}", str(value)]
     command += [str(build / "bench/mpi_total"), str(count), ",".join(map(str, sizes))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or len(rows) != len(sizes):
-        sys.exit(f"bench safeguard: exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+    rows = rows_of("safeguard:", command, len(sizes), JOB_SECONDS)
     return {row["size"]: row["seconds"] for row in rows}
 
 
@@ -43,13 +34,8 @@ def loopback_rate(build):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench safeguard", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="run one round of fewer sizes")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    build = pathlib.Path(options.build).resolve()
+    options = parse("safeguard", __doc__, "run one round of fewer sizes")
+    build = options.build
     rounds, sizes = (1, [8, 8 * KIB, 64 * KIB, MIB]) if options.quick else (5, [8, KIB, 8 * KIB, 64 * KIB, MIB])
     links = {"good": "", "5 % loss": "loss = 0.05", "slow": f'rate = "{loopback_rate(build) / 10 / 1e6:.0f}Mbps"'}
     records = Records("safeguard")

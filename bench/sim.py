@@ -5,13 +5,11 @@ ns-3 sends the permutation as plain UDP over the same links. Runs of both take t
 least and the greatest ratio of the rounds.
 """
 
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
 
-from records import Records, percentile
+from records import Records, parse, percentile
 
 MIB = 1 << 20
 SECONDS = 600
@@ -107,12 +105,8 @@ def show_rival(runs, case, rounds, records):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench sim", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="run three rounds of small fabrics")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    runs = Runs(pathlib.Path(options.build).resolve())
+    options = parse("sim", __doc__, "run three rounds of small fabrics")
+    runs = Runs(options.build)
     cases, rounds = (QUICK, 3) if options.quick else (FULL, 5)
     sizes = {hosts: case for hosts, case in SIZES.items() if hosts <= 1024} if options.quick else SIZES
     records = Records("sim")

@@ -12,9 +12,7 @@ their own, between which the writer sleeps.
 A volume's rivals are the plain WRITEs of the same round, which keep no record, no order and handle no failure.
 """
 
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,7 @@ import time
 
 from bcast import LINKS
 from fabric import Fabric
-from records import Records, human, percentile
+from records import Records, human, parse, percentile
 from volume_process import Replica, Volume, on_host
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -229,14 +227,9 @@ class Scope:
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench storage", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="run fewer rounds and sizes, in a minute")
-    parser.add_argument("--groups", choices=["cepheus", "sender"], default="cepheus", help="multicast by these groups (default: cepheus)")
-    parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    build = pathlib.Path(options.build).resolve()
+    options = parse("storage", __doc__, "run fewer rounds and sizes, in a minute", {
+        "--groups": dict(choices=["cepheus", "sender"], default="cepheus", help="multicast by these groups (default: cepheus)")})
+    build = options.build
     records = Records("storage")
     print(f"{REPLICAS} replicas, emulated, multicast by {options.groups} groups. Medians of rounds; ratios: median (least..greatest) of the first one's figure over the second's.\n"
           "A volume writes by multicast only: it is compared with the plain WRITEs of the same rounds.")
