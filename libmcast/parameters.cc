@@ -3,8 +3,6 @@
 #include <mcast/senders.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "controller/virtual_qpns.h"
 #include "libmcast/sized.h"
@@ -23,14 +21,9 @@ static_assert(MCAST_CHOSEN_QPN_LAST == mrp::kChosenQpns.last);
 Expected<std::shared_ptr<const wire::MrpKey>> fabric_key(const char* named) {
   const char* path = named != nullptr ? named : std::getenv("CEPHEUS_KEY_FILE");
   if (path == nullptr || *path == '\0') return nullptr;
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) {
-    return fail(MCAST_ERR_INVALID,
-                std::string("the key file (key_file, $CEPHEUS_KEY_FILE): can't read ") + path);
-  }
-  auto key = wire::MrpKey::parse(text);
-  if (!key) return fail(MCAST_ERR_INVALID, std::string(path) + ": " + key.error().text);
+  auto key = wire::MrpKey::read(
+      path, std::string("the key file (key_file, $CEPHEUS_KEY_FILE): can't read ") + path);
+  if (!key) return fail(MCAST_ERR_INVALID, key.error().text);
   return std::make_shared<const wire::MrpKey>(std::move(*key));
 }
 

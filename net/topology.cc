@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -207,17 +205,12 @@ namespace {
 // A user that can read the key can register groups.
 wire::Result<wire::MrpKey> read_key(const std::string& path) {
   struct stat there {};
-  std::ifstream file(path);
-  if (stat(path.c_str(), &there) != 0 || !file.is_open()) {
-    return wire::invalid("key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
-  }
-  if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
+  if (stat(path.c_str(), &there) == 0 && (there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
     return wire::invalid("key_file: other users can read or write " + path + "; run chmod 600 " +
                          path);
   }
-  auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
-  if (!key) return wire::invalid(path + ": " + key.error().text);
-  return key;
+  return wire::MrpKey::read(
+      path, "key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
 }
 
 }  // namespace

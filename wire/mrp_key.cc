@@ -4,9 +4,12 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "wire/byte_order.h"
 
@@ -64,11 +67,27 @@ Result<MrpKey> MrpKey::parse(std::string_view text) {
   return MrpKey(std::move(bytes));
 }
 
+Result<MrpKey> MrpKey::read(const std::string& path, const std::string& unreadable) {
+  std::ifstream file(path);
+  if (!file.is_open()) return invalid(unreadable);
+  auto key = parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!key) return invalid(path + ": " + key.error().text);
+  return key;
+}
+
+std::optional<MrpKey::Tag> MrpKey::tag(Ipv4 source, std::span<const std::uint8_t> message) const {
+  const auto digest = digest_of(bytes_, source, message);
+  if (!digest) return std::nullopt;
+  Tag tag;
+  std::copy_n(digest->begin(), tag.size(), tag.begin());
+  return tag;
+}
+
 std::size_t MrpKey::sign(Ipv4 source, std::span<std::uint8_t> buffer, std::size_t size) const {
   if (size > buffer.size() || buffer.size() - size < kTagSize) return 0;
-  const auto digest = digest_of(bytes_, source, buffer.first(size));
-  if (!digest) return 0;
-  std::memcpy(buffer.data() + size, digest->data(), kTagSize);
+  const auto made = tag(source, buffer.first(size));
+  if (!made) return 0;
+  std::memcpy(buffer.data() + size, made->data(), kTagSize);
   return size + kTagSize;
 }
 

@@ -12,9 +12,11 @@
 // past registration meets a tombstone or another epoch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,7 +33,12 @@ class MrpKey {
   // The content of a key file: at least 32 hexadecimal digits, white space ignored. kInvalid, with
   // the remedy, otherwise.
   static Result<MrpKey> parse(std::string_view text);
+  // ... of the file itself; kInvalid with the text `unreadable` if it can't be read.
+  static Result<MrpKey> read(const std::string& path, const std::string& unreadable);
 
+  using Tag = std::array<std::uint8_t, kTagSize>;
+  // Empty if the message is too long for a signature.
+  std::optional<Tag> tag(Ipv4 source, std::span<const std::uint8_t> message) const;
   // Appends the tag to the first `size` bytes of `buffer`, the message. Returns the size of both,
   // or 0 if the buffer is too small.
   std::size_t sign(Ipv4 source, std::span<std::uint8_t> buffer, std::size_t size) const;

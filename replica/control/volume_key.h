@@ -17,7 +17,7 @@ class VolumeKey {
   static wire::Result<VolumeKey> from_environment();
 
   // Zeros for bytes beyond the limit of signatures; they fit no message.
-  Tag tag(std::vector<std::uint8_t> covered) const;
+  Tag tag(std::span<const std::uint8_t> covered) const;
   // Takes the same time for any wrong tag.
   bool fits(const Tag& tag, std::vector<std::uint8_t> covered) const;
 

@@ -4,9 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "controller/connections/client/client.h"
@@ -21,15 +19,8 @@ constexpr int kUsage = 2;
 
 wire::Result<std::optional<wire::MrpKey>> read_key(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "can't read the key " + path + "; correct --key or CEPHEUS_KEY_FILE");
-  }
-  auto key = wire::MrpKey::parse(text);
-  if (!key) return wire::fail(key.error().code, path + ": " + key.error().text);
-  return std::optional(std::move(*key));
+  return wire::MrpKey::read(path,
+                            "can't read the key " + path + "; correct --key or CEPHEUS_KEY_FILE");
 }
 
 int serve(const std::string& host, const std::string& key_file,

@@ -33,8 +33,7 @@ PeerSession::PeerSession(const Settings& settings)
 
 PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
                                   std::span<const std::uint8_t> message) const {
-  Tag tag{};
-  if (settings_.key == nullptr) return tag;
+  if (settings_.key == nullptr) return {};
   std::vector<std::uint8_t> covered;
   wire::ByteWriter out(covered);
   out.text(kPurpose);
@@ -45,15 +44,10 @@ PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest;
   SHA256(message.data(), message.size(), digest.data());
   out.bytes(digest);
-  const std::size_t size = covered.size();
-  covered.resize(size + tag.size());
   const bool is_ours = by_dialler == settings_.is_dialler;
-  const std::size_t signed_size =
-      settings_.key->sign(is_ours ? hello_.host : peers_hello_->host, covered, size);
-  assert(signed_size == covered.size());  // two HELLOs and a digest: far below the bound
-  static_cast<void>(signed_size);
-  std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
-  return tag;
+  const auto tag = settings_.key->tag(is_ours ? hello_.host : peers_hello_->host, covered);
+  assert(tag);  // two HELLOs and a digest: far below the bound
+  return tag.value_or(Tag{});
 }
 
 std::vector<std::uint8_t> PeerSession::seal(const Message& message) {

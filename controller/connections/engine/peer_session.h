@@ -21,7 +21,7 @@ namespace cepheus::connections {
 
 class PeerSession {
  public:
-  using Tag = std::array<std::uint8_t, wire::MrpKey::kTagSize>;
+  using Tag = wire::MrpKey::Tag;
 
   struct Settings {
     bool is_dialler = false;
