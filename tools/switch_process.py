@@ -23,6 +23,16 @@ def star(hosts, link="", switch="", fabric=""):
     return text
 
 
+def end(process, seconds=ENDING_SECONDS):
+    """By SIGTERM, or by SIGKILL after a while."""
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Switch:
     """cepheus-switch of a build tree, with `arguments` or on a topology file with this text; serves once it is made.
 
@@ -73,11 +83,7 @@ class Switch:
 
     def close(self):
         if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(ENDING_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.kill()
+            end(self.process)
         if self._own is not None:
             self._own.cleanup()
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+from switch_process import end
 from tcp_ports import free_port
 
 READY_SECONDS = 30
@@ -132,14 +133,8 @@ class Volume:
                 return False
 
     def stop_nbd(self):
-        if self.nbd is None:
-            return
-        self.nbd.terminate()
-        try:
-            self.nbd.wait(ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.nbd.kill()
-            self.nbd.wait()
+        if self.nbd is not None:
+            end(self.nbd, ENDING_SECONDS)
         self.nbd = None
 
     def tool(self, *words):

@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -12,6 +11,7 @@ import time
 
 from harness import BUILD, CHECK, mca_arguments  # it extends the path for the next import
 from switch_process import Switch as SwitchProcess
+from switch_process import end
 
 READY_SECONDS = 30
 TIME_LIMIT = 120  # seconds, for any wait of a test
@@ -114,13 +114,7 @@ class LiveRun:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(READY_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        end(self.process, READY_SECONDS)
         self.out.thread.join(READY_SECONDS)
         self.err.thread.join(READY_SECONDS)
         self.process.stdout.close()

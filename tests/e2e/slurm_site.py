@@ -13,6 +13,7 @@ import tempfile
 
 from harness import BUILD
 from live import wait_until
+from switch_process import end
 from tcp_ports import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
@@ -137,12 +138,7 @@ class Site:
             wait_until(lambda: not self.fabrics.is_dir() or not any(self.fabrics.iterdir()), "the epilog's end", 30)
         finally:
             for process in reversed(self.processes):
-                process.terminate()
-                try:
-                    process.wait(ENDING_SECONDS)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+                end(process, ENDING_SECONDS)
             self.processes = []
             self._own.cleanup()
 
