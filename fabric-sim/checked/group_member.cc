@@ -163,18 +163,13 @@ void GroupMember::synchronise_soon() {
 // A halted queue pair is idle when all posted requests have completed, the marker last.
 mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
-  QpAttr attr;
   if (step == Step::kStop) {
-    rnic::RecvWr marker;
-    marker.wr_id = kMarker;
-    require(host().post_recv(qpn(), marker));
-    attr.state = QpState::kErr;
-    require(host().modify_qp(qpn(), attr, rnic::kAttrState));
+    sim::post_receive(host(), qpn(), {}, kMarker);
+    require(set_state(host(), qpn(), QpState::kErr));
     return {};
   }
   const QpAttr pair = require(host().nic().query_qp(qpn()));
-  attr.state = QpState::kReset;
-  require(host().modify_qp(qpn(), attr, rnic::kAttrState));
+  require(set_state(host(), qpn(), QpState::kReset));
   initialise(host(), qpn());
   for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);
   mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch);
@@ -231,11 +226,7 @@ void GroupMember::post_receive(std::size_t slot) {
 
 void GroupMember::give_receive(std::size_t slot) {
   std::ranges::fill(memory_.slot(slot), MemberMemory::kUntouched);
-  const rnic::Sge sge = memory_.whole_slot(slot);
-  rnic::RecvWr wr;
-  wr.wr_id = slot;
-  wr.sges = {&sge, 1};
-  require(host().post_recv(qpn(), wr));
+  sim::post_receive(host(), qpn(), memory_.whole_slot(slot), slot);
 }
 
 // Posts the sends that are allowed now. A turn begins after a pause, its other messages follow at
@@ -268,13 +259,10 @@ rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) 
 }
 
 void GroupMember::post_announcement(std::size_t message) {
-  const rnic::Sge sge = memory_.announcement(message);
-  rnic::SendWr wr;
-  wr.wr_id = kFirstSend + message;
-  wr.op = rnic::SendOp::kWrite;
-  wr.rkey = wire::Announcement::kKey;
-  wr.sges = {&sge, 1};
-  require(host().post_send(qpn(), wr));
+  sim::post_send(host(), qpn(), memory_.announcement(message),
+                 {.wr_id = kFirstSend + message,
+                  .op = rnic::SendOp::kWrite,
+                  .rkey = wire::Announcement::kKey});
 }
 
 std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
@@ -285,18 +273,15 @@ std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
 
 void GroupMember::post_send(std::size_t message) {
   const MessagePlan& plan = ledger_.plan().messages[message];
-  const rnic::Sge sge = memory_.message(message);
-  rnic::SendWr wr;
-  wr.wr_id = kFirstSend + message;
-  wr.op = rnic::SendOp::kSendImm;
-  wr.imm = static_cast<std::uint32_t>(message);
-  wr.signaled = true;
-  if (plan.bytes > 0) wr.sges = {&sge, 1};
+  rnic::SendWr wr{.wr_id = kFirstSend + message,
+                  .op = rnic::SendOp::kSendImm,
+                  .signaled = true,
+                  .imm = static_cast<std::uint32_t>(message)};
   if (plan.is_write()) wr = as_write(wr, plan);
   simulator().trace().note(now(), host().name(), "sends message", message);
   if (plan.is_write() && ledger_.plan().is_announced) post_announcement(message);
   record(recording::Event::kPosted, message);
-  require(host().post_send(qpn(), wr));
+  sim::post_send(host(), qpn(), memory_.message(message), wr);
   ledger_.on_posted(message);
   is_under_way_[message] = true;
   ++waits_for_;

@@ -16,6 +16,12 @@ rnic::Qpn create_qp(Host& host, std::uint32_t sends, std::uint32_t receives) {
   return qpn;
 }
 
+wire::Result<void> set_state(Host& host, rnic::Qpn qpn, rnic::QpState state) {
+  rnic::QpAttr attr;
+  attr.state = state;
+  return host.modify_qp(qpn, attr, rnic::kAttrState);
+}
+
 void initialise(Host& host, rnic::Qpn qpn) {
   rnic::QpAttr attr;
   attr.state = rnic::QpState::kInit;

@@ -30,6 +30,7 @@ T require(wire::Result<T> result) {
 // Creates a queue pair in INIT, with space for this number of work requests, that accepts WRITEs.
 // Its sends complete on queue 1, its receives on 2.
 rnic::Qpn create_qp(Host& host, std::uint32_t sends, std::uint32_t receives);
+wire::Result<void> set_state(Host& host, rnic::Qpn qpn, rnic::QpState state);
 // From RESET to INIT.
 void initialise(Host& host, rnic::Qpn qpn);
 // From INIT to RTS. Both directions begin with `peer.start`; seven retries, and unlimited RNR

@@ -96,10 +96,6 @@ mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptRec
 }
 
 // All posted requests complete as flushed.
-void GroupProgram::on_failed() {
-  rnic::QpAttr attr;
-  attr.state = rnic::QpState::kErr;
-  static_cast<void>(host_.modify_qp(qpn(), attr, rnic::kAttrState));
-}
+void GroupProgram::on_failed() { static_cast<void>(set_state(host_, qpn(), rnic::QpState::kErr)); }
 
 }  // namespace cepheus::sim
