@@ -7,8 +7,9 @@ namespace {
 
 using wire::MrpReject;
 
-std::string list_of(std::span<const MrpMember> members) {
+std::string list_of(std::span<const MrpMember> members, const char* nobody = "a member") {
   constexpr std::size_t kShown = 4;
+  if (members.empty()) return nobody;
   std::string text;
   for (std::size_t i = 0; i < members.size() && i < kShown; ++i) {
     if (i > 0) text += ", ";
@@ -27,11 +28,9 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "the host leads as many groups as the switch lets one host lead: free groups or raise "
              "max_groups_per_host";
     case MrpReject::kNoRoute:
-      return "the switch has no route to " +
-             (named.empty() ? std::string("a member") : list_of(named)) +
+      return "the switch has no route to " + list_of(named) +
              ": see whether trunks are down (cepheusctl ports), add the host to the switch's "
-             "topology, "
-             "or leave it out of the group";
+             "topology, or leave it out of the group";
     case MrpReject::kIdInUse:
       if (!named.empty()) {
         return list_of(named) +
@@ -46,13 +45,11 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kNotAuthorised:
       return "the registration is not authorised: give the leader the fabric's key";
     case MrpReject::kNotMember:
-      return (named.empty() ? std::string("a member") : list_of(named)) +
+      return list_of(named) +
              " is unknown to its host: the group was destroyed there, or is of another kind: "
-             "create "
-             "fresh groups of one kind on all members";
+             "create fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
-      return (named.empty() ? std::string("a member") : list_of(named)) +
-             " has failed: the group's reason on that host names the cause";
+      return list_of(named) + " has failed: the group's reason on that host names the cause";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
     case MrpReject::kVersion:
@@ -64,21 +61,18 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "the members need more ports of one switch than a group may have there: raise "
              "max_paths, or spread the hosts over more switches";
     case MrpReject::kPathLost:
-      return "a trunk on the way to " +
-             (named.empty() ? std::string("some members") : list_of(named)) +
+      return "a trunk on the way to " + list_of(named, "some members") +
              " is down: create fresh groups, which take another way if there is one";
     case MrpReject::kRemoteAccess:
-      return (named.empty() ? std::string("a member") : list_of(named)) +
+      return list_of(named) +
              " has published no region that holds the WRITE, or has taken its memory back: "
              "cepheusctl groups shows the refused WRITE; publish before writing, and create fresh "
              "groups";
     case MrpReject::kWriteMode:
-      return (named.empty() ? std::string("a member") : list_of(named)) +
+      return list_of(named) +
              " publishes memory regions, or has its WRITEs announced, and this fabric's write_mode "
-             "is "
-             "another: regions need \"regions\", groups with per_request \"per-request\"; where it "
-             "is "
-             "\"same-key\", create groups with same_key";
+             "is another: regions need \"regions\", groups with per_request \"per-request\"; where "
+             "it is \"same-key\", create groups with same_key";
     case MrpReject::kNoSenderGroups:
       return "the switches serve no sender groups: set sender_groups = \"everywhere\" or \"racks\" "
              "in the topology file, or create groups without sender_group";
