@@ -27,7 +27,7 @@ TEST_F(Eviction, IsRepeatedUntilTheSwitchConfirms) {
   out_.clear();
   pass(100ms);
   EXPECT_EQ(evict_sent_for(), std::vector{member(2)});
-  MrpMessage done = from_switch(MrpType::kConfirm, {member(2)});
+  MrpMessage done = of_group(MrpType::kConfirm, {member(2)});
   done.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
   leader().on_message(now_, kSwitch, done, out_);
   pass(10s);
@@ -182,7 +182,7 @@ TEST_F(Eviction, UnregisteringWaitsForNobodyWhoLeft) {
   out_.clear();
   leader().unregister(now_, out_);
   for (const std::uint32_t i : {1u, 3u}) {
-    MrpMessage done = from_switch(MrpType::kConfirm, {member(i)});
+    MrpMessage done = of_group(MrpType::kConfirm, {member(i)});
     done.header.flags = static_cast<std::uint16_t>(MrpType::kUnregister);
     leader().on_message(now_, host(i), done, out_);
   }
@@ -190,7 +190,7 @@ TEST_F(Eviction, UnregisteringWaitsForNobodyWhoLeft) {
 }
 
 TEST_F(Eviction, AMemberThatIsOutLearnsIt) {
-  MrpMessage out = from_switch(MrpType::kUnregister, {});
+  MrpMessage out = of_group(MrpType::kUnregister, {});
   out.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kEvicted);
   Membership& membership = net_.hosts.at(host(1));
   EXPECT_EQ(membership.on_message(now_, host(0), out, out_), Membership::Task::kDissolved);

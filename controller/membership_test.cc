@@ -32,21 +32,12 @@ struct Member {
   void join();
 };
 
-MrpMessage from_leader(MrpType type, std::vector<MrpMember> named = {}) {
-  MrpMessage m;
-  m.header.type = type;
-  m.header.mcst_id = kGroup;
-  m.header.epoch = kEpoch;
-  m.header.instance = kInstance;
-  for (const MrpMember& each : named) m.add(each);
-  return m;
-}
-MrpMessage register_message() { return from_leader(MrpType::kRegister, {member(1)}); }
+MrpMessage register_message() { return of_group(MrpType::kRegister, {member(1)}); }
 
 void Member::join() {
   EXPECT_EQ(hear(register_message()), MemberTask::kConnect);
   connected(true);
-  EXPECT_EQ(hear(from_leader(MrpType::kActivate)), MemberTask::kActivated);
+  EXPECT_EQ(hear(of_group(MrpType::kActivate)), MemberTask::kActivated);
 }
 
 void expect_confirm(const std::vector<MrpMessage>& answers, MrpType of) {
@@ -84,11 +75,11 @@ TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
   m.join();
   EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kRegister);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kActivate)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kActivate);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kDissolved);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kDissolved);
   expect_confirm(m.answers, MrpType::kUnregister);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
   EXPECT_EQ(m.membership.state(), MemberState::kGone);
 }
@@ -107,8 +98,8 @@ TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
 
 TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   Member m;
-  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {member(2)})), MemberTask::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})),
+  EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {member(2)})), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})),
             MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
@@ -120,16 +111,16 @@ TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   MrpMember guessed = member(1);
   for (const std::uint32_t token : {0u, guessed.token + 1}) {
     guessed.token = token;
-    EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {guessed}), host(7)), MemberTask::kNone);
-    EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {guessed}), host(7)), MemberTask::kNone);
+    EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {guessed}), host(7)), MemberTask::kNone);
+    EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {guessed}), host(7)), MemberTask::kNone);
     EXPECT_TRUE(m.answers.empty());
     EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
   }
   m.hear(register_message());
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
+  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
       << "one that has answered is its leader's, who has the address that it answered to";
   EXPECT_EQ(m.membership.state(), MemberState::kConnecting);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
+  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
 }
 
 TEST(Membership, RefusesASecondLeader) {
@@ -186,25 +177,25 @@ TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
 TEST(Membership, HeedsOnlyItsLeader) {
   Member m;
   m.join();
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister), host(3)), MemberTask::kNone);
-  MrpMessage other_epoch = from_leader(MrpType::kUnregister);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister), host(3)), MemberTask::kNone);
+  MrpMessage other_epoch = of_group(MrpType::kUnregister);
   other_epoch.header.epoch += 1;
   EXPECT_EQ(m.hear(other_epoch), MemberTask::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(3)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)}), host(3)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kActive);
 }
 
 TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
   Member m;
-  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), MemberTask::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
 }
 
 MrpMessage given_up(MrpReject reason) {
-  MrpMessage m = from_leader(MrpType::kGiveUp, {member(1)});
+  MrpMessage m = of_group(MrpType::kGiveUp, {member(1)});
   m.header.flags = static_cast<std::uint16_t>(reason);
   return m;
 }
@@ -244,7 +235,7 @@ TEST(Membership, ComplainsToItsLeaderAboutPresence) {
   EXPECT_EQ(out.messages[0].header.flags, wire::MrpHeader::kPresence);
   ASSERT_EQ(out.messages[0].member_count, 1u);
   EXPECT_EQ(out.messages[0].members[0].control_port, member(1).control_port);
-  MrpMessage yes = from_leader(MrpType::kAlive, {bare(1)});
+  MrpMessage yes = of_group(MrpType::kAlive, {bare(1)});
   yes.header.flags = wire::MrpHeader::kPresence;
   EXPECT_EQ(m.hear(yes, host(3)), MemberTask::kNone);
   EXPECT_EQ(m.hear(yes), MemberTask::kStands);
@@ -256,7 +247,7 @@ TEST(Membership, ComplainsToItsLeaderAboutPresence) {
 // Only its own switch can send it a REJECT: hosts send to the leader.
 TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
   Member m;
-  MrpMessage unknown = from_leader(MrpType::kReject);
+  MrpMessage unknown = of_group(MrpType::kReject);
   unknown.header.flags = static_cast<std::uint16_t>(MrpReject::kNotMember);
   EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone) << "it waits for its leader";
   m.join();
@@ -290,7 +281,7 @@ TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
   expect_reject(out.messages, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
   EXPECT_GE(said(m.membership, 250ms), 2);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
   EXPECT_EQ(said(m.membership, 1h), 0);
 }
@@ -315,7 +306,7 @@ TEST(Membership, RejectsUntilItIsAnsweredWhenItsQueuePairFails) {
   expect_reject(m.answers, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
   EXPECT_GE(said(m.membership, 250ms), 2);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
   EXPECT_EQ(said(m.membership, 1h), 0);
 }
 
@@ -341,7 +332,7 @@ TEST(Membership, HasNobodyToTellBeforeItHasJoinedOrWhenItLeads) {
 TEST(Membership, TellsALateRegistrationThatItIsOver) {
   Member m;
   m.join();
-  m.hear(from_leader(MrpType::kUnregister));
+  m.hear(of_group(MrpType::kUnregister));
   MrpMessage other = register_message();
   other.header.mcst_id = Ipv4(198, 18, 9, 9);
   m.hear(other);

@@ -22,15 +22,9 @@ class LeaderTest : public testing::Test {
   }
 
   Registration& leader() { return net_.leader; }
-  MrpMessage from_switch(wire::MrpType type, std::vector<MrpMember> members) {
-    MrpMessage m;
-    m.header = {.type = type, .epoch = kEpoch, .mcst_id = kGroup, .instance = kInstance};
-    for (const MrpMember& member : members) m.add(member);
-    return m;
-  }
   void report(std::uint32_t i, std::uint8_t flags, std::uint32_t heard = 0) {
     leader().on_message(now_, kSwitch,
-                        from_switch(wire::MrpType::kReport, {{host(i), wire::Qpn(heard), flags}}),
+                        of_group(wire::MrpType::kReport, {{host(i), wire::Qpn(heard), flags}}),
                         out_);
   }
   // Serves every deadline up to then.

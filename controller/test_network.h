@@ -163,14 +163,16 @@ class Network {
   std::vector<Datagram> kept_back_;
 };
 
-inline MrpMessage reject(wire::MrpReject reason, std::vector<MrpMember> named = {}) {
+// A message of the group.
+inline MrpMessage of_group(wire::MrpType type, const std::vector<MrpMember>& named = {}) {
   MrpMessage m;
-  m.header = {.type = wire::MrpType::kReject,
-              .flags = static_cast<std::uint16_t>(reason),
-              .epoch = kEpoch,
-              .mcst_id = kGroup,
-              .instance = kInstance};
+  m.header = {.type = type, .epoch = kEpoch, .mcst_id = kGroup, .instance = kInstance};
   for (const MrpMember& each : named) m.add(each);
+  return m;
+}
+inline MrpMessage reject(wire::MrpReject reason, const std::vector<MrpMember>& named = {}) {
+  MrpMessage m = of_group(wire::MrpType::kReject, named);
+  m.header.flags = static_cast<std::uint16_t>(reason);
   return m;
 }
 inline bool is(const Network::Datagram& d, wire::MrpType type) {

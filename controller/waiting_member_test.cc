@@ -178,7 +178,7 @@ TEST_F(WaitingMember, MayBeTheLeaderWhichQueriesItsSwitch) {
   EXPECT_EQ(out_.messages[0].header.flags, wire::MrpHeader::kPresence);
   out_.clear();
   now_ += 1s;
-  leader().on_message(now_, kSwitch, from_switch(MrpType::kReport, {}), out_);
+  leader().on_message(now_, kSwitch, of_group(MrpType::kReport, {}), out_);
   EXPECT_EQ(leader().heard_at(), now_);
   pass(10s);
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a report of nobody is no reason to ask";
@@ -200,7 +200,7 @@ class FailedMember : public LeaderTest {
 class LostPath : public LeaderTest {
  protected:
   MrpMessage path_lost(std::vector<MrpMember> named) {
-    MrpMessage m = from_switch(MrpType::kReject, std::move(named));
+    MrpMessage m = of_group(MrpType::kReject, std::move(named));
     m.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kPathLost);
     return m;
   }
@@ -220,7 +220,7 @@ TEST_F(LostPath, EndsTheGroupForAll) {
 }
 
 TEST_F(LostPath, IsASwitchThatHasForgottenTheGroup) {
-  MrpMessage forgotten = from_switch(MrpType::kReject, {});
+  MrpMessage forgotten = of_group(MrpType::kReject, {});
   forgotten.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kIncomplete);
   leader().on_message(now_, kSwitch, forgotten, out_);
   EXPECT_EQ(leader().state(), State::kFailed);
