@@ -1,6 +1,7 @@
 // Stalled hosts on virtual time: the NIC alone, its programs alone, or both.
 #include <gtest/gtest.h>
 
+#include "fabric-sim/core/connection.h"
 #include "fabric-sim/core/network.h"
 
 namespace cepheus::sim {
@@ -11,40 +12,16 @@ using namespace std::chrono_literals;
 // A queue pair of a host, and the times of its completions.
 class Program final : public CompletionClient {
  public:
-  explicit Program(Host& host) : host_(host) {
-    rnic::QpInit init;
-    init.pd = 1;
-    init.send_cq = init.recv_cq = 1;
-    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
-    qpn_ = *host.create_qp(init);
+  explicit Program(Host& host) : host_(host), qpn_(create_qp(host, 4, 4)) {
     host.attach(qpn_, *this);
   }
   void connect(const Program& peer) {
-    rnic::QpAttr attr;
-    attr.state = rnic::QpState::kInit;
-    ASSERT_TRUE(host_.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
-    attr.state = rnic::QpState::kRtr;
-    attr.remote_ip = peer.host_.address();
-    attr.remote_qpn = peer.qpn_;
-    ASSERT_TRUE(host_.modify_qp(qpn_, attr,
-                                rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
-                                    rnic::kAttrPathMtu | rnic::kAttrRqPsn |
-                                    rnic::kAttrMinRnrTimer));
-    attr.state = rnic::QpState::kRts;
-    attr.timeout_code = 14;
-    attr.retry_count = attr.rnr_retry = 7;
-    ASSERT_TRUE(host_.modify_qp(qpn_, attr,
-                                rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
-                                    rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+    sim::connect(host_, qpn_, {peer.host_.address(), peer.qpn_, kFirstPsn}, {.ack_timeout = 14});
   }
-  void receive() { ASSERT_TRUE(host_.post_recv(qpn_, {})); }
-  void send() {
-    rnic::SendWr wr;
-    wr.signaled = true;
-    ASSERT_TRUE(host_.post_send(qpn_, wr));
-  }
+  void receive() { post_receive(host_, qpn_, {}); }
+  void send() { post_send(host_, qpn_, {}, {.signaled = true}); }
   void on_completion(Instant now, const rnic::Completion& completion) override {
-    EXPECT_EQ(completion.status, rnic::WcStatus::kSuccess);
+    require_success(completion);
     seen_at.push_back(now);
   }
 
