@@ -65,6 +65,27 @@ Buffer::Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm
   const bool on_device = coll::is_device_memory(memory);
   if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
   contiguous_ = !on_device && is_dense(type);
+  if (memory == nullptr) leave_bottom();
+}
+
+Buffer::~Buffer() {
+  if (own_type_ != kDatatypeNull) (void)calls().Type_free(&own_type_);
+}
+
+// MPICH packs nothing at MPI_BOTTOM, a null address. So one element of a type of our own is all the
+// data, at the distance from another address.
+void Buffer::leave_bottom() {
+  const Calls& mpi = calls();
+  Count lower_bound = 0, extent = 0;
+  (void)mpi.Type_get_true_extent_x(type_, &lower_bound, &extent);
+  const int elements = static_cast<int>(count_);
+  const std::intptr_t address = lower_bound, distance = -address;
+  if (mpi.Type_create_hindexed(1, &elements, &distance, type_, &own_type_) != kSuccess ||
+      mpi.Type_commit(&own_type_) != kSuccess)
+    return;
+  memory_ = reinterpret_cast<void*>(address);
+  count_ = 1;
+  type_ = own_type_;
 }
 
 coll::Code Buffer::reserve() {

@@ -16,6 +16,7 @@ class Buffer final : public coll::Packing {
   Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
 
   // It refers to this buffer.
   coll::Payload payload() {
@@ -26,11 +27,13 @@ class Buffer final : public coll::Packing {
   coll::Code unpack(std::size_t offset, const void* memory, std::size_t length) override;
 
  private:
+  void leave_bottom();
   coll::Code reserve();
 
   void* memory_;
   Count count_;
   Datatype type_;
+  Datatype own_type_ = kDatatypeNull;
   std::size_t bytes_;
   Comm comm_;
   bool contiguous_;

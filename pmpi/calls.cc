@@ -92,10 +92,13 @@ bool find_calls() {
   FIND(Pack_size);
   FIND(Request_free);
   FIND(Test);
+  FIND(Type_commit);
+  FIND(Type_create_hindexed);
   FIND(Type_free);
   FIND(Type_get_contents);
   FIND(Type_get_envelope);
   FIND(Type_get_extent_x);
+  FIND(Type_get_true_extent_x);
   FIND(Type_size_x);
   FIND(Unpack);
 #undef FIND

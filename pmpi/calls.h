@@ -36,10 +36,13 @@ struct Calls {
   int (*Pack_size)(int, Datatype, Comm, int*);
   int (*Request_free)(Request*);
   int (*Test)(Request*, int*, Status*);
+  int (*Type_commit)(Datatype*);
+  int (*Type_create_hindexed)(int, const int*, const std::intptr_t*, Datatype, Datatype*);
   int (*Type_free)(Datatype*);
   int (*Type_get_contents)(Datatype, int, int, int, int*, std::intptr_t*, Datatype*);
   int (*Type_get_envelope)(Datatype, int*, int*, int*, int*);
   int (*Type_get_extent_x)(Datatype, Count*, Count*);
+  int (*Type_get_true_extent_x)(Datatype, Count*, Count*);
   int (*Type_size_x)(Datatype, Count*);
   int (*Unpack)(const void*, int, int*, void*, int, Datatype, Comm);
   // Null before MPI 4. Type_get_envelope refuses types that were made with large counts.

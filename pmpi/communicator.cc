@@ -82,7 +82,8 @@ void decide(Communicator& communicator, bool is_inter) {
 
 bool open_communicators() {
   return calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) == kSuccess &&
-         calls().Comm_dup(kCommSelf, &own) == kSuccess && find_this_machine();
+         calls().Comm_dup(kCommSelf, &own) == kSuccess &&
+         calls().Comm_set_errhandler(own, kErrorsReturn) == kSuccess && find_this_machine();
 }
 
 void close_communicators() {

@@ -37,7 +37,7 @@ void make_private(Communicator& communicator, Comm comm);
 void give_back(Communicator& communicator);
 
 bool is_on_this_machine(int world_rank);
-// A communicator of this process alone, for MPI's progress.
+// A communicator of this process alone, which returns errors: for calls that need some.
 Comm own_communicator();
 
 }  // namespace cepheus::pmpi

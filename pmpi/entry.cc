@@ -64,10 +64,24 @@ void begin(bool has_calls, int level) {
   if (required) exit(1);
 }
 
+// The type is committed. Reports nothing to the program.
+bool is_ready(Datatype type) {
+  int bytes = 0;
+  return calls().Pack_size(0, type, own_communicator(), &bytes) == kSuccess;
+}
+
+// MPI_BOTTOM is null. A type has its data elsewhere only if its true lower bound says so.
+bool has_memory(const void* memory, Datatype type) {
+  if (memory != nullptr) return reinterpret_cast<std::intptr_t>(memory) != kInPlace;
+  Count lower_bound = 0, extent = 0;
+  return calls().Type_get_true_extent_x(type, &lower_bound, &extent) == kSuccess &&
+         lower_bound != 0;
+}
+
 // Whether these are arguments that broadcasts may have. MPI reports those that are not.
 bool is_usual(const void* memory, Count count, Datatype type, int root, int size) {
-  return count > 0 && count <= std::numeric_limits<int>::max() && type != kDatatypeNull &&
-         root >= 0 && root < size && reinterpret_cast<std::intptr_t>(memory) != kInPlace;
+  return count > 0 && count <= std::numeric_limits<int>::max() && root >= 0 && root < size &&
+         is_ready(type) && has_memory(memory, type);
 }
 
 template <typename Saved>

@@ -13,7 +13,8 @@ from harness import BUILD, EndToEnd, Run, finish, over_fabric
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
-PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check")
+PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
+            "wrong_arguments_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
@@ -65,6 +66,9 @@ class OverAFabric(Mpich):
 
     def test_types_made_with_large_counts(self):
         self.assert_ok(self.over_fabric("large_count_types_check"))
+
+    def test_mpich_reports_wrong_arguments(self):
+        self.assert_ok(self.over_fabric("wrong_arguments_check"))
 
     def test_a_plug_in_brings_mpi_with_it(self):
         plugin = self.programs / "plugin.so"

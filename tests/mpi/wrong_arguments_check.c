@@ -1,0 +1,65 @@
+/* Broadcasts with wrong arguments on all ranks: the MPI library reports each by its error class, and
+ * right broadcasts still work, also from MPI_BOTTOM, which is a null address. Plain MPI.
+ */
+#include "tests/mpi/pattern.h"
+
+enum { kNumbers = 1000 };
+
+static int wrong = 0;
+
+static void expect(int expected, const char* what, int code) {
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  if (class == expected) return;
+  fprintf(stderr, "%s: error class %d instead of %d\n", what, class, expected);
+  wrong = 1;
+}
+
+static void check_errors(int* data, int size) {
+  MPI_Datatype pair;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  expect(MPI_ERR_TYPE, "type not committed", MPI_Bcast(data, 8, pair, 0, MPI_COMM_WORLD));
+  MPI_Type_commit(&pair);
+  expect(MPI_ERR_BUFFER, "null", MPI_Bcast(NULL, 8, MPI_INT, 0, MPI_COMM_WORLD));
+  expect(MPI_ERR_BUFFER, "null, large", MPI_Bcast(NULL, 1 << 20, MPI_INT, 0, MPI_COMM_WORLD));
+  expect(MPI_ERR_BUFFER, "null, pairs", MPI_Bcast(NULL, 8, pair, 0, MPI_COMM_WORLD));
+  expect(MPI_ERR_COUNT, "count", MPI_Bcast(data, -1, MPI_INT, 0, MPI_COMM_WORLD));
+  expect(MPI_ERR_ROOT, "root below", MPI_Bcast(data, 8, MPI_INT, -7, MPI_COMM_WORLD));
+  expect(MPI_ERR_ROOT, "root above", MPI_Bcast(data, 8, MPI_INT, size, MPI_COMM_WORLD));
+  expect(MPI_ERR_TYPE, "null type", MPI_Bcast(data, 8, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+  expect(MPI_ERR_COMM, "null communicator", MPI_Bcast(data, 8, MPI_INT, 0, MPI_COMM_NULL));
+  MPI_Type_free(&pair);
+}
+
+static void check_bottom(int* data, int rank) {
+  MPI_Aint address;
+  MPI_Datatype absolute;
+  const int length = kNumbers;
+  MPI_Get_address(data, &address);
+  MPI_Type_create_hindexed(1, &length, &address, MPI_INT, &absolute);
+  MPI_Type_commit(&absolute);
+  before_broadcast((unsigned char*)data, kNumbers * sizeof *data, 5, 0, MPI_COMM_WORLD);
+  if (rank % 2 == 0)
+    expect(MPI_SUCCESS, "bottom", MPI_Bcast(MPI_BOTTOM, 1, absolute, 0, MPI_COMM_WORLD));
+  else
+    expect(MPI_SUCCESS, "address", MPI_Bcast(data, kNumbers, MPI_INT, 0, MPI_COMM_WORLD));
+  wrong |= after_broadcast((unsigned char*)data, kNumbers * sizeof *data, 5, 0, MPI_COMM_WORLD);
+  MPI_Type_free(&absolute);
+}
+
+int main(int argc, char** argv) {
+  int rank, size;
+  start_mpi(&argc, &argv, &rank, &size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int* data = get_memory(kNumbers * sizeof *data);
+  check_errors(data, size);
+  for (int root = 0; root < size; ++root) {
+    wrong |= broadcast_and_check((unsigned char*)data, 100, (uint64_t)root, root, MPI_COMM_WORLD);
+    check_errors(data, size);
+    check_bottom(data, rank);
+  }
+  const int code = conclude(wrong, "roots", size);
+  free(data);
+  MPI_Finalize();
+  return code;
+}
