@@ -69,7 +69,12 @@ void start_background() {
 }
 
 void stop_background() {
-  if (!is_running.exchange(false)) return;
+  is_running = false;
+  end_thread();
+}
+
+void end_thread() {
+  if (looker == nullptr || !looker->thread.joinable()) return;
   {
     const std::lock_guard<std::mutex> guard(looker->mutex);
     looker->stops = true;

@@ -10,6 +10,8 @@ namespace cepheus::pmpi {
 // From the first group on, and until MPI_Finalize.
 void start_background();
 void stop_background();
+// The program's own calls go on without it.
+void end_thread();
 // One look, if it has started: the callers in a broadcast save the thread its own.
 void progress_background();
 // Of requests that have completed.

@@ -14,6 +14,7 @@
 #include "collectives/communicators.h"
 #include "collectives/core/parameters.h"
 #include "collectives/group/transport.h"
+#include "pmpi/background.h"
 #include "pmpi/buffer.h"
 #include "pmpi/calls.h"
 #include "pmpi/codes.h"
@@ -30,6 +31,21 @@ using namespace cepheus::coll;
 using Handle = std::uintptr_t;
 
 std::atomic<bool> serves{false};  // between MPI_Init and MPI_Finalize
+
+// MPI deletes the attributes of MPI_COMM_SELF first in MPI_Finalize, while messages still flow.
+int on_finalize(Comm, int, void*, void*) {
+  serves = false;
+  close_communicators();
+  end_background_progress();
+  Transport::instance().close();
+  return kSuccess;
+}
+
+bool watch_finalize() {
+  int keyval = kKeyvalInvalid;
+  return calls().Comm_create_keyval(nullptr, on_finalize, &keyval, nullptr) == kSuccess &&
+         calls().Comm_set_attr(kCommSelf, keyval, nullptr) == kSuccess;
+}
 
 template <typename Function>
 Function* next(const char* name) {
@@ -51,7 +67,7 @@ std::string why_not(bool has_calls, int level) {
   if (calls().Pack_size(kCount, kInt, kCommSelf, &bytes) != kSuccess ||
       bytes != kCount * static_cast<int>(sizeof(int)))
     return "its packed data is not the bare bytes";
-  return open_communicators() ? "" : "a function of it failed";
+  return open_communicators() && watch_finalize() ? "" : "a function of it failed";
 }
 
 // MPI is initialised.
@@ -139,13 +155,16 @@ CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
   return rc;
 }
 
+// MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
 CEPHEUS_EXPORT int MPI_Finalize() {
   static const auto next_one = next<int()>("MPI_Finalize");
-  if (serves.exchange(false)) {
-    close_communicators();
-    end_background_progress();
-    Transport::instance().close();
-  }
+  end_thread();
+  return next_one();
+}
+
+CEPHEUS_EXPORT int PMPI_Finalize() {
+  static const auto next_one = next<int()>("PMPI_Finalize");
+  end_thread();
   return next_one();
 }
 

@@ -84,6 +84,13 @@ class OverAFabric(Mpich):
                 self.assert_ok(run)
                 self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
 
+    def test_programs_that_finalize_by_another_name(self):
+        subprocess.run(["mpicc.mpich", "-O1", f"-I{SOURCE}", "-DMPI_Finalize=PMPI_Finalize", SOURCE / "tests/mpi/broadcast_check.c",
+                        "-o", self.programs / "pmpi_finalize"], check=True)
+        run = self.over_fabric("pmpi_finalize", "--count", 40, "--max", 1 << 18)
+        self.assert_ok(run)
+        self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+
     def test_many_communicators(self):
         self.assert_ok(self.over_fabric("communicators_check", "--alive", 8))
         self.assert_ok(self.over_fabric("communicators_check", "--churn", 12))
