@@ -3,12 +3,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -23,14 +25,18 @@ namespace {
 constexpr std::chrono::milliseconds kShortest(1), kLongest(8);
 constexpr unsigned kIdleLooks = 64;  // then a waiting rank gives its core away between looks
 
+// A thread that is stuck in MPI does not hold the program's end up longer.
+constexpr std::chrono::seconds kEnd(2);
+
 struct Looker {
   std::mutex mutex;
   std::condition_variable changed;
-  bool stops = false;
+  bool stops = false, has_ended = false;
   std::thread thread;
+  const pid_t process = getpid();
 };
 // Never destroyed: a child of fork() has its memory, but not its thread.
-Looker* looker = nullptr;
+std::shared_ptr<Looker>& looker = *new std::shared_ptr<Looker>;
 std::atomic<bool> is_running{false};
 std::atomic<unsigned> looks{0};  // of the program's own threads
 
@@ -43,10 +49,15 @@ void run(Looker& self) {
     if (std::exchange(seen, now) != now) continue;
     lock.unlock();
     run_notices();
+    lock.lock();
+    if (self.stops) break;  // it may have been stuck until the program's end
+    lock.unlock();
     const bool worked = coll::progress_in_background();
     pause = worked ? kShortest : std::min(2 * pause, kLongest);
     lock.lock();
   }
+  self.has_ended = true;
+  self.changed.notify_all();
 }
 
 }  // namespace
@@ -54,16 +65,13 @@ void run(Looker& self) {
 void start_background() {
   (void)
       coll::Transport::instance();  // destroyed behind stop_background() if the program just exits
-  if (looker == nullptr) {
-    looker = new Looker;
-    (void)std::atexit(stop_background);
-  }
-  looker->stops = false;
+  if (looker == nullptr) (void)std::atexit(stop_background);
+  looker = std::make_shared<Looker>();
   // The program's threads run the program's signal handlers.
   sigset_t all, before;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  looker->thread = std::thread(run, std::ref(*looker));
+  looker->thread = std::thread([self = looker] { run(*self); });
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   is_running = true;
 }
@@ -74,17 +82,19 @@ void stop_background() {
 }
 
 void end_thread() {
-  if (looker == nullptr || !looker->thread.joinable()) return;
-  {
-    const std::lock_guard<std::mutex> guard(looker->mutex);
-    looker->stops = true;
-  }
-  looker->changed.notify_all();
+  if (looker == nullptr || looker->process != getpid() || !looker->thread.joinable()) return;
+  Looker& self = *looker;
+  std::unique_lock<std::mutex> lock(self.mutex);
+  self.stops = true;
+  self.changed.notify_all();
   // It may be the one that ends the job.
-  if (looker->thread.get_id() == std::this_thread::get_id())
-    looker->thread.detach();
-  else
-    looker->thread.join();
+  const bool is_other = self.thread.get_id() != std::this_thread::get_id();
+  if (is_other && self.changed.wait_for(lock, kEnd, [&] { return self.has_ended; })) {
+    lock.unlock();
+    self.thread.join();
+  } else {
+    self.thread.detach();
+  }
 }
 
 void progress_background() {

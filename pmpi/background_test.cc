@@ -1,0 +1,111 @@
+#include "pmpi/background.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "collectives/host_mpi.h"
+#include "pmpi/calls.h"
+#include "pmpi/communicator.h"
+
+namespace cepheus::pmpi {
+namespace {
+
+using namespace std::chrono_literals;
+namespace host = coll::host;
+
+// MPI_Test of a receive that never completes.
+std::atomic<int> tests{0};
+std::atomic<bool> is_stuck{false};  // MPI_Test does not return
+
+int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
+  *out = 1;
+  return kSuccess;
+}
+
+int test_never(Request*, int* complete, Status*) {
+  ++tests;
+  while (is_stuck) std::this_thread::sleep_for(1ms);
+  *complete = 0;
+  return kSuccess;
+}
+
+class Background : public testing::Test {
+ protected:
+  Background() {
+    calls().Irecv = start_receive;
+    calls().Test = test_never;
+    calls().Cancel = [](Request*) { return kSuccess; };
+    calls().Request_free = calls().Cancel;
+    comm_.messages = kCommWorld;
+    tests = 0;
+  }
+  ~Background() override {
+    is_stuck = false;
+    stop_background();
+    for (host::Request* each : requests_) {
+      host::cancel(*each);
+      host::free(each);
+    }
+  }
+
+  // A receive with a notice, so that the thread has a request to test.
+  void receive() {
+    static host::Notice notice{[](host::Notice*) {}};
+    host::Request* request = nullptr;
+    ASSERT_EQ(host::receive(comm_, nullptr, 0, 0, 0, request), coll::Code::kDone);
+    host::on_complete(*request, notice);
+    requests_.push_back(request);
+  }
+
+  // The thread itself has called MPI_Test.
+  static void wait_for_thread() {
+    const int before = tests;
+    while (tests == before) std::this_thread::sleep_for(1ms);
+  }
+
+ private:
+  Communicator comm_;
+  std::vector<host::Request*> requests_;
+};
+
+TEST_F(Background, EndsAlsoIfItsThreadIsStuckInMpi) {
+  receive();
+  start_background();
+  is_stuck = true;
+  wait_for_thread();
+  std::atomic<bool> has_ended{false};
+  std::thread exiting([&] {
+    stop_background();
+    has_ended = true;
+  });
+  for (int i = 0; i < 1000 && !has_ended; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(has_ended);
+  is_stuck = false;
+  exiting.join();
+}
+
+TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
+  receive();
+  start_background();
+  wait_for_thread();
+  const pid_t child = fork();
+  if (child == 0) {
+    // It takes the memory, and so the id, of the thread that the child has not.
+    std::thread([] { std::this_thread::sleep_for(1h); }).detach();
+    stop_background();
+    _exit(0);
+  }
+  int status = -1;
+  for (int i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; ++i)
+    std::this_thread::sleep_for(10ms);
+  if (status == -1) kill(child, SIGKILL);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace cepheus::pmpi
