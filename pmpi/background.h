@@ -2,7 +2,9 @@
 //
 // A rank that lost its group asks the root of a broadcast for the data again, perhaps long after that
 // call has returned there. MPI's public API calls nobody back, so a thread looks after groups while
-// the program does not. It calls MPI: broadcasts are served only with MPI_THREAD_MULTIPLE.
+// the program does not. It calls MPI: broadcasts are served only with MPI_THREAD_MULTIPLE. Each call
+// lets MPI progress, so the thread may run the program's reduction functions (of non-blocking
+// collectives) and other functions that MPI calls in its progress.
 #pragma once
 
 namespace cepheus::pmpi {
@@ -14,7 +16,7 @@ void stop_background();
 void end_thread();
 // One look, if it has started: the callers in a broadcast save the thread its own.
 void progress_background();
-// Of requests that have completed.
+// Of requests that have completed; tests a few of those under way, and all in turn.
 void run_notices();
 
 }  // namespace cepheus::pmpi

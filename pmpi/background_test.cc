@@ -18,19 +18,27 @@ namespace {
 using namespace std::chrono_literals;
 namespace host = coll::host;
 
-// MPI_Test of a receive that never completes.
+// An MPI library with receives, and MPI_Test.
 std::atomic<int> tests{0};
-std::atomic<bool> is_stuck{false};  // MPI_Test does not return
+std::atomic<int> noticed{0};
+std::atomic<bool> is_stuck{false};            // MPI_Test does not return
+std::atomic<Request> complete{kRequestNull};  // this one alone
+Request started = 0;
 
 int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
-  *out = 1;
+  *out = ++started;
   return kSuccess;
 }
 
-int test_never(Request*, int* complete, Status*) {
+int test(Request* request, int* is_complete, Status*) {
   ++tests;
   while (is_stuck) std::this_thread::sleep_for(1ms);
-  *complete = 0;
+  *is_complete = *request == complete ? 1 : 0;
+  return kSuccess;
+}
+
+int get_no_elements(const Status*, Datatype, Count* out) {
+  *out = 0;
   return kSuccess;
 }
 
@@ -38,11 +46,14 @@ class Background : public testing::Test {
  protected:
   Background() {
     calls().Irecv = start_receive;
-    calls().Test = test_never;
+    calls().Test = test;
+    calls().Get_elements_x = get_no_elements;
     calls().Cancel = [](Request*) { return kSuccess; };
     calls().Request_free = calls().Cancel;
     comm_.messages = kCommWorld;
-    tests = 0;
+    complete = kRequestNull;
+    started = 0;
+    noticed = 0;
   }
   ~Background() override {
     is_stuck = false;
@@ -55,7 +66,7 @@ class Background : public testing::Test {
 
   // A receive with a notice, so that the thread has a request to test.
   void receive() {
-    static host::Notice notice{[](host::Notice*) {}};
+    static host::Notice notice{[](host::Notice*) { ++noticed; }};
     host::Request* request = nullptr;
     ASSERT_EQ(host::receive(comm_, nullptr, 0, 0, 0, request), coll::Code::kDone);
     host::on_complete(*request, notice);
@@ -105,6 +116,22 @@ TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
     std::this_thread::sleep_for(10ms);
   if (status == -1) kill(child, SIGKILL);
   EXPECT_EQ(status, 0);
+}
+
+TEST_F(Background, TestsFewRequestsAtATimeAndAllInTurn) {
+  constexpr int kRequests = 1000, kMost = 8;
+  for (int i = 0; i < kRequests; ++i) receive();
+  for (const Request each : {kRequests, 1, kRequests / 2}) {
+    complete = each;
+    const int before = noticed;
+    int looks = 0;
+    for (; noticed == before && looks <= kRequests / kMost; ++looks) {
+      tests = 0;
+      run_notices();
+      EXPECT_LE(tests, kMost);
+    }
+    EXPECT_EQ(noticed, before + 1) << "request " << each;
+  }
 }
 
 }  // namespace

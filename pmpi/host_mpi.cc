@@ -33,9 +33,12 @@ struct Request {
 namespace {
 
 // MPI calls back for no request. So progress() tests those with a notice, also beside the thread that
-// owns the request. Requests are tested and freed under this mutex.
+// owns the request: a few at a time and all in turn, because each communicator has one. Requests are
+// tested and freed under this mutex.
+constexpr std::size_t kMostTests = 8;
 std::mutex requests_mutex;
 std::vector<Request*> noticed;
+std::size_t next_noticed = 0;
 
 bool test(Request& request) {
   if (request.is_complete) return true;
@@ -182,12 +185,18 @@ namespace cepheus::pmpi {
 void run_notices() {
   using namespace coll::host;
   const std::lock_guard<std::mutex> guard(requests_mutex);
-  std::erase_if(noticed, [](coll::host::Request* request) {
-    if (!test(*request)) return false;
+  for (std::size_t left = std::min(kMostTests, noticed.size()); left > 0; --left) {
+    if (next_noticed >= noticed.size()) next_noticed = 0;
+    coll::host::Request*& request = noticed[next_noticed];
+    if (!test(*request)) {
+      ++next_noticed;
+      continue;
+    }
     Notice* const notice = std::exchange(request->notice, nullptr);
+    request = noticed.back();
+    noticed.pop_back();
     notice->run(notice);
-    return true;
-  });
+  }
 }
 
 }  // namespace cepheus::pmpi
