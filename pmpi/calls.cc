@@ -64,6 +64,7 @@ bool find_calls() {
   bool found = true;
 #define FIND(name) found = find("PMPI_" #name, c.name) && found
   FIND(Abort);
+  FIND(Allreduce);
   FIND(Cancel);
   FIND(Comm_call_errhandler);
   FIND(Comm_create);

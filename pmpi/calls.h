@@ -8,6 +8,7 @@ namespace cepheus::pmpi {
 // Each is PMPI_<name>.
 struct Calls {
   int (*Abort)(Comm, int);
+  int (*Allreduce)(const void*, void*, int, Datatype, Op, Comm);
   int (*Cancel)(Request*);
   int (*Comm_call_errhandler)(Comm, int);
   int (*Comm_create)(Comm, Group, Comm*);

@@ -14,6 +14,7 @@
 #include "collectives/communicators.h"
 #include "collectives/core/parameters.h"
 #include "collectives/group/transport.h"
+#include "pmpi/agreement.h"
 #include "pmpi/background.h"
 #include "pmpi/buffer.h"
 #include "pmpi/calls.h"
@@ -52,13 +53,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(next_definition(name));
 }
 
-// The user wants broadcasts served, and knows of no reason against it. Before MPI_Init.
-bool is_wanted() {
-  read_parameters();
-  return parameters().chosen_mode() != Mode::kOff;
-}
-
-std::string why_not(bool has_calls, int level) {
+std::string why_unable(bool has_calls, int level) {
   if (!has_calls) return "it has not the ABI of MPICH, or is too old";
   if (level < kThreadMultiple) return "it gave no MPI_THREAD_MULTIPLE";
   // Ranks may use different types of one signature: packed data must be the bare bytes.
@@ -67,16 +62,28 @@ std::string why_not(bool has_calls, int level) {
   if (calls().Pack_size(kCount, kInt, kCommSelf, &bytes) != kSuccess ||
       bytes != kCount * static_cast<int>(sizeof(int)))
     return "its packed data is not the bare bytes";
-  return open_communicators() && watch_finalize() ? "" : "a function of it failed";
+  return "";
 }
 
-// MPI is initialised.
+// MPI is initialised. All ranks come here, because one alone would wait for the others for ever.
 void begin(bool has_calls, int level) {
-  const std::string why = why_not(has_calls, level);
-  serves = why.empty();
-  if (serves) return;
+  const bool is_off = parameters().chosen_mode() == Mode::kOff;
+  std::string why = is_off ? "" : why_unable(has_calls, level);
+  bool says_why = true;
+  if (has_calls) {
+    const Verdict verdict = agree(is_off, why.empty());
+    if (verdict.is_off) return;
+    if (why.empty()) {
+      why = verdict.why_not;
+      says_why = verdict.is_first_rank;
+    }
+    if (why.empty() && !(open_communicators() && watch_finalize())) why = "a function of it failed";
+  }
+  serves = why.empty() && !is_off;
+  if (serves || is_off) return;
   const bool required = parameters().chosen_mode() == Mode::kRequire;
-  host::log(required ? 0 : 1, "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
+  if (required || says_why)
+    host::log(required ? 0 : 1, "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
   if (required) exit(1);
 }
 
@@ -135,9 +142,10 @@ int broadcast(void* memory, Count count, Datatype type, int root, Comm comm, Sav
 
 CEPHEUS_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   static const auto next_one = next<int(int*, char***, int, int*)>("MPI_Init_thread");
-  if (!is_wanted()) return next_one(argc, argv, required, provided);
+  read_parameters();
   const bool has_calls = find_calls();
-  const int rc = next_one(argc, argv, has_calls ? kThreadMultiple : required, provided);
+  const bool asks = has_calls && parameters().chosen_mode() != Mode::kOff;
+  const int rc = next_one(argc, argv, asks ? kThreadMultiple : required, provided);
   if (rc == kSuccess) begin(has_calls, *provided);
   return rc;
 }
@@ -145,12 +153,11 @@ CEPHEUS_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* p
 CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
   static const auto next_one = next<int(int*, char***)>("MPI_Init");
   static const auto next_thread = next<int(int*, char***, int, int*)>("MPI_Init_thread");
-  if (!is_wanted()) return next_one(argc, argv);
+  read_parameters();
   const bool has_calls = find_calls();
+  const bool asks = has_calls && next_thread != nullptr && parameters().chosen_mode() != Mode::kOff;
   int level = 0;
-  const int rc = has_calls && next_thread != nullptr
-                     ? next_thread(argc, argv, kThreadMultiple, &level)
-                     : next_one(argc, argv);
+  const int rc = asks ? next_thread(argc, argv, kThreadMultiple, &level) : next_one(argc, argv);
   if (rc == kSuccess) begin(has_calls, level);
   return rc;
 }

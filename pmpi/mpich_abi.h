@@ -12,6 +12,7 @@ using Datatype = int;
 using Request = int;
 using Group = int;
 using Info = int;
+using Op = int;
 using Errhandler = int;
 using Count = std::int64_t;
 
@@ -30,6 +31,7 @@ inline constexpr Comm kCommSelf = 0x44000001;
 inline constexpr Datatype kDatatypeNull = 0x0c000000;
 inline constexpr Datatype kByte = 0x4c00010d;
 inline constexpr Datatype kInt = 0x4c000405;
+inline constexpr Op kMin = 0x58000002;
 inline constexpr Request kRequestNull = 0x2c000000;
 inline constexpr Info kInfoNull = 0x1c000000;
 inline constexpr Errhandler kErrorsReturn = 0x54000001;

@@ -33,9 +33,13 @@ class Mpich(EndToEnd):
     def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4):
         return over_fabric(self.programs / program, *arguments, hosts=hosts, environment=settings, options=("--mpi", "mpich", *options))
 
-    def without_fabric(self, program, *arguments, settings, ranks=4):
+    def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None):
+        """`last_rank`: settings of one more rank."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("CEPHEUS_")}
         command = ["mpirun.mpich", "-genv", "LD_PRELOAD", LIBRARY, "-np", ranks, self.programs / program, *arguments]
+        if last_rank is not None:
+            own = [word for name, value in last_rank.items() for word in ("-env", name, value)]
+            command += [":", "-np", 1, *own, self.programs / program, *arguments]
         settings = {"CEPHEUS_SET_UP_AFTER": "0", **settings}
         return Run(finish([*map(str, command)], 120, {**env, **settings}))
 
@@ -135,6 +139,22 @@ class WithoutAFabric(Mpich):
         run = self.without_fabric("broadcast_check", settings=REQUIRE)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn('CEPHEUS_MODE is "require"', run.err, run.everything())
+
+    def test_off_on_one_rank_is_off_on_all(self):
+        for settings, last_rank, lines in ((TRY, "off", "CEPHEUS_MODE is off on rank 4, and not on rank 0: it is off on all ranks"),
+                                           (REQUIRE, "off", "CEPHEUS_MODE is off on rank 4, and not on rank 0: it is off on all ranks"),
+                                           ({"CEPHEUS_MODE": "off"}, "require", "CEPHEUS_MODE is off on rank 0, and not on rank 4: it is off on all ranks")):
+            with self.subTest(settings=settings, last_rank=last_rank):
+                run = self.without_fabric("broadcast_check", "--count", 20, settings=settings, last_rank={"CEPHEUS_MODE": last_rank})
+                self.assert_ok(run)
+                self.assertEqual(run.cepheus_lines(), [f"cepheus: {lines}"], run.everything())
+
+    def test_ranks_with_other_settings(self):
+        settings = {**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}
+        run = self.without_fabric("broadcast_check", "--count", 20, settings=settings, last_rank={"CEPHEUS_MIN_MEMBERS": "9"})
+        self.assert_ok(run)
+        self.assertEqual(run.cepheus_lines(), ["cepheus: this MPI library serves all broadcasts: CEPHEUS_* differ among the ranks: give all ranks the same"],
+                         run.everything())
 
     def test_a_value_that_is_none(self):
         run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_MODE": "maybe"})
