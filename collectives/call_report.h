@@ -63,7 +63,7 @@ class CallReport {
     const int rank = host::rank(comm);
     ReportFile& file = ReportFile::instance();
     if (const auto opened = file.open(); opened) {
-      scope_.emplace(file, host::name(comm), static_cast<unsigned>(rank),
+      scope_.emplace(file, host::name(comm).c_str(), static_cast<unsigned>(rank),
                      static_cast<unsigned>(host::size(comm)));
     } else if (rank == 0) {
       log_reason(opened.error().text.c_str());

@@ -34,7 +34,7 @@ struct Communicator;
 int rank(const Communicator& comm);
 int size(const Communicator& comm);
 // The program's present name for it.
-const char* name(const Communicator& comm);
+std::string name(const Communicator& comm);
 // Its ranks belong to several jobs, which may not know of each other.
 bool is_dynamic(const Communicator& comm);
 // The host's shared memory connects the caller and `rank`.

@@ -92,7 +92,8 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
       break;
     case TeamLane::State::kFailed:
       if (lane.is_mistaken()) {
-        host::log(0, "cepheus: broadcast on %s: %s", host::name(team_.comm()), lane.reason());
+        host::log(0, "cepheus: broadcast on %s: %s", host::name(team_.comm()).c_str(),
+                  lane.reason());
         lane.reset();
         is_mistaken_ = true;
         next_unit_ = first + 1;  // each member has counted by its own bytes

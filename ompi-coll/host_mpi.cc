@@ -32,7 +32,7 @@ extern "C" int cepheus_progress(void) { return progress_in_background() ? 1 : 0;
 
 int rank(const Communicator& comm) { return ompi_comm_rank(communicator(comm)); }
 int size(const Communicator& comm) { return ompi_comm_size(communicator(comm)); }
-const char* name(const Communicator& comm) { return communicator(comm)->c_name; }
+std::string name(const Communicator& comm) { return communicator(comm)->c_name; }
 bool is_dynamic(const Communicator& comm) { return OMPI_COMM_IS_DYNAMIC(communicator(comm)); }
 
 bool shares_machine(const Communicator& comm, int rank) {
@@ -60,8 +60,8 @@ void release(Communicator& comm) { ompi::release(communicator(comm)); }
 // Straight to standard error: help texts that travel through mpirun get lost when the abort
 // overtakes them.
 void abort_job(const Communicator& comm, const std::string& reason) {
-  char* text = opal_show_help_string("help-coll-cepheus.txt", "require", 1, name(comm), size(comm),
-                                     reason.c_str());
+  char* text = opal_show_help_string("help-coll-cepheus.txt", "require", 1, name(comm).c_str(),
+                                     size(comm), reason.c_str());
   if (text != nullptr) fputs(text, stderr);
   ::free(text);
   fflush(stderr);

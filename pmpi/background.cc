@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "collectives/communicators.h"
 #include "collectives/group/transport.h"
+#include "collectives/host_mpi.h"
 
 namespace cepheus::pmpi {
 
@@ -71,7 +73,15 @@ void start_background() {
   sigset_t all, before;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  looker->thread = std::thread([self = looker] { run(*self); });
+  try {
+    looker->thread = std::thread([self = looker] { run(*self); });
+  } catch (const std::system_error& error) {
+    coll::host::log(
+        0,
+        "cepheus: no thread for background progress: %s; a rank that lost its group may "
+        "wait until this one is in a broadcast",
+        error.what());
+  }
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   is_running = true;
 }

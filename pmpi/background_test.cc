@@ -1,6 +1,7 @@
 #include "pmpi/background.h"
 
 #include <gmock/gmock.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,23 @@ TEST_F(Background, EndsAlsoIfItsThreadIsStuckInMpi) {
   EXPECT_TRUE(has_ended);
   is_stuck = false;
   exiting.join();
+}
+
+TEST_F(Background, GoesOnWithoutAThreadIfNoneCanStart) {
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(start_background());
+  EXPECT_EQ(pthread_setattr_default_np(&usual), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("cepheus: no thread for background progress: "));
+  receive();
+  complete = started;
+  run_notices();
+  EXPECT_EQ(noticed, 1);
 }
 
 TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {

@@ -22,6 +22,11 @@ std::atomic<bool> is_closed{false};
 // While messages still arrive.
 int on_comm_free(Comm, int, void* value, void*) {
   auto& communicator = *static_cast<Communicator*>(value);
+  (void)name_of(communicator);
+  {
+    const std::lock_guard<std::mutex> guard(communicator.naming);
+    communicator.programs = kCommNull;
+  }
   if (is_closed) return kSuccess;
   if (communicator.state) free_communicator(*communicator.state);
   give_back(communicator);
@@ -65,7 +70,7 @@ void decide(Communicator& communicator, bool is_inter) {
   const Eligibility eligibility = eligibility_of({communicator.size, is_inter, false}, p);
   const auto say = [&](const std::string& why) {
     if (communicator.rank != 0) return;
-    host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", communicator.name.c_str(),
+    host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", name_of(communicator).c_str(),
               communicator.size, host::implementation(), why.c_str());
   };
   if (eligibility == Eligibility::kTooFewMembers) {
@@ -98,19 +103,27 @@ Communicator* communicator_of(Comm comm) {
     return nullptr;
   if (found != 0) return static_cast<Communicator*>(value);
   auto made = std::make_unique<Communicator>();
-  int is_inter = 0, length = 0;
-  char name[kMaxObjectName] = "";
+  int is_inter = 0;
   if (calls().Comm_test_inter(comm, &is_inter) != kSuccess ||
       calls().Comm_rank(comm, &made->rank) != kSuccess ||
-      calls().Comm_size(comm, &made->size) != kSuccess ||
-      calls().Comm_get_name(comm, name, &length) != kSuccess)
+      calls().Comm_size(comm, &made->size) != kSuccess)
     return nullptr;
-  made->name = length > 0 ? name : "a communicator without a name";
+  made->programs = comm;
   if (is_inter == 0) made->world_ranks = world_ranks_of(comm, made->size);
   if (calls().Comm_set_attr(comm, keyval, made.get()) != kSuccess) return nullptr;
   Communicator& communicator = *made.release();
   decide(communicator, is_inter != 0);
   return &communicator;
+}
+
+std::string name_of(const Communicator& communicator) {
+  const std::lock_guard<std::mutex> guard(communicator.naming);
+  char name[kMaxObjectName] = "";
+  int length = 0;
+  if (communicator.programs != kCommNull &&
+      calls().Comm_get_name(communicator.programs, name, &length) == kSuccess)
+    communicator.name = length > 0 ? name : "a communicator without a name";
+  return communicator.name;
 }
 
 // Not by MPI_Comm_dup, which would call the program's functions that copy attributes.

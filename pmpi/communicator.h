@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,9 @@
 // The object that the port of the collectives names.
 struct cepheus::coll::host::Communicator {
   int rank = 0, size = 0;
-  std::string name;                                         // when the first broadcast came
+  mutable std::mutex naming;                                // of the next two
+  mutable std::string name;                                 // the last one that was asked for
+  cepheus::pmpi::Comm programs = cepheus::pmpi::kCommNull;  // null: the program has freed it
   cepheus::pmpi::Comm messages = cepheus::pmpi::kCommNull;  // private; see make_private()
   std::vector<int> world_ranks;                             // of its ranks
   std::atomic<int> owners{1};
@@ -31,6 +34,8 @@ void close_communicators();
 
 // Of a program's communicator, from its first broadcast on. Null: MPI failed.
 Communicator* communicator_of(Comm comm);
+// The program's present name for it, or its last one.
+std::string name_of(const Communicator& communicator);
 // All ranks call it at the same point of the communicator's life. If MPI fails, messages fail.
 void make_private(Communicator& communicator, Comm comm);
 // Destroys it with its last owner.

@@ -71,7 +71,7 @@ Code start(int rc, pmpi::Request handle, bool is_send, Request*& out) {
 
 int rank(const Communicator& comm) { return comm.rank; }
 int size(const Communicator& comm) { return comm.size; }
-const char* name(const Communicator& comm) { return comm.name.c_str(); }
+std::string name(const Communicator& comm) { return name_of(comm); }
 
 bool is_dynamic(const Communicator& comm) {
   return std::ranges::any_of(comm.world_ranks, [](int each) { return each < 0; }) ||
@@ -96,7 +96,7 @@ void abort_job(const Communicator& comm, const std::string& reason) {
   fprintf(stderr,
           "cepheus: %s (%d ranks) can't multicast: %s. %s is \"require\", so the job ends; \"try\" "
           "would let it use %s's own algorithms\n",
-          comm.name.c_str(), comm.size, reason.c_str(), parameter("mode").c_str(),
+          name(comm).c_str(), comm.size, reason.c_str(), parameter("mode").c_str(),
           implementation());
   fflush(stderr);
   (void)calls().Abort(kCommWorld, 1);

@@ -153,7 +153,7 @@ using fake::running_mpi;
 
 int rank(const Communicator& comm) { return comm.rank; }
 int size(const Communicator& comm) { return comm.size; }
-const char* name(const Communicator&) { return "WORLD"; }
+std::string name(const Communicator&) { return "WORLD"; }
 bool is_dynamic(const Communicator&) { return false; }
 bool shares_machine(const Communicator&, int) { return false; }
 PlaceInJob place_in_job(const Communicator&, int rank) {

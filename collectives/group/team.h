@@ -67,8 +67,8 @@ class Team {
   // "MPI_COMM_WORLD (8 ranks)", "MPI_COMM_WORLD (2 of 8 ranks)"
   std::string name() const {
     const int all = host::size(*comm_);
-    return std::string(host::name(*comm_)) + " (" +
-           (size() == all ? "" : std::to_string(size()) + " of ") + std::to_string(all) + " ranks)";
+    return host::name(*comm_) + " (" + (size() == all ? "" : std::to_string(size()) + " of ") +
+           std::to_string(all) + " ranks)";
   }
 
  private:

@@ -12,7 +12,7 @@ namespace cepheus::coll {
 using Path = Agreement::Path;
 
 Code fail_call(const Call& call, const char* why) {
-  host::log(0, "cepheus: broadcast on %s: %s", host::name(call.team->comm()), why);
+  host::log(0, "cepheus: broadcast on %s: %s", host::name(call.team->comm()).c_str(), why);
   return Code::kFailed;
 }
 

@@ -14,7 +14,7 @@ from harness import BUILD, EndToEnd, Run, finish, over_fabric
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
 PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
-            "wrong_arguments_check")
+            "name_check", "wrong_arguments_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
@@ -62,6 +62,11 @@ class OverAFabric(Mpich):
         self.assert_ok(run)
         self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
         self.assertRegex(run.cepheus_lines()[0], r"cepheus: MPI_COMM_WORLD \(4 ranks\): multicast, eager lane on group 198\.1[89]\.")
+
+    def test_lines_have_the_present_name_of_a_communicator(self):
+        run = self.over_fabric("name_check", settings={**TRY, **VERBOSE, "CEPHEUS_SET_UP_AFTER": "2"})
+        self.assert_ok(run)
+        self.assertEqual([line.partition(" (")[0] for line in run.cepheus_lines()], ["cepheus: first name", "cepheus: second name"], run.everything())
 
     def test_types_with_gaps(self):
         for types in ("vector", "mixed"):
