@@ -67,8 +67,8 @@ struct SwitchConfig {
   // ... and one with its leader's port down: after this time the leader is evicted, after the same
   // time again the group ends.
   Duration orphan_age = wire::times::kSwitchOrphan;
-  // A REMOVE in a sender's name is stale if an INSTALL is younger than this. Not in a topology's file:
-  // hosts have the same limit.
+  // A REMOVE in a sender's name is stale if an INSTALL is younger than this. An INSTALL so soon after
+  // the switch's start may be from before it. Not in a topology's file: hosts have the same limit.
   Duration sender_lives = wire::times::kSenderLives;
   // A newcomer that has waited this long for the end of a silent source's turn gets an error.
   Duration gate_age = wire::times::kSwitchGate;

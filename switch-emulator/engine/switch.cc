@@ -30,6 +30,7 @@ struct Switch::State {
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
+    senders.on_call(now);
     return {config, counters, scratch, payloads, now, out, port};
   }
   void on_frame(Call& call, const Frame& frame);

@@ -25,7 +25,7 @@ AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration
 
 std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
                                                         std::span<const wire::MrpMember> receivers,
-                                                        std::optional<Psn> start) {
+                                                        std::optional<Psn> start, bool sees_all) {
   std::vector<Receiver> next;
   for (const wire::MrpMember& one : receivers) {
     const Receiver* before = find(one.host);
@@ -46,7 +46,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
   if (start && !acknowledged_) acknowledged_ = *start - 1;
   if (start && !sent_) {
     sent_ = *start - 1;
-    has_seen_all_ = true;
+    has_seen_all_ = sees_all;
   }
   const Receiver* const least_before = slowest();
   const std::optional<Psn> before =

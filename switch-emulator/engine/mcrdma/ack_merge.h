@@ -97,10 +97,10 @@ class AckMerge {
   Ipv4 alias() const { return alias_; }
   PortId port() const { return port_; }
   // Receivers that stay keep their state. `start`: new receivers have acknowledged all before it;
-  // none, if unknown. Returns an answer to the sender if it waited only for receivers that have
-  // gone.
+  // none, if unknown. `sees_all`: no packet from `start` on has passed before. Returns an answer to
+  // the sender if it waited only for receivers that have gone.
   std::optional<Answer> set_receivers(Instant now, std::span<const wire::MrpMember> receivers,
-                                      std::optional<Psn> start);
+                                      std::optional<Psn> start, bool sees_all);
 
   // Data from the sender passes; `ack_request`: its AckReq bit.
   void on_data(Instant now, Psn psn, bool ack_request);

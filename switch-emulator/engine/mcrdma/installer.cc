@@ -224,8 +224,10 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
                                                 config_.cnp_window);
     }
     const bool is_fresh = is_first && (message.header.flags & SenderGroupMessage::kFresh) != 0;
+    // Soon after this switch's start, even the first INSTALL may be from before a restart.
+    const bool sees_all = call.now - started_ > config_.sender_lives;
     const auto answer = group->merge->set_receivers(
-        call.now, message.list(), is_fresh ? std::optional(message.start) : std::nullopt);
+        call.now, message.list(), is_fresh ? std::optional(message.start) : std::nullopt, sees_all);
     merged_ = group;
     if (answer) send_answer(call, *group, *answer);
   }

@@ -4,6 +4,7 @@
 // No state waits for answers: a receiver's answer goes to the sender itself.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ class Installer {
   Installer(const SwitchConfig& config, const Routes& routes, SenderTable& groups)
       : config_(config), routes_(routes), groups_(groups), rate_(config) {}
 
+  // The first call is the start of this switch.
+  void on_call(Instant now) { started_ = std::min(started_, now); }
   // A datagram to the registration port of a host. False: it is for a switch further on.
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   // A port has gone up or down, or a neighbour has other routes.
@@ -69,6 +72,7 @@ class Installer {
   const Routes& routes_;
   SenderTable& groups_;
   RegisterRate rate_;
+  Instant started_ = wire::kNever;
   Instant due_ = wire::kNever;  // no group expires before that
   const SenderGroup* merged_ = nullptr;
 };

@@ -14,6 +14,8 @@ class SenderGroups {
   SenderGroups(const SwitchConfig& config, const Routes& routes)
       : routes_(routes), installer_(config, routes, table_) {}
 
+  // Before each call into the switch.
+  void on_call(Instant now) { installer_.on_call(now); }
   // A RoCE packet between hosts. False: it belongs to no sender group, or needs only forwarding
   // here.
   bool on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
