@@ -173,7 +173,7 @@ Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> membe
 Expected<void> Context::set_receive(Group& group, mcast_recv_cb_t callback, void* arg) {
   std::unique_lock progress(progress_mutex_, std::defer_lock);
   auto locked = lock();
-  if (group.state() != MCAST_GROUP_WAITING) {
+  if (group.has_receive_calls()) {
     locked.unlock();
     progress.lock();
     locked.lock();

@@ -152,7 +152,10 @@ std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
 
 // --- Data.
 
-Expected<void> Group::connect(const RemoteEnd& remote) { return pair_->connect(remote, timers_); }
+Expected<void> Group::connect(const RemoteEnd& remote) {
+  was_connected_ = true;
+  return pair_->connect(remote, timers_);
+}
 
 std::uint64_t Group::packets_of(std::size_t length) const {
   const std::uint64_t announcements = bulk_ && bulk_->is_announced() ? 1 : 0;

@@ -59,6 +59,8 @@ class Group final : private GroupPort {
   mcast_group_attr_t attributes() const;
 
   Expected<void> set_receive(mcast_recv_cb_t callback, void* arg);
+  // Messages may arrive: progress() may be inside the receive callback.
+  bool has_receive_calls() const { return eager_ && was_connected_; }
   // For the engine and the regions.
   wire::Instant deadline() const;
 
@@ -138,6 +140,7 @@ class Group final : private GroupPort {
   const std::uint32_t path_mtu_;  // bytes
   mcast_recv_cb_t recv_cb_;
   void* recv_arg_;
+  bool was_connected_ = false;
   GroupEngine engine_;
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.

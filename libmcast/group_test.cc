@@ -164,6 +164,35 @@ TEST_F(GroupOverFake, HandsDataToTheCallbackThatReplacedAnother) {
   EXPECT_EQ(mcast_group_set_recv(group_, nullptr, nullptr), MCAST_ERR_INVALID);
 }
 
+// A callback runs inside mcast_group_destroy(), which keeps other threads from progress.
+TEST_F(GroupOverFake, TakesAReceiveCallbackInACallbackOfItsEndBeforeRegistration) {
+  struct Setter : mcast_op_t {
+    explicit Setter(mcast_group_h g) : mcast_op_t{end, this}, group(g) {}
+    mcast_group_h group;
+    mcast_status_t status = MCAST_INPROGRESS;
+
+   private:
+    static void end(mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
+      auto& self = *static_cast<Setter*>(op);
+      self.status = mcast_group_set_recv(
+          self.group, [](void*, void*, size_t, std::uint32_t) { return MCAST_OK; }, nullptr);
+    }
+  };
+  make(MCAST_LANE_EAGER, nullptr);
+  const mcast_group_h eager = group_;
+  device_.raise(IBV_EVENT_QP_FATAL, *device_.pairs.back());
+  progress();
+  EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
+  make(MCAST_LANE_BULK);
+  Setter bulk_setter(group_), eager_setter(eager);
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &bulk_setter), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &eager_setter), MCAST_INPROGRESS);
+  drop();
+  EXPECT_EQ(bulk_setter.status, MCAST_ERR_INVALID);
+  EXPECT_EQ(eager_setter.status, MCAST_OK);
+  mcast_group_destroy(eager);
+}
+
 TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
   make(MCAST_LANE_EAGER);
   wire::MrpMessage message = about(MrpType::kRegister);
