@@ -119,6 +119,41 @@ TEST_F(Fetch, ResponsesThatAreLostTimeAndAgainAreRequestedFourTimes) {
   EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
 }
 
+// One answer behind the lost one never steps back: it comes again when both are repeated.
+TEST_F(Fetch, AResponseThatIsLostTwiceBeforeASingleAnswerIsRequestedAgain) {
+  for (const bool is_read : {true, false}) {
+    TwoHosts hosts({.mtu = 256});
+    hosts.a.read(1, kResult, 100, hosts.b, 0);
+    if (is_read) {
+      hosts.a.read(2, kResult, 100, hosts.b, 0);
+    } else {
+      hosts.b.receive(7, 0x50000, 100);
+      hosts.a.send(2, 0, 10);
+    }
+    for (int round = 0; round < 3; ++round) {
+      const auto requests = hosts.a.transmit_all();
+      ASSERT_EQ(requests.size(), 2u) << "round " << round;
+      hosts.b.deliver(requests);
+      const auto answers = hosts.b.transmit_all();
+      ASSERT_EQ(answers.size(), 2u);
+      hosts.a.deliver(answers[1]);
+    }
+    hosts.exchange();
+    EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2));
+    EXPECT_EQ(hosts.a.count(Counter::kAckTimeouts), 0u);
+  }
+}
+
+TEST_F(Fetch, ADuplicateBeforeTheRepeatRequestsNothingMore) {
+  for (std::uint64_t id = 1; id <= 2; ++id) a_.read(id, kResult, 100, b_, 0);
+  b_.deliver(a_.transmit_all());
+  const auto answers = b_.transmit_all();
+  a_.deliver(answers[1]);
+  EXPECT_EQ(a_.transmit()->psn(), 100u);
+  a_.deliver(answers[1]);
+  EXPECT_EQ(a_.transmit()->psn(), 101u) << "the repeat goes on";
+}
+
 // Each step back looks like the answer to a repeat.
 TEST_F(Fetch, ResponsesInReverseOrderDoNotSpendTheLastRetry) {
   TwoHosts hosts({.mtu = 256, .retry_count = 1});

@@ -84,7 +84,7 @@ class Requester {
   }
   bool advance_to(Instant now, std::uint64_t una, NicOutput& out);
   void on_progress(Instant now);
-  void on_missing_result(std::uint64_t packet);
+  void on_missing_result(std::uint64_t packet, bool is_result = false);
   std::optional<WcStatus> place_result(const wire::RoceHeaders& headers, std::uint64_t packet,
                                        std::span<const std::uint8_t> data) const;
   void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out);

@@ -70,7 +70,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   const auto packet = packet_of(headers.bth.psn);
   if (!packet) return;
   counters_.add(info.atomic_ack_eth ? Counter::kRxAtomicAck : Counter::kRxReadResponse);
-  if (!advance_to(now, *packet, out)) return on_missing_result(*packet);
+  if (!advance_to(now, *packet, out)) return on_missing_result(*packet, true);
   oldest_failure_ = place_result(headers, *packet, data);
   if (oldest_failure_) return;
 
@@ -142,11 +142,15 @@ void Requester::on_progress(Instant now) {
 
 // A response that was sent after the oldest packet's result implies that this result is lost (IBTA
 // 9.7.6). Responses to the first requests are still in flight then. Responses come in order: one
-// that steps back answers a repeated request, and the oldest result is lost again.
-void Requester::on_missing_result(std::uint64_t packet) {
+// that steps back answers a repeated request, and the oldest result is lost again. One that comes
+// again does so, too, once its request has been repeated. But ACKs of several requests may be equal.
+void Requester::on_missing_result(std::uint64_t packet, bool is_result) {
   constexpr int kMost = 4;  // more would spend the retries that time-outs need
   counters_.add(Counter::kRxMissingResult);
-  const bool is_of_repeat = packet < last_behind_missing_;
+  const bool is_only_one = packet + 1 == sent_ && packet == queue_.front().end_packet();
+  const bool comes_again = packet == last_behind_missing_ && packet < next_;
+  const bool is_of_repeat =
+      packet < last_behind_missing_ || (comes_again && (is_result || is_only_one));
   last_behind_missing_ = packet;
   if (next_ == una_ || missed_results_ == kMost) return;
   if (missed_results_ > 0 && (!is_of_repeat || retries_left_ < 2)) return;
