@@ -25,6 +25,12 @@ std::optional<std::string> text_of(const json* value) {
 
 Parsed parse_link(const json& request) {
   LinkRequest link;
+  for (const auto& [key, value] : request.items()) {
+    if (key != "ask" && key != "link" && key != "direction" && key != "loss" && key != "up") {
+      return wrong("link has no setting '" + key +
+                   "': give direction, loss or up; the topology's file sets the other faults");
+    }
+  }
   const auto name = text_of(find(request, "link"));
   if (!name) return wire::invalid("link must name a host, or a trunk such as leaf0-spine0");
   link.link = *name;

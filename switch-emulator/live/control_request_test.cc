@@ -23,6 +23,15 @@ TEST(ControlRequest, AcceptsValidLinkSettings) {
   EXPECT_EQ(link.up, false);
 }
 
+TEST(ControlRequest, RefusesLinkSettingsThatOnlyATopologyHas) {
+  for (const std::string key : {"duplicate", "reorder", "corrupt", "los"}) {
+    const std::string error =
+        error_of(R"({"ask": "link", "link": "h1", "up": true, ")" + key + R"(": 0.5})");
+    EXPECT_THAT(error, HasSubstr("link has no setting '" + key + "'"));
+    EXPECT_THAT(error, HasSubstr("topology"));
+  }
+}
+
 TEST(ControlRequest, BoundsTheRateOfARecording) {
   const auto rate_of = [](const std::string& rate) {
     const auto request = parse_control_request(

@@ -8,7 +8,7 @@
 namespace cepheus::live {
 
 // {"link": "leaf0-spine0", "direction": "to-spine0", "loss": 0.2, "up": false}: missing keys change
-// nothing.
+// nothing, others are refused.
 // "link" is a host's name, or a trunk's, made of its switches' names in either order;
 // "leaf0-spine0#2" is the second between these two.
 // "direction" is "both" by default, or "to-" and the name at one end; for a host's link also "up",
