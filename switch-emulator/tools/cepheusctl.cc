@@ -80,6 +80,15 @@ wire::Result<std::string> metrics(const Command& command) {
   });
 }
 
+// As the fabric sent it: keys of another version stay.
+wire::Result<std::string> status_json(const Command& command) {
+  const auto answer = live::ask(command.socket, {{"ask", "status"}});
+  if (!answer) return tl::unexpected(answer.error());
+  const json status = answer->value("status", json::object());
+  return live::status_from_json(status).map(
+      [&](const live::FabricStatus&) { return json_text(status, command); });
+}
+
 // `svg`: the file of a drawing; "-": standard output; empty: no drawing.
 wire::Result<std::string> map_of(const Command& command, const std::string& svg) {
   const auto status = live::ask_status(command.socket);
@@ -116,10 +125,10 @@ wire::Result<std::string> answer_to(const json& request, const Command& command)
 }
 
 wire::Result<std::string> show(const std::vector<live::View>& views, const Command& command) {
+  if (command.as_json) return status_json(command);
   const bool logs =
       command.watch_seconds && !is_terminal() && views == std::vector{live::View::kGroups};
   return live::ask_status(command.socket).map([&](const live::FabricStatus& status) {
-    if (command.as_json) return json_text(live::to_json(status), command);
     if (logs) return waiting_lines(status);
     std::string text;
     for (const live::View view : views) {

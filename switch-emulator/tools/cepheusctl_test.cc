@@ -155,6 +155,14 @@ TEST(Cepheusctl, PrintsTheStatusAsJson) {
   EXPECT_EQ(json::parse(run.output(), nullptr, false), to_json(some_status(0)));
 }
 
+TEST(Cepheusctl, PrintsWhatANewerFabricSendsAsJson) {
+  json newer = status_answer();
+  newer["status"]["switches"][0]["of_tomorrow"] = std::uint64_t{18446744073709551615U};
+  AnsweringFabric fabric(newer);
+  Invocation run({"groups", "--json", "--fabric", fabric.socket()});
+  EXPECT_EQ(json::parse(run.output(), nullptr, false), newer["status"]);
+}
+
 TEST(Cepheusctl, UsesNoColourInAPipe) {
   AnsweringFabric fabric(status_answer(12));
   Invocation run({"groups", "--fabric", fabric.socket()});
