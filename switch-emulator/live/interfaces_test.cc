@@ -96,6 +96,19 @@ class InterfacesTest : public DatapathTest {
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
   }
 
+  // Of the same name, but not the kernel's same interface.
+  void expect_life_in_another_body() {
+    ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+    ASSERT_TRUE(network->make_pair());
+    configure();
+    look_a_second_later();
+    EXPECT_TRUE(is_attached());
+    EXPECT_TRUE(datagram_arrives());
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
+    EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
+  }
+
   Poller poller = std::move(*Poller::create());
   std::unique_ptr<TestVeth> network;
   std::unique_ptr<Interfaces> interfaces;
@@ -115,6 +128,21 @@ TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfI
   topology.one_armed = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
   expect_life_after_death();
+}
+
+TEST_F(InterfacesTest, AttachAHostAgainWhenItsInterfaceWasMadeAgainBetweenTwoLooks) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_in_another_body();
+}
+
+TEST_F(InterfacesTest, AttachHostsAgainWhenTheOneArmedInterfaceWasMadeAgainBetweenTwoLooks) {
+  configure();
+  net::Topology topology = one_host();
+  topology.one_armed = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_in_another_body();
 }
 
 // During its lifetime this process gets no new descriptor.
