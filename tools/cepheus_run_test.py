@@ -172,6 +172,7 @@ class Defaults(unittest.TestCase):
 
 
 class Layout:
+    mpich = "/p/libcepheus-mpi.so"
     preload = "/p/libcepheus-roce.so"
     components = "/p/openmpi"
 
@@ -192,6 +193,18 @@ class Command(unittest.TestCase):
     def test_names_the_library_to_the_ranks_only_and_no_value_that_others_must_not_see(self):
         words = self.command("a")
         self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION", "LD_PRELOAD=/p/libcepheus-roce.so"])
+
+    def test_has_the_reservation_in_the_environment_alone_whatever_the_mpi(self):
+        """All users can read command lines, and the number opens the reserved hosts."""
+
+        class Secret(Reservation):
+            id = 0xFEED5EED
+
+        for make in (cepheus_run.MpirunLine, cepheus_run.HydraLine):
+            one = make(["-np", "4", "a"], {})
+            words = one.command("mpirun", Layout, "/run/fabric", Secret)
+            self.assertNotIn("feed5eed", " ".join(words).lower(), make)
+            self.assertEqual(one.places("/run/fabric", Secret, 1)["CEPHEUS_RESERVATION"], "feed5eed", make)
 
     def test_tells_everybody_how_many_ranks_share_a_host(self):
         words = line("a").command("mpirun", Layout, "/run/fabric", Reservation, 3)
