@@ -394,5 +394,17 @@ TEST(PortDown, AProgramThatComesToTheLeadersPortIsNotTheLeader) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
+TEST(PortDown, ProgramsThatComeAndGoAtTheLeadersPortKeepNoGroup) {
+  auto net = make_star(3);
+  const Duration half = net->config(0).orphan_age * 3 / 8;
+  for (int restart = 0; restart < 5; ++restart) {
+    net->set_port(0, net->port_of(0), false);
+    net->advance(half);
+    net->set_port(0, net->port_of(0), true);
+    net->advance(half);
+  }
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

@@ -145,6 +145,7 @@ void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
   for (auto& [id, entry] : entries_) {
     const Group& group = entry->newest();
     if (group.leader == kNoPath || group.paths[group.leader].port != port) continue;
+    if (since && entry->orphaned) continue;  // a program came to the port and went, not the leader
     entry->orphaned = since;
     reschedule(id, *entry);
   }

@@ -193,7 +193,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     // Cut off for now: the record stays. The sender evicts receivers that are gone.
     if (group != nullptr) {
       group->last_seen = call.now;
-      group->orphaned.reset();
+      group->note_install();
     }
     return report_cut_off(call, message, message.receivers[unreachable]);
   }
@@ -213,7 +213,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   group->branches = std::move(branches);
   group->rule = rule_for(message.list(), group->branches, group->installed.addressed);
   group->last_seen = call.now;
-  group->orphaned.reset();
+  group->note_install();
   due_ = std::min(due_, expires(*group));
   if (from_sender) {
     // The record of a restarted switch comes from an INSTALL of an active group. A later INSTALL with
@@ -391,7 +391,7 @@ void Installer::on_port_down(Call& call, PortId down) {
   const Ipv4 host = call.port(down).host;
   groups_.for_each([&](SenderGroup& group) {
     if (group.merge && group.merge->port() == down) {
-      group.orphaned = call.now;
+      if (!group.orphaned) group.orphaned = call.now;
       due_ = std::min(due_, expires(group));
     }
     const auto all = group.installed.list();
@@ -409,7 +409,9 @@ void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv
 
 void Installer::on_port_up(Instant now, PortId up) {
   groups_.for_each([&](SenderGroup& group) {
-    if (group.orphaned && group.merge->port() == up) group.orphaned = now;
+    if (!group.orphaned || group.merge->port() != up || group.port_came_up) return;
+    group.orphaned = now;
+    group.port_came_up = true;
   });
 }
 

@@ -241,6 +241,20 @@ TEST(SenderGroups, AProgramThatComesToTheSendersPortKeepsNoGroupOfTheLastOne) {
   EXPECT_TRUE(net->sw(0).sender_groups().empty());
 }
 
+TEST(SenderGroups, ProgramsThatComeAndGoAtTheSendersPortKeepNoGroupOfTheLastOne) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  const Duration half = net->config(0).orphan_age * 3 / 8;
+  for (int restart = 0; restart < 5; ++restart) {
+    net->set_port(0, net->port_of(0), false);
+    net->advance(half);
+    net->set_port(0, net->port_of(0), true);
+    net->advance(half);
+  }
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
 TEST(SenderGroups, ASenderThatComesBackKeepsItsGroups) {
   auto [net, group] = set_up_star(3, {1, 2});
   net->set_port(0, net->port_of(0), false);

@@ -46,9 +46,15 @@ struct SenderGroup {
   std::vector<Replica> rule;        // empty: the data goes on unchanged
   std::unique_ptr<AckMerge> merge;  // only at the sender's switch
   Instant last_seen;
-  std::optional<Instant> orphaned;  // no INSTALL since then, when the sender's port went down or up
+  // No INSTALL since then, when the sender's port went down, or first came up again.
+  std::optional<Instant> orphaned;
+  bool port_came_up = false;  // ... and it did
   std::uint64_t data_packets = 0, copies = 0;
 
+  void note_install() {
+    orphaned.reset();
+    port_came_up = false;
+  }
   SenderKey key() const { return {installed.sender(), installed.virtual_qpn}; }
   // Whether that receiver's QPN is set here.
   bool rewrites(const Branch& branch) const { return !rule.empty() && branch.is_one(); }
