@@ -1,6 +1,6 @@
 #include "switch-emulator/engine/eviction.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 
@@ -392,6 +392,23 @@ TEST(PortDown, AProgramThatComesToTheLeadersPortIsNotTheLeader) {
   net->set_port(0, net->port_of(0), true);
   net->advance(net->config(0).orphan_age * 2 + 2ms);
   EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+// No leader repeats the switch's UNREGISTER.
+TEST(PortDown, OfTheLeaderEndsTheGroupBehindATrunkThatLosesOneMessage) {
+  auto net = make_pair_of_switches();
+  int lost = 0;
+  net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
+    return from == 0 && t == "unregister e1" && lost++ == 0;
+  };
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age * 2 + 2ms);
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+  net->advance(net->config(0).rest);
+  EXPECT_EQ(lost, 2);
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+  EXPECT_THAT(net->inbox(3), testing::Contains("unregister e1"));
 }
 
 TEST(PortDown, ProgramsThatComeAndGoAtTheLeadersPortKeepNoGroup) {

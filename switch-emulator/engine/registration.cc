@@ -464,13 +464,30 @@ void Registrar::age(Call& call, McstId id) {
   dissolve(call, id, orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
+// No leader repeats a switch's UNREGISTER. Switches that got the first pass this one on.
+void Registrar::on_timer(Call& call) {
+  answers_.on_timer(call);
+  for (; !repeats_.empty() && repeats_.front().at <= call.now; repeats_.pop_front()) {
+    pass_on_aged_again(call, repeats_.front().group, repeats_.front().ports);
+  }
+}
+
+Instant Registrar::deadline() const {
+  return std::min(answers_.deadline(), repeats_.empty() ? wire::kNever : repeats_.front().at);
+}
+
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
   for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
     if (table == nullptr) continue;
     const Group& group = table->group;
     list_branches(group, branches_);
-    pass_on_aged(call, entry.leader, *table, branches_, why);
+    const AgedGroup aged{id, group.epoch, entry.leader, why};
+    pass_on_aged(call, aged, branches_, table->roster);
+    std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
+    if (!branches_.empty()) {
+      repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
+    }
     table->roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
   }
   groups_.bury(call, id, entry.newest().epoch);

@@ -14,6 +14,7 @@
 //                             ACTIVATE
 #pragma once
 
+#include <deque>
 #include <span>
 
 #include "switch-emulator/engine/answers.h"
@@ -40,6 +41,14 @@ struct MrpRequest {
   }
 };
 
+// A group that a switch has freed without its leader.
+struct AgedGroup {
+  McstId id;
+  std::uint16_t epoch = 0;
+  Leader leader;
+  wire::MrpReject why = wire::MrpReject::kNone;
+};
+
 class Registrar {
  public:
   Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
@@ -47,8 +56,8 @@ class Registrar {
 
   // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
-  void on_timer(Call& call) { answers_.on_timer(call); }
-  Instant deadline() const { return answers_.deadline(); }
+  void on_timer(Call& call);
+  Instant deadline() const;
   // Frees a group that was neither used nor refreshed for too long, and informs the nodes behind
   // this switch.
   void age(Call& call, McstId id);
@@ -91,6 +100,14 @@ class Registrar {
   Answers answers_;
   Placement tree_;
   RegisterRate rate_;
+  // UNREGISTERs to be sent again, in the order of their times: at most max_groups in each
+  // orphan_age.
+  struct Repeat {
+    Instant at;
+    AgedGroup group;
+    std::vector<PortId> ports;
+  };
+  std::deque<Repeat> repeats_;
   std::vector<PortId> branches_;  // of the current group; a member for reuse
 };
 

@@ -108,20 +108,34 @@ void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> po
   }
 }
 
-void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
-                  std::span<const PortId> ports, wire::MrpReject why) {
+namespace {
+
+// Passes UNREGISTER in the leader's name to `pass`.
+template <typename Pass>
+void make_aged(const Call& call, const AgedGroup& group, Pass&& pass) {
   wire::UdpDatagram datagram;
-  datagram.ip.source = leader.host;
-  datagram.ip.destination = table.group.id;
+  datagram.ip.source = group.leader.host;
+  datagram.ip.destination = group.id;
   datagram.udp.source_port = call.config.mrp_port;
   datagram.udp.destination_port = call.config.mrp_port;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kUnregister;
-  message.header.flags = static_cast<std::uint16_t>(why);
-  message.header.epoch = table.group.epoch;
-  message.header.mcst_id = table.group.id;
-  message.header.instance = leader.instance;
-  pass_on(call, {datagram, message}, ports, table.roster);
+  message.header.flags = static_cast<std::uint16_t>(group.why);
+  message.header.epoch = group.epoch;
+  message.header.mcst_id = group.id;
+  message.header.instance = group.leader.instance;
+  pass(MrpRequest{datagram, message});
+}
+
+}  // namespace
+
+void pass_on_aged(Call& call, const AgedGroup& group, std::span<const PortId> ports,
+                  const Roster& roster) {
+  make_aged(call, group, [&](const MrpRequest& m) { pass_on(call, m, ports, roster); });
+}
+
+void pass_on_aged_again(Call& call, const AgedGroup& group, std::span<const PortId> ports) {
+  make_aged(call, group, [&](const MrpRequest& m) { pass_on_to_switches(call, m, ports); });
 }
 
 void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader) {

@@ -35,9 +35,11 @@ void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const 
 // Sends the same request unchanged to the switches on `ports`: each handles its own hosts.
 void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
-// UNREGISTER in the name of a leader that has gone, to the nodes behind this switch.
-void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
-                  std::span<const PortId> ports, wire::MrpReject why);
+// UNREGISTER in the name of a leader that has gone, to the nodes behind this switch, or again to the
+// switches among them.
+void pass_on_aged(Call& call, const AgedGroup& group, std::span<const PortId> ports,
+                  const Roster& roster);
+void pass_on_aged_again(Call& call, const AgedGroup& group, std::span<const PortId> ports);
 
 // Passes on a message of a member or another switch, by the port towards the leader.
 void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader);
