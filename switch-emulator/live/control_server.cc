@@ -74,17 +74,19 @@ void ControlServer::accept_some() {
 void ControlServer::limit_connections(uid_t user) {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, connection] : connections_) ++by_user[connection.user()];
-  if (by_user[user] >= kMaxOfOneUser) return drop_stalest(user);
-  if (connections_.size() < kMaxConnections) return;
-  drop_stalest(std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first);
+  const bool is_one_users = by_user[user] >= kMaxOfOneUser;
+  if (!is_one_users && connections_.size() < kMaxConnections) return;
+  using Count = std::pair<const uid_t, std::size_t>;
+  const uid_t most = std::ranges::max_element(by_user, {}, &Count::second)->first;
+  const uid_t owner = is_one_users ? user : most;
+  drop_stalest([owner](const ControlConnection& one) { return one.user() == owner; });
 }
 
-void ControlServer::drop_stalest(uid_t user) {
+// Of those for which `which(connection)` is true.
+void ControlServer::drop_stalest(const std::function<bool(const ControlConnection&)>& which) {
   const ControlConnection* stalest = nullptr;
   for (const auto& [fd, connection] : connections_) {
-    if (connection.user() != user) continue;
+    if (!which(connection)) continue;
     if (stalest == nullptr || connection.last_active() < stalest->last_active()) {
       stalest = &connection;
     }
@@ -173,16 +175,7 @@ std::size_t ControlServer::unsent_bytes() const {
 }
 
 void ControlServer::drop_slow_readers() {
-  while (unsent_bytes() > kMaxUnsent) {
-    const ControlConnection* stalest = nullptr;
-    for (const auto& [fd, connection] : connections_) {
-      if (!connection.has_unsent()) continue;
-      if (stalest == nullptr || connection.last_active() < stalest->last_active()) {
-        stalest = &connection;
-      }
-    }
-    drop(stalest->fd());
-  }
+  while (unsent_bytes() > kMaxUnsent) drop_stalest(&ControlConnection::has_unsent);
 }
 
 }  // namespace cepheus::live

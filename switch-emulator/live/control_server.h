@@ -50,7 +50,7 @@ class ControlServer {
   void accept_some();
   void on_readable(int fd);
   void limit_connections(uid_t user);
-  void drop_stalest(uid_t user);
+  void drop_stalest(const std::function<bool(const ControlConnection&)>& which);
   void answer_requests(ControlConnection& connection);
   ControlConnection::Answer answer_line(const ControlConnection& connection,
                                         std::string_view request);

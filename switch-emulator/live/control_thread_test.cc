@@ -46,14 +46,7 @@ int in_child(Body&& body) {
 }
 
 UniqueFd connect_control(const TestFabric& fabric) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  control_path(fabric.socket()).copy(address.sun_path, sizeof address.sun_path - 1);
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw std::runtime_error("can't connect to the control socket");
-  }
-  return fd;
+  return connect_to(control_path(fabric.socket()), SOCK_STREAM);
 }
 
 // Many requests, no two consecutive ones equal.

@@ -54,13 +54,7 @@ struct LiveFabric::State {
   void sleep(wire::Instant now, wire::Duration early);
   void close_offenders(wire::Instant now);
   void stop();
-  json answer(const StatusRequest&);
-  json answer(const LinkRequest& request);
-  json answer(const RecordRequest& request);
-  json answer(const KillRequest& request);
-  json answer(const ResetCountersRequest&);
-  json answer(const ReloadRequest&);
-  json answer(const StopRequest&);
+  json answer(const ControlRequest& request);
   wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
@@ -137,10 +131,9 @@ wire::Result<void> LiveFabric::State::set_up(ControlThread::Sockets sockets) {
   }
   datapath.start(wire::monotonic_now());
   if (auto done = interfaces.open(wire::monotonic_now()); !done) return done;
-  auto opened = ControlThread::open(
-      std::move(sockets), datapath, poller, *tasks, access, [this](const ControlRequest& request) {
-        return std::visit([this](const auto& one) { return answer(one); }, request);
-      });
+  auto opened =
+      ControlThread::open(std::move(sockets), datapath, poller, *tasks, access,
+                          [this](const ControlRequest& request) { return answer(request); });
   if (!opened) return tl::unexpected(opened.error());
   control_thread = std::move(*opened);  // exists before any request is answered
   return control_thread->start();
@@ -211,39 +204,31 @@ void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
                                        : std::max(deadline - early - now, wire::Duration{0}));
 }
 
-json LiveFabric::State::answer(const StatusRequest&) {
-  FabricStatus now = status();
-  subtract(now, baseline);
-  return {{"ok", true}, {"status", to_json(now)}};
-}
-
-json LiveFabric::State::answer(const LinkRequest& request) {
-  wire::Result<void> done;
-  tasks->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
-  return done_or_refused(done);
-}
-
-json LiveFabric::State::answer(const RecordRequest& request) {
-  return recording_session.answer(request, wire::monotonic_now());
-}
-
-json LiveFabric::State::answer(const KillRequest& request) {
-  return done_or_refused(control_thread->kill(request.host, request.pid));
-}
-
-json LiveFabric::State::answer(const ResetCountersRequest&) {
-  baseline = status();
-  return {{"ok", true}};
-}
-
-json LiveFabric::State::answer(const ReloadRequest&) {
-  const auto changed = reload();
-  return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
-}
-
-json LiveFabric::State::answer(const StopRequest&) {
-  stop();
-  return {{"ok", true}};
+json LiveFabric::State::answer(const ControlRequest& request) {
+  if (const auto* link = std::get_if<LinkRequest>(&request)) {
+    wire::Result<void> done;
+    tasks->run([&] { done = set_link(datapath, wire::monotonic_now(), *link); });
+    return done_or_refused(done);
+  }
+  if (const auto* record = std::get_if<RecordRequest>(&request)) {
+    return recording_session.answer(*record, wire::monotonic_now());
+  }
+  if (const auto* kill = std::get_if<KillRequest>(&request)) {
+    return done_or_refused(control_thread->kill(kill->host, kill->pid));
+  }
+  if (std::holds_alternative<ReloadRequest>(request)) {
+    const auto changed = reload();
+    return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
+  }
+  json answer = {{"ok", true}};
+  if (std::holds_alternative<StatusRequest>(request)) {
+    FabricStatus now = status();
+    subtract(now, baseline);
+    answer["status"] = to_json(now);
+  }
+  if (std::holds_alternative<ResetCountersRequest>(request)) baseline = status();
+  if (std::holds_alternative<StopRequest>(request)) stop();
+  return answer;
 }
 
 // All or nothing: the running configuration always comes from one file.

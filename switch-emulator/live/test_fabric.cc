@@ -1,7 +1,6 @@
 #include "switch-emulator/live/test_fabric.h"
 
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstring>
@@ -24,11 +23,11 @@ void set_payload(fabric::HostPort& port, std::span<const std::uint8_t> payload,
 
 }  // namespace
 
-fabric::UniqueFd connect_to(const std::string& socket) {
+fabric::UniqueFd connect_to(const std::string& socket, int type) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socket.copy(address.sun_path, sizeof address.sun_path - 1);
-  fabric::UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  fabric::UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     throw std::runtime_error("can't connect to " + socket);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <stdexcept>
@@ -68,7 +69,7 @@ class TestFabric {
 };
 
 // A client of the attach socket that writes the handshake by hand.
-fabric::UniqueFd connect_to(const std::string& socket);
+fabric::UniqueFd connect_to(const std::string& socket, int type = SOCK_SEQPACKET);
 // Waits for the next message.
 std::optional<fabric::Message> await_message(int fd);
 
