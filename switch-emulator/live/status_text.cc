@@ -17,12 +17,6 @@ std::string hex24(std::uint32_t value) {
   return text;
 }
 
-std::string one_decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
-
 std::string count_of(std::uint64_t n, const char* thing) {
   return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
 }
@@ -343,9 +337,8 @@ std::string to_text(const FabricStatus& status, View view, bool colour) {
   if (view == View::kGroups) return groups_text(status, colour);
   if (view == View::kCounters) return counters_text(status, colour);
   std::string text = "fabric of pid " + std::to_string(status.pid) + ", up " +
-                     one_decimal(status.uptime_seconds) + " s, path MTU " +
-                     std::to_string(status.mtu) + ", ICRC " +
-                     (status.icrc_always ? "always" : "deferred");
+                     decimal(status.uptime_seconds) + " s, path MTU " + std::to_string(status.mtu) +
+                     ", ICRC " + (status.icrc_always ? "always" : "deferred");
   if (status.refused_users != 0) text += ", " + count_of(status.refused_users, "user") + " refused";
   text += "\n";
   for (const SwitchStatus& one : status.switches) text += ports_text(one, colour);

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 namespace cepheus::live {
-namespace {
-
-// Width on the terminal: UTF-8's continuation bytes have none (the tree's branches are not ASCII).
+// UTF-8's continuation bytes have no width (the tree's branches are not ASCII).
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
 }
 
-}  // namespace
+std::string decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
 
 std::string styled(const std::string& text, Style style, bool colour) {
   constexpr std::array kCodes{"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};

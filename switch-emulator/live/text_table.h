@@ -14,6 +14,11 @@ enum class Style : std::uint8_t { kPlain, kTitle, kQuiet, kGood, kAlarm };
 // `text`, made printable, in ANSI colours or without.
 std::string styled(const std::string& text, Style style, bool colour);
 
+// Columns on a terminal.
+std::size_t width(const std::string& text);
+// With one digit behind the point.
+std::string decimal(double value);
+
 class TextTable {
  public:
   struct Column {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/text_table.h"
 #include "switch-emulator/live/topology_graph.h"
 
 namespace cepheus::live {
@@ -32,12 +32,6 @@ std::string escaped(const std::string& text) {
                       : std::string(1, c);
   }
   return out;
-}
-
-std::string decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
 }
 
 std::string bytes_text(std::uint64_t bytes) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -123,11 +122,7 @@ std::string calls_text(const PathUse& use) {
          std::to_string(use.most) + ")";
 }
 
-std::string us_text(double us) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f us", us);
-  return text;
-}
+std::string us_text(double us) { return live::decimal(us) + " us"; }
 
 // Time of one broadcast by each way, by size.
 std::string sizes_text(const JobUse& job, bool colour) {

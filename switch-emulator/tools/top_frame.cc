@@ -43,9 +43,6 @@ std::string clock_text(double seconds) {
 
 // Start of each character in UTF-8 from printable().
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -64,7 +61,7 @@ std::string row(const std::vector<Cell>& cells) {
     const auto width = static_cast<std::size_t>(std::abs(cell.width));
     const std::string text =
         cell.width == 0 ? live::printable(cell.text) : cut(live::printable(cell.text), width);
-    const std::string pad(width > width_of(text) ? width - width_of(text) : 0, ' ');
+    const std::string pad(width > live::width(text) ? width - live::width(text) : 0, ' ');
     line += (line.empty() ? "" : " ") + (cell.width < 0 ? pad + text : text + pad);
   }
   return line;
