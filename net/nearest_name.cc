@@ -26,7 +26,7 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
   std::string_view best;
   std::size_t best_edits = SIZE_MAX;
   for (const std::string_view candidate : known) {
@@ -36,12 +36,7 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
       best_edits = n;
     }
   }
-  return best;
-}
-
-std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
-  const std::string_view near = nearest_name(name, known);
-  return near.empty() ? "" : " (did you mean '" + std::string(near) + "'?)";
+  return best.empty() ? "" : " (did you mean '" + std::string(best) + "'?)";
 }
 
 }  // namespace cepheus::net
