@@ -45,6 +45,10 @@ void take(Call& call, OneSource& group, const GroupPacket& packet) {
 
 }  // namespace
 
+std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig& config) {
+  return std::make_unique<OneSource>(group, config);
+}
+
 OneSource::OneSource(const Group& group, const SwitchConfig& config)
     : tree(group),
       numbering(numbering_of(config.rules.source_change)),
