@@ -6,7 +6,6 @@
 
 #include "switch-emulator/engine/counters.h"
 #include "switch-emulator/live/readings.h"
-#include "switch-emulator/ports/access_port.h"
 
 namespace cepheus::live {
 namespace {
@@ -28,7 +27,6 @@ TEST(CounterDescriptions, ExistForEachCounter) {
 TEST(CounterDescriptions, BelongToTheCounterOfTheName) {
   EXPECT_EQ(name(fabric::Counter::kDropOther), "drop_other");
   EXPECT_EQ(std::size(fabric::kCounterTexts), static_cast<std::size_t>(fabric::Counter::kCount));
-  EXPECT_EQ(name(fabric::PortCounter::kArpAnswered), "arp_answered");
 }
 
 TEST(CounterDescriptions, AreColouredForATerminalOnly) {

@@ -334,10 +334,7 @@ void Datapath::take_settings(const std::vector<net::SwitchSpec>& switches) {
   }
 }
 
-void Datapath::publish() {
-  for (fabric::AccessPort* port : flush_list_) port->flush();
-  flush_list_.clear();
-}
+void Datapath::publish() { fabric::flush_all(flush_list_); }
 
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(transit_.next_arrival(), earliest_timer_);

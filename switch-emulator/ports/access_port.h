@@ -18,16 +18,6 @@ enum class PortCounter : std::size_t {
 #include "switch-emulator/ports/port_counters.def"
   kCount
 };
-inline constexpr wire::CounterText kPortCounterTexts[] = {
-#define CEPHEUS_COUNTER(id, name, says) {name, says},
-#include "switch-emulator/ports/port_counters.def"
-};
-
-// "drop_egress_full"
-constexpr std::string_view name(PortCounter c) {
-  return kPortCounterTexts[static_cast<std::size_t>(c)].name;
-}
-
 using PortCounters = wire::CounterValues<PortCounter>;
 
 class AccessPort;
@@ -91,5 +81,10 @@ class AccessPort {
   bool marked_ = false;
   std::uint64_t refused_ = 0;
 };
+
+inline void flush_all(FlushList& list) {
+  for (AccessPort* port : list) port->flush();
+  list.clear();
+}
 
 }  // namespace cepheus::fabric

@@ -124,10 +124,7 @@ class OneArmedTest : public testing::TestWithParam<std::string> {
     }
     EXPECT_EQ(taken, frames);
   }
-  void flush() {
-    for (AccessPort* each : flush_list) each->flush();
-    flush_list.clear();
-  }
+  void flush() { flush_all(flush_list); }
   // The next RoCE packet that leaves; skips the kernel's own requests and other packets.
   std::optional<Bytes> next_copy() {
     for (;;) {

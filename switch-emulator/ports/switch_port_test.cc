@@ -34,10 +34,7 @@ class SwitchPortTest : public testing::Test {
   BareClient open(SwitchPort& which, std::uint32_t area, uid_t uid = 1000) {
     return BareClient(*which.open({getpid(), uid}), kGeometry, area);
   }
-  void flush() {
-    for (AccessPort* each : flush_list) each->flush();
-    flush_list.clear();
-  }
+  void flush() { flush_all(flush_list); }
   std::uint64_t bad() const { return port.counters()[PortCounter::kDropBadDescriptor]; }
 };
 

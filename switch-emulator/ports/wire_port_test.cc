@@ -63,10 +63,7 @@ class WirePortTest : public testing::Test {
     first_words = *probe;
   }
 
-  void flush() {
-    for (AccessPort* each : flush_list) each->flush();
-    flush_list.clear();
-  }
+  void flush() { flush_all(flush_list); }
   // The host announces itself.
   void introduce() {
     Arp arp;
