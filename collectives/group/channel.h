@@ -36,6 +36,8 @@ class Channel {
   // A small message of `length` bytes has arrived: it stays where it is until release(data).
   using Arrival = void (*)(void* arg, Channel* channel, void* data, std::size_t length);
 
+  // `arrival`: null for a bulk lane.
+  Channel(Arrival arrival, void* arg) : arrival_(arrival), arrival_arg_(arg) {}
   virtual ~Channel() = default;
   // Small messages: pack(dest, arg) writes one, at most as long as the lane allows, inside the
   // call.
@@ -45,6 +47,14 @@ class Channel {
   virtual Status send(const void* data, std::size_t length, std::uint32_t tag,
                       Transfer& transfer) = 0;
   virtual Status receive(void* data, std::size_t length, std::uint32_t tag, Transfer& transfer) = 0;
+
+ protected:
+  bool takes_small() const { return arrival_ != nullptr; }
+  void arrived(void* data, std::size_t length) { arrival_(arrival_arg_, this, data, length); }
+
+ private:
+  Arrival arrival_;
+  void* arrival_arg_;
 };
 
 }  // namespace cepheus::coll

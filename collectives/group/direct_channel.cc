@@ -44,13 +44,12 @@ void received(mcast_op_t* operation, mcast_status_t status, std::size_t length, 
 }  // namespace
 
 DirectChannel::DirectChannel(mcast_group_h group, Arrival arrival, void* arg)
-    : group_(group), arrival_(arrival), arrival_arg_(arg) {
-  if (arrival != nullptr) (void)mcast_group_set_recv(group, on_small, this);
+    : Channel(arrival, arg), group_(group) {
+  if (takes_small()) (void)mcast_group_set_recv(group, on_small, this);
 }
 
 mcast_status_t DirectChannel::on_small(void* arg, void* data, std::size_t length, std::uint32_t) {
-  auto* const self = static_cast<DirectChannel*>(arg);
-  self->arrival_(self->arrival_arg_, self, data, length);
+  static_cast<DirectChannel*>(arg)->arrived(data, length);
   return MCAST_INPROGRESS;
 }
 

@@ -19,8 +19,6 @@ class DirectChannel final : public Channel {
   static mcast_status_t on_small(void* arg, void* data, std::size_t length, std::uint32_t imm);
 
   mcast_group_h group_;
-  Arrival arrival_;
-  void* arrival_arg_;
 };
 
 }  // namespace cepheus::coll

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "collectives/core/agreement.h"
-
 namespace cepheus::coll {
 
 void Arrived::release() {
@@ -13,29 +11,18 @@ void Arrived::release() {
 }
 
 void Inbox::on_message(void* arg, Channel* channel, void* data, size_t length) {
-  Arrived arrived;
-  arrived.channel = channel;
-  arrived.data = data;
-  arrived.length = length;
-  static_cast<Inbox*>(arg)->queue_.push(std::move(arrived));
+  static_cast<Inbox*>(arg)->queue_.push({channel, data, length, nullptr});
 }
 
-uint64_t Inbox::first_unit() const {
-  EagerHeader header{};
-  if (queue_.front().length < sizeof header) return kNoUnit;
-  std::memcpy(&header, queue_.front().data, sizeof header);
-  return header.unit;
-}
-
-std::optional<EagerHeader> Inbox::header_of(uint64_t unit) const {
+std::optional<EagerHeader> Inbox::front() const {
   EagerHeader header{};
   if (queue_.is_empty() || queue_.front().length < sizeof header) return std::nullopt;
   std::memcpy(&header, queue_.front().data, sizeof header);
-  return header.unit == unit ? std::optional(header) : std::nullopt;
+  return header;
 }
 
 void Inbox::drop_skipped() {
-  while (!queue_.is_empty() && first_unit() < wanted_) pop().release();
+  for (auto header = front(); header && header->unit < wanted_; header = front()) pop().release();
 }
 
 void Inbox::keep() {

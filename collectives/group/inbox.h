@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
+#include "collectives/group/channel.h"
 #include "collectives/group/fifo.h"
-#include "collectives/group/transport.h"
 
 namespace cepheus::coll {
 
@@ -42,11 +42,9 @@ class Inbox {
   static void on_message(void* arg, Channel* channel, void* data, size_t length);
 
   bool is_empty() const { return queue_.is_empty(); }
-  // The unit of the oldest message. Precondition: not empty.
-  uint64_t first_unit() const;
   Arrived pop() { return queue_.pop(); }
-  // The oldest message's header, if it belongs to `unit`.
-  std::optional<EagerHeader> header_of(uint64_t unit) const;
+  // The header of the oldest message, if that is long enough to have one.
+  std::optional<EagerHeader> front() const;
   // Messages of units before `unit` are not wanted, here or to come: a call ended in an error.
   void skip_to(uint64_t unit) { wanted_ = unit; }
   bool skips() const { return wanted_ > 0; }

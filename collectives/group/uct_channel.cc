@@ -149,13 +149,12 @@ ucs_status_t UctChannel::connect() {
   params.dev_addr = reinterpret_cast<uct_device_addr_t*>(device_address.data());
   params.iface_addr = reinterpret_cast<uct_iface_addr_t*>(address.data());
   status = uct_ep_create(&params, &ep_);
-  if (status != UCS_OK || arrival_ == nullptr) return status;
+  if (status != UCS_OK || !takes_small()) return status;
   return uct_iface_set_am_handler(iface_, kSmallId, on_small, this, 0);
 }
 
 ucs_status_t UctChannel::on_small(void* arg, void* data, std::size_t length, unsigned) {
-  auto* const self = static_cast<UctChannel*>(arg);
-  self->arrival_(self->arrival_arg_, self, data, length);
+  static_cast<UctChannel*>(arg)->arrived(data, length);
   return UCS_INPROGRESS;  // kept
 }
 

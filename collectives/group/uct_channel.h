@@ -44,7 +44,7 @@ class UctDomain {
 class UctChannel final : public Channel {
  public:
   UctChannel(uct_iface_h iface, Arrival arrival, void* arg)
-      : iface_(iface), arrival_(arrival), arrival_arg_(arg) {}
+      : Channel(arrival, arg), iface_(iface) {}
   ~UctChannel() override;
 
   // The sending end, and the handler of small messages.
@@ -59,8 +59,6 @@ class UctChannel final : public Channel {
 
   uct_iface_h iface_;
   uct_ep_h ep_ = nullptr;
-  Arrival arrival_;
-  void* arrival_arg_;
 };
 
 }  // namespace cepheus::coll

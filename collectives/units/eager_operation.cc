@@ -39,8 +39,9 @@ Code mismatch(const Call& call, const EagerHeader& header, Session& session) {
 
 Code look_for_small(const Call& call, Session& session) {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  const std::optional<EagerHeader> header = session.inbox().header_of(call.unit);
-  return header ? mismatch(call, *header, session) : Code::kPending;
+  const std::optional<EagerHeader> header = session.inbox().front();
+  const bool is_its_own = header && header->unit == call.unit;
+  return is_its_own ? mismatch(call, *header, session) : Code::kPending;
 }
 
 Code unreadable(const Call& call, Session& session) {
@@ -139,7 +140,10 @@ Code EagerOperation::send() {
 Code EagerOperation::receive() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   session_->inbox().drop_skipped();
-  if (session_->inbox().is_empty()) return Code::kPending;
+  return session_->inbox().is_empty() ? Code::kPending : take_arrived();
+}
+
+Code EagerOperation::take_arrived() {
   Arrived arrived = session_->inbox().pop();
   const Code rc = take(arrived.data, arrived.length);
   arrived.release();
@@ -151,13 +155,8 @@ Code EagerOperation::repair(Actions& out) {
   if (repair_ == nullptr) {
     {
       std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-      Inbox& inbox = session_->inbox();
-      if (!inbox.is_empty() && inbox.first_unit() == call_.unit) {
-        Arrived arrived = inbox.pop();
-        const Code rc = take(arrived.data, arrived.length);
-        arrived.release();
-        return rc;
-      }
+      const std::optional<EagerHeader> header = session_->inbox().front();
+      if (header && header->unit == call_.unit) return take_arrived();
     }
     repair_ = std::make_unique<std::byte[]>(message_bytes());
     const Code rc =

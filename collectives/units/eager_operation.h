@@ -19,6 +19,7 @@ class EagerOperation final : public Operation {
  private:
   Code send();
   Code receive();
+  Code take_arrived();
   Code repair(Actions& out);
   Code take(const void* data, size_t length);
   Code end_unit(Code rc, Actions& out);
