@@ -162,54 +162,46 @@ wire::Result<void> Host::post(const RecvWr& wr) {
   return result;
 }
 
-void Host::send(std::uint64_t id, std::size_t offset, std::uint32_t length) {
-  const Sge sge = piece(offset, length);
+void Host::request(std::uint64_t id, const Sge& sge, const std::function<void(SendWr&)>& change) {
   SendWr wr;
   wr.wr_id = id;
   wr.signaled = true;
   wr.sges = {&sge, 1};
+  change(wr);
   require(post(wr).has_value(), "post send");
+}
+
+void Host::send(std::uint64_t id, std::size_t offset, std::uint32_t length) {
+  request(id, piece(offset, length), [](SendWr&) {});
 }
 
 void Host::write(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
                  std::size_t to_offset) {
-  const Sge sge = piece(offset, length);
-  SendWr wr;
-  wr.wr_id = id;
-  wr.op = SendOp::kWrite;
-  wr.signaled = true;
-  wr.sges = {&sge, 1};
-  wr.remote_address = to.piece(to_offset, length).address;
-  wr.rkey = to.keys.rkey;
-  require(post(wr).has_value(), "post write");
+  request(id, piece(offset, length), [&](SendWr& wr) {
+    wr.op = SendOp::kWrite;
+    wr.remote_address = to.piece(to_offset, length).address;
+    wr.rkey = to.keys.rkey;
+  });
 }
 
 void Host::read(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& from,
                 std::size_t from_offset) {
-  const Sge sge = piece(offset, length);
-  SendWr wr;
-  wr.wr_id = id;
-  wr.op = SendOp::kRead;
-  wr.signaled = true;
-  wr.sges = {&sge, 1};
-  wr.remote_address = from.piece(from_offset, length).address;
-  wr.rkey = from.keys.rkey;
-  require(post(wr).has_value(), "post read");
+  request(id, piece(offset, length), [&](SendWr& wr) {
+    wr.op = SendOp::kRead;
+    wr.remote_address = from.piece(from_offset, length).address;
+    wr.rkey = from.keys.rkey;
+  });
 }
 
 void Host::atomic(std::uint64_t id, SendOp op, std::size_t offset, const Host& at,
                   std::size_t at_offset, std::uint64_t compare_add, std::uint64_t swap) {
-  const Sge sge = piece(offset, 8);
-  SendWr wr;
-  wr.wr_id = id;
-  wr.op = op;
-  wr.signaled = true;
-  wr.sges = {&sge, 1};
-  wr.remote_address = at.piece(at_offset, 8).address;
-  wr.rkey = at.keys.rkey;
-  wr.compare_add = compare_add;
-  wr.swap = swap;
-  require(post(wr).has_value(), "post atomic");
+  request(id, piece(offset, 8), [&](SendWr& wr) {
+    wr.op = op;
+    wr.remote_address = at.piece(at_offset, 8).address;
+    wr.rkey = at.keys.rkey;
+    wr.compare_add = compare_add;
+    wr.swap = swap;
+  });
 }
 
 std::uint64_t Host::word(std::size_t offset) const {
@@ -224,15 +216,11 @@ void Host::set_word(std::size_t offset, std::uint64_t value) {
 
 void Host::datagram(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
                     std::uint32_t qkey) {
-  const Sge sge = piece(offset, length);
-  SendWr wr;
-  wr.wr_id = id;
-  wr.signaled = true;
-  wr.sges = {&sge, 1};
-  wr.destination.ip = to.nic.config().address;
-  wr.remote_qpn = to.qpn;
-  wr.qkey = qkey;
-  require(post(wr).has_value(), "post datagram");
+  request(id, piece(offset, length), [&](SendWr& wr) {
+    wr.destination.ip = to.nic.config().address;
+    wr.remote_qpn = to.qpn;
+    wr.qkey = qkey;
+  });
 }
 
 void Host::receive(std::uint64_t id, std::size_t offset, std::uint32_t length) {

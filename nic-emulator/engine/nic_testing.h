@@ -110,6 +110,7 @@ class Host {
 
  private:
   void collect();
+  void request(std::uint64_t id, const Sge& sge, const std::function<void(SendWr&)>& change);
 
   QpType type_ = QpType::kRc;
   Instant& now_;
