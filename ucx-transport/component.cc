@@ -13,10 +13,6 @@ using namespace cepheus::uct;
 
 extern "C" {
 
-ucs_status_t query_md_resources(uct_component_t* component, uct_md_resource_desc_t** resources,
-                                unsigned* count) {
-  return uct_md_query_single_md_resource(component, resources, count);
-}
 ucs_status_t cm_open(uct_component_t*, uct_worker_h, const uct_cm_config_t*, uct_cm_h*) {
   return UCS_ERR_UNSUPPORTED;
 }
@@ -47,7 +43,7 @@ uct_tl_t transport{};
 
 void describe() {
   snprintf(component.name, sizeof component.name, "mcast");
-  component.query_md_resources = query_md_resources;
+  component.query_md_resources = uct_md_query_single_md_resource;
   component.md_open = open_memory_domain;
   component.cm_open = cm_open;
   component.rkey_unpack = rkey_unpack;

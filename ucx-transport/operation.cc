@@ -40,6 +40,10 @@ void complete(Operation* operation, mcast_status_t status) {
   if (--comp->count == 0) comp->func(comp);
 }
 
+void on_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
+  complete(static_cast<Operation*>(op->user), status);
+}
+
 void release_if_unused(InterfaceState* state) {
   if (!state->is_closed || state->operations > 0) return;
   for (Operation* operation : state->idle) delete operation;

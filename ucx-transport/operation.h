@@ -23,5 +23,7 @@ void give_back(Operation* operation);
 bool end(Operation* operation, mcast_status_t status);
 // Ends a send or a put, and calls its completion.
 void complete(Operation* operation, mcast_status_t status);
+// The same as mcast_op_t::done.
+void on_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm);
 
 }  // namespace cepheus::uct

@@ -10,10 +10,6 @@ namespace {
 
 constexpr uct_rkey_t kLargestRegion = UINT16_MAX;
 
-void zcopy_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
-  complete(static_cast<Operation*>(op->user), status);
-}
-
 void bcopy_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
   auto* operation = static_cast<Operation*>(op->user);
   operation->state->bounces.give_back(operation->bounce);
@@ -46,7 +42,7 @@ ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint
   if (length == 0) return UCS_OK;
   Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
-  operation->op.done = zcopy_done;
+  operation->op.done = on_done;
   operation->comp = comp;
   const Source source{iov->buffer, length,
                       mem_for(static_cast<MemoryHandle*>(iov->memh), state.context)};

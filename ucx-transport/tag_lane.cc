@@ -7,10 +7,6 @@ namespace cepheus::uct {
 
 namespace {
 
-void send_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
-  complete(static_cast<Operation*>(op->user), status);
-}
-
 void recv_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm) {
   auto* operation = static_cast<Operation*>(op->user);
   uct_tag_context_t* ctx = operation->ctx;
@@ -37,7 +33,7 @@ ucs_status_t ep_tag_eager_zcopy(uct_ep_h ep, uct_tag_t tag, uint64_t imm, const 
   if (length > state.max_message) return UCS_ERR_INVALID_PARAM;
   Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
-  operation->op.done = send_done;
+  operation->op.done = on_done;
   operation->comp = comp;
   const mcast_status_t status =
       mcast_send(state.group, iov->buffer, length,
