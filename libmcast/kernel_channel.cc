@@ -4,7 +4,6 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -51,11 +50,9 @@ Expected<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
   return channel;
 }
 
-KernelChannel::~KernelChannel() { close(fd_); }
-
 int KernelChannel::send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) {
   const sockaddr_in address = socket_address(to, mrp_port_);
-  const ssize_t n = sendto(fd_, datagram.data(), datagram.size(), MSG_NOSIGNAL,
+  const ssize_t n = sendto(fd_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
                            reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return n < 0 ? errno : 0;
 }
@@ -65,7 +62,7 @@ std::optional<ControlChannel::Received> KernelChannel::receive(std::span<std::ui
   // An ICMP error about an earlier datagram is reported once in place of a datagram: read again.
   for (int tries = 0; tries < 4; ++tries) {
     socklen_t length = sizeof from;
-    const ssize_t n = recvfrom(fd_, out.data(), out.size(), MSG_TRUNC,
+    const ssize_t n = recvfrom(fd_.get(), out.data(), out.size(), MSG_TRUNC,
                                reinterpret_cast<sockaddr*>(&from), &length);
     if (n >= 0 && static_cast<std::size_t>(n) <= out.size() && from.sin_family == AF_INET &&
         from.sin_port == htons(mrp_port_)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "libmcast/control_channel.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::mcast {
 
@@ -9,9 +10,6 @@ class KernelChannel final : public ControlChannel {
  public:
   // Bound to the device's own address, so that its datagrams have that source.
   static Expected<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t mrp_port);
-  ~KernelChannel() override;
-  KernelChannel(const KernelChannel&) = delete;
-  KernelChannel& operator=(const KernelChannel&) = delete;
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
@@ -21,7 +19,7 @@ class KernelChannel final : public ControlChannel {
  private:
   KernelChannel(int fd, std::uint16_t mrp_port) : fd_(fd), mrp_port_(mrp_port) {}
 
-  const int fd_;
+  const wire::UniqueFd fd_;
   const std::uint16_t mrp_port_;
   std::uint16_t port_ = 0;
 };

@@ -23,13 +23,9 @@ wire::Result<Readiness> Readiness::create() {
   return Readiness(fd);
 }
 
-Readiness::~Readiness() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 void Readiness::set() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(fd(), &one, sizeof one);
   is_set_.store(1);
   if (waiting_.load() > 0) {
     ::syscall(SYS_futex, &is_set_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -40,21 +36,21 @@ void Readiness::clear() {
   is_set_.store(0);
   // Never blocks, even on a blocking descriptor: the owner's lock is held and the value is not 0.
   std::uint64_t value = 0;
-  [[maybe_unused]] const ssize_t got = ::read(fd_, &value, sizeof value);
+  [[maybe_unused]] const ssize_t got = ::read(fd(), &value, sizeof value);
 }
 
 void Readiness::renew() {
   is_set_.store(0);
   waiting_.store(0);
-  const int flags = ::fcntl(fd_, F_GETFL) & O_NONBLOCK;
+  const int flags = ::fcntl(fd(), F_GETFL) & O_NONBLOCK;
   const int fresh = ::eventfd(0, EFD_CLOEXEC | (flags != 0 ? EFD_NONBLOCK : 0));
   if (fresh < 0) return;
-  ::dup3(fresh, fd_, O_CLOEXEC);
+  ::dup3(fresh, fd(), O_CLOEXEC);
   ::close(fresh);
 }
 
 bool Readiness::wait() {
-  if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) != 0) {
+  if ((::fcntl(fd(), F_GETFL) & O_NONBLOCK) != 0) {
     if (is_set_.load() != 0) return true;
     errno = EAGAIN;
     return false;

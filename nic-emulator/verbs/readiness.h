@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "wire/result.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::verbs {
 
@@ -13,12 +14,11 @@ namespace cepheus::verbs {
 class Readiness {
  public:
   static wire::Result<Readiness> create();
-  ~Readiness();
   // Only before any thread waits for it.
-  Readiness(Readiness&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Readiness(Readiness&& other) noexcept : fd_(std::move(other.fd_)) {}
   Readiness& operator=(Readiness&&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   void set();
   void clear();
   // In the child of a fork(): replaces the parent's descriptor by a new one of the same number that
@@ -30,7 +30,7 @@ class Readiness {
 
  private:
   explicit Readiness(int fd) : fd_(fd) {}
-  int fd_;
+  wire::UniqueFd fd_;
   // A poll of the descriptor ends at every signal, and a read would consume the value. A wait on a
   // futex does neither.
   std::atomic<std::uint32_t> is_set_{0};
