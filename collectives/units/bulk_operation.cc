@@ -9,8 +9,6 @@
 
 namespace cepheus::coll {
 
-using Path = Agreement::Path;
-
 // Receives remain posted here only after an error of the program. They must not outlive the
 // buffers, and no later receive can be posted behind them.
 void BulkOperation::finish() {
@@ -24,10 +22,9 @@ void BulkOperation::finish() {
 }
 
 void BulkOperation::begin(const Call& call, Session& session) {
-  call_ = call;
-  session_ = &session;
+  GroupOperation::begin(call, session);
   lane_ = &session.bulk();
-  entered_ = failed_ = mistaken_ = wrong_length_ = asked_ = false;
+  failed_ = mistaken_ = wrong_length_ = asked_ = false;
   step_ = Step::kPost;
   started_ = in_flight_ = 0;
   for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
@@ -65,47 +62,31 @@ void BulkOperation::ended(Piece& piece, Transfer::Result result) {
   mistaken_ = mistaken_ || result == Transfer::Result::kMistaken;
 }
 
-Code BulkOperation::progress(Actions& out) {
-  Agreement& agreement = session_->agreement();
-  if (!entered_) {
-    entered_ = true;
-    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
-    window_ = call_.payload->window(call_.offset, call_.length);
-    if (window_ == nullptr && !call_.is_root()) {
-      agreement.fail(Cause::kWork, rank_text(*call_.team) + ": no memory to receive a broadcast");
-    }
+void BulkOperation::enter() {
+  window_ = call_.payload->window(call_.offset, call_.length);
+  if (window_ == nullptr && !call_.is_root()) {
+    session_->agreement().fail(Cause::kWork,
+                               rank_text(*call_.team) + ": no memory to receive a broadcast");
   }
-  switch (agreement.path()) {
-    case Path::kMulticast:
-      return end_unit(run_and_look(), out);
-    case Path::kDrain:
-      return Code::kPending;
-    case Path::kRepair:
-      return end_unit(repair(out), out);
-    case Path::kSaved:
-      return Code::kNotServed;
-    case Path::kGone:
-      if (window_ != nullptr) return end_unit(lost(call_), out);
-      call_.payload->fail(Code::kNoMemory);
-      return end_unit(Code::kDone, out);
-  }
-  return Code::kFailed;
 }
 
-Code BulkOperation::end_unit(Code rc, Actions& out) {
-  if (rc == Code::kPending) return rc;
-  if (rc == Code::kDone && !call_.is_root() && !call_.payload->contiguous())
+Code BulkOperation::gone() {
+  if (window_ != nullptr) return lost(call_);
+  call_.payload->fail(Code::kNoMemory);
+  return Code::kDone;
+}
+
+void BulkOperation::fill() {
+  if (!call_.is_root() && !call_.payload->contiguous())
     call_.payload->unpack(call_.offset, window_, call_.length);
-  session_->agreement().leave(session_->unit_after(call_.unit), out);
-  return rc;
-}
-
-Code BulkOperation::run_and_look() {
-  const Code rc = run();
-  return rc == Code::kPending ? look_for_small(call_, *session_) : rc;
 }
 
 Code BulkOperation::run() {
+  const Code rc = take_steps();
+  return rc == Code::kPending ? look_for_small(call_, *session_) : rc;
+}
+
+Code BulkOperation::take_steps() {
   for (;;) {
     Code rc = Code::kDone;
     switch (step_) {

@@ -18,14 +18,13 @@
 
 namespace cepheus::coll {
 
-class BulkOperation final : public Operation {
+class BulkOperation final : public GroupOperation {
  public:
   static constexpr size_t kPieces = 16;  // of a unit, at most
   static size_t most_bytes() { return parameters().bulk_unit; }
 
   ~BulkOperation() override { finish(); }
   void begin(const Call& call, Session& session);
-  Code progress(Actions& out) override;
   Code serve(int to, uint64_t bytes) override;
   bool end() override { return repairs_.end(); }
   void finish() override;
@@ -47,8 +46,11 @@ class BulkOperation final : public Operation {
   template <typename F>
   void ready_children(F f) const;
   int ready_parent() const;
-  Code run();
-  Code run_and_look();
+  void enter() override;
+  Code run() override;
+  Code gone() override;
+  void fill() override;
+  Code take_steps();
   Code post();
   Code listen();
   Code gather();
@@ -56,9 +58,8 @@ class BulkOperation final : public Operation {
   Code send();
   Code transfer();
   Code refused(Channel::Status status);
-  Code repair(Actions& out);
+  Code repair(Actions& out) override;
   Code repair_member(Actions& out);
-  Code end_unit(Code rc, Actions& out);
 
   static size_t most_in_piece() { return parameters().bulk_piece; }
   size_t pieces() const { return (call_.length + most_in_piece() - 1) / most_in_piece(); }
@@ -70,10 +71,7 @@ class BulkOperation final : public Operation {
   // Bytes of the leading pieces that are complete. Under the transport's mutex.
   size_t complete_bytes() const;
 
-  Call call_{};
-  Session* session_ = nullptr;
   TeamLane* lane_ = nullptr;
-  bool entered_ = false;
   Step step_ = Step::kPost;
   void* window_ = nullptr;
   std::array<Piece, kPieces> list_{};

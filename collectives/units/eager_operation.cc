@@ -61,6 +61,37 @@ Code lost(const Call& call) {
   return Code::kDone;
 }
 
+Code GroupOperation::gone() { return lost(call_); }
+
+Code GroupOperation::progress(Actions& out) {
+  Agreement& agreement = session_->agreement();
+  if (!entered_) {
+    entered_ = true;
+    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
+    enter();
+  }
+  Code rc = Code::kPending;
+  switch (agreement.path()) {
+    case Path::kMulticast:
+      rc = run();
+      break;
+    case Path::kDrain:
+      break;
+    case Path::kRepair:
+      rc = repair(out);
+      break;
+    case Path::kSaved:
+      return Code::kNotServed;
+    case Path::kGone:
+      rc = gone();
+      break;
+  }
+  if (rc == Code::kPending) return rc;
+  if (rc == Code::kDone) fill();
+  agreement.leave(session_->unit_after(call_.unit), out);
+  return rc;
+}
+
 namespace {
 
 uint32_t units_left(const Call& call) {
@@ -88,41 +119,9 @@ size_t pack_message(void* dest, void* arg) {
 
 }  // namespace
 
-void EagerOperation::begin(const Call& call, Session& session) {
-  call_ = call;
-  session_ = &session;
-  entered_ = false;
-}
-
 void EagerOperation::finish() {
   messages_.forget();
   repair_.reset();
-}
-
-Code EagerOperation::progress(Actions& out) {
-  Agreement& agreement = session_->agreement();
-  if (!entered_) {
-    entered_ = true;
-    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
-  }
-  switch (agreement.path()) {
-    case Path::kMulticast:
-      return end_unit(call_.is_root() ? send() : receive(), out);
-    case Path::kDrain:
-      return Code::kPending;
-    case Path::kRepair:
-      return end_unit(repair(out), out);
-    case Path::kSaved:
-      return Code::kNotServed;
-    case Path::kGone:
-      return end_unit(lost(call_), out);
-  }
-  return Code::kFailed;
-}
-
-Code EagerOperation::end_unit(Code rc, Actions& out) {
-  if (rc != Code::kPending) session_->agreement().leave(session_->unit_after(call_.unit), out);
-  return rc;
 }
 
 Code EagerOperation::send() {

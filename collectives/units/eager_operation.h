@@ -8,26 +8,22 @@
 
 namespace cepheus::coll {
 
-class EagerOperation final : public Operation {
+class EagerOperation final : public GroupOperation {
  public:
-  void begin(const Call& call, Session& session);
-  Code progress(Actions& out) override;
+  using GroupOperation::begin;
   Code serve(int, uint64_t) override { return Code::kDone; }
   bool end() override { return messages_.end(); }
   void finish() override;
 
  private:
+  Code run() override { return call_.is_root() ? send() : receive(); }
   Code send();
   Code receive();
   Code take_arrived();
-  Code repair(Actions& out);
+  Code repair(Actions& out) override;
   Code take(const void* data, size_t length);
-  Code end_unit(Code rc, Actions& out);
   size_t message_bytes() const { return sizeof(EagerHeader) + call_.length; }
 
-  Call call_{};
-  Session* session_ = nullptr;
-  bool entered_ = false;
   std::unique_ptr<std::byte[]> repair_;  // being received; before the request that fills it
   Messages messages_;
 };

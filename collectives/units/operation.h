@@ -48,6 +48,30 @@ class Operation {
   virtual void finish() = 0;
 };
 
+// A unit by multicast, and its repair after a failure of the group.
+class GroupOperation : public Operation {
+ public:
+  Code progress(Actions& out) final;
+
+ protected:
+  void begin(const Call& call, Session& session) {
+    call_ = call;
+    session_ = &session;
+    entered_ = false;
+  }
+  virtual void enter() {}  // the first progress()
+  virtual Code run() = 0;
+  virtual Code repair(Actions& out) = 0;
+  virtual Code gone();    // the root has no copy
+  virtual void fill() {}  // it is complete here
+
+  Call call_{};
+  Session* session_ = nullptr;
+
+ private:
+  bool entered_ = false;
+};
+
 // The root can't pack its data, so the others must not get any: the group is given up before
 // anything of the unit is sent, and the saved function serves it. Returns Code::kPending.
 Code unreadable(const Call& call, Session& session);
