@@ -77,13 +77,6 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-const Parameter* find_parameter(std::string_view name) {
-  for (const Parameter& p : kParameters) {
-    if (p.name == name) return &p;
-  }
-  return nullptr;
-}
-
 // The text's link_mbps, else `link`. Wrong words are reported later.
 wire::BitRate link_in(const std::vector<std::string_view>& words, wire::BitRate link) {
   for (const std::string_view word : words) {
@@ -116,8 +109,9 @@ wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view 
       continue;
     }
     const std::size_t sign = word.find('=');
-    const Parameter* const parameter = find_parameter(word.substr(0, sign));
-    if (sign == std::string_view::npos || parameter == nullptr) {
+    const auto* const parameter =
+        std::ranges::find(kParameters, word.substr(0, sign), &Parameter::name);
+    if (sign == std::string_view::npos || parameter == kParameters.end()) {
       return refuse(text, "'" + std::string(word) +
                               "' is not cnp, ce-echo or NAME=NUMBER; names are " + known_names());
     }

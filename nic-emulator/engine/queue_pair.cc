@@ -1,5 +1,6 @@
 #include "nic-emulator/engine/queue_pair.h"
 
+#include <array>
 #include <cassert>
 
 #include "nic-emulator/engine/packet_out.h"
@@ -23,16 +24,8 @@ std::uint8_t as_capable(std::uint8_t traffic_class) {
                                    static_cast<std::uint8_t>(wire::Ecn::kEct0));
 }
 
-wire::Service service_for(QpType type) {
-  switch (type) {
-    case QpType::kUc:
-      return wire::Service::kUc;
-    case QpType::kUd:
-      return wire::Service::kUd;
-    default:
-      return wire::Service::kRc;
-  }
-}
+// By QpType.
+constexpr std::array kServices{wire::Service::kRc, wire::Service::kUc, wire::Service::kUd};
 
 }  // namespace
 
@@ -243,7 +236,7 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
     note_congestion(now, headers);
   }
   Counters& counters = context_.port.counters;
-  if (service_of(headers.bth.opcode) != service_for(type())) {
+  if (service_of(headers.bth.opcode) != kServices[static_cast<std::size_t>(type())]) {
     const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
     counters.add(cnp ? Counter::kRxCnp : Counter::kRxDropUnsupported);
   } else if (!is_rc()) {

@@ -1,6 +1,7 @@
 #include "nic-emulator/engine/send_queue.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "nic-emulator/engine/memory_table.h"
@@ -13,32 +14,14 @@ using wire::Opcode;
 constexpr std::uint64_t kAtomicBytes = 8;
 
 bool gives(QpType type, SendOp op) {
-  switch (type) {
-    case QpType::kRc:
-      return true;
-    case QpType::kUc:
-      return op <= SendOp::kWriteImm;
-    case QpType::kUd:
-      return op <= SendOp::kSendImm;
-  }
-  return false;
+  return type == QpType::kRc || op <= (type == QpType::kUc ? SendOp::kWriteImm : SendOp::kSendImm);
 }
 
-WcOpcode completion_opcode(SendOp op) {
-  switch (op) {
-    case SendOp::kWrite:
-    case SendOp::kWriteImm:
-      return WcOpcode::kWrite;
-    case SendOp::kRead:
-      return WcOpcode::kRead;
-    case SendOp::kCompareSwap:
-      return WcOpcode::kCompareSwap;
-    case SendOp::kFetchAdd:
-      return WcOpcode::kFetchAdd;
-    default:
-      return WcOpcode::kSend;
-  }
-}
+// By SendOp.
+constexpr std::array kCompletions{WcOpcode::kSend,        WcOpcode::kSend,    WcOpcode::kWrite,
+                                  WcOpcode::kWrite,       WcOpcode::kSend,    WcOpcode::kRead,
+                                  WcOpcode::kCompareSwap, WcOpcode::kFetchAdd};
+static_assert(kCompletions.size() == static_cast<std::size_t>(SendOp::kFetchAdd) + 1);
 
 }  // namespace
 
@@ -150,7 +133,7 @@ void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) co
   c.cq = qp_.init.send_cq;
   c.wr_id = wqe.wr_id;
   c.status = status;
-  c.opcode = completion_opcode(wqe.op);
+  c.opcode = kCompletions[static_cast<std::size_t>(wqe.op)];
   c.byte_len = status == WcStatus::kSuccess ? wqe.length : 0;
   c.qpn = qp_.qpn;
   out.completions.push_back(c);
