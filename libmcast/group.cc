@@ -239,17 +239,12 @@ void Group::complete(const ibv_wc& wc, Events& out) {
 }
 
 bool Group::release_receive(std::uint32_t slot) {
-  switch (eager_->release(slot, state() != MCAST_GROUP_FAILED)) {
-    case EagerLane::Release::kNotDelivered:
-      return false;
-    case EagerLane::Release::kRefused:
-      fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
-           "the device refused a receive; set up again with fresh groups");
-      return true;
-    case EagerLane::Release::kDone:
-      break;
+  const EagerLane::Release released = eager_->release(slot, state() != MCAST_GROUP_FAILED);
+  if (released == EagerLane::Release::kRefused) {
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+         "the device refused a receive; set up again with fresh groups");
   }
-  return true;
+  return released != EagerLane::Release::kNotDelivered;
 }
 
 void Group::on_failed() {

@@ -1,23 +1,14 @@
 #include "libmcast/engine/failure.h"
 
+#include <array>
+
 namespace cepheus::mcast {
 
 mcast_status_t status_of(wire::ErrorCode code) {
-  switch (code) {
-    case wire::ErrorCode::kInvalid:
-      return MCAST_ERR_INVALID;
-    case wire::ErrorCode::kAgain:
-      return MCAST_ERR_AGAIN;
-    case wire::ErrorCode::kUnavailable:
-      return MCAST_ERR_NO_DEVICE;
-    case wire::ErrorCode::kRefused:
-      return MCAST_ERR_REJECTED;
-    case wire::ErrorCode::kTimedOut:
-      return MCAST_ERR_TIMED_OUT;
-    case wire::ErrorCode::kFailed:
-      break;
-  }
-  return MCAST_ERR_FABRIC;
+  constexpr std::array kStatuses{MCAST_ERR_INVALID,  MCAST_ERR_AGAIN,     MCAST_ERR_NO_DEVICE,
+                                 MCAST_ERR_REJECTED, MCAST_ERR_TIMED_OUT, MCAST_ERR_FABRIC};
+  static_assert(kStatuses.size() == static_cast<std::size_t>(wire::ErrorCode::kFailed) + 1);
+  return kStatuses[static_cast<std::size_t>(code)];
 }
 
 std::string milliseconds_text(wire::Duration d) {

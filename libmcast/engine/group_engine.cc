@@ -20,16 +20,8 @@ GroupEngine::GroupEngine(GroupPort& port, const Config& config)
 }
 
 mcast_status_t GroupEngine::status() const {
-  switch (state_) {
-    case MCAST_GROUP_ACTIVE:
-      return MCAST_OK;
-    case MCAST_GROUP_FAILED:
-      return status_;
-    case MCAST_GROUP_WAITING:
-    case MCAST_GROUP_REGISTERING:
-      break;
-  }
-  return MCAST_INPROGRESS;
+  if (state_ == MCAST_GROUP_ACTIVE) return MCAST_OK;
+  return state_ == MCAST_GROUP_FAILED ? status_ : MCAST_INPROGRESS;
 }
 
 Expected<void> GroupEngine::check_not_failed() const {
