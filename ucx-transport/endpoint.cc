@@ -1,34 +1,20 @@
 #include <algorithm>
+#include <array>
 
 #include "ucx-transport/interface.h"
 
 namespace cepheus::uct {
 
 ucs_status_t to_ucs(mcast_status_t status) {
-  switch (status) {
-    case MCAST_OK:
-      return UCS_OK;
-    case MCAST_INPROGRESS:
-      return UCS_INPROGRESS;
-    case MCAST_ERR_AGAIN:
-      return UCS_ERR_NO_RESOURCE;
-    case MCAST_ERR_NO_MEMORY:
-      return UCS_ERR_NO_MEMORY;
-    case MCAST_ERR_NO_DEVICE:
-      return UCS_ERR_NO_DEVICE;
-    case MCAST_ERR_CANCELED:
-      return UCS_ERR_CANCELED;
-    case MCAST_ERR_TIMED_OUT:
-      return UCS_ERR_TIMED_OUT;
-    case MCAST_ERR_REJECTED:
-    case MCAST_ERR_ID_IN_USE:
-      return UCS_ERR_REJECTED;
-    case MCAST_ERR_FABRIC:
-      return UCS_ERR_IO_ERROR;
-    case MCAST_ERR_INVALID:
-      return UCS_ERR_INVALID_PARAM;
-  }
-  return UCS_ERR_IO_ERROR;
+  static constexpr std::array kStatuses = {UCS_INPROGRESS,        UCS_OK,
+                                           UCS_ERR_INVALID_PARAM, UCS_ERR_NO_RESOURCE,
+                                           UCS_ERR_NO_DEVICE,     UCS_ERR_NO_MEMORY,
+                                           UCS_ERR_REJECTED,      UCS_ERR_TIMED_OUT,
+                                           UCS_ERR_REJECTED,      UCS_ERR_IO_ERROR,
+                                           UCS_ERR_CANCELED};
+  static_assert(kStatuses.size() == MCAST_INPROGRESS - MCAST_ERR_CANCELED + 1);
+  const auto place = static_cast<std::size_t>(MCAST_INPROGRESS - status);
+  return place < kStatuses.size() ? kStatuses[place] : UCS_ERR_IO_ERROR;
 }
 
 ucs_status_t check_endpoint_params(const uct_ep_params_t* params) {
