@@ -7,15 +7,8 @@ namespace cepheus::coll {
 namespace {
 
 Channel::Status to_status(mcast_status_t status) {
-  switch (status) {
-    case MCAST_OK:
-    case MCAST_INPROGRESS:
-      return Channel::Status::kStarted;
-    case MCAST_ERR_AGAIN:
-      return Channel::Status::kFull;
-    default:
-      return Channel::Status::kFailed;
-  }
+  if (status >= 0) return Channel::Status::kStarted;
+  return status == MCAST_ERR_AGAIN ? Channel::Status::kFull : Channel::Status::kFailed;
 }
 
 mcast_op_t& operation_in(Transfer& transfer, decltype(mcast_op_t::done) done) {

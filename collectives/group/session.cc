@@ -21,20 +21,10 @@ constexpr std::chrono::seconds kDrainTimeLimit{1};
 constexpr std::chrono::milliseconds kLongestLook{10};
 
 Cause cause_of(mcast_cause_t cause) {
-  switch (cause) {
-    case MCAST_CAUSE_WATCHDOG:
-      return Cause::kWatchdog;
-    case MCAST_CAUSE_DEVICE:
-      return Cause::kDevice;
-    case MCAST_CAUSE_LEADER:
-      return Cause::kLeader;
-    case MCAST_CAUSE_NONE:
-    case MCAST_CAUSE_REGISTRATION:
-    case MCAST_CAUSE_WORK:
-    case MCAST_CAUSE_STOPPED:
-      break;
-  }
-  return Cause::kWork;
+  constexpr std::array kCauses{Cause::kWork,   Cause::kWork,   Cause::kWork, Cause::kWatchdog,
+                               Cause::kDevice, Cause::kLeader, Cause::kWork};
+  static_assert(kCauses.size() == MCAST_CAUSE_STOPPED + 1);
+  return cause < kCauses.size() ? kCauses[cause] : Cause::kWork;
 }
 
 }  // namespace

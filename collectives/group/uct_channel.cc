@@ -34,16 +34,9 @@ uct_component_h find_component() {
 }
 
 Channel::Status to_status(ucs_status_t status) {
-  switch (status) {
-    case UCS_OK:
-    case UCS_INPROGRESS:
-      return Channel::Status::kStarted;
-    case UCS_ERR_EXCEEDS_LIMIT:
-    case UCS_ERR_NO_RESOURCE:
-      return Channel::Status::kFull;
-    default:
-      return Channel::Status::kFailed;
-  }
+  if (status >= 0) return Channel::Status::kStarted;
+  const bool is_full = status == UCS_ERR_EXCEEDS_LIMIT || status == UCS_ERR_NO_RESOURCE;
+  return is_full ? Channel::Status::kFull : Channel::Status::kFailed;
 }
 
 Transfer::Result to_result(ucs_status_t status) {
