@@ -71,8 +71,7 @@ Daemon::Daemon(const DaemonSettings& settings)
       links_(io_, settings.peers, broker_, [this](const auto& work) { with_broker(work); }),
       programs_acceptor_(io_),
       unix_acceptor_(io_),
-      tcp_acceptor_(io_),
-      accept_again_(io_) {}
+      tcp_acceptor_(io_) {}
 
 Daemon::~Daemon() {
   for (const std::string& path : paths_) unlink(path.c_str());
@@ -83,16 +82,16 @@ wire::Result<bool> Daemon::listen() {
   if (!peers) return tl::unexpected(peers.error());
   if (peers->path.empty()) {
     if (auto done = listen_at(tcp_acceptor_, *peers); !done) return done;
-    accept_peers(tcp_acceptor_);
+    accept(tcp_acceptor_, &Daemon::take_peer);
   } else {
     // The key decides which peers may connect.
     if (auto done = listen_at(unix_acceptor_, peers->path, 0666); !done) return done;
     paths_.push_back(peers->path);
-    accept_peers(unix_acceptor_);
+    accept(unix_acceptor_, &Daemon::take_peer);
   }
   if (auto done = listen_at(programs_acceptor_, settings_.socket, 0666); !done) return done;
   paths_.push_back(settings_.socket);
-  accept_programs();
+  accept(programs_acceptor_, &Daemon::take_program);
   return true;
 }
 
@@ -117,26 +116,15 @@ wire::Result<bool> Daemon::run() {
 }
 
 template <typename Acceptor>
-void Daemon::accept_peers(Acceptor& acceptor) {
-  acceptor.async_accept([this, &acceptor](const asio::error_code& error, auto socket) {
+void Daemon::accept(Acceptor& acceptor, void (Daemon::*take)(Socket)) {
+  acceptor.async_accept([this, &acceptor, take](const asio::error_code& error, auto socket) {
     if (!error) {
-      links_.accept(Socket(std::move(socket)));
-      return accept_peers(acceptor);
-    }
-    accept_again_.expires_after(kAcceptAgain);
-    accept_again_.async_wait(
-        [this, &acceptor](const asio::error_code&) { accept_peers(acceptor); });
-  });
-}
-
-void Daemon::accept_programs() {
-  programs_acceptor_.async_accept([this](const asio::error_code& error, Local::socket socket) {
-    if (!error) {
-      take_program(Socket(std::move(socket)));
-      return accept_programs();
+      (this->*take)(Socket(std::move(socket)));
+      return accept(acceptor, take);
     }
     auto later = std::make_shared<asio::steady_timer>(io_, kAcceptAgain);
-    later->async_wait([this, later](const asio::error_code&) { accept_programs(); });
+    later->async_wait(
+        [this, later, &acceptor, take](const asio::error_code&) { accept(acceptor, take); });
   });
 }
 

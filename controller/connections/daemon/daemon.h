@@ -35,8 +35,8 @@ class Daemon {
 
   wire::Result<bool> listen();
   template <typename Acceptor>
-  void accept_peers(Acceptor& acceptor);
-  void accept_programs();
+  void accept(Acceptor& acceptor, void (Daemon::*take)(Socket));
+  void take_peer(Socket socket) { links_.accept(std::move(socket)); }
   void take_program(Socket socket);
   void on_program_frame(ProgramId id, std::span<const std::uint8_t> frame);
   void refuse_program(FrameStream& stream, const std::string& why);
@@ -53,7 +53,6 @@ class Daemon {
   PeerLinks links_;
   asio::local::stream_protocol::acceptor programs_acceptor_, unix_acceptor_;
   asio::ip::tcp::acceptor tcp_acceptor_;
-  asio::steady_timer accept_again_;
   std::vector<std::string> paths_;  // sockets that are ours to remove
   std::map<ProgramId, Program> programs_;
   ProgramId next_program_ = 1;
