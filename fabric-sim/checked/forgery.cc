@@ -16,11 +16,6 @@ using wire::MrpType;
 constexpr std::uint64_t kForgeryStream = 0xF0'26'E2'1E5;
 constexpr std::uint16_t kRegion = 7;  // the only region of each member
 
-template <typename T, std::size_t N>
-T drawn_from(Random& random, const std::array<T, N>& values) {
-  return values[random.below(N)];
-}
-
 template <typename Message>
 std::vector<std::uint8_t> bytes_of(const Message& message) {
   std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
@@ -48,11 +43,11 @@ wire::Frame Forgery::sender_message(const Host& forger, const GroupPlan& target)
   wire::SenderGroupMessage m;
   constexpr std::array kTypes{MrpType::kInstall, MrpType::kRemove, MrpType::kInstalled,
                               MrpType::kReject,  MrpType::kQuery,  MrpType::kReport};
-  m.header.type = drawn_from(random_, kTypes);
+  m.header.type = random_.one_of(kTypes);
   const bool is_answer = m.header.type == MrpType::kInstalled ||
                          m.header.type == MrpType::kReject || m.header.type == MrpType::kReport;
   constexpr std::array kAnswered{MrpType::kInstall, MrpType::kRemove};
-  m.header.flags = is_answer ? static_cast<std::uint16_t>(drawn_from(random_, kAnswered))
+  m.header.flags = is_answer ? static_cast<std::uint16_t>(random_.one_of(kAnswered))
                              : static_cast<std::uint16_t>(random_.below(2));
   m.header.epoch = static_cast<std::uint16_t>(random_.below(3));
   m.header.seq = static_cast<std::uint16_t>(random_.between(1, 6));
@@ -84,12 +79,12 @@ wire::Frame Forgery::to_virtual_queue_pair(const Host& forger, const GroupPlan& 
   h.udp.source_port = 0xC000;
   constexpr std::array kOpcodes{wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
                                 wire::Opcode::kRcSendOnly, wire::Opcode::kCnp};
-  h.bth.opcode = drawn_from(random_, kOpcodes);
+  h.bth.opcode = random_.one_of(kOpcodes);
   h.bth.destination_qp = wire::Qpn(virtual_qpn_of(target).value() + random_.below(2));
   const wire::Ipv4 sender = address_of(target.members[target.leader]);
   h.bth.psn = wire::sender_group_start_psn(sender, virtual_qpn_of(target)) + random_.below(40) - 8;
   constexpr std::array kKinds{wire::AckKind::kAck, wire::AckKind::kNak, wire::AckKind::kRnrNak};
-  h.aeth.kind = drawn_from(random_, kKinds);
+  h.aeth.kind = random_.one_of(kKinds);
   h.aeth.value = static_cast<std::uint8_t>(random_.below(5));
   wire::Frame frame;
   h.emit(frame, 0);

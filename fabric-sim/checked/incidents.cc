@@ -40,7 +40,7 @@ bool is_death(const IncidentPlan& incident) {
 void choose_stall(Random& random, const ScenarioPlan& plan, IncidentPlan& incident) {
   constexpr std::array kKinds{IncidentKind::kPause, IncidentKind::kProgramStall,
                               IncidentKind::kNicStall};
-  incident.kind = kKinds[random.below(kKinds.size())];
+  incident.kind = random.one_of(kKinds);
   if (incident.kind == IncidentKind::kProgramStall && random.chance(0.3)) {
     incident.lasts = random.between(wire::Duration{8ms}, plan.transport.silence() / 3);
   }
@@ -51,7 +51,7 @@ IncidentPlan draw(Random& random, const ScenarioPlan& plan) {
   constexpr std::array kKinds{IncidentKind::kDeath,         IncidentKind::kDeath,
                               IncidentKind::kHostRestart,   IncidentKind::kPause,
                               IncidentKind::kSwitchRestart, IncidentKind::kForgery};
-  incident.kind = kKinds[random.below(kKinds.size())];
+  incident.kind = random.one_of(kKinds);
   incident.at = random.between(wire::Duration{50us}, wire::Duration{6ms});
   incident.host = static_cast<std::size_t>(random.below(plan.topology.hosts.size()));
   incident.at_switch = static_cast<std::size_t>(random.below(plan.topology.switches.size()));
@@ -283,12 +283,12 @@ wire::Frame Incidents::forged_roce(const Host& forger, const GroupPlan& target) 
   h.udp.source_port = 0xC000;
   constexpr std::array kOpcodes{wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
                                 wire::Opcode::kRcSendOnly, wire::Opcode::kCnp};
-  h.bth.opcode = kOpcodes[random_.below(kOpcodes.size())];
+  h.bth.opcode = random_.one_of(kOpcodes);
   h.bth.destination_qp = random_.chance(0.8) ? wire::kVirtualQpn : rnic::Qpn(random_.below(32));
   h.bth.psn = wire::group_start_psn(target.id, target.epoch) + random_.below(40) -
               (random_.chance(0.2) ? 0x400000 : 8);
   constexpr std::array kKinds{wire::AckKind::kAck, wire::AckKind::kNak, wire::AckKind::kRnrNak};
-  h.aeth.kind = kKinds[random_.below(kKinds.size())];
+  h.aeth.kind = random_.one_of(kKinds);
   h.aeth.value = static_cast<std::uint8_t>(random_.below(5));
   wire::Frame frame;
   h.emit(frame, 0);

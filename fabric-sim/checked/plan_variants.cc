@@ -75,8 +75,7 @@ constexpr std::uint32_t kNear = 24;  // packets: about the size of the messages 
 
 std::uint64_t length_of_jump(Random& random, bool host_sync) {
   const bool is_longest = !host_sync && random.chance(0.3);
-  const std::uint64_t edge = is_longest ? kLongest[random.below(kLongest.size())]
-                                        : kLengths[random.below(kLengths.size())];
+  const std::uint64_t edge = is_longest ? random.one_of(kLongest) : random.one_of(kLengths);
   return edge + kNear - random.below(2 * kNear);
 }
 
@@ -179,7 +178,7 @@ void make_lossless(Random& random, ScenarioPlan& plan) {
 
 void use_other_nics(ScenarioPlan& plan) {
   Random random(plan.seed ^ kNicStream);
-  for (rnic::NicConfig& nic : plan.nics) kMakes[random.below(kMakes.size())](nic);
+  for (rnic::NicConfig& nic : plan.nics) random.one_of(kMakes)(nic);
 }
 
 void use_host_sync(ScenarioPlan& plan) {

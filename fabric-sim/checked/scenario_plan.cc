@@ -34,11 +34,6 @@ struct Character {
   bool plain_nics = false;  // NICs that treat every NAK as new
 };
 
-template <typename T, std::size_t N>
-T one_of(Random& random, const std::array<T, N>& values) {
-  return values[random.below(N)];
-}
-
 std::size_t index_below(Random& random, std::size_t bound) {
   return static_cast<std::size_t>(random.below(bound));
 }
@@ -217,7 +212,7 @@ void use_features(ScenarioPlan& plan, const PlanOptions& options) {
 LinkConfig make_link(Random& random, const Faults& faults) {
   LinkConfig link;
   constexpr std::array<std::uint64_t, 5> kGigabits{1, 2, 5, 10, 25};
-  link.rate = wire::BitRate{one_of(random, kGigabits) * 1'000'000'000};
+  link.rate = wire::BitRate{random.one_of(kGigabits) * 1'000'000'000};
   link.delay = random.between(500ns, 8us);
   link.reorder_by = faults.reorder_by;
   return link;
@@ -225,7 +220,7 @@ LinkConfig make_link(Random& random, const Faults& faults) {
 
 void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& rules) {
   constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
-  spec.config.max_held = one_of(random, kHeld);
+  spec.config.max_held = random.one_of(kHeld);
   spec.config.rest = 4ms;
   spec.config.sender_lives = kSenderLives;
   spec.config.confirm_wait = 50us;  // shorter than a leader's time before a repeat
@@ -243,7 +238,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (options.switches) switches = *options.switches;
 
   constexpr std::array<std::uint32_t, 6> kMtus{256, 256, 256, 256, 512, 1024};
-  const std::uint32_t mtu = one_of(random, kMtus);
+  const std::uint32_t mtu = random.one_of(kMtus);
   plan.faults = make_faults(random);
   plan.topology.mtu = mtu;
   plan.topology.hello = {};                 // a tree has no alternative path

@@ -4,6 +4,7 @@
 // The standard library's distributions differ between implementations; these do not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "wire/splitmix.h"
@@ -26,6 +27,10 @@ class Random {
     return low + wire::Duration{static_cast<std::int64_t>(below(span + 1))};
   }
   double fraction() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }  // [0, 1)
+  template <typename T, std::size_t N>
+  const T& one_of(const std::array<T, N>& values) {
+    return values[below(N)];
+  }
   bool chance(double probability) { return fraction() < probability; }
 
  private:
