@@ -39,9 +39,7 @@ TEXT
 
 class Experiments(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="cepheus-experiments-")
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name)
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-experiments-")))
         simulator = self.root / "bin/cepheus-sim"
         simulator.parent.mkdir()
         simulator.write_text(SIMULATOR)
@@ -109,9 +107,7 @@ class Modes(unittest.TestCase):
     """Figures by parameter set and notification: the series that a figure shows, each mode a row, once all have been run."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="cepheus-modes-")
-        self.addCleanup(self.folder.cleanup)
-        self.results = pathlib.Path(self.folder.name)
+        self.results = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-modes-")))
 
     def write(self, mode, value):
         points = [{"series": "multicast, all, settled", "x": 100, "value": value, "paper": None, "expected": 20},

@@ -25,9 +25,7 @@ def row(**fields):
 
 class Plots(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-plots-")
-        self.addCleanup(scratch.cleanup)
-        self.directory = pathlib.Path(scratch.name)
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-plots-")))
 
     def test_name_mpi_bcast_and_implementations_without_subscripts(self):
         plots.draw([row(metric="time", link="10_Gbps", hosts=4, impl=impl, size=size)

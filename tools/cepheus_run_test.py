@@ -243,9 +243,7 @@ class Running(unittest.TestCase):
     """The whole script, with stand-ins."""
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cr-")
-        self.addCleanup(scratch.cleanup)
-        self.root = pathlib.Path(scratch.name)
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cr-")))
         for directory in ("bin", "lib/openmpi", "tmp", "notes"):
             (self.root / directory).mkdir(parents=True)
         for name in ("lib/libcepheus-roce.so", "lib/openmpi/mca_coll_cepheus.so"):

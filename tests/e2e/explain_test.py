@@ -12,10 +12,8 @@ from harness import BUILD, CHECK, EndToEnd, MULTICAST, PROGRAMS, REQUIRE, mca_ar
 
 class Explain(EndToEnd):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-explain-")
-        self.addCleanup(scratch.cleanup)
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
-        os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
+        os.environ["CEPHEUS_REPORT_DIR"] = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-explain-"))
 
     def explained(self, *arguments):
         result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],

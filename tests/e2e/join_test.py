@@ -14,9 +14,7 @@ QUICK = (CHECK, "--count", 10, "--max", 20000)
 
 class Jobs(EndToEnd):
     def fabric(self, hosts):
-        switch = Switch("--hosts", hosts)
-        self.addCleanup(switch.close)
-        return switch
+        return self.enterContext(Switch("--hosts", hosts))
 
     def start(self, switch, ranks, *program, mca=None, options=()):
         command = [BUILD / "bin/cepheus-run", "-v", "--fabric", switch.socket, *options, "--", "-np", ranks, *mca_arguments(mca or {}),

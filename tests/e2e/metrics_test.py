@@ -61,8 +61,7 @@ class Endpoint:
 
 class Metrics(unittest.TestCase):
     def setUp(self):
-        self.switch = Switch("--shape", "leaf-spine:2x2x2")
-        self.addCleanup(self.switch.close)
+        self.switch = self.enterContext(Switch("--shape", "leaf-spine:2x2x2"))
 
     def endpoint(self, *arguments):
         made = Endpoint(*arguments)

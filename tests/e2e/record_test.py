@@ -19,9 +19,7 @@ SIM = BUILD / "bin/cepheus-sim"
 
 class Recording(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-record-")
-        self.addCleanup(scratch.cleanup)
-        self.scratch = pathlib.Path(scratch.name)
+        self.scratch = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-record-")))
         self.file = self.scratch / "trace.json"
 
     def read(self):
@@ -78,8 +76,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(left, [], "the recording has ended")
 
     def test_ends_with_the_process_that_records(self):
-        switch = Switch("--hosts", 2)
-        self.addCleanup(switch.close)
+        switch = self.enterContext(Switch("--hosts", 2))
         command = [CTL, "--fabric", switch.socket, "record", self.file]
         with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as first:
             self.assertIn("recording into", first.stdout.readline())
@@ -93,8 +90,7 @@ class Recording(unittest.TestCase):
         self.read()
 
     def test_is_complete_when_the_fabric_ends(self):
-        switch = Switch("--hosts", 2)
-        self.addCleanup(switch.close)
+        switch = self.enterContext(Switch("--hosts", 2))
         with subprocess.Popen([CTL, "--fabric", switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
             self.assertIn("recording into", recorder.stdout.readline())
             switch.close()
@@ -102,8 +98,7 @@ class Recording(unittest.TestCase):
         self.assertTrue(self.read().notes["fabric_ended"])
 
     def test_reports_the_obstacle(self):
-        switch = Switch("--hosts", 2)
-        self.addCleanup(switch.close)
+        switch = self.enterContext(Switch("--hosts", 2))
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
             run = subprocess.run([CTL, "--fabric", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)

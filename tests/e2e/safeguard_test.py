@@ -21,10 +21,8 @@ PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
 
 class Safeguard(EndToEnd):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-safeguard-")
-        self.addCleanup(scratch.cleanup)
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
-        os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
+        os.environ["CEPHEUS_REPORT_DIR"] = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-safeguard-"))
 
     def explained(self, *arguments):
         result = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)

@@ -23,9 +23,7 @@ TRY = {"OMPI_MCA_coll_cepheus_verbose": "1", "OMPI_MCA_coll_cepheus_set_up_after
 
 class Jobs(unittest.TestCase):
     def site(self, **how):
-        site = Site(**how)
-        self.addCleanup(site.close)
-        return site
+        return self.enterContext(Site(**how))
 
     def assert_all_have_the_file(self, run, ranks):
         digests = re.findall(r"sha256 (\w{64})", run.stdout)

@@ -102,8 +102,7 @@ class Top(unittest.TestCase):
             self.assertEqual(terminal.exit_code(), 0)
 
     def test_restores_the_terminal_and_prints_the_reason_when_the_fabric_ends(self):
-        switch = Switch("--hosts", 2)
-        self.addCleanup(switch.close)
+        switch = self.enterContext(Switch("--hosts", 2))
         terminal = self.top(switch, 80, 24)
         terminal.wait_for("q quit")
         switch.close()

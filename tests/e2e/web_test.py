@@ -17,13 +17,10 @@ from web_fabric import Web
 
 class Picture(unittest.TestCase):
     def setUp(self):
-        self.switch = Switch("--shape", "leaf-spine:2x2x2")
-        self.addCleanup(self.switch.close)
+        self.switch = self.enterContext(Switch("--shape", "leaf-spine:2x2x2"))
 
     def web(self, *arguments):
-        web = Web(self.switch.socket, *arguments)
-        self.addCleanup(web.close)
-        return web
+        return self.enterContext(Web(self.switch.socket, *arguments))
 
     def test_of_a_job_shows_its_tree_and_its_traffic(self):
         with LiveRun("--max", 1 << 18, hosts=4, fabric=("--shape", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
@@ -75,13 +72,10 @@ class Picture(unittest.TestCase):
 
 class Access(unittest.TestCase):
     def setUp(self):
-        self.switch = Switch("--hosts", 2)
-        self.addCleanup(self.switch.close)
+        self.switch = self.enterContext(Switch("--hosts", 2))
 
     def web(self, *arguments):
-        web = Web(self.switch.socket, *arguments)
-        self.addCleanup(web.close)
-        return web
+        return self.enterContext(Web(self.switch.socket, *arguments))
 
     def silent(self, web):
         """200 connections that send nothing."""

@@ -46,9 +46,7 @@ class PmixParameters(unittest.TestCase):
     PMIX, OURS = "mca_base_component_path = /usr/lib/pmix\n", "# ours\n"
 
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-pmix-")
-        self.addCleanup(scratch.cleanup)
-        self.root = pathlib.Path(scratch.name)
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-pmix-")))
         self.env = {**os.environ, "DPKG_ROOT": str(self.root), "DPKG_ADMINDIR": f"{self.root}/dpkg"}
         for directory in ("dpkg/info", "dpkg/updates", "bin"):
             (self.root / directory).mkdir(parents=True)

@@ -184,13 +184,12 @@ class Rules(unittest.TestCase):
     """The check itself, on small trees."""
 
     def tree(self, files):
-        directory = tempfile.TemporaryDirectory(prefix="cepheus-links-")
-        self.addCleanup(directory.cleanup)
+        directory = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-links-"))
         for name, text in files.items():
-            path = pathlib.Path(directory.name) / name
+            path = pathlib.Path(directory) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return Tree(directory.name)
+        return Tree(directory)
 
     def dead(self, **files):
         return self.tree(files["tree"]).dead_links()

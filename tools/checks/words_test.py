@@ -212,13 +212,12 @@ class Rules(unittest.TestCase):
     """The check itself: small trees, each with one mistake (or none)."""
 
     def tree(self, files):
-        directory = tempfile.TemporaryDirectory(prefix="cepheus-words-")
-        self.addCleanup(directory.cleanup)
+        directory = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-words-"))
         for name, text in files.items():
-            path = pathlib.Path(directory.name) / name
+            path = pathlib.Path(directory) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return Tree(directory.name)
+        return Tree(directory)
 
     def test_a_line_of_a_hundred_characters_is_short_enough(self):
         self.assertEqual(self.tree({"a.md": "x" * 100 + "\n"}).long_lines(), [])

@@ -15,9 +15,7 @@ TIME_LIMIT = 60
 
 class AptGet(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-apt-")
-        self.addCleanup(scratch.cleanup)
-        self.root = pathlib.Path(scratch.name)
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-apt-")))
         for directory in ("lists/partial", "cache/archives/partial", "sources"):
             (self.root / directory).mkdir(parents=True)
 
@@ -31,8 +29,7 @@ class AptGet(unittest.TestCase):
 
     def held(self):
         """The lock of the lists, as another process has it."""
-        lock = open(self.root / "lists/lock", "w", encoding="ascii")
-        self.addCleanup(lock.close)
+        lock = self.enterContext(open(self.root / "lists/lock", "w", encoding="ascii"))
         fcntl.lockf(lock, fcntl.LOCK_EX)
         return lock
 

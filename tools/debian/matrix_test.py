@@ -23,9 +23,7 @@ STAND_INS = {
 
 class WithStandIns(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-matrix-")
-        self.addCleanup(scratch.cleanup)
-        self.root = pathlib.Path(scratch.name)
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-matrix-")))
         (self.root / "tools/debian").mkdir(parents=True)
         shutil.copy(SCRIPT, self.root / "tools/debian")
         for name, text in STAND_INS.items():

@@ -34,9 +34,7 @@ def member(size_in_words=4):
 
 class Dissector(unittest.TestCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-dissector-")
-        self.addCleanup(self.scratch.cleanup)
-        self.capture = pathlib.Path(self.scratch.name) / "made.pcap"
+        self.capture = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-dissector-"))) / "made.pcap"
 
     def dissect(self, datagrams, preferences=(), **frame):
         tshark.write_capture(self.capture, [tshark.udp_frame(one, **frame) for one in datagrams])
