@@ -1,31 +1,12 @@
 #!/usr/bin/python3
 """`cepheusctl explain`: how many calls took which path, and why."""
 
-import json
-import os
-import subprocess
-import tempfile
 import unittest
 
-from harness import BUILD, CHECK, EndToEnd, MULTICAST, PROGRAMS, REQUIRE, mca_arguments, needs_rc_mcast, over_fabric, star
+from harness import CHECK, MULTICAST, PROGRAMS, REQUIRE, Reporting, mca_arguments, needs_rc_mcast, over_fabric, star
 
 
-class Explain(EndToEnd):
-    def setUp(self):
-        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
-        os.environ["CEPHEUS_REPORT_DIR"] = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-explain-"))
-
-    def explained(self, *arguments):
-        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
-                               text=True, capture_output=True, timeout=60)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
-
-    def world(self):
-        (job,) = json.loads(self.explained("--json"))["jobs"]
-        (world,) = [c for c in job["communicators"] if c["name"] == "MPI_COMM_WORLD"]
-        return job, world
-
+class Explain(Reporting):
     def test_counts_multicast_by_lane(self):
         run = over_fabric(CHECK, "--count", 12, "--max", 100_000, mca=REQUIRE)
         self.assert_ok(run)
@@ -71,8 +52,7 @@ class Explain(EndToEnd):
 
     def test_reports_an_unusable_ucx_and_works_without_it(self):
         self.assert_ok(over_fabric(CHECK, "--count", 10, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_uct_library": "/nowhere.so"}))
-        output = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
-        self.assertRegex(output, "bulk lane +multicast, without UCX: .*/nowhere.so")
+        self.assertRegex(self.explained(), "bulk lane +multicast, without UCX: .*/nowhere.so")
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):

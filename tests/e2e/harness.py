@@ -163,3 +163,25 @@ class EndToEnd(unittest.TestCase):
         carried = run.port("h0")["rx_payload_bytes"]
         self.assertGreaterEqual(carried, total)
         self.assertLessEqual(carried, 1.1 * total)
+
+
+class Reporting(EndToEnd):
+    """Jobs report into a directory of the test's own, which `cepheusctl explain` reads."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-reports-", dir="/dev/shm")))
+        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
+        os.environ["CEPHEUS_REPORT_DIR"] = str(self.directory)
+
+    def explained(self, *arguments):
+        result = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def jobs(self):
+        return {job["job"]: job for job in json.loads(self.explained("--json"))["jobs"]}
+
+    def world(self):
+        (job,) = self.jobs().values()
+        (world,) = [c for c in job["communicators"] if c["name"] == "MPI_COMM_WORLD"]
+        return job, world

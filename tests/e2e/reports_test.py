@@ -2,18 +2,14 @@
 """Reports of calls (`cepheusctl explain`): small, bounded, and harmless."""
 
 import ctypes
-import json
 import os
-import pathlib
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from harness import BUILD, CHECK, EndToEnd, REQUIRE, VERBOSE, over_fabric
+from harness import BUILD, CHECK, REQUIRE, VERBOSE, Reporting, over_fabric
 
 MIB = 1 << 20
 PAGE = 4096
@@ -87,27 +83,13 @@ def start(jobs):
     return processes
 
 
-class Reports(EndToEnd):
-    def setUp(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cepheus-reports-", dir="/dev/shm"))
-        self.addCleanup(shutil.rmtree, self.directory)
-        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
-        os.environ["CEPHEUS_REPORT_DIR"] = str(self.directory)
-
+class Reports(Reporting):
     def bytes_left(self):
         """Bytes of the file system, by reports and all other files in their directory."""
         return sum(path.lstat().st_blocks * 512 for path in self.directory.iterdir())
 
     def reports_left(self):
         return len(list(self.directory.glob("*.calls")))
-
-    def explained(self, *arguments):
-        result = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments], capture_output=True, timeout=60)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.decode()
-
-    def jobs(self):
-        return {job["job"]: job for job in json.loads(self.explained("--json"))["jobs"]}
 
     def test_a_hundred_jobs_of_four_ranks_leave_little(self):
         for first in range(0, 100, 4):

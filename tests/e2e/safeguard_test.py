@@ -1,13 +1,9 @@
 #!/usr/bin/python3
 """Mode try chooses the faster way for each size of broadcasts: multicast or Open MPI's built-in broadcast."""
 
-import json
-import os
-import subprocess
-import tempfile
 import unittest
 
-from harness import BUILD, CHECK, PROGRAMS, REQUIRE, EndToEnd, over_fabric, star
+from harness import CHECK, PROGRAMS, REQUIRE, Reporting, over_fabric, star
 
 LOSSY = star(4, "loss = 0.05")
 SLOW = star(4, 'rate = "200Mbps"')
@@ -19,32 +15,18 @@ OFTEN = {**LOOPBACK, "coll_cepheus_safeguard_samples": 500}
 PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
 
 
-class Safeguard(EndToEnd):
-    def setUp(self):
-        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
-        os.environ["CEPHEUS_REPORT_DIR"] = self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-safeguard-"))
-
-    def explained(self, *arguments):
-        result = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
-
-    def world(self):
-        (job,) = json.loads(self.explained("--json"))["jobs"]
-        (world,) = [c for c in job["communicators"] if c["name"] == "MPI_COMM_WORLD"]
-        return world
-
+class Safeguard(Reporting):
     def choices(self):
-        return {each["sizes"]: each["way"] for each in self.world()["sizes"]}
+        return {each["sizes"]: each["way"] for each in self.world()[1]["sizes"]}
 
     def calls(self, path):
-        return sum(each["most"] for each in self.world()["paths"] if each["path"] == path)
+        return sum(each["most"] for each in self.world()[1]["paths"] if each["path"] == path)
 
     def test_a_fabric_that_loses_packets_from_the_start_is_not_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 300, "--size", 20_000, topology=LOSSY, mca=COMPARED))
         self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
         self.assertGreater(self.calls("open mpi"), 200)
-        (compared,) = self.world()["sizes"]
+        (compared,) = self.world()[1]["sizes"]
         self.assertGreater(compared["multicast_us"], 1.5 * compared["other_us"])
         self.assertRegex(self.explained(), r"up to 32 KiB +open mpi +[\d.]+ us +[\d.]+ us")
 
