@@ -10,8 +10,6 @@ namespace cepheus::ompi {
 void register_parameters(const mca_base_component_t* component);
 // Open MPI ignores unknown parameters. So rank 0 of a job warns about unknown coll_cepheus_* ones.
 void warn_of_unknown_parameters();
-// The directory this component was loaded from, for its help texts and the UCT component beside it.
-const char* component_directory();
 // Verbosity stream; -1 before open.
 int& output_stream();
 

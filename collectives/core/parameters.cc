@@ -1,5 +1,10 @@
 #include "collectives/core/parameters.h"
 
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
 namespace cepheus::coll {
 
 Parameters& parameters() {
@@ -15,6 +20,100 @@ unsigned Parameters::fingerprint() const {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;
+}
+
+std::vector<Setting> settings() {
+  Parameters& p = parameters();
+  return {
+      {"priority",
+       6,
+       &p.priority,
+       "Set the component's priority; the highest serves MPI_Bcast",
+       {},
+       true},
+      {"verbose", 3, &p.verbose,
+       "Log; 0: nothing; 1: one line per communicator with path and reason; 2: also each lane"},
+      {"mode",
+       2,
+       &p.mode,
+       "Choose when to multicast; off: never; try: if the network can, else Open MPI's own "
+       "algorithms run; require: end the job with an error if the network can't",
+       {"off", "try", "require"}},
+      {"min_members", 4, &p.min_members,
+       "Give a group to communicators of at least this many ranks; smaller ones use Open MPI's own "
+       "algorithms in every mode"},
+      {"eager_limit", 5, &p.eager_limit,
+       "Copy broadcasts up to this size in bytes through posted buffers, without waiting for "
+       "receivers; larger ones use the user's buffers"},
+      {"eager_message", 6, &p.eager_message,
+       "Set the size of one posted buffer in bytes; longer eager broadcasts take several"},
+      {"attach_timeout_ms", 5, &p.attach_timeout_ms,
+       "Wait this time in milliseconds for a busy switch to answer an attaching process; 0: "
+       "CEPHEUS_ATTACH_TIMEOUT_MS, else 30000"},
+      {"register_timeout_ms", 5, &p.register_timeout_ms,
+       "Wait this time in milliseconds until switches and members confirm a group; 0: 20000, in "
+       "mode "
+       "try also at most 1000 after their last answer"},
+      {"watchdog_ms", 5, &p.watchdog_ms,
+       "Give a group up if no send completes for this time in milliseconds and no awaited member "
+       "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
+       "time-out and retries (8600 on the kernel's Soft-RoCE)"},
+      {"safeguard_threshold", 5, &p.safeguard_threshold,
+       "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
+       "than Open MPI's own algorithms"},
+      {"safeguard_samples", 5, &p.safeguard_samples,
+       "Mode try: send at most this many of 1000 broadcasts the other way, to compare; 0: never "
+       "compare, always multicast"},
+      {"ranks_per_host", 5, &p.ranks_per_host,
+       "Let this many consecutive ranks share a host; its first rank has the NIC (cepheus-run "
+       "sets it); 0: ranks on one machine share a host, in mode require ranks with one NIC "
+       "address; -1: always ranks with one NIC address"},
+      {"carrier",
+       6,
+       &p.carrier,
+       "Choose the transport; auto: UCX's rc_mcast if its plug-in interface is known, else "
+       "libmcast; ucx: rc_mcast; direct: libmcast",
+       {"auto", "ucx", "direct"}},
+      {"set_up_after", 5, &p.set_up_after,
+       "Set a communicator's group up after this many broadcasts, because set-up costs more than a "
+       "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
+      {"set_up_bytes", 5, &p.set_up_bytes,
+       "Set a communicator's group up after this many broadcast bytes, too"},
+      {"ordered_starts",
+       5,
+       &p.ordered_starts,
+       "1: multicast persistent broadcasts; the program must start them in one order on all ranks, "
+       "also relative to the communicator's other broadcasts; 0: use Open MPI's own algorithm, "
+       "because MPI allows any order",
+       {},
+       true},
+      {"mrp_port", 6, &p.mrp_port, "Use this UDP port for registration; 0: 18516"},
+      {"max_eager_memory", 5, &p.max_eager_memory,
+       "Limit the posted buffers of all communicators of a process to this size in bytes; 0: 64 "
+       "MiB, enough for about 1000 communicators of few ranks"},
+      {"device", 4, &p.device,
+       "Use this verbs device; empty: the nearest active one with a RoCE v2 IPv4 address"},
+      {"mcst_pool", 6, &p.mcst_pool,
+       "Take group addresses from this CIDR range; empty: 198.18.0.0/15"},
+      {"uct_library", 9, &p.uct_library,
+       "Load libuct_rc_mcast.so from this path; empty: the one installed with this component"},
+  };
+}
+
+const char* component_directory() {
+  static const std::string directory = [] {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<void*>(&component_directory), &info) == 0 ||
+        info.dli_fname == nullptr)
+      return std::string(".");
+    // The file's own place, not a link's: packages put a link into Open MPI's own directory.
+    char* const resolved = realpath(info.dli_fname, nullptr);
+    const std::string path = resolved != nullptr ? resolved : info.dli_fname;
+    free(resolved);
+    const auto slash = path.rfind('/');
+    return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
+  }();
+  return directory.c_str();
 }
 
 }  // namespace cepheus::coll

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
+#include <vector>
 
 #include "collectives/core/judge.h"
 
@@ -41,8 +43,6 @@ struct Parameters {
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
   const char* uct_library = nullptr;
-  // The directory of the host's component, and of rc_mcast.
-  const char* component_directory = ".";
 
   size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
   size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
@@ -70,5 +70,18 @@ struct Parameters {
   unsigned fingerprint() const;
 };
 Parameters& parameters();
+
+struct Setting {
+  const char* name;
+  int level;  // Open MPI's, from 1 on
+  std::variant<int*, unsigned long long*, const char**> storage;
+  const char* help;
+  std::vector<const char*> choices = {};  // the names of an int's values, from 0 on
+  bool is_open_mpis = false;
+};
+// All that the user may set, for the host to read.
+std::vector<Setting> settings();
+// Where the host's component is, with its help texts and rc_mcast.
+const char* component_directory();
 
 }  // namespace cepheus::coll

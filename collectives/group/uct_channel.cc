@@ -68,8 +68,7 @@ std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why)
   const char* named = parameters().uct_library;
   const bool is_named = named != nullptr && *named != '\0';
   const std::string library =
-      is_named ? named
-               : std::string(parameters().component_directory) + "/../ucx/libuct_rc_mcast.so";
+      is_named ? named : std::string(component_directory()) + "/../ucx/libuct_rc_mcast.so";
   if (!is_named && access(library.c_str(), F_OK) != 0) {
     why = "rc_mcast was not built: it does not fit UCX " CEPHEUS_UCX_VERSION;
     return nullptr;
