@@ -27,7 +27,7 @@ def printed(*arguments):
 
 
 class Kinds(unittest.TestCase):
-    def test_tells_whose_a_sample_is(self):
+    def test_assigns_a_sample_to_its_thread(self):
         for library, symbol, kind in (
                 ("[kernel.kallsyms]", "[k] finish_task_switch.isra.0", "kernel"),
                 ("libc.so.6", "[.] __memmove_avx512_unaligned_erms", "copies"),
@@ -49,7 +49,7 @@ class Rows(unittest.TestCase):
         rows = [row(1, 1), row(100, 1), row(10, 1)]
         self.assertEqual(broadcast_costs.by_role(rows, "root", "switches"), 10)
 
-    def test_tells_packets_between_context_switches(self):
+    def test_counts_packets_between_context_switches(self):
         words = printed("cepheus", 1 << 20, 4, [row(4, 3, of_switch=16)])
         self.assertEqual(words[:3], ["1", "MiB", "cepheus"])
         self.assertEqual(words[7:10], ["64", "32", "64"], "256 packets over 4 and 8, and four times as many over 16")

@@ -22,7 +22,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 KEY = ("case", "impl", "metric", "unit", "size", "hosts", "link")
 
 
-def say(text):
+def log(text):
     print(f"bench compare: {text}", file=sys.stderr, flush=True)
 
 
@@ -53,7 +53,7 @@ class Side:
         return subprocess.run([self.source / "run", *words], stdout=subprocess.DEVNULL).returncode
 
     def build(self):
-        say(f"building {self.name}")
+        log(f"building {self.name}")
         if self.run("build") != 0:
             sys.exit(f"bench compare: {self.name} does not build; if it is bench/ that does not, try --own-bench")
 
@@ -105,7 +105,7 @@ def main():
     figures = ([], [])
     for n in range(words.rounds):
         for i in (0, 1) if n % 2 == 0 else (1, 0):
-            say(f"round {n + 1} of {words.rounds}: {sides[i].name}")
+            log(f"round {n + 1} of {words.rounds}: {sides[i].name}")
             figures[i].append(sides[i].measure(words.bench, words.options))
     print(table(words.bench, sides, ratios(*figures)))
 

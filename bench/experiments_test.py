@@ -77,7 +77,7 @@ class Experiments(unittest.TestCase):
         self.assertNotIn(str(self.root), text)
         self.assertFalse((self.root / "figures/bad.md").exists())
 
-    def test_a_page_keeps_what_it_says_of_the_method(self):
+    def test_a_page_keeps_its_text_about_the_method(self):
         self.run_program("good", "--docs", self.root / "figures.md")
         page = self.root / "figures/good.md"
         text = page.read_text().replace("    a       1\n", "    a       9\n\nHow it was done.\n\nAnd why.\n")

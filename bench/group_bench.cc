@@ -91,13 +91,13 @@ class Recorder {
   void run(const std::string& socket, const std::stop_token& ends) {
     nlohmann::json request = {{"ask", "record"}, {"recorder", 1}};
     while (!ends.stop_requested()) {
-      if (const auto answer = live::ask(socket, request); !answer) break;
+      if (const auto answer = live::send_request(socket, request); !answer) break;
       has_begun_.store(true);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     has_begun_.store(true);
     request["end"] = true;
-    (void)live::ask(socket, request);
+    (void)live::send_request(socket, request);
   }
 
   std::atomic<bool> has_begun_{false};

@@ -30,16 +30,16 @@ class Plots(unittest.TestCase):
     def test_name_mpi_bcast_and_implementations_without_subscripts(self):
         plots.draw([row(metric="time", link="10_Gbps", hosts=4, impl=impl, size=size)
                     for impl in ("cepheus", "scatter_allgather") for size in (8, 64)], self.directory)
-        said = texts(self.directory / "bcast-10_Gbps-4.svg")
-        self.assertIn("MPI_Bcast, 4 hosts, 10_Gbps links (emulated)", said)
-        self.assertIn("scatter_allgather", said)
+        shown = texts(self.directory / "bcast-10_Gbps-4.svg")
+        self.assertIn("MPI_Bcast, 4 hosts, 10_Gbps links (emulated)", shown)
+        self.assertIn("scatter_allgather", shown)
 
     def test_name_cases_of_hpl_without_subscripts(self):
         hpl_plots.draw([row(case="2x2_grid", impl=impl, metric=metric)
                         for impl in ("ring", "mpi_bcast") for metric in ("job", "pbcast", "laswp")], self.directory)
-        said = " ".join(texts(self.directory / "hpl-job.svg") + texts(self.directory / "hpl-communication.svg"))
-        self.assertIn("2x2_grid", said)
-        self.assertIn("mpi_bcast", said)
+        shown = " ".join(texts(self.directory / "hpl-job.svg") + texts(self.directory / "hpl-communication.svg"))
+        self.assertIn("2x2_grid", shown)
+        self.assertIn("mpi_bcast", shown)
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ class CallReport {
     }
   }
   static void log_reason(const char* why) {
-    static std::atomic<bool> said{false};
-    if (said.exchange(true)) return;
+    static std::atomic<bool> printed{false};
+    if (printed.exchange(true)) return;
     host::log(1, "cepheus: cepheusctl explain won't show this process: %s", why);
   }
 

@@ -39,11 +39,12 @@ void look_for_gpu_driver() {
 
 bool is_device_memory(const void* address) {
   look_for_gpu_driver();
-  const PointerGetAttribute ask = driver.load(std::memory_order_relaxed);
-  if (ask == nullptr || address == nullptr) return false;
+  const PointerGetAttribute send_request = driver.load(std::memory_order_relaxed);
+  if (send_request == nullptr || address == nullptr) return false;
   unsigned type = 0;
   // Memory that the driver does not know is an error to it.
-  return ask(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) == 0 &&
+  return send_request(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) ==
+             0 &&
          type == kDeviceMemory;
 }
 

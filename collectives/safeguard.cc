@@ -94,11 +94,11 @@ Code Safeguard::listen() {
   std::size_t children = 0;
   const FanIn tree = tree_of(team_);
   tree.children([&](int) { ++children; });
-  heard_.resize(children);
+  received_.resize(children);
   std::size_t i = 0;
   tree.children([&](int child) {
     if (rc == Code::kDone)
-      rc = incoming_.receive(&heard_[i++], sizeof(Times), child, Tag::kTimes, team_);
+      rc = incoming_.receive(&received_[i++], sizeof(Times), child, Tag::kTimes, team_);
   });
   step_ = Step::kGather;
   return rc;
@@ -114,7 +114,7 @@ Code Safeguard::report(Class& sizes) {
   if (error != Code::kDone) return error;
   if (!outgoing_.test(error)) outgoing_.forget();  // of the last time: copies
   Times times = sizes.second.comparison.times();
-  for (const Times& each : heard_) times.take_slower(each);
+  for (const Times& each : received_) times.take_slower(each);
   step_ = Step::kWait;
   if (team_.is_leader()) {
     judge(sizes, times);

@@ -80,7 +80,7 @@ class Safeguard {
   std::chrono::steady_clock::time_point began_;
 
   Step step_ = Step::kIdle;
-  std::vector<Times> heard_;  // from the ranks below
+  std::vector<Times> received_;  // from the ranks below
   Plan plan_{};
   Messages incoming_, outgoing_;
   std::optional<Judgement> judgement_;

@@ -50,7 +50,7 @@ TEST_F(Eviction, QueriesAgainWhileAMemberLags) {
   EXPECT_EQ(sent(MrpType::kQuery), 0);
 }
 
-TEST_F(Eviction, SparesAMemberThatIsSlowButHeardOf) {
+TEST_F(Eviction, SparesAMemberThatIsSlowButAnswers) {
   for (std::uint32_t i = 0; i < 100; ++i) {
     report(1, kOwes, i / 8);
     pass(250ms);

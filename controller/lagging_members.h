@@ -18,27 +18,27 @@ class LaggingMembers {
   explicit LaggingMembers(wire::Duration pause) : pause_(pause) {}
 
   struct Verdict {
-    bool heard = false;        // something came from it since it was named last
+    bool is_active = false;    // something came from it since it was named last
     wire::Duration silence{};  // since its first report, or its last packet
   };
   // The switch's counter of a host: its answers, or the packets that it sends.
   enum class Role : std::uint8_t { kReceiver, kSource };
   // A switch reports `host` and the count `heard` of its packets, modulo 2^24. Several switches may
   // report a source, some with an older count.
-  Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t heard) {
+  Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t received) {
     const auto at = find(host, role);
     if (at == list_.end() || now - at->last > pause_) {
       if (at != list_.end()) list_.erase(at);
-      list_.push_back({host, role, heard, now, now});
+      list_.push_back({host, role, received, now, now});
       return {};
     }
-    const bool was_heard = distance(wire::Psn(at->heard), wire::Psn(heard)) > 0;
-    if (was_heard) {
-      at->heard = heard;
+    const bool is_active = distance(wire::Psn(at->received), wire::Psn(received)) > 0;
+    if (is_active) {
+      at->received = received;
       at->since = now;
     }
     at->last = now;
-    return {was_heard, now - at->since};
+    return {is_active, now - at->since};
   }
   void forget(wire::Ipv4 host) {
     std::erase_if(list_, [host](const LaggingMember& l) { return l.host == host; });
@@ -58,7 +58,7 @@ class LaggingMembers {
   struct LaggingMember {
     wire::Ipv4 host;
     Role role;
-    std::uint32_t heard;
+    std::uint32_t received;
     wire::Instant since, last;  // silent since; named last
   };
   std::vector<LaggingMember>::iterator find(wire::Ipv4 host, Role role) {

@@ -21,7 +21,7 @@ using wire::Ipv4Prefix;
 constexpr Instant kNow{Duration{1}};
 constexpr Ipv4Prefix kSmall{Ipv4(198, 18, 0, 0), 29};  // six usable addresses
 
-TEST(McstAllocator, DrawsEveryUsableAddressOnceThenSaysThatThePoolIsExhausted) {
+TEST(McstAllocator, DrawsEveryUsableAddressOnceThenReportsAnExhaustedPool) {
   McstAllocator pool(kSmall, 1, 5s);
   std::set<McstId> drawn;
   for (int i = 0; i < 6; ++i) {

@@ -43,9 +43,9 @@ std::uint16_t Membership::confirmed_flags() const {
   return static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) | method);
 }
 
-void Membership::refuse(const wire::MrpHeader& asked, MrpReject reason, Outbox& out) const {
+void Membership::refuse(const wire::MrpHeader& requested, MrpReject reason, Outbox& out) const {
   MrpMessage m;
-  m.header = asked;
+  m.header = requested;
   m.header.type = MrpType::kReject;
   m.header.flags = static_cast<std::uint16_t>(reason);
   m.header.seq = 0;
@@ -95,7 +95,7 @@ void Membership::complain(Outbox& out) const {
 }
 
 // The other end may have forgotten the port of this process.
-void Membership::ask(Outbox& out) const {
+void Membership::send_request(Outbox& out) const {
   if (state_ != State::kActive) return;
   answer(MrpType::kComplain, wire::MrpHeader::kPresence, out);
   out.messages.back().members[0].control_port = self_.control_port;

@@ -39,7 +39,7 @@ class Membership {
   // Tells the leader that this member's sends do not end.
   void complain(Outbox& out) const;
   // The owner waits for data: asks the leader whether the group still exists.
-  void ask(Outbox& out) const;
+  void send_request(Outbox& out) const;
   // The owner's side failed: sends that to the leader until the leader answers.
   void leave(Instant now, Outbox& out);
   void on_timer(Instant now, Outbox& out);
@@ -72,7 +72,7 @@ class Membership {
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
   void fail(Instant now, const char* reason, Outbox& out);
   void send_left(Instant now, Outbox& out);
-  void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Outbox& out) const;
+  void refuse(const wire::MrpHeader& requested, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
   State state_ = State::kWaiting;

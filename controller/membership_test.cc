@@ -18,7 +18,7 @@ struct Member {
   Membership membership{member(1)};
   std::vector<MrpMessage> answers;
 
-  MemberTask hear(const MrpMessage& m, Ipv4 from = host(0)) {
+  MemberTask receive(const MrpMessage& m, Ipv4 from = host(0)) {
     Outbox out;
     const MemberTask task = membership.on_message(kStart, from, m, out);
     answers = out.messages;
@@ -35,9 +35,9 @@ struct Member {
 MrpMessage register_message() { return of_group(MrpType::kRegister, {member(1)}); }
 
 void Member::join() {
-  EXPECT_EQ(hear(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(receive(register_message()), MemberTask::kConnect);
   connected(true);
-  EXPECT_EQ(hear(of_group(MrpType::kActivate)), MemberTask::kActivated);
+  EXPECT_EQ(receive(of_group(MrpType::kActivate)), MemberTask::kActivated);
 }
 
 void expect_confirm(const std::vector<MrpMessage>& answers, MrpType of) {
@@ -62,9 +62,9 @@ void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
 
 TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
   Member m;
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);  // repeated meanwhile
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);  // repeated meanwhile
   EXPECT_TRUE(m.answers.empty());
   m.connected(true);
   expect_confirm(m.answers, MrpType::kRegister);
@@ -73,22 +73,22 @@ TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
 TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
   Member m;
   m.join();
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kRegister);
-  EXPECT_EQ(m.hear(of_group(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kActivate)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kActivate);
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kDissolved);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kDissolved);
   expect_confirm(m.answers, MrpType::kUnregister);
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
   EXPECT_EQ(m.membership.state(), MemberState::kGone);
 }
 
-TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
+TEST(Membership, NotifiesTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
   Member m;
   MrpMessage message = register_message();
   message.header.flags = wire::MrpHeader::kHostSync;
-  EXPECT_EQ(m.hear(message), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(message), MemberTask::kConnect);
   m.connected(true);
   EXPECT_TRUE(m.membership.host_sync());
   ASSERT_EQ(m.answers.size(), 1u);
@@ -98,8 +98,8 @@ TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
 
 TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   Member m;
-  EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {member(2)})), MemberTask::kNone);
-  EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})),
+  EXPECT_EQ(m.receive(of_group(MrpType::kRegister, {member(2)})), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})),
             MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
@@ -111,16 +111,16 @@ TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   MrpMember guessed = member(1);
   for (const std::uint32_t token : {0u, guessed.token + 1}) {
     guessed.token = token;
-    EXPECT_EQ(m.hear(of_group(MrpType::kRegister, {guessed}), host(7)), MemberTask::kNone);
-    EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {guessed}), host(7)), MemberTask::kNone);
+    EXPECT_EQ(m.receive(of_group(MrpType::kRegister, {guessed}), host(7)), MemberTask::kNone);
+    EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {guessed}), host(7)), MemberTask::kNone);
     EXPECT_TRUE(m.answers.empty());
     EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
   }
-  m.hear(register_message());
-  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
+  m.receive(register_message());
+  EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
       << "one that has answered is its leader's, who has the address that it answered to";
   EXPECT_EQ(m.membership.state(), MemberState::kConnecting);
-  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
+  EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
 }
 
 TEST(Membership, RefusesASecondLeader) {
@@ -129,7 +129,7 @@ TEST(Membership, RefusesASecondLeader) {
   MrpMessage second = register_message();
   second.header.mcst_id = Ipv4(198, 18, 9, 9);
   second.header.instance = 0xBEEF;
-  EXPECT_EQ(m.hear(second, host(2)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(second, host(2)), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
   EXPECT_EQ(m.answers[0].header.mcst_id, second.header.mcst_id);
   EXPECT_EQ(m.answers[0].header.instance, 0xBEEFu);
@@ -142,7 +142,7 @@ TEST(Membership, RefusesAnotherProcessOnTheLeadersHost) {
   m.join();
   MrpMessage second = register_message();
   second.header.instance += 1;
-  m.hear(second);
+  m.receive(second);
   expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
@@ -151,11 +151,11 @@ TEST(Membership, ServesOneEpochOnly) {
   m.join();
   MrpMessage older = register_message();
   older.header.epoch -= 1;
-  EXPECT_EQ(m.hear(older), MemberTask::kNone);
+  EXPECT_EQ(m.receive(older), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   MrpMessage newer = register_message();
   newer.header.epoch += 1;
-  EXPECT_EQ(m.hear(newer), MemberTask::kNone);
+  EXPECT_EQ(m.receive(newer), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
@@ -163,13 +163,13 @@ TEST(Membership, RefusesOthersWhenItLeadsItself) {
   Member m;
   ASSERT_TRUE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
   EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
 TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
   Member m;
-  m.hear(register_message());
+  m.receive(register_message());
   EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
   EXPECT_EQ(m.membership.leader(), host(0));
 }
@@ -177,21 +177,21 @@ TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
 TEST(Membership, HeedsOnlyItsLeader) {
   Member m;
   m.join();
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister), host(3)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister), host(3)), MemberTask::kNone);
   MrpMessage other_epoch = of_group(MrpType::kUnregister);
   other_epoch.header.epoch += 1;
-  EXPECT_EQ(m.hear(other_epoch), MemberTask::kNone);
-  EXPECT_EQ(m.hear(of_group(MrpType::kGiveUp, {member(1)}), host(3)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(other_epoch), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kGiveUp, {member(1)}), host(3)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kActive);
 }
 
 TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
   Member m;
-  EXPECT_EQ(m.hear(of_group(MrpType::kActivate)), MemberTask::kNone);
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
 }
 
 MrpMessage given_up(MrpReject reason) {
@@ -200,12 +200,12 @@ MrpMessage given_up(MrpReject reason) {
   return m;
 }
 
-TEST(Membership, LearnsThatTheLeaderGaveUpEvenIfItNeverHeardOfTheGroup) {
+TEST(Membership, LearnsThatTheLeaderGaveUpEvenWithoutARegister) {
   Member m;
-  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), MemberTask::kDissolved);
+  EXPECT_EQ(m.receive(given_up(MrpReject::kTableFull)), MemberTask::kDissolved);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kTableFull);
-  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(given_up(MrpReject::kTableFull)), MemberTask::kNone);
 }
 
 // Anybody can send one, to every queue pair of a host if need be.
@@ -213,23 +213,23 @@ TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
   Member m;
   MrpMessage guessed = given_up(MrpReject::kTableFull);
   guessed.members[0] = bare(1);
-  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
   EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
-  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
   m.connected(true);
   expect_confirm(m.answers, MrpType::kRegister);
-  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
-  EXPECT_EQ(m.hear(guessed), MemberTask::kDissolved) << "its leader's counts";
+  EXPECT_EQ(m.receive(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(guessed), MemberTask::kDissolved) << "its leader's counts";
 }
 
 TEST(Membership, ComplainsToItsLeaderAboutPresence) {
   Member m;
   Outbox out;
-  m.membership.ask(out);
+  m.membership.send_request(out);
   EXPECT_TRUE(out.messages.empty()) << "not active yet";
   m.join();
-  m.membership.ask(out);
+  m.membership.send_request(out);
   ASSERT_EQ(out.messages.size(), 1u);
   EXPECT_EQ(out.messages[0].header.type, MrpType::kComplain);
   EXPECT_EQ(out.messages[0].header.flags, wire::MrpHeader::kPresence);
@@ -237,9 +237,9 @@ TEST(Membership, ComplainsToItsLeaderAboutPresence) {
   EXPECT_EQ(out.messages[0].members[0].control_port, member(1).control_port);
   MrpMessage yes = of_group(MrpType::kAlive, {bare(1)});
   yes.header.flags = wire::MrpHeader::kPresence;
-  EXPECT_EQ(m.hear(yes, host(3)), MemberTask::kNone);
-  EXPECT_EQ(m.hear(yes), MemberTask::kStands);
-  EXPECT_EQ(m.hear(given_up(MrpReject::kNotMember)), MemberTask::kDissolved) << "it does not";
+  EXPECT_EQ(m.receive(yes, host(3)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(yes), MemberTask::kStands);
+  EXPECT_EQ(m.receive(given_up(MrpReject::kNotMember)), MemberTask::kDissolved) << "it does not";
   EXPECT_EQ(m.membership.state(), MemberState::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
 }
@@ -249,23 +249,24 @@ TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
   Member m;
   MrpMessage unknown = of_group(MrpType::kReject);
   unknown.header.flags = static_cast<std::uint16_t>(MrpReject::kNotMember);
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone) << "it waits for its leader";
+  EXPECT_EQ(m.receive(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone)
+      << "it waits for its leader";
   m.join();
   MrpMessage other = unknown;
   ++other.header.instance;
-  EXPECT_EQ(m.hear(other, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(other, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
   MrpMessage of_another = unknown;
   of_another.add(bare(2));
-  EXPECT_EQ(m.hear(of_another, host(2)), MemberTask::kNone) << "a member speaks of itself";
-  EXPECT_EQ(m.hear(unknown), MemberTask::kNone) << "its leader says UNREGISTER or GIVE_UP";
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kDissolved);
+  EXPECT_EQ(m.receive(of_another, host(2)), MemberTask::kNone) << "a member speaks of itself";
+  EXPECT_EQ(m.receive(unknown), MemberTask::kNone) << "its leader says UNREGISTER or GIVE_UP";
+  EXPECT_EQ(m.receive(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kDissolved);
   EXPECT_EQ(m.membership.state(), MemberState::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
+  EXPECT_EQ(m.receive(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
 }
 
 // Serves every deadline up to then; how often it spoke.
-int said(Membership& membership, Duration until) {
+int sent(Membership& membership, Duration until) {
   Outbox out;
   while (membership.deadline() <= kStart + until) {
     membership.on_timer(membership.deadline(), out);
@@ -273,27 +274,27 @@ int said(Membership& membership, Duration until) {
   return static_cast<int>(out.messages.size());
 }
 
-TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
+TEST(Membership, NotifiesItsLeaderThatItFailedUntilItIsAnswered) {
   Member m;
   m.join();
   Outbox out;
   m.membership.leave(kStart, out);
   expect_reject(out.messages, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
-  EXPECT_GE(said(m.membership, 250ms), 2);
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_GE(sent(m.membership, 250ms), 2);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
-  EXPECT_EQ(said(m.membership, 1h), 0);
+  EXPECT_EQ(sent(m.membership, 1h), 0);
 }
 
 // As it waits for its switch to confirm its regions: the leader does not hear of it otherwise.
-TEST(Membership, TellsItsLeaderThatItFailedBeforeItConfirmed) {
+TEST(Membership, NotifiesItsLeaderThatItFailedBeforeItConfirmed) {
   Member m;
-  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.receive(register_message()), MemberTask::kConnect);
   Outbox out;
   m.membership.leave(kStart, out);
   expect_reject(out.messages, MrpReject::kMemberFailed);
-  EXPECT_GE(said(m.membership, 250ms), 2);
+  EXPECT_GE(sent(m.membership, 250ms), 2);
   m.connected(true);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
@@ -301,13 +302,13 @@ TEST(Membership, TellsItsLeaderThatItFailedBeforeItConfirmed) {
 
 TEST(Membership, RejectsUntilItIsAnsweredWhenItsQueuePairFails) {
   Member m;
-  m.hear(register_message());
+  m.receive(register_message());
   m.connected(false);
   expect_reject(m.answers, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), MemberState::kFailed);
-  EXPECT_GE(said(m.membership, 250ms), 2);
-  EXPECT_EQ(m.hear(of_group(MrpType::kUnregister)), MemberTask::kNone);
-  EXPECT_EQ(said(m.membership, 1h), 0);
+  EXPECT_GE(sent(m.membership, 250ms), 2);
+  EXPECT_EQ(m.receive(of_group(MrpType::kUnregister)), MemberTask::kNone);
+  EXPECT_EQ(sent(m.membership, 1h), 0);
 }
 
 TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
@@ -315,11 +316,11 @@ TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
   m.join();
   Outbox out;
   m.membership.leave(kStart, out);
-  EXPECT_LT(said(m.membership, 1h), 10);
+  EXPECT_LT(sent(m.membership, 1h), 10);
   EXPECT_EQ(m.membership.deadline(), wire::kNever);
 }
 
-TEST(Membership, HasNobodyToTellBeforeItHasJoinedOrWhenItLeads) {
+TEST(Membership, NotifiesNoLeaderBeforeItHasJoinedOrWhenItLeads) {
   for (const bool leads : {false, true}) {
     Member m;
     if (leads) m.membership.lead(kGroup, kEpoch, kInstance);
@@ -329,15 +330,15 @@ TEST(Membership, HasNobodyToTellBeforeItHasJoinedOrWhenItLeads) {
   }
 }
 
-TEST(Membership, TellsALateRegistrationThatItIsOver) {
+TEST(Membership, AnswersALateRegistrationThatItHasEnded) {
   Member m;
   m.join();
-  m.hear(of_group(MrpType::kUnregister));
+  m.receive(of_group(MrpType::kUnregister));
   MrpMessage other = register_message();
   other.header.mcst_id = Ipv4(198, 18, 9, 9);
-  m.hear(other);
+  m.receive(other);
   expect_reject(m.answers, MrpReject::kNotMember);
-  m.hear(register_message());  // its own, late
+  m.receive(register_message());  // its own, late
   EXPECT_TRUE(m.answers.empty());
 }
 

@@ -28,7 +28,7 @@ wire::MrpHeader confirm_of(const wire::Publication& sent) {
   return h;
 }
 
-TEST(Publisher, SaysNothingOfNothing) {
+TEST(Publisher, SendsNothingForAnEmptyList) {
   Publisher p;
   p.begin(kBegin, group(), kSelf);
   EXPECT_TRUE(p.is_in_force());
@@ -36,7 +36,7 @@ TEST(Publisher, SaysNothingOfNothing) {
   EXPECT_FALSE(p.take_due(kBegin));
 }
 
-TEST(Publisher, WaitsForTheGroupAndSaysItAllThen) {
+TEST(Publisher, WaitsForTheGroupAndSendsAllRegionsThen) {
   Publisher p;
   EXPECT_TRUE(p.add(kBegin, {9, 0x99, 0, 1}));
   EXPECT_TRUE(p.add(kBegin, kOne));

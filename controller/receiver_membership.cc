@@ -13,9 +13,9 @@ namespace {
 
 // From `self` alone. `flags`: the type that INSTALLED answers, or a REJECT's reason.
 template <typename Flags>
-SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, Flags flags,
+SenderGroupMessage answer_to(const SenderGroupMessage& requested, MrpType type, Flags flags,
                              const MrpMember& self) {
-  SenderGroupMessage m = asked;
+  SenderGroupMessage m = requested;
   m.header.type = type;
   m.header.flags = static_cast<std::uint16_t>(flags);
   m.receiver_count = m.region_count = 0;
@@ -25,13 +25,13 @@ SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, Flag
 
 }  // namespace
 
-std::optional<SenderGroupMessage> answer_of_nobody(const SenderGroupMessage& asked,
+std::optional<SenderGroupMessage> answer_of_nobody(const SenderGroupMessage& requested,
                                                    const MrpMember& named) {
-  if (asked.header.type == MrpType::kInstall) {
-    return answer_to(asked, MrpType::kReject, MrpReject::kNotMember, named);
+  if (requested.header.type == MrpType::kInstall) {
+    return answer_to(requested, MrpType::kReject, MrpReject::kNotMember, named);
   }
-  if (asked.header.type != MrpType::kRemove || asked.share == 0) return std::nullopt;
-  return answer_to(asked, MrpType::kInstalled, MrpType::kRemove, named);
+  if (requested.header.type != MrpType::kRemove || requested.share == 0) return std::nullopt;
+  return answer_to(requested, MrpType::kInstalled, MrpType::kRemove, named);
 }
 
 void ReceiverMembership::set_state(State state, const char* reason) {
@@ -54,9 +54,9 @@ bool ReceiverMembership::is_of_this_group(const SenderGroupMessage& message) con
          message.start == group_.start;
 }
 
-void ReceiverMembership::refuse(const SenderGroupMessage& asked, MrpReject reason,
+void ReceiverMembership::refuse(const SenderGroupMessage& requested, MrpReject reason,
                                 Outbox& out) const {
-  out.of_sender_groups.push_back(answer_to(asked, MrpType::kReject, reason, self_));
+  out.of_sender_groups.push_back(answer_to(requested, MrpType::kReject, reason, self_));
 }
 
 // INSTALLs may overtake each other.
@@ -83,8 +83,8 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
   if (state_ == State::kWaiting) {
     if (!is_named_by(message)) return Task::kNone;
     group_ = message;
-    ++installs_heard_;
-    heard_at_ = now;
+    ++installs_received_;
+    last_message_at_ = now;
     set_state(State::kConnecting, "a sender named this receiver");
     return Task::kConnect;
   }
@@ -93,8 +93,8 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
     return Task::kNone;
   }
   if (wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;  // a late duplicate
-  ++installs_heard_;
-  heard_at_ = now;
+  ++installs_received_;
+  last_message_at_ = now;
   switch (state_) {
     case State::kFailed:
     case State::kGone:
@@ -132,7 +132,7 @@ ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,
   if (!waits && wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;
   // A switch that forgets the group speaks for all behind it, though another way may lead there since.
   const bool is_of_fabric = message.share == 0;
-  if (!waits && is_of_fabric && now - heard_at_ <= sender_lives_) return Task::kNone;
+  if (!waits && is_of_fabric && now - last_message_at_ <= sender_lives_) return Task::kNone;
   if (!is_of_fabric) {
     out.of_sender_groups.push_back(
         answer_to(message, MrpType::kInstalled, MrpType::kRemove, self_));

@@ -41,7 +41,7 @@ class ReceiverMembership {
   // group.
   wire::MrpReject reject_reason() const { return reject_; }
   // The number of INSTALLs of its own group. While it grows the sender is alive.
-  std::uint64_t installs_heard() const { return installs_heard_; }
+  std::uint64_t installs_received() const { return installs_received_; }
   bool is_connected() const { return state_ == State::kConnected || state_ == State::kActive; }
   const MrpMember& self() const { return self_; }
   Ipv4 sender() const { return group_.sender(); }
@@ -56,7 +56,7 @@ class ReceiverMembership {
   Task on_install(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   void note(const wire::SenderGroupMessage& install);
   Task on_remove(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
-  void refuse(const wire::SenderGroupMessage& asked, wire::MrpReject reason, Outbox& out) const;
+  void refuse(const wire::SenderGroupMessage& requested, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
   Duration sender_lives_;
@@ -64,13 +64,13 @@ class ReceiverMembership {
   const char* state_reason_ = "new";
   wire::MrpReject reject_ = wire::MrpReject::kNone;
   wire::SenderGroupMessage group_;  // its newest INSTALL, with the share that connected() answers
-  std::uint64_t installs_heard_ = 0;
-  Instant heard_at_{};
+  std::uint64_t installs_received_ = 0;
+  Instant last_message_at_{};
 };
 
 // The host's answer to the sender of `asked` for `named`, which it does not have, or not any more.
 // Empty: nothing.
-std::optional<wire::SenderGroupMessage> answer_of_nobody(const wire::SenderGroupMessage& asked,
+std::optional<wire::SenderGroupMessage> answer_of_nobody(const wire::SenderGroupMessage& requested,
                                                          const MrpMember& named);
 
 }  // namespace cepheus::mrp

@@ -43,7 +43,7 @@ struct Receiver {
   ReceiverMembership membership{member(1)};
   std::vector<SenderGroupMessage> answers;
 
-  ReceiverTask hear(const SenderGroupMessage& m, Instant now = kStart) {
+  ReceiverTask receive(const SenderGroupMessage& m, Instant now = kStart) {
     Outbox out;
     const ReceiverTask task = membership.on_message(now, m, out);
     answers = out.of_sender_groups;
@@ -55,41 +55,41 @@ struct Receiver {
     answers = out.of_sender_groups;
   }
   void join() {
-    EXPECT_EQ(hear(install()), ReceiverTask::kConnect);
+    EXPECT_EQ(receive(install()), ReceiverTask::kConnect);
     connected(true);
-    EXPECT_EQ(hear(install(0, 2)), ReceiverTask::kActivated);
+    EXPECT_EQ(receive(install(0, 2)), ReceiverTask::kActivated);
   }
 };
 
 void expect_answer(const std::vector<SenderGroupMessage>& answers, MrpType type,
-                   std::uint16_t flags, const SenderGroupMessage& asked) {
+                   std::uint16_t flags, const SenderGroupMessage& requested) {
   ASSERT_EQ(answers.size(), 1u);
   const SenderGroupMessage& m = answers[0];
   EXPECT_EQ(m.header.type, type);
   EXPECT_EQ(m.header.flags, flags);
-  EXPECT_EQ(m.header.seq, asked.header.seq);
-  EXPECT_EQ(m.header.epoch, asked.header.epoch);
-  EXPECT_EQ(m.header.instance, asked.header.instance);
-  EXPECT_EQ(m.share, asked.share);
-  EXPECT_EQ(m.control_port, asked.control_port);  // where the sender's switch passes it on to
-  EXPECT_EQ(m.virtual_qpn, asked.virtual_qpn);
+  EXPECT_EQ(m.header.seq, requested.header.seq);
+  EXPECT_EQ(m.header.epoch, requested.header.epoch);
+  EXPECT_EQ(m.header.instance, requested.header.instance);
+  EXPECT_EQ(m.share, requested.share);
+  EXPECT_EQ(m.control_port, requested.control_port);  // where the sender's switch passes it on to
+  EXPECT_EQ(m.virtual_qpn, requested.virtual_qpn);
   EXPECT_EQ(destination(m), host(0));
   ASSERT_EQ(m.receiver_count, 1u);
   EXPECT_EQ(m.receivers[0], bare(1));
   EXPECT_EQ(m.region_count, 0u);
 }
 void expect_installed(const std::vector<SenderGroupMessage>& answers, MrpType of,
-                      const SenderGroupMessage& asked) {
-  expect_answer(answers, MrpType::kInstalled, static_cast<std::uint16_t>(of), asked);
+                      const SenderGroupMessage& requested) {
+  expect_answer(answers, MrpType::kInstalled, static_cast<std::uint16_t>(of), requested);
 }
 void expect_reject(const std::vector<SenderGroupMessage>& answers, MrpReject reason,
-                   const SenderGroupMessage& asked) {
-  expect_answer(answers, MrpType::kReject, static_cast<std::uint16_t>(reason), asked);
+                   const SenderGroupMessage& requested) {
+  expect_answer(answers, MrpType::kReject, static_cast<std::uint16_t>(reason), requested);
 }
 
 TEST(ReceiverMembership, AnswersOnceItsQueuePairIsUpWithTheShareThatCame) {
   Receiver r;
-  EXPECT_EQ(r.hear(install()), ReceiverTask::kConnect);
+  EXPECT_EQ(r.receive(install()), ReceiverTask::kConnect);
   EXPECT_TRUE(r.answers.empty());
   EXPECT_EQ(r.membership.sender(), host(0));
   EXPECT_EQ(r.membership.virtual_qpn(), kVirtualQpn);
@@ -99,20 +99,20 @@ TEST(ReceiverMembership, AnswersOnceItsQueuePairIsUpWithTheShareThatCame) {
   EXPECT_EQ(r.membership.state(), ReceiverState::kConnected);
   // Over another path, and again.
   const SenderGroupMessage other = install(kShare - 5);
-  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(other), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kInstall, other);
 }
 
 TEST(ReceiverMembership, AnswersForAllPathsThatItWasNamedOverWhileItConnected) {
   Receiver r;
-  r.hear(install(kShare, 3));
-  r.hear(install(kShare, 3));
+  r.receive(install(kShare, 3));
+  r.receive(install(kShare, 3));
   r.connected(true);
   expect_installed(r.answers, MrpType::kInstall, install(2 * kShare, 3));
   Receiver later;
-  later.hear(install(kShare, 3));
-  later.hear(install(kShare - 1, 4));
-  later.hear(install(kShare, 3));  // overtaken
+  later.receive(install(kShare, 3));
+  later.receive(install(kShare - 1, 4));
+  later.receive(install(kShare, 3));  // overtaken
   later.connected(true);
   expect_installed(later.answers, MrpType::kInstall, install(kShare - 1, 4));
 }
@@ -122,23 +122,23 @@ TEST(ReceiverMembership, IsActiveWhenTheSenderNeedsNoMoreAnswers) {
   r.join();
   EXPECT_TRUE(r.answers.empty());
   EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
-  EXPECT_EQ(r.hear(install(0, 3)), ReceiverTask::kNone);  // once
-  EXPECT_EQ(r.membership.installs_heard(), 3u);
+  EXPECT_EQ(r.receive(install(0, 3)), ReceiverTask::kNone);  // once
+  EXPECT_EQ(r.membership.installs_received(), 3u);
 }
 
 TEST(ReceiverMembership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   Receiver r;
   SenderGroupMessage stranger = install();
   ++stranger.receivers[0].token;
-  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(stranger), ReceiverTask::kNone);
   stranger.header.type = MrpType::kRemove;
-  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(stranger), ReceiverTask::kNone);
   EXPECT_TRUE(r.answers.empty());
   EXPECT_EQ(r.membership.state(), ReceiverState::kWaiting);
   r.join();
   stranger.header.type = MrpType::kInstall;
   ++stranger.header.instance;
-  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(stranger), ReceiverTask::kNone);
   EXPECT_TRUE(r.answers.empty());
 }
 
@@ -147,12 +147,12 @@ TEST(ReceiverMembership, HeedsTheProcessThatItAnsweredOnly) {
   r.join();
   SenderGroupMessage other = install();
   ++other.header.instance;
-  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(other), ReceiverTask::kNone);
   expect_reject(r.answers, MrpReject::kIdInUse, other);
   other.header.type = MrpType::kRemove;
-  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(other), ReceiverTask::kNone);
   EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
-  EXPECT_EQ(r.membership.installs_heard(), 2u);
+  EXPECT_EQ(r.membership.installs_received(), 2u);
 }
 
 TEST(ReceiverMembership, FollowsItsSenderToANewerEpoch) {
@@ -160,10 +160,10 @@ TEST(ReceiverMembership, FollowsItsSenderToANewerEpoch) {
   r.join();
   SenderGroupMessage newer = install(kShare, 7);
   newer.header.epoch = 2;
-  EXPECT_EQ(r.hear(newer), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(newer), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kInstall, newer);
   EXPECT_EQ(r.membership.epoch(), 2);
-  EXPECT_EQ(r.hear(install()), ReceiverTask::kNone);  // a late one
+  EXPECT_EQ(r.receive(install()), ReceiverTask::kNone);  // a late one
   EXPECT_TRUE(r.answers.empty());
 }
 
@@ -173,8 +173,8 @@ TEST(ReceiverMembership, IsNotEndedByWhoForgetsAnOlderEpoch) {
   r.join();
   SenderGroupMessage newer = install(kShare, 7);
   newer.header.epoch = 2;
-  r.hear(newer);
-  EXPECT_EQ(r.hear(removal(MrpReject::kNone)), ReceiverTask::kNone);
+  r.receive(newer);
+  EXPECT_EQ(r.receive(removal(MrpReject::kNone)), ReceiverTask::kNone);
   EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
 }
 
@@ -183,29 +183,29 @@ TEST(ReceiverMembership, KeepsTheVirtualQpnThatItSpeaksTo) {
   r.join();
   SenderGroupMessage other = install(kShare, 7);
   other.virtual_qpn = wire::Qpn(kVirtualQpn.value() + 1);
-  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(other), ReceiverTask::kNone);
   expect_reject(r.answers, MrpReject::kIdInUse, other);
 }
 
-TEST(ReceiverMembership, SaysThatItsQueuePairDidNotComeUp) {
+TEST(ReceiverMembership, ReportsThatItsQueuePairDidNotComeUp) {
   Receiver r;
-  r.hear(install());
+  r.receive(install());
   r.connected(false);
   expect_reject(r.answers, MrpReject::kMemberFailed, install());
   EXPECT_EQ(r.membership.state(), ReceiverState::kFailed);
-  r.hear(install(kShare, 2));
+  r.receive(install(kShare, 2));
   expect_reject(r.answers, MrpReject::kMemberFailed, install(kShare, 2));
 }
 
-TEST(ReceiverMembership, TellsItsSenderThatItLeftUntilThatHasHeardIt) {
+TEST(ReceiverMembership, NotifiesItsSenderThatItLeftUntilItIsAnswered) {
   Receiver r;
   r.join();
   Outbox out;
   r.membership.leave(out);
   expect_reject(out.of_sender_groups, MrpReject::kMemberFailed, install(0, 2));
-  r.hear(install(0, 3));
+  r.receive(install(0, 3));
   expect_reject(r.answers, MrpReject::kMemberFailed, install(0, 3));
-  EXPECT_EQ(r.hear(removal(MrpReject::kMemberFailed)), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(removal(MrpReject::kMemberFailed)), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kRemove, removal(MrpReject::kMemberFailed));
 }
 
@@ -213,40 +213,40 @@ TEST(ReceiverMembership, EndsOnRemoveAndAnswersItEachTime) {
   for (const auto why : {MrpReject::kNone, MrpReject::kEvicted}) {
     Receiver r;
     r.join();
-    EXPECT_EQ(r.hear(removal(why)), ReceiverTask::kEnded);
+    EXPECT_EQ(r.receive(removal(why)), ReceiverTask::kEnded);
     expect_installed(r.answers, MrpType::kRemove, removal(why));
     EXPECT_EQ(r.membership.state(), ReceiverState::kGone);
     EXPECT_EQ(r.membership.reject_reason(), why);
-    EXPECT_EQ(r.hear(removal(why)), ReceiverTask::kNone);
+    EXPECT_EQ(r.receive(removal(why)), ReceiverTask::kNone);
     expect_installed(r.answers, MrpType::kRemove, removal(why));
-    r.hear(install());  // a late one
+    r.receive(install());  // a late one
     expect_reject(r.answers, MrpReject::kNotMember, install());
   }
 }
 
 TEST(ReceiverMembership, FailsIfTheSenderGaveUpBeforeItWasActive) {
-  for (const bool has_heard : {false, true}) {
+  for (const bool has_received : {false, true}) {
     Receiver r;
-    if (has_heard) {
-      r.hear(install());
+    if (has_received) {
+      r.receive(install());
       r.connected(true);
     }
-    EXPECT_EQ(r.hear(removal(MrpReject::kTableFull)), ReceiverTask::kEnded);
+    EXPECT_EQ(r.receive(removal(MrpReject::kTableFull)), ReceiverTask::kEnded);
     EXPECT_EQ(r.membership.state(), ReceiverState::kFailed);
     EXPECT_EQ(r.membership.reject_reason(), MrpReject::kTableFull);
     EXPECT_EQ(r.membership.sender(), host(0));
   }
 }
 
-TEST(ReceiverMembership, BelievesASwitchThatItsSenderIsGoneUnlessThatWasJustHeard) {
+TEST(ReceiverMembership, BelievesASwitchThatItsSenderIsGoneUnlessTheSenderJustSent) {
   Receiver r;
   r.join();
   const SenderGroupMessage m = from_sender(MrpType::kRemove, 0);
-  EXPECT_EQ(r.hear(m, kStart + 1s), ReceiverTask::kNone);
-  EXPECT_EQ(r.hear(install(0, 3), kStart + 1s), ReceiverTask::kNone);
-  EXPECT_EQ(r.hear(m, kStart + 2s), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(m, kStart + 1s), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(install(0, 3), kStart + 1s), ReceiverTask::kNone);
+  EXPECT_EQ(r.receive(m, kStart + 2s), ReceiverTask::kNone);
   EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
-  EXPECT_EQ(r.hear(m, kStart + 2500ms), ReceiverTask::kEnded);
+  EXPECT_EQ(r.receive(m, kStart + 2500ms), ReceiverTask::kEnded);
   EXPECT_TRUE(r.answers.empty());
 }
 

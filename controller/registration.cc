@@ -22,8 +22,8 @@ Registration::Registration(const RegistrationConfig& config, McstId id, std::uin
     : config_(config),
       id_(id),
       epoch_(epoch),
-      suspects_(10 * config.ask_again),
-      late_(10 * config.ask_again) {}
+      suspects_(10 * config.request_again),
+      late_(10 * config.request_again) {}
 
 void Registration::set_state(State state, const char* reason) {
   assert(state_ != State::kGone);
@@ -66,7 +66,7 @@ void Registration::send_list(MrpType type, std::span<const MrpMember> list, Outb
 
 // Lists the members without a CONFIRM. REGISTER also names the leader: a switch that missed an
 // earlier list would know no queue pair there.
-void Registration::ask_again(MrpType type, Outbox& out) const {
+void Registration::request_again(MrpType type, Outbox& out) const {
   std::vector<MrpMember> list = missing();
   if (type == MrpType::kRegister) list.push_back(members_[find(config_.host)]);
   send_list(type, list, out);
@@ -126,8 +126,8 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
   repeat_.sent(now);
 }
 
-void Registration::set_give_up(Instant heard) {
-  give_up_ = config_.silence ? std::min(latest_, heard + *config_.silence) : latest_;
+void Registration::set_give_up(Instant last_message) {
+  give_up_ = config_.silence ? std::min(latest_, last_message + *config_.silence) : latest_;
 }
 
 // A switch with confirmed members only would receive no repeats, take the leader for dead and
@@ -141,7 +141,7 @@ void Registration::keep_pending(Instant now, Outbox& out) {
 void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
-  heard_at_ = now;
+  last_message_at_ = now;
   if (h.type == MrpType::kConfirm) {
     if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
     on_confirm(now, from, message, out);
@@ -261,7 +261,7 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox
   error_ = std::move(error);
   set_state(State::kFailed, error_.code == ErrorCode::kTimedOut ? "timed out" : "refused");
   reject_ = reject;
-  give_up_ = next_ask_ = kNever;
+  give_up_ = next_request_ = kNever;
   evictions_.stop();
   repeat_ = Backoff(config_.repeats.unregister, now);
   send_unregister(now, out);
@@ -282,7 +282,7 @@ void Registration::send_unregister(Instant now, Outbox& out) {
     return;
   }
   if (!repeat_.is_first() && state_ == State::kUnregistering && error_.text.empty()) {
-    ask_again(MrpType::kUnregister, out);
+    request_again(MrpType::kUnregister, out);
   } else {
     send_to_group(MrpType::kUnregister, out);
     out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
@@ -320,7 +320,7 @@ void Registration::unregister(Instant now, Outbox& out) {
     case State::kRegistering:
     case State::kActivating:
     case State::kActive:
-      give_up_ = next_ask_ = kNever;
+      give_up_ = next_request_ = kNever;
       evictions_.stop();
       repeat_ = Backoff(config_.repeats.unregister, now);
       set_state(State::kUnregistering, "asked to unregister");
@@ -344,17 +344,17 @@ void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= evictions_.deadline()) {
     send_list(MrpType::kEvict, evictions_.take_due(now), out);
   }
-  if (now >= next_ask_) {
+  if (now >= next_request_) {
     // QUERYs continue only while members answer, and while others wait for late members.
-    const bool is_waited_for = now - asked_at_ <= config_.asker_time_limit && late_.any(now);
-    next_ask_ = kNever;
+    const bool is_waited_for = now - requested_at_ <= config_.asker_time_limit && late_.any(now);
+    next_request_ = kNever;
     if (suspects_.any(now) || is_waited_for) query(now, out);
   }
   if (repeat_.is_due(now)) {
     switch (state_) {
       case State::kRegistering:
       case State::kActivating:
-        ask_again(state_ == State::kRegistering ? MrpType::kRegister : MrpType::kActivate, out);
+        request_again(state_ == State::kRegistering ? MrpType::kRegister : MrpType::kActivate, out);
         keep_pending(now, out);
         repeat_.sent(now);
         break;
@@ -375,7 +375,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
 }
 
 Instant Registration::deadline() const {
-  return std::min({give_up_, repeat_.deadline(), next_ask_, evictions_.deadline()});
+  return std::min({give_up_, repeat_.deadline(), next_request_, evictions_.deadline()});
 }
 
 std::vector<MrpMember> Registration::missing() const {

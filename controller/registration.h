@@ -99,7 +99,7 @@ struct RegistrationConfig {
   std::optional<Duration> silence;
   Repeats repeats;
   Duration refresh_pending = times::kRefreshPending;   // until the group is active
-  Duration ask_again = times::kAskAgain;               // between two QUERYs while a member lags
+  Duration request_again = times::kRequestAgain;       // between two QUERYs while a member lags
   Duration evict_after = times::kEvict;                // of silence; a port that is down is enough
   Duration source_grace = times::kSourceGrace;         // for answers to a source that is gone
   Duration asker_time_limit = times::kAskerTimeLimit;  // members that wait COMPLAIN more often
@@ -130,11 +130,11 @@ class Registration {
   // ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   // Asks the switches for lagging members, because the owner's own sends do not end. kActive only.
-  void ask(Instant now, Outbox& out);
+  void send_request(Instant now, Outbox& out);
   // Asks its own switch whether it is there: the owner waits for data. kActive only.
   void look(Outbox& out) const;
   // The time of this group's last message from the fabric.
-  Instant heard_at() const { return heard_at_; }
+  Instant last_message_at() const { return last_message_at_; }
   // The time at which lagging members were last seen alive. Members that asked receive ALIVE.
   Instant alive_at() const { return alive_at_; }
   // Members evicted since the group became active.
@@ -166,10 +166,10 @@ class Registration {
   void set_state(State state, const char* reason);
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
-  void set_give_up(Instant heard);
+  void set_give_up(Instant last_message);
   void keep_pending(Instant now, Outbox& out);
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
-  void ask_again(wire::MrpType type, Outbox& out) const;
+  void request_again(wire::MrpType type, Outbox& out) const;
   void send_to_group(wire::MrpType type, Outbox& out) const;
   void send_unregister(Instant now, Outbox& out);
   bool agrees_on_method(const wire::MrpHeader& confirm);
@@ -207,12 +207,12 @@ class Registration {
   LaggingMembers late_;            // they answer
   struct Asker {
     Ipv4 host;
-    Instant asked;
+    Instant requested;
   };
   std::vector<Asker> askers_;
-  Instant asked_at_{}, queried_at_{}, alive_at_{}, heard_at_{};
+  Instant requested_at_{}, queried_at_{}, alive_at_{}, last_message_at_{};
   Evictions evictions_;
-  Instant next_ask_ = wire::kNever;
+  Instant next_request_ = wire::kNever;
   std::size_t evicted_ = 0;
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;

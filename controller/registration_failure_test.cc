@@ -72,7 +72,7 @@ TEST(Registration, NamesOnlyTheFirstFewOfManyMissing) {
   EXPECT_LT(net.leader.error().text.size(), 256u);
 }
 
-TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
+TEST(Registration, NotifiesMembersThatNoSwitchNamedTheGroupTo) {
   Network net(3);
   net.serves_groups = false;
   ASSERT_TRUE(net.start());
@@ -85,7 +85,7 @@ TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
   }
 }
 
-TEST(Registration, SaysWhoRefusedAndWhatToDo) {
+TEST(Registration, NamesTheRefusingMemberAndTheRemedy) {
   struct Case {
     MrpReject reason;
     std::vector<MrpMember> named;
@@ -175,10 +175,10 @@ TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
     Network net(3);
     ASSERT_TRUE(net.start());
     net.run_until_idle();
-    const MrpMessage told = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
-    net.deliver({host(1), told});
+    const MrpMessage refusal = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
+    net.deliver({host(1), refusal});
     EXPECT_EQ(net.leader.state(), State::kActive) << "a member says so of another";
-    net.deliver({test::kSwitch, told});
+    net.deliver({test::kSwitch, refusal});
     EXPECT_EQ(net.leader.reject_reason(), MrpReject::kRemoteAccess);
     const std::string whose = of_leader ? "10.0.0.1 (qp 0x11)" : "10.0.0.3 (qp 0x13)";
     EXPECT_THAT(net.leader.error().text, HasSubstr("refused a WRITE: " + whose));

@@ -11,17 +11,17 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-void Registration::ask(Instant now, Outbox& out) {
+void Registration::send_request(Instant now, Outbox& out) {
   if (state_ != State::kActive) return;
-  asked_at_ = now;
-  if (next_ask_ != kNever && next_ask_ > now) return;  // The last QUERY is recent.
+  requested_at_ = now;
+  if (next_request_ != kNever && next_request_ > now) return;  // The last QUERY is recent.
   query(now, out);
 }
 
 void Registration::query(Instant now, Outbox& out) {
   send_to_group(MrpType::kQuery, out);
   queried_at_ = now;
-  next_ask_ = now + config_.ask_again;
+  next_request_ = now + config_.request_again;
 }
 
 void Registration::look(Outbox& out) const {
@@ -46,8 +46,9 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox
   }
   answer.header.flags = wire::MrpHeader::kPresence;
   // It may wait for a source that has died: no other member would complain.
-  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_time_limit;
-  if (state_ == State::kActive && !asked_lately) query(now, out);
+  const bool requested_lately =
+      next_request_ != kNever || now - queried_at_ < config_.asker_time_limit;
+  if (state_ == State::kActive && !requested_lately) query(now, out);
 }
 
 void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
@@ -62,9 +63,9 @@ void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& messag
   if (at == askers_.end()) {
     askers_.push_back({from, now});
   } else {
-    at->asked = now;
+    at->requested = now;
   }
-  ask(now, out);
+  send_request(now, out);
 }
 
 void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out) {
@@ -74,7 +75,7 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
     if (find(reported.host) == members_.size()) continue;
     if (reported.flags == wire::kMemberLate) {
       alive |= late_.name(now, reported.host, LaggingMembers::Role::kReceiver, reported.qpn.value())
-                   .heard;
+                   .is_active;
     } else if (state_ == State::kActive) {
       judge(now, reported, out);
     }
@@ -84,13 +85,14 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
     reassure(now, out);
   }
   // A member lags: repeat the QUERY.
-  if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+  if (next_request_ == kNever) next_request_ = now + config_.request_again;
 }
 
 // The lagging members answer, and continue when their programs do. So no member has to give up.
 void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
-  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_time_limit; });
+  std::erase_if(askers_,
+                [&](const Asker& a) { return now - a.requested > config_.asker_time_limit; });
   std::vector<MrpMember> list;
   for (const Asker& asker : askers_) {
     const std::size_t i = find(asker.host);

@@ -129,7 +129,7 @@ TEST(RegistrationProperty, EndsActiveForAllOrFailedForTheLeaderWithNobodyStrande
   }));
 }
 
-TEST(RegistrationProperty, ACalmNetworkTellsEveryMemberOfTheFailure) {
+TEST(RegistrationProperty, ACalmNetworkNotifiesEveryMemberOfTheFailure) {
   EXPECT_TRUE(rc::check([] {
     Faults f = any_faults();
     f.switch_refuses = true;

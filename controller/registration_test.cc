@@ -167,19 +167,19 @@ TEST(Registration, BelievesASwitchAboutAllBehindIt) {
 
 TEST(Registration, RepeatsForThoseThatAreMissingOnly) {
   Network net(200);
-  std::vector<MrpMember> asked;
+  std::vector<MrpMember> requested;
   net.lose = [&](const Network::Datagram& d) {
     if (is(d, MrpType::kRegister))
-      asked.insert(asked.end(), d.message.list().begin(), d.message.list().end());
+      requested.insert(requested.end(), d.message.list().begin(), d.message.list().end());
     const bool late = d.from == host(7) || d.from == host(150);
     return late && d.message.header.type == MrpType::kConfirm && net.now < kStart + 10ms;
   };
   ASSERT_TRUE(net.start());
   net.run_until_idle();
-  EXPECT_EQ(asked.size(), 200u);
-  asked.clear();
+  EXPECT_EQ(requested.size(), 200u);
+  requested.clear();
   net.run(kStart + 25ms);
-  EXPECT_EQ(asked, (std::vector{member(7), member(150), member(0)})) << "and the leader itself";
+  EXPECT_EQ(requested, (std::vector{member(7), member(150), member(0)})) << "and the leader itself";
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
@@ -243,7 +243,7 @@ TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
-TEST(Registration, ThatIsHeldTooLongSaysWhatIsMissing) {
+TEST(Registration, ThatIsHeldTooLongNamesTheMissingMembers) {
   Network net(2);
   net.leader.hold();
   ASSERT_TRUE(net.start());
@@ -375,19 +375,20 @@ TEST(Registration, TakesSpuriousTimersCalmly) {
 }
 
 // Switches compare it with their tables, and so notice missing members.
-TEST(Registration, SaysHowManyMembersThereAreWhenItActivates) {
+TEST(Registration, SendsTheNumberOfMembersWhenItActivates) {
   for (const bool repeated : {false, true}) {
     Network net(200);
-    std::vector<int> said;
+    std::vector<int> sent_flags;
     net.lose = [&](const Network::Datagram& d) {
       if (!is(d, MrpType::kActivate)) return false;
-      said.push_back(d.message.header.flags);
-      return repeated && said.size() == 1;
+      sent_flags.push_back(d.message.header.flags);
+      return repeated && sent_flags.size() == 1;
     };
     ASSERT_TRUE(net.start());
     net.run(kStart + 100ms);
     EXPECT_EQ(net.leader.state(), State::kActive);
-    EXPECT_EQ(said, std::vector<int>(repeated ? 4 : 1, 199)) << "199 names take three datagrams";
+    EXPECT_EQ(sent_flags, std::vector<int>(repeated ? 4 : 1, 199))
+        << "199 names take three datagrams";
   }
 }
 

@@ -34,7 +34,7 @@ Ipv4 destination(const SenderGroupMessage& message) {
 }
 
 SenderRegistration::SenderRegistration(const SenderConfig& config)
-    : config_(config), suspects_(10 * config.ask_again), late_(10 * config.ask_again) {
+    : config_(config), suspects_(10 * config.request_again), late_(10 * config.request_again) {
   assert(wire::is_sender_group(config.virtual_qpn));
   group_.header.mcst_id = config.host;
   group_.header.instance = config.instance;
@@ -100,7 +100,7 @@ wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMem
 void SenderRegistration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
   set_state(state, reason);
   attempts_.clear();
-  heard_.reset();
+  answered_.reset();
   repeat_ = Backoff(pace(), now);
   send_attempt(now, out);
 }
@@ -180,7 +180,7 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
   const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
   if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
-  heard_.set(receiver);
+  answered_.set(receiver);
   attempt->answered.set(receiver);
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a
   // switch's restart, until the next INSTALL, and the sender's switch lets nothing complete.
@@ -188,7 +188,7 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   const std::size_t all = group_.receiver_count;
   const bool is_whole =
       attempt->share == SenderGroupMessage::kWholeShare && attempt->answered.count() == all;
-  const bool has_done = attempts_.size() >= kAttemptsThatDo && heard_.count() == all;
+  const bool has_done = attempts_.size() >= kAttemptsThatDo && answered_.count() == all;
   if (is_whole || has_done) go_on(now, out);
 }
 
@@ -240,50 +240,50 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
        reason, out);
 }
 
-void SenderRegistration::ask(Instant now, Outbox& out) {
+void SenderRegistration::send_request(Instant now, Outbox& out) {
   if (!is_active()) return;
-  if (next_ask_ != kNever && next_ask_ > now) return;  // The last QUERY is recent.
+  if (next_request_ != kNever && next_request_ > now) return;  // The last QUERY is recent.
   query(now, out);
 }
 
 void SenderRegistration::query(Instant now, Outbox& out) {
   out.of_sender_groups.push_back(message(MrpType::kQuery, 0));
-  next_ask_ = now + config_.ask_again;
+  next_request_ = now + config_.request_again;
 }
 
 void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report, Outbox& out) {
   if (!is_active() || report.receiver_count == 0) return;
-  bool is_heard = false;
+  bool any_active = false;
   for (const MrpMember& reported : report.list()) {
     const std::size_t receiver = find(reported.host);
     if (receiver == group_.receiver_count) continue;
     // The member answers, or the sender has not retransmitted its missing packet.
     if ((reported.flags & (wire::kMemberDown | wire::kMemberOwes)) == 0) {
       suspects_.forget(reported.host);
-      is_heard |= late_.name(now, reported.host, kRole, reported.qpn.value()).heard;
+      any_active |= late_.name(now, reported.host, kRole, reported.qpn.value()).is_active;
       continue;
     }
     if ((reported.flags & wire::kMemberDown) != 0) {
       lose(now, receiver, loss_text(true, config_.evict_after), out);
     } else {
-      is_heard |= on_silence(now, reported.host, reported.qpn.value(), out);
+      any_active |= on_silence(now, reported.host, reported.qpn.value(), out);
     }
     if (!is_active()) return;
   }
-  if (is_heard && !suspects_.any_silent(now, config_.asker_time_limit)) alive_at_ = now;
+  if (any_active && !suspects_.any_silent(now, config_.asker_time_limit)) alive_at_ = now;
   // A member lags: repeat the QUERY.
-  if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+  if (next_request_ == kNever) next_request_ = now + config_.request_again;
 }
 
 // A switch reports a lagging receiver and the count `heard` of its packets. True: the count has
 // changed since the last report.
-bool SenderRegistration::on_silence(Instant now, Ipv4 host, std::uint32_t heard, Outbox& out) {
-  const auto verdict = suspects_.name(now, host, kRole, heard);
+bool SenderRegistration::on_silence(Instant now, Ipv4 host, std::uint32_t received, Outbox& out) {
+  const auto verdict = suspects_.name(now, host, kRole, received);
   const std::size_t receiver = find(host);
   if (receiver < group_.receiver_count && verdict.silence >= config_.evict_after) {
     lose(now, receiver, loss_text(false, config_.evict_after), out);
   }
-  return verdict.heard;
+  return verdict.is_active;
 }
 
 void SenderRegistration::lose(Instant now, std::size_t receiver, const std::string& how,
@@ -317,7 +317,7 @@ void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
 void SenderRegistration::fail(Instant now, wire::Error error, MrpReject reject, Outbox& out) {
   error_ = std::move(error);
   reject_ = reject;
-  give_up_ = next_ask_ = kNever;
+  give_up_ = next_request_ = kNever;
   begin_step(now, State::kFailed,
              error_.code == ErrorCode::kTimedOut ? "timed out" : "refused, or a receiver failed",
              out);
@@ -346,7 +346,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
       }
       break;
     default:
-      give_up_ = next_ask_ = kNever;
+      give_up_ = next_request_ = kNever;
       begin_step(now, State::kRemoving, "asked to remove", out);
   }
   check_consistent();
@@ -355,7 +355,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
   std::vector<MrpMember> missing;
   for (std::size_t i = 0; i < group_.receiver_count; ++i) {
-    if (!heard_[i]) missing.push_back(group_.receivers[i]);
+    if (!answered_[i]) missing.push_back(group_.receivers[i]);
   }
   const std::string text =
       missing.empty()
@@ -370,8 +370,8 @@ void SenderRegistration::on_timer(Instant now, Outbox& out) {
     on_time_out(now, out);
     return check_consistent();
   }
-  if (now >= next_ask_) {
-    next_ask_ = kNever;
+  if (now >= next_request_) {
+    next_request_ = kNever;
     if (suspects_.any(now)) query(now, out);  // only answers keep the questions going
   }
   if (repeat_.is_due(now)) {
@@ -386,7 +386,7 @@ void SenderRegistration::on_timer(Instant now, Outbox& out) {
 }
 
 Instant SenderRegistration::deadline() const {
-  return std::min({give_up_, repeat_.deadline(), next_ask_});
+  return std::min({give_up_, repeat_.deadline(), next_request_});
 }
 
 std::size_t SenderRegistration::find(Ipv4 host) const {

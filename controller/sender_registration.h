@@ -42,8 +42,8 @@ struct SenderConfig {
   wire::Psn start;                 // of all queue pairs
   Duration timeout = times::kRegister;
   Repeats repeats;
-  Duration ask_again = times::kAskAgain;  // between two QUERYs while a member lags
-  Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
+  Duration request_again = times::kRequestAgain;  // between two QUERYs while a member lags
+  Duration evict_after = times::kEvict;           // of silence; a port that is down is enough
   Duration asker_time_limit = times::kAskerTimeLimit;
   LostMember lost_receiver = LostMember::kEvicted;
 };
@@ -71,7 +71,7 @@ class SenderRegistration {
   void on_message(Instant now, Ipv4 from, const SenderGroupMessage& message, Outbox& out);
   // Asks the switch for lagging receivers, because the sender's sends do not end. While active
   // only.
-  void ask(Instant now, Outbox& out);
+  void send_request(Instant now, Outbox& out);
   // The time at which lagging receivers were last seen alive, or were removed.
   Instant alive_at() const { return alive_at_; }
   // The owner's own side failed: sends that to all receivers. No effect if the group has ended
@@ -116,7 +116,7 @@ class SenderRegistration {
   void on_report(Instant now, const SenderGroupMessage& report, Outbox& out);
   void go_on(Instant now, Outbox& out);
   void query(Instant now, Outbox& out);
-  bool on_silence(Instant now, Ipv4 host, std::uint32_t heard, Outbox& out);
+  bool on_silence(Instant now, Ipv4 host, std::uint32_t received, Outbox& out);
   void lose(Instant now, std::size_t receiver, const std::string& how, Outbox& out);
   void evict(Instant now, std::size_t receiver, Outbox& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
@@ -130,11 +130,11 @@ class SenderRegistration {
   SenderGroupMessage group_;  // the part of the group in every message, INSTALL's list and regions
   std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
   // receivers that have answered any message of the step
-  std::bitset<SenderGroupMessage::kMaxReceivers> heard_;
+  std::bitset<SenderGroupMessage::kMaxReceivers> answered_;
   std::uint16_t seq_ = 0;
   Instant give_up_ = wire::kNever;
   Backoff repeat_;  // of the messages of the present state
-  Instant next_ask_ = wire::kNever;
+  Instant next_request_ = wire::kNever;
   LaggingMembers suspects_;  // silent, or down
   LaggingMembers late_;      // they answer, or the sender has not retransmitted to them
   Instant alive_at_{};

@@ -37,14 +37,14 @@ TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
     EXPECT_EQ(receiver.virtual_qpn(), kVirtualQpn);
     EXPECT_EQ(receiver.start_psn(), kStartPsn);
   }
-  EXPECT_EQ(net.said.size(), 2u);  // nothing was repeated
+  EXPECT_EQ(net.sent.size(), 2u);  // nothing was repeated
 }
 
-TEST(SenderRegistration, AddressesTheAliasAndSaysWhatSwitchesNeed) {
+TEST(SenderRegistration, AddressesTheAliasAndSendsTheFieldsThatSwitchesNeed) {
   SenderNetwork net({2, 2, 1});
   const wire::MrpRegion region{7, 0xABCD, 0x1000, 4096};
   ASSERT_TRUE(net.start({{1, region}}));
-  const SenderGroupMessage& m = net.said.at(0);
+  const SenderGroupMessage& m = net.sent.at(0);
   EXPECT_EQ(m.header.type, MrpType::kInstall);
   EXPECT_EQ(m.header.flags, SenderGroupMessage::kFresh);
   EXPECT_EQ(destination(m), host(1));
@@ -55,7 +55,7 @@ TEST(SenderRegistration, AddressesTheAliasAndSaysWhatSwitchesNeed) {
   ASSERT_EQ(m.region_count, 1u);
   EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{1, region}));
   net.run_until_idle();
-  EXPECT_EQ(net.said.at(1).region_count, 1u);  // for switches that learn of the group later
+  EXPECT_EQ(net.sent.at(1).region_count, 1u);  // for switches that learn of the group later
 }
 
 TEST(SenderRegistration, CountsTheSharesOfOneAttemptOnly) {
@@ -116,7 +116,7 @@ TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
 
 TEST(SenderRegistration, RepeatsInstallWithGrowingPausesAndWithoutAShare) {
   SenderNetwork net = active({2, 1, 1});
-  net.said.clear();
+  net.sent.clear();
   std::vector<Duration> pauses;
   Instant last = kStart;
   net.lose = [&](const SenderNetwork::Datagram& d) {
@@ -128,7 +128,7 @@ TEST(SenderRegistration, RepeatsInstallWithGrowingPausesAndWithoutAShare) {
   };
   net.run(kStart + 3500ms);
   EXPECT_EQ(pauses, (std::vector<Duration>{20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s}));
-  for (const SenderGroupMessage& m : net.said) {
+  for (const SenderGroupMessage& m : net.sent) {
     EXPECT_EQ(m.header.type, MrpType::kInstall);
     EXPECT_EQ(m.share, 0u);
     EXPECT_EQ(m.header.flags, 0);  // something may have been sent
@@ -136,7 +136,7 @@ TEST(SenderRegistration, RepeatsInstallWithGrowingPausesAndWithoutAShare) {
   }
 }
 
-TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
+TEST(SenderRegistration, TimesOutNamingTheMissingAndNotifiesTheOthers) {
   SenderNetwork net({3, 1, 1});
   net.lose = [](const SenderNetwork::Datagram& d) {
     return d.to == To::kReceiver && d.host == host(2);
@@ -193,8 +193,8 @@ TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
     EXPECT_EQ(net.sender.error().code, ErrorCode::kRefused);
     EXPECT_EQ(net.sender.reject_reason(), c.reason);
     EXPECT_THAT(net.sender.error().text, HasSubstr(c.text));
-    EXPECT_EQ(net.said.back().header.type, MrpType::kRemove);
-    EXPECT_EQ(net.said.back().header.flags, static_cast<std::uint16_t>(c.reason));
+    EXPECT_EQ(net.sent.back().header.type, MrpType::kRemove);
+    EXPECT_EQ(net.sent.back().header.flags, static_cast<std::uint16_t>(c.reason));
   }
 }
 
@@ -205,7 +205,7 @@ TEST(SenderRegistration, BelievesNoReceiverThatSpeaksOfAnother) {
   net.reject(host(1), MrpReject::kNotMember, {bare(2)});
   net.reject(host(1), MrpReject::kNotMember);
   net.reject(kSwitch, MrpReject::kNoRoute, {bare(9)});
-  SenderNetwork::Datagram forged{To::kSender, host(1), {}, 0, net.said.at(0)};
+  SenderNetwork::Datagram forged{To::kSender, host(1), {}, 0, net.sent.at(0)};
   forged.message.header.type = MrpType::kInstalled;
   forged.message.header.flags = static_cast<std::uint16_t>(MrpType::kInstall);
   net.under_way.push_back(forged);  // names both
@@ -270,13 +270,13 @@ TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
   EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
-TEST(SenderRegistration, TellsSwitchesTheRegionsOfThoseThatAreLeft) {
+TEST(SenderRegistration, SendsSwitchesTheRegionsOfTheRemainingReceivers) {
   SenderNetwork net({3, 1, 1});
   ASSERT_TRUE(net.start({{0, {1, 0xA, 0, 64}}, {1, {1, 0xB, 0, 64}}, {2, {1, 0xC, 0, 64}}}));
   net.run_until_idle();
   net.report(2, wire::kMemberDown);
   net.run_until_idle();
-  const SenderGroupMessage& m = net.said.back();
+  const SenderGroupMessage& m = net.sent.back();
   ASSERT_EQ(m.region_count, 2u);
   EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{0, {1, 0xA, 0, 64}}));
   EXPECT_EQ(m.regions[1], (SenderGroupMessage::Region{1, {1, 0xC, 0, 64}}));
@@ -308,13 +308,13 @@ TEST(SenderRegistration, EvictsWhomASwitchHasHadNoWayToForFiveSeconds) {
 
 TEST(SenderRegistration, QueriesWhileAReceiverLagsAndEvictsOneThatIsSilentForFiveSeconds) {
   SenderNetwork net = active({3, 1, 1});
-  net.ask();
+  net.send_request();
   for (auto t = 250ms; t <= 5s; t += 250ms) {
     net.report(2, wire::kMemberOwes, 17);
     net.run(kStart + t);
     ASSERT_EQ(net.sender.epoch(), 1) << t.count();
   }
-  const auto queries = std::count_if(net.said.begin(), net.said.end(), [](const auto& m) {
+  const auto queries = std::count_if(net.sent.begin(), net.sent.end(), [](const auto& m) {
     return m.header.type == MrpType::kQuery;
   });
   EXPECT_EQ(queries, 21);
@@ -326,9 +326,9 @@ TEST(SenderRegistration, QueriesWhileAReceiverLagsAndEvictsOneThatIsSilentForFiv
   EXPECT_EQ(net.sender.receivers().size(), 2u);
 }
 
-TEST(SenderRegistration, WaitsForWhoLagsButIsHeard) {
+TEST(SenderRegistration, WaitsForAReceiverThatLagsButAnswers) {
   SenderNetwork net = active({3, 1, 1});
-  net.ask();
+  net.send_request();
   std::uint32_t times = 0;
   for (auto t = 250ms; t <= 20s; t += 250ms) {
     net.report(2, wire::kMemberOwes, ++times);
@@ -377,14 +377,14 @@ TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
   }
   SenderNetwork lonely = active({3, 2, 2});
   lonely.lose = [](const SenderNetwork::Datagram&) { return true; };
-  lonely.said.clear();
+  lonely.sent.clear();
   lonely.remove();
   lonely.run(kStart + 1s);
   EXPECT_EQ(lonely.sender.state(), SenderState::kGone);
-  EXPECT_EQ(lonely.said.size(), 3u);
+  EXPECT_EQ(lonely.sent.size(), 3u);
 }
 
-TEST(SenderRegistration, GivingUpTellsEveryReceiver) {
+TEST(SenderRegistration, GivingUpNotifiesEveryReceiver) {
   SenderNetwork net = active({3, 2, 1});
   net.give_up("the program said so");
   net.run_until_idle();

@@ -22,9 +22,9 @@ class LeaderTest : public testing::Test {
   }
 
   Registration& leader() { return net_.leader; }
-  void report(std::uint32_t i, std::uint8_t flags, std::uint32_t heard = 0) {
+  void report(std::uint32_t i, std::uint8_t flags, std::uint32_t received = 0) {
     leader().on_message(now_, kSwitch,
-                        of_group(wire::MrpType::kReport, {{host(i), wire::Qpn(heard), flags}}),
+                        of_group(wire::MrpType::kReport, {{host(i), wire::Qpn(received), flags}}),
                         out_);
   }
   // Serves every deadline up to then.

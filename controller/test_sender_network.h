@@ -70,8 +70,8 @@ class SenderNetwork {
     sender.remove(now, outbox_);
     collect();
   }
-  void ask() {
-    sender.ask(now, outbox_);
+  void send_request() {
+    sender.send_request(now, outbox_);
     collect();
   }
   void give_up(std::string why) {
@@ -83,15 +83,15 @@ class SenderNetwork {
     collect();
   }
   // A message of a switch, or a host, about itself to the sender. It only names the group.
-  void tell(Ipv4 from, MrpType type, std::uint16_t flags, std::vector<MrpMember> named) {
+  void send(Ipv4 from, MrpType type, std::uint16_t flags, std::vector<MrpMember> named) {
     under_way.push_back({To::kSender, from, {}, 0, of_group(type, flags, std::move(named))});
   }
   void reject(Ipv4 from, MrpReject reason, std::vector<MrpMember> named = {}) {
-    tell(from, MrpType::kReject, static_cast<std::uint16_t>(reason), std::move(named));
+    send(from, MrpType::kReject, static_cast<std::uint16_t>(reason), std::move(named));
   }
   // The sender's switch reports a receiver with the count `times` of its packets.
   void report(std::uint32_t receiver, std::uint8_t flags, std::uint32_t times = 0) {
-    tell(kSwitch, MrpType::kReport, 0, {{test::host(receiver), wire::Qpn(times), flags}});
+    send(kSwitch, MrpType::kReport, 0, {{test::host(receiver), wire::Qpn(times), flags}});
   }
 
   void deliver(const Datagram& d) {
@@ -135,7 +135,7 @@ class SenderNetwork {
   std::map<Ipv4, int> connect_calls;
   std::map<Ipv4, std::uint16_t> answered_epoch;  // the newest INSTALL's that each has answered
   bool is_taken = false;                         // another group has the virtual QPN
-  std::vector<SenderGroupMessage> said;          // all that the sender has sent
+  std::vector<SenderGroupMessage> sent;          // all that the sender has sent
 
  private:
   SenderGroupMessage of_group(MrpType type, std::uint16_t flags, std::vector<MrpMember> named) {
@@ -211,7 +211,7 @@ class SenderNetwork {
   }
   void collect() {
     for (const SenderGroupMessage& m : outbox_.of_sender_groups) {
-      said.push_back(m);
+      sent.push_back(m);
       if (m.header.type != MrpType::kQuery) {
         under_way.push_back({To::kSendersSwitch, host(0), {}, 0, m});
       }

@@ -98,9 +98,9 @@ TEST_F(LateMember, IsQueriedOnlyWhileAMemberComplains) {
 class WaitingMember : public LeaderTest {
  protected:
   MrpMessage question(std::uint32_t i) {
-    Outbox asked;
-    net_.hosts.at(host(i)).ask(asked);
-    return asked.messages.at(0);
+    Outbox requested;
+    net_.hosts.at(host(i)).send_request(requested);
+    return requested.messages.at(0);
   }
   // The leader's answer to member i. Sent messages of other kinds stay in out_.
   std::optional<MrpMessage> answer_to(std::uint32_t i, const MrpMessage& message) {
@@ -113,7 +113,7 @@ class WaitingMember : public LeaderTest {
   }
 };
 
-TEST_F(WaitingMember, IsToldThatTheGroupStands) {
+TEST_F(WaitingMember, IsNotifiedThatTheGroupIsActive) {
   const auto answer = answer_to(1, question(1));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->header.type, MrpType::kAlive);
@@ -144,21 +144,21 @@ TEST_F(WaitingMember, LearnsThatTheSourceDiedInSilence) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
-TEST_F(WaitingMember, IsToldThatItWasEvicted) {
-  const MrpMessage asked = question(2);
+TEST_F(WaitingMember, IsNotifiedThatItWasEvicted) {
+  const MrpMessage requested = question(2);
   report(2, kDown);
-  const auto answer = answer_to(2, asked);
+  const auto answer = answer_to(2, requested);
   ASSERT_TRUE(answer);
   Membership& member = net_.hosts.at(host(2));
   EXPECT_EQ(member.on_message(now_, host(0), *answer, out_), Membership::Task::kDissolved);
   EXPECT_EQ(member.reject_reason(), wire::MrpReject::kEvicted);
 }
 
-TEST_F(WaitingMember, IsToldThatTheGroupIsNoMore) {
-  const MrpMessage asked = question(2);
+TEST_F(WaitingMember, IsNotifiedThatTheGroupHasEnded) {
+  const MrpMessage requested = question(2);
   leader().give_up(now_, "the watchdog", out_);
   pass(10s);  // all messages without a question were lost
-  const auto answer = answer_to(2, asked);
+  const auto answer = answer_to(2, requested);
   ASSERT_TRUE(answer);
   Membership& member = net_.hosts.at(host(2));
   EXPECT_EQ(member.on_message(now_, host(0), *answer, out_), Membership::Task::kDissolved);
@@ -179,7 +179,7 @@ TEST_F(WaitingMember, MayBeTheLeaderWhichQueriesItsSwitch) {
   out_.clear();
   now_ += 1s;
   leader().on_message(now_, kSwitch, of_group(MrpType::kReport, {}), out_);
-  EXPECT_EQ(leader().heard_at(), now_);
+  EXPECT_EQ(leader().last_message_at(), now_);
   pass(10s);
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a report of nobody is no reason to ask";
 }
@@ -189,9 +189,9 @@ TEST_F(WaitingMember, MayBeTheLeaderWhichQueriesItsSwitch) {
 class FailedMember : public LeaderTest {
  protected:
   MrpMessage leave_message(std::uint32_t i) {
-    Outbox said;
-    net_.hosts.at(host(i)).leave(now_, said);
-    return said.messages.at(0);
+    Outbox last_messages;
+    net_.hosts.at(host(i)).leave(now_, last_messages);
+    return last_messages.messages.at(0);
   }
 };
 
@@ -213,8 +213,8 @@ TEST_F(LostPath, EndsTheGroupForAll) {
   EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kPathLost);
   EXPECT_THAT(leader().error().text,
               HasSubstr("has lost a path: a trunk on the way to 10.0.0.3 (qp 0x13) is down"));
-  const auto is_told = [](const MrpMessage& m) { return m.header.type == MrpType::kGiveUp; };
-  EXPECT_TRUE(std::ranges::any_of(out_.messages, is_told)) << "those beyond it, by another way";
+  const auto is_notified = [](const MrpMessage& m) { return m.header.type == MrpType::kGiveUp; };
+  EXPECT_TRUE(std::ranges::any_of(out_.messages, is_notified)) << "those beyond it, by another way";
   EXPECT_GE(sent(MrpType::kUnregister), 1);
   EXPECT_EQ(leader().evicted_count(), 0u);
 }
@@ -246,12 +246,12 @@ TEST_F(FailedMember, EndsTheGroupForAll) {
 }
 
 TEST_F(FailedMember, SpeaksForItselfOnly) {
-  MrpMessage said = leave_message(2);
-  leader().on_message(now_, host(3), said, out_);
-  said.members[0].qpn = wire::Qpn(0x99);
-  leader().on_message(now_, host(2), said, out_);
-  said.members[0] = member(0);
-  leader().on_message(now_, host(0), said, out_);
+  MrpMessage last_messages = leave_message(2);
+  leader().on_message(now_, host(3), last_messages, out_);
+  last_messages.members[0].qpn = wire::Qpn(0x99);
+  leader().on_message(now_, host(2), last_messages, out_);
+  last_messages.members[0] = member(0);
+  leader().on_message(now_, host(0), last_messages, out_);
   EXPECT_EQ(leader().state(), State::kActive);
 }
 

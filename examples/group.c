@@ -10,17 +10,17 @@
 
 #include "examples/meeting.h"
 
-static int heard; /* messages of others */
+static int received; /* messages of others */
 
 /* A message has come. MCAST_OK gives its buffer back. */
 static mcast_status_t on_message(void* arg, void* data, size_t length, uint32_t imm) {
   (void)imm;
   printf("rank %d heard '%.*s'\n", *(int*)arg, (int)length, (const char*)data);
-  ++heard;
+  ++received;
   return MCAST_OK;
 }
 
-static void say(mcast_group_h group, int rank) {
+static void send_line(mcast_group_h group, int rank) {
   char line[64];
   const int length = snprintf(line, sizeof line, "rank %d is here", rank);
   mcast_status_t status;
@@ -47,14 +47,14 @@ int main(int argc, char** argv) {
   check(mcast_group_create(context, &params, &group), "mcast_group_create");
   set_up(group, rank, ranks, directory);
   for (int speaker = 0; speaker < ranks; ++speaker) {
-    if (speaker == rank) say(group, rank);
+    if (speaker == rank) send_line(group, rank);
     const int expected = speaker < rank ? speaker + 1 : speaker;
-    while (heard < expected) {
+    while (received < expected) {
       mcast_progress(context);
       check(mcast_group_test(group), "the group");
     }
   }
   finish(group, rank, ranks, directory);
   mcast_context_destroy(context);
-  return heard == ranks - 1 ? 0 : 1;
+  return received == ranks - 1 ? 0 : 1;
 }

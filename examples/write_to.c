@@ -81,9 +81,9 @@ int main(int argc, char** argv) {
     if (rank == (t % 2 == 0 ? 0 : last)) {
       write_to_all(group, rank, ranks, t, targets);
     } else {
-      operation_t told = begun();
-      check(mcast_recv(group, NULL, 0, NULL, &told.op), "mcast_recv");
-      wait_for(&told);
+      operation_t notice = begun();
+      check(mcast_recv(group, NULL, 0, NULL, &notice.op), "mcast_recv");
+      wait_for(&notice);
     }
   }
 

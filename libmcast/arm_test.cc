@@ -64,7 +64,7 @@ TEST_F(ArmedContext, ArmedTwiceWakesOnce) {
 
 TEST_F(ArmedContext, LooksAtControlMessagesInTheNextCall) {
   mcast_progress(context_);
-  device_.tell(kLeader, about(MrpType::kUnregister));
+  device_.inject(kLeader, about(MrpType::kUnregister));
   armed();
   mcast_progress(context_);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_CANCELED) << attr().reason;
@@ -88,7 +88,7 @@ TEST_F(ArmedContext, IsNotArmedInACallback) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("not from a callback"));
 }
 
-TEST_F(FakeGroup, ADeviceWithoutCompletionChannelsSaysSo) {
+TEST_F(FakeGroup, ADeviceWithoutCompletionChannelsIsReported) {
   mcast_context_destroy(context_);
   context_ = nullptr;
   device_.has_channels = false;

@@ -131,7 +131,7 @@ TEST_F(SecondContext, MakesProgressWhileACallbackOfTheFirstTakesLong) {
   drop();
 }
 
-TEST_F(SecondContext, SaysWhyItTookItsDevice) {
+TEST_F(SecondContext, ReportsTheReasonForItsDevice) {
   mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
   ASSERT_EQ(mcast_context_query(second_, &attr), MCAST_OK);
   EXPECT_STREQ(attr.device_why, "the only one");

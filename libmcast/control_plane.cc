@@ -207,9 +207,9 @@ void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
 
 // A member asks about a group of this process, or of an earlier one on this host, that has ended.
 void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
-  const bool is_asked = message.header.type == wire::MrpType::kComplain &&
-                        message.header.flags == wire::MrpHeader::kPresence;
-  if (!is_asked || message.member_count != 1 || message.members[0].host != from) return;
+  const bool is_requested = message.header.type == wire::MrpType::kComplain &&
+                            message.header.flags == wire::MrpHeader::kPresence;
+  if (!is_requested || message.member_count != 1 || message.members[0].host != from) return;
   wire::MrpMessage answer = message;
   answer.header.type = wire::MrpType::kGiveUp;
   answer.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNotMember);

@@ -118,7 +118,7 @@ TEST_F(ControlPlaneTest, RefusesALeaderOfAnotherVersionInThatVersion) {
 }
 
 // A group that this process led, or an earlier process of this host at this port.
-TEST_F(ControlPlaneTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
+TEST_F(ControlPlaneTest, AnswersAWaitingMemberThatItKnowsNoSuchGroup) {
   const wire::Ipv4 asker(10, 0, 0, 7);
   const wire::MrpMember name{asker, wire::Qpn(0x77), 0, 41000};
   auto question = register_of({name});
@@ -144,16 +144,16 @@ TEST_F(ControlPlaneTest, TakesInABoundedNumberOfDatagramsAtOnce) {
   EXPECT_EQ(wire_.to_host.size(), 936u);
 }
 
-TEST_F(ControlPlaneTest, WithAKeySignsWhatItSaysAndHearsOnlyWhatIsSigned) {
+TEST_F(ControlPlaneTest, WithAKeySignsItsMessagesAndReceivesOnlySignedOnes) {
   wire_.key = std::make_shared<const wire::MrpKey>(
       *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
   ControlPlane control_plane({kHost, 1, 1s, wire::kDefaultMcstPool, 1, wire_.key},
                              std::make_unique<FakeChannel>(wire_));
-  const auto asked = register_of({{kHost, wire::Qpn(0x77), 0}});
-  wire_.to_host.push_back({kLeader, asked, false});
+  const auto requested = register_of({{kHost, wire::Qpn(0x77), 0}});
+  wire_.to_host.push_back({kLeader, requested, false});
   control_plane.poll(wire::Instant(1s));
   EXPECT_TRUE(wire_.from_host.empty());
-  wire_.to_host.push_back({kLeader, asked});
+  wire_.to_host.push_back({kLeader, requested});
   control_plane.poll(wire::Instant(1s));
   EXPECT_EQ(wire_.from_host.size(), 1u);
 }

@@ -69,13 +69,13 @@ constexpr wire::Duration retry_time(Timers timers) {
 }
 // The time without a completed send after which a sender fails. The device's own retries end first,
 // for any setting.
-constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> asked, Timers timers) {
-  return std::max(asked.value_or(wire::times::kSenderGivesUp), retry_time(timers));
+constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> requested, Timers timers) {
+  return std::max(requested.value_or(wire::times::kSenderGivesUp), retry_time(timers));
 }
 // The time without an answer after which a waiting receiver fails. A longer limit for sends also
 // extends this one.
-constexpr wire::Duration receiver_time_limit(std::optional<wire::Duration> asked) {
-  return std::max(asked.value_or(wire::Duration(0)), wire::times::kReceiverGivesUp);
+constexpr wire::Duration receiver_time_limit(std::optional<wire::Duration> requested) {
+  return std::max(requested.value_or(wire::Duration(0)), wire::times::kReceiverGivesUp);
 }
 
 class Device {

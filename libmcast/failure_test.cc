@@ -35,7 +35,7 @@ TEST(Failure, KeepsWhatTheCallerCanDo) {
   EXPECT_EQ(errno_text("opening it", ENOENT), "opening it: No such file or directory");
 }
 
-TEST(WorkFailure, TellsSendersFromReceiversAndWhatToDo) {
+TEST(WorkFailure, DistinguishesSendersFromReceiversAndNamesTheRemedy) {
   const std::string send = work_failure_text(IBV_WC_RETRY_EXC_ERR, false);
   EXPECT_EQ(send.find("send failed (transport retry counter exceeded): a member or the switch"), 0u)
       << send;

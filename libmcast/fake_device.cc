@@ -214,27 +214,28 @@ struct Calls {
   }
   // Contexts of one process, each with a keep-alive thread, share the device.
   static inline std::mutex datagrams_mutex;
-  static int say(const void* data, std::size_t size) {
+  static int transmit(const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
     const std::lock_guard lock(datagrams_mutex);
     device().datagrams.emplace_back(bytes, bytes + size);
     if (const auto publication = wire::Publication::parse({bytes, size})) {
       device().published.push_back(*publication);
     } else if (const auto of_sender = wire::SenderGroupMessage::parse({bytes, size})) {
-      device().said_of_sender_groups_.push_back(*of_sender);
+      device().sent_of_sender_groups_.push_back(*of_sender);
     } else if (const auto message = wire::MrpMessage::parse({bytes, size})) {
-      device().said_.push_back(*message);
+      device().sent_.push_back(*message);
     }
     return 0;
   }
-  static ssize_t hear(void* data, std::size_t capacity, std::uint32_t* from, std::uint16_t* port) {
+  static ssize_t receive(void* data, std::size_t capacity, std::uint32_t* from,
+                         std::uint16_t* port) {
     const std::lock_guard lock(datagrams_mutex);
-    if (device().told_.empty()) {
+    if (device().incoming_.empty()) {
       errno = EAGAIN;
       return -1;
     }
-    const auto [sender, bytes] = device().told_.front();
-    device().told_.pop_front();
+    const auto [sender, bytes] = device().incoming_.front();
+    device().incoming_.pop_front();
     const std::size_t n = std::min(capacity, bytes.size());
     std::memcpy(data, bytes.data(), n);
     *from = sender.value();
@@ -394,10 +395,10 @@ EXPORTED std::uint16_t cepheus_datagram_port(const cepheus_datagram_socket*) {
 }
 EXPORTED int cepheus_datagram_send(cepheus_datagram_socket*, std::uint32_t, std::uint16_t,
                                    const void* data, std::size_t size) {
-  return Calls::say(data, size);
+  return Calls::transmit(data, size);
 }
 EXPORTED ssize_t cepheus_datagram_recv(cepheus_datagram_socket*, void* data, std::size_t capacity,
                                        std::uint32_t* from, std::uint16_t* from_port) {
-  return Calls::hear(data, capacity, from, from_port);
+  return Calls::receive(data, capacity, from, from_port);
 }
 EXPORTED void cepheus_datagram_close(cepheus_datagram_socket*) {}

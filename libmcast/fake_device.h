@@ -85,20 +85,20 @@ class Device {
   void raise(ibv_event_type type, Pair& pair);
 
   // --- Registration. The library's datagrams since the last call, oldest first.
-  std::vector<wire::MrpMessage> said() { return std::exchange(said_, {}); }
-  std::vector<wire::SenderGroupMessage> said_of_sender_groups() {
-    return std::exchange(said_of_sender_groups_, {});
+  std::vector<wire::MrpMessage> sent() { return std::exchange(sent_, {}); }
+  std::vector<wire::SenderGroupMessage> sent_of_sender_groups() {
+    return std::exchange(sent_of_sender_groups_, {});
   }
   // MrpMessage or SenderGroupMessage.
   template <typename Message>
-  void tell(wire::Ipv4 from, const Message& message) {
+  void inject(wire::Ipv4 from, const Message& message) {
     std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
     bytes.resize(message.emit(bytes));
-    told_.emplace_back(from, std::move(bytes));
+    incoming_.emplace_back(from, std::move(bytes));
   }
   std::vector<wire::Publication> published;                                 // so far
   std::vector<std::vector<std::uint8_t>> datagrams;                         // all datagrams so far
-  void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
+  void note(const wire::MrpMessage& message) { sent_.push_back(message); }  // to be read again
   void look_at_memory() {
     if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();
   }
@@ -111,9 +111,9 @@ class Device {
   std::vector<ibv_cq*> armed_;
   std::deque<ibv_cq*> fired_;  // events not fetched; the descriptor counts them
   std::deque<ibv_async_event> events_;
-  std::vector<wire::MrpMessage> said_;
-  std::vector<wire::SenderGroupMessage> said_of_sender_groups_;
-  std::deque<std::pair<wire::Ipv4, std::vector<std::uint8_t>>> told_;
+  std::vector<wire::MrpMessage> sent_;
+  std::vector<wire::SenderGroupMessage> sent_of_sender_groups_;
+  std::deque<std::pair<wire::Ipv4, std::vector<std::uint8_t>>> incoming_;
 };
 
 }  // namespace cepheus::mcast::fake

@@ -93,9 +93,9 @@ class FakeGroup : public testing::Test {
     return out;
   }
   // Messages to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
-  std::vector<std::string> said() {
+  std::vector<std::string> sent() {
     std::vector<std::string> all;
-    for (const wire::MrpMessage& m : device_.said()) {
+    for (const wire::MrpMessage& m : device_.sent()) {
       std::string text = to_string(m.header.type);
       if (m.header.type == wire::MrpType::kConfirm) {
         text += std::string(" ") + to_string(static_cast<wire::MrpType>(m.header.flags & 0xFF));
@@ -124,10 +124,10 @@ class FakeGroup : public testing::Test {
     if (type == wire::MrpType::kRegister) m.add(own_name());
     return m;
   }
-  void tell(wire::MrpType type, std::uint16_t flags = 0) {
+  void inject(wire::MrpType type, std::uint16_t flags = 0) {
     wire::MrpMessage m = about(type);
     m.header.flags = flags;
-    device_.tell(kLeader, m);
+    device_.inject(kLeader, m);
     progress();
   }
   // The switch confirms the newest publication, at the next progress().
@@ -137,12 +137,12 @@ class FakeGroup : public testing::Test {
     m.header = device_.published.back().header;
     m.header.type = wire::MrpType::kConfirm;
     m.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
-    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    device_.inject(wire::Ipv4(10, 255, 0, 1), m);
   }
   void become_active() {
-    tell(wire::MrpType::kRegister);
-    tell(wire::MrpType::kActivate);
-    said();
+    inject(wire::MrpType::kRegister);
+    inject(wire::MrpType::kActivate);
+    sent();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
 
@@ -155,7 +155,7 @@ class FakeGroup : public testing::Test {
     }
     ASSERT_EQ(mcast_group_lead(group_, names.data(), names.size()), MCAST_OK) << mcast_last_error();
     progress();
-    const auto registered = device_.said();
+    const auto registered = device_.sent();
     ASSERT_FALSE(registered.empty());
     registered_ = registered.front();
     for (const auto& m : registered) device_.note(m);
@@ -168,7 +168,7 @@ class FakeGroup : public testing::Test {
     for (const wire::MrpMember& member : registered_.list()) {
       if (member.host != device_.address) m.add({member.host, member.qpn});
     }
-    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    device_.inject(wire::Ipv4(10, 255, 0, 1), m);
     progress();
   }
   const wire::MrpMessage& registered() const { return registered_; }
@@ -177,14 +177,14 @@ class FakeGroup : public testing::Test {
     m.header = registered_.header;
     m.header.type = wire::MrpType::kReject;
     m.header.flags = static_cast<std::uint16_t>(why);
-    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    device_.inject(wire::Ipv4(10, 255, 0, 1), m);
     progress();
   }
   void become_active_leader() {
     lead();
     confirm(wire::MrpType::kRegister);
     confirm(wire::MrpType::kActivate);
-    said();
+    sent();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
 

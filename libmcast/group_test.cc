@@ -58,16 +58,16 @@ TEST_F(GroupOverFake, AsAMemberConnectsConfirmsAndServes) {
   make(MCAST_LANE_EAGER);
   EXPECT_EQ(pair().receives.size(), kDepth) << "posted before anybody can send";
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT));
-  tell(MrpType::kRegister);
+  inject(MrpType::kRegister);
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
   EXPECT_EQ(pair().remote, kId);
   EXPECT_EQ(pair().remote_qpn, wire::kVirtualQpn.value());
   EXPECT_EQ(pair().send_psn, wire::group_start_psn(kId, kEpoch).value());
   EXPECT_EQ(pair().receive_psn, pair().send_psn);
-  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
   EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID) << "not active";
-  tell(MrpType::kActivate);
-  EXPECT_THAT(said(), ElementsAre("confirm activate 10.0.0.1"));
+  inject(MrpType::kActivate);
+  EXPECT_THAT(sent(), ElementsAre("confirm activate 10.0.0.1"));
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_EQ(attr().mcst_id, kId.value());
 }
@@ -75,26 +75,26 @@ TEST_F(GroupOverFake, AsAMemberConnectsConfirmsAndServes) {
 TEST_F(GroupOverFake, AsALeaderRegistersConnectsAndActivates) {
   make(MCAST_LANE_BULK);
   lead();
-  EXPECT_THAT(said(), ElementsAre("register 10.0.0.1 10.0.0.2 10.0.0.3"));
+  EXPECT_THAT(sent(), ElementsAre("register 10.0.0.1 10.0.0.2 10.0.0.3"));
   EXPECT_EQ(pair().states.back(), IBV_QPS_RTS) << "before anybody can answer";
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
   confirm(MrpType::kRegister);
-  EXPECT_THAT(said(), ElementsAre("activate"));
+  EXPECT_THAT(sent(), ElementsAre("activate"));
   confirm(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_EQ(attr().members, 3u);
   EXPECT_EQ(attr().is_leader, 1);
 }
 
-TEST_F(GroupOverFake, SaysToAllWhySwitchesRefuseIt) {
+TEST_F(GroupOverFake, NotifiesAllMembersOfASwitchsRefusal) {
   make(MCAST_LANE_BULK);
   lead();
-  said();
+  sent();
   reject(MrpReject::kTableFull);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
   EXPECT_THAT(attr().reason, HasSubstr("free groups or raise max_groups"));
   EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
-  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+  EXPECT_THAT(sent(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
   EXPECT_EQ(pair().states.back(), IBV_QPS_ERR);
 }
 
@@ -108,12 +108,12 @@ TEST_F(GroupOverFake, IsSetUpAgainWithAnotherAddressIfItsOwnIsInUse) {
   make(MCAST_LANE_BULK);
   lead();
   const wire::McstId refused = registered().header.mcst_id;
-  said();
+  sent();
   reject(MrpReject::kIdInUse);
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE);
-  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+  EXPECT_THAT(sent(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
   drop();
-  device_.said();
+  device_.sent();
   make(MCAST_LANE_BULK);
   become_active_leader();
   EXPECT_NE(registered().header.mcst_id, refused) << "it rests";
@@ -121,30 +121,30 @@ TEST_F(GroupOverFake, IsSetUpAgainWithAnotherAddressIfItsOwnIsInUse) {
 
 TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersIfTheAddressIsInUse) {
   make(MCAST_LANE_BULK);
-  tell(MrpType::kRegister);
-  said();
-  tell(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kIdInUse));
+  inject(MrpType::kRegister);
+  sent();
+  inject(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kIdInUse));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE) << "so that it sets up again, too";
 }
 
 TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
   make(MCAST_LANE_EAGER);
   device_.refuse_modify = ETIMEDOUT;
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
   EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
   EXPECT_THAT(attr().reason, HasSubstr("no answer for the group's address"));
 }
 
 TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
   make(MCAST_LANE_EAGER, nullptr);
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), IsEmpty());
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(mcast_group_set_recv(
                 group_, [](void*, void*, size_t, std::uint32_t) { return MCAST_OK; }, nullptr),
             MCAST_OK);
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
 }
 
 // The owner of the callback goes, like a closed UCT interface. Data still arrives.
@@ -197,15 +197,15 @@ TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
   make(MCAST_LANE_EAGER);
   wire::MrpMessage message = about(MrpType::kRegister);
   ++message.members[0].token;
-  device_.tell(kLeader, message);
+  device_.inject(kLeader, message);
   progress();
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(sent(), IsEmpty());
   EXPECT_EQ(attr().state, MCAST_GROUP_WAITING);
 }
 
 // A failed work request ends the group for all: the leader learns it, all operations get their
 // callback, and later ones are refused with the reason.
-TEST_F(GroupOverFake, ThatFailsAtAMemberTellsTheLeaderUntilItAnswers) {
+TEST_F(GroupOverFake, ThatFailsAtAMemberNotifiesTheLeaderUntilItAnswers) {
   make(MCAST_LANE_BULK);
   become_active();
   Op send, receive;
@@ -215,11 +215,11 @@ TEST_F(GroupOverFake, ThatFailsAtAMemberTellsTheLeaderUntilItAnswers) {
   EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
   EXPECT_EQ(receive.status, MCAST_ERR_FABRIC) << "flushed";
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
-  EXPECT_THAT(said(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_FABRIC);
   EXPECT_THAT(mcast_last_error(), HasSubstr(attr().reason));
-  tell(MrpType::kUnregister);
-  EXPECT_THAT(said(), ElementsAre("confirm unregister 10.0.0.1"));
+  inject(MrpType::kUnregister);
+  EXPECT_THAT(sent(), ElementsAre("confirm unregister 10.0.0.1"));
 }
 
 TEST_F(GroupOverFake, ThatFailsAtTheLeaderIsUnregistered) {
@@ -230,10 +230,10 @@ TEST_F(GroupOverFake, ThatFailsAtTheLeaderIsUnregistered) {
   device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
   progress();
   EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
-  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+  EXPECT_THAT(sent(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
 }
 
-TEST_F(GroupOverFake, EndsWhenTheLeaderSaysSoAndSaysWhy) {
+TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
   const struct {
     MrpReject why;
     mcast_status_t status;
@@ -246,7 +246,7 @@ TEST_F(GroupOverFake, EndsWhenTheLeaderSaysSoAndSaysWhy) {
   for (const auto& c : cases) {
     make(MCAST_LANE_BULK);
     become_active();
-    tell(MrpType::kUnregister, static_cast<std::uint16_t>(c.why));
+    inject(MrpType::kUnregister, static_cast<std::uint16_t>(c.why));
     EXPECT_EQ(mcast_group_test(group_), c.status);
     EXPECT_THAT(attr().reason, HasSubstr(c.text));
     EXPECT_EQ(attr().cause, MCAST_CAUSE_LEADER);
@@ -276,7 +276,7 @@ TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
 }
 
 // A caller that forgets the size would have its stack overwritten by a newer library.
-TEST_F(GroupOverFake, FillsNoStructureThatDoesNotTellItsSize) {
+TEST_F(GroupOverFake, FillsNoStructureWithoutASize) {
   make(MCAST_LANE_BULK);
   mcast_context_attr_t context = MCAST_CONTEXT_ATTR_INIT;
   mcast_group_attr_t group = MCAST_GROUP_ATTR_INIT;
@@ -362,7 +362,7 @@ TEST_F(GroupOverFake, RefusesWorkThatACallbackPostsWhileItIsDestroyed) {
     EXPECT_EQ(work.test, MCAST_ERR_CANCELED);
     EXPECT_EQ(work.next.calls, 0);
   }
-  EXPECT_THAT(said(), IsEmpty()) << "a member that leaves is not one that failed";
+  EXPECT_THAT(sent(), IsEmpty()) << "a member that leaves is not one that failed";
 }
 
 TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComesLate) {
@@ -386,10 +386,10 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
   make(MCAST_LANE_BULK);
   become_active_leader();
   drop();
-  EXPECT_THAT(said(), ElementsAre("unregister"));
+  EXPECT_THAT(sent(), ElementsAre("unregister"));
 }
 
-TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
+TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNoMemberAnswers) {
   open({.time_limit_ms = 600});  // The emulated NIC's retries take 540
   make(MCAST_LANE_BULK);
   become_active();
@@ -401,7 +401,7 @@ TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
   progress();  // operations that failed in one call get their callback in the next
   EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
   EXPECT_THAT(attr().reason, HasSubstr("no send completed for 600 ms"));
-  EXPECT_THAT(said(), testing::Contains("complain 10.0.0.1")) << "it asked first";
+  EXPECT_THAT(sent(), testing::Contains("complain 10.0.0.1")) << "it asked first";
   EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
 }
 

@@ -17,8 +17,8 @@ class HostSyncGroup : public FakeGroup {
  protected:
   void start(mcast_lane_t lane) {
     make(lane);
-    tell(MrpType::kRegister, wire::MrpHeader::kHostSync);
-    tell(MrpType::kActivate);
+    inject(MrpType::kRegister, wire::MrpHeader::kHostSync);
+    inject(MrpType::kActivate);
   }
 };
 

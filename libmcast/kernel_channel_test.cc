@@ -63,7 +63,7 @@ TEST(KernelChannel, SpeaksToTheRegistrationPortFromOneOfItsOwn) {
   EXPECT_EQ(there.receive(), (*here)->port());  // loopback delivers before send returns
 }
 
-TEST(KernelChannel, HearsWhatComesFromTheRegistrationPortAndNothingElse) {
+TEST(KernelChannel, ReceivesOnlyFromTheRegistrationPort) {
   FakeSwitch the_switch(kSwitch, mrp_port());
   FakeSwitch stranger(kSwitch, 0);
   auto here = KernelChannel::open(kHere, mrp_port());

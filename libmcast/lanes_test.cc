@@ -117,7 +117,7 @@ class BulkLaneOverFake : public FakeGroup {
   }
 };
 
-TEST_F(BulkLaneOverFake, SendsFromTheCallersMemoryAndSaysWhenAllHaveIt) {
+TEST_F(BulkLaneOverFake, SendsFromTheCallersMemoryAndCompletesWhenAllHaveIt) {
   Op op;
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 4, &op), MCAST_INPROGRESS);
   EXPECT_EQ(pair().sends.front().address, kData);
@@ -160,7 +160,7 @@ TEST_F(BulkLaneOverFake, TakesMemoryThatCoversTheBufferOnly) {
   EXPECT_EQ(device_.regions, 0u);
 }
 
-TEST_F(BulkLaneOverFake, HasSoManyOperationsAsItsDepthsSay) {
+TEST_F(BulkLaneOverFake, HasAsManyOperationsAsItsDepths) {
   Op ops[2 * kDepth], one_more;
   for (unsigned i = 0; i < kDepth; ++i) {
     ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 0, &ops[i]), MCAST_INPROGRESS);

@@ -37,18 +37,18 @@ TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItTakesPart) {
   publish(7);
   EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
   EXPECT_THAT(device_.published, IsEmpty()) << "the group is not known yet";
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), IsEmpty()) << "it does not take part before its regions are in force";
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), IsEmpty()) << "it does not take part before its regions are in force";
   ASSERT_EQ(device_.published.size(), 1u);
-  const wire::Publication& told = device_.published[0];
-  ASSERT_EQ(told.count, 1u);
-  EXPECT_EQ(told.regions[0].number, 7);
-  EXPECT_EQ(told.regions[0].length, sizeof buffer_);
-  EXPECT_EQ(told.regions[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_));
+  const wire::Publication& publication = device_.published[0];
+  ASSERT_EQ(publication.count, 1u);
+  EXPECT_EQ(publication.regions[0].number, 7);
+  EXPECT_EQ(publication.regions[0].length, sizeof buffer_);
+  EXPECT_EQ(publication.regions[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_));
   confirm_regions();
-  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
   EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
-  tell(MrpType::kActivate);
+  inject(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
 }
 
@@ -56,11 +56,11 @@ TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
   make(MCAST_LANE_BULK);
   publish(7);
   lead();
-  said();
+  sent();
   confirm(MrpType::kRegister);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(sent(), IsEmpty());
   confirm_regions();
-  EXPECT_THAT(said(), ElementsAre("activate"));
+  EXPECT_THAT(sent(), ElementsAre("activate"));
   confirm(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
 }
@@ -68,12 +68,12 @@ TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
 TEST_F(RegionsOfAMember, OfTheLeaderHoldItsActivationIfItPublishesThemMeanwhile) {
   make(MCAST_LANE_BULK);
   lead();
-  said();
+  sent();
   publish(7);
   confirm(MrpType::kRegister);
-  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_THAT(sent(), IsEmpty());
   confirm_regions();
-  EXPECT_THAT(said(), ElementsAre("activate"));
+  EXPECT_THAT(sent(), ElementsAre("activate"));
   confirm(MrpType::kActivate);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
 }
@@ -118,15 +118,15 @@ TEST_F(RegionsOfAMember, ArePartsOfWhatIsRegisteredOnce) {
   const std::size_t before = device_.registrations.size(), regions = device_.regions;
   ASSERT_EQ(mcast_region_publish_part(group_, 7, memory, 8, 64), MCAST_OK) << mcast_last_error();
   ASSERT_EQ(mcast_region_publish_part(group_, 8, memory, 0, sizeof buffer_), MCAST_OK);
-  tell(MrpType::kRegister);
+  inject(MrpType::kRegister);
   ASSERT_FALSE(device_.published.empty());
-  const auto told = device_.published.back().list();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].number, 7);
-  EXPECT_EQ(told[0].rkey, mcast_mem_verbs(memory)->rkey);
-  EXPECT_EQ(told[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_ + 8));
-  EXPECT_EQ(told[0].length, 64u);
-  EXPECT_EQ(told[1].rkey, told[0].rkey);
+  const auto publication = device_.published.back().list();
+  ASSERT_EQ(publication.size(), 2u);
+  EXPECT_EQ(publication[0].number, 7);
+  EXPECT_EQ(publication[0].rkey, mcast_mem_verbs(memory)->rkey);
+  EXPECT_EQ(publication[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_ + 8));
+  EXPECT_EQ(publication[0].length, 64u);
+  EXPECT_EQ(publication[1].rkey, publication[0].rkey);
   EXPECT_EQ(mcast_region_publish_part(group_, 7, memory, 0, 8), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("published already"));
   EXPECT_EQ(mcast_region_revoke(group_, 7), MCAST_OK);
@@ -171,10 +171,10 @@ TEST_F(RegionsOfAMember, AreNoPartsOfMemoryThatOthersMustNotWriteTo) {
 TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
   make(MCAST_LANE_BULK);
   become_active();
-  Op plain, told;
+  Op plain, publication;
   const std::uint32_t imm = 5;
   EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 4096, nullptr, &plain), MCAST_INPROGRESS);
-  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 9, 0, &imm, &told), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 9, 0, &imm, &publication), MCAST_INPROGRESS);
   ASSERT_EQ(pair().sends.size(), 2u);
   EXPECT_EQ(pair().sends[0].opcode, IBV_WR_RDMA_WRITE);
   EXPECT_EQ(pair().sends[0].remote_address, 4096u);
@@ -185,7 +185,7 @@ TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
   progress();
   EXPECT_EQ(plain.status, MCAST_OK);
   EXPECT_EQ(plain.length, 8u);
-  EXPECT_EQ(told.calls, 0);
+  EXPECT_EQ(publication.calls, 0);
   drop();
 }
 
@@ -199,7 +199,7 @@ TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
   refusal.header.type = MrpType::kReject;
   refusal.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess);
   refusal.add({wire::Ipv4(10, 0, 0, 3), wire::Qpn(0x502)});
-  device_.tell(wire::Ipv4(10, 255, 0, 1), refusal);
+  device_.inject(wire::Ipv4(10, 255, 0, 1), refusal);
   device_.complete_send(pair(), IBV_WC_REM_ACCESS_ERR);
   mcast_progress(context_);  // once: the name comes before the failure
   EXPECT_EQ(write.status, MCAST_ERR_FABRIC);
@@ -210,7 +210,7 @@ TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
 TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
   make(MCAST_LANE_BULK);
   become_active();
-  tell(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
+  inject(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
   EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_FABRIC);
@@ -255,14 +255,14 @@ TEST_F(RegionsOfAMember, AreNoneWhereWritesAreAnnounced) {
   make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
   EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_write_to"));
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), IsEmpty()) << "its switch has to serve that";
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), IsEmpty()) << "its switch has to serve that";
   ASSERT_EQ(device_.published.size(), 1u);
   EXPECT_EQ(device_.published[0].header.flags, wire::Publication::kAnnounced);
   EXPECT_EQ(device_.published[0].count, 0u);
   confirm_regions();
-  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
-  tell(MrpType::kActivate);
+  EXPECT_THAT(sent(), ElementsAre("confirm register 10.0.0.1"));
+  inject(MrpType::kActivate);
   Op write;
   EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_write_to"));
@@ -272,9 +272,9 @@ class AnnouncedWrites : public RegionsOfAMember {
  protected:
   void SetUp() override {
     make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
-    tell(MrpType::kRegister);
+    inject(MrpType::kRegister);
     confirm_regions();
-    tell(MrpType::kActivate);
+    inject(MrpType::kActivate);
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
   // At member 10.0.0.(2 + i).
@@ -290,22 +290,22 @@ class AnnouncedWrites : public RegionsOfAMember {
   }
 };
 
-TEST_F(AnnouncedWrites, SayBeforeEachWhereItGoes) {
+TEST_F(AnnouncedWrites, AreAnnouncedWithTheirAddresses) {
   Op one, two;
   ASSERT_EQ(write(one, targets(2)), MCAST_INPROGRESS) << mcast_last_error();
   ASSERT_EQ(write(two, targets(3)), MCAST_INPROGRESS);
   ASSERT_EQ(pair().sends.size(), 4u);
-  const fake::Posted& said = pair().sends[0];
-  EXPECT_EQ(said.rkey, wire::Announcement::kKey);
-  EXPECT_FALSE(said.is_signaled);
+  const fake::Posted& sent = pair().sends[0];
+  EXPECT_EQ(sent.rkey, wire::Announcement::kKey);
+  EXPECT_FALSE(sent.is_signaled);
   const auto list =
-      wire::Announcement::parse({static_cast<const std::uint8_t*>(said.address), said.length});
+      wire::Announcement::parse({static_cast<const std::uint8_t*>(sent.address), sent.length});
   ASSERT_TRUE(list && list->count() == 2);
   EXPECT_EQ((*list)[1], (wire::AnnouncedTarget{wire::Ipv4(10, 0, 0, 3), 0x701, 0x1001, 64}));
   EXPECT_EQ(pair().sends[1].opcode, IBV_WR_RDMA_WRITE);
   EXPECT_EQ(pair().sends[1].rkey, wire::Announcement::kNoKey);
   EXPECT_EQ(pair().sends[2].length, wire::Announcement::size_of(3)) << "the first lies on";
-  EXPECT_NE(pair().sends[2].address, said.address);
+  EXPECT_NE(pair().sends[2].address, sent.address);
   device_.complete_send(pair());
   progress();
   EXPECT_EQ(one.status, MCAST_OK);
@@ -324,7 +324,7 @@ TEST_F(AnnouncedWrites, AreAsManyAsAreOutstandingAtMost) {
   drop();
 }
 
-TEST_F(AnnouncedWrites, NameAsManyMembersAsAPacketHasRoomFor) {
+TEST_F(AnnouncedWrites, NameAsManyMembersAsAPacketHolds) {
   Op op;
   EXPECT_EQ(write(op, targets(43)), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("names at most 42"));

@@ -99,7 +99,7 @@ TEST(RoceChannel, LeavesOtherDevicesToKernelSockets) {
   EXPECT_FALSE(*channel);
 }
 
-TEST(RoceChannel, SaysWhyNoPortCanBeOpened) {
+TEST(RoceChannel, ReportsTheReasonIfNoPortCanBeOpened) {
   library = {};
   library.open_result = ENODEV;
   const auto channel = RoceChannel::open(nullptr, 18516);

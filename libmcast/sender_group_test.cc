@@ -48,14 +48,14 @@ class SenderGroup : public FakeGroup {
     m.add(own_name());
     return m;
   }
-  void hear(const SenderGroupMessage& m) {
-    device_.tell(m.sender(), m);
+  void process(const SenderGroupMessage& m) {
+    device_.inject(m.sender(), m);
     progress();
   }
   void join() {
-    hear(from_sender(MrpType::kInstall, kWhole / 2));
-    hear(from_sender(MrpType::kInstall, 0));
-    device_.said_of_sender_groups();
+    process(from_sender(MrpType::kInstall, kWhole / 2));
+    process(from_sender(MrpType::kInstall, 0));
+    device_.sent_of_sender_groups();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }
 
@@ -72,14 +72,14 @@ class SenderGroup : public FakeGroup {
     return status;
   }
   // The sender's last message.
-  SenderGroupMessage said_last() {
-    const auto said = device_.said_of_sender_groups();
-    EXPECT_FALSE(said.empty());
-    return said.empty() ? SenderGroupMessage() : said.back();
+  SenderGroupMessage last_sent() {
+    const auto sent = device_.sent_of_sender_groups();
+    EXPECT_FALSE(sent.empty());
+    return sent.empty() ? SenderGroupMessage() : sent.back();
   }
-  void answer(const SenderGroupMessage& asked, MrpType type, std::uint16_t flags,
+  void answer(const SenderGroupMessage& requested, MrpType type, std::uint16_t flags,
               std::uint32_t receiver, std::uint64_t share = 0) {
-    SenderGroupMessage m = asked;
+    SenderGroupMessage m = requested;
     m.header.type = type;
     m.header.flags = flags;
     m.receiver_count = m.region_count = 0;
@@ -89,80 +89,80 @@ class SenderGroup : public FakeGroup {
     receive_from(m.receivers[0].host, m);
   }
   void receive_from(wire::Ipv4 host, const SenderGroupMessage& m) {
-    device_.tell(host, m);
+    device_.inject(host, m);
     progress();
   }
-  void installed(const SenderGroupMessage& asked, std::uint32_t receiver) {
-    answer(asked, MrpType::kInstalled, static_cast<std::uint16_t>(asked.header.type), receiver,
-           kWhole / 2);
+  void installed(const SenderGroupMessage& requested, std::uint32_t receiver) {
+    answer(requested, MrpType::kInstalled, static_cast<std::uint16_t>(requested.header.type),
+           receiver, kWhole / 2);
   }
   void become_active_sender() {
     ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
-    asked_ = said_last();
-    installed(asked_, 1);
-    installed(asked_, 2);
+    requested_ = last_sent();
+    installed(requested_, 1);
+    installed(requested_, 2);
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
-    device_.said_of_sender_groups();
+    device_.sent_of_sender_groups();
   }
 
-  SenderGroupMessage asked_;  // its first INSTALL
+  SenderGroupMessage requested_;  // its first INSTALL
 };
 
 TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
   make();
   ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
-  const SenderGroupMessage asked = said_last();
-  EXPECT_EQ(asked.header.type, MrpType::kInstall);
-  EXPECT_EQ(asked.header.flags, SenderGroupMessage::kFresh);
-  EXPECT_EQ(asked.sender(), device_.address);
-  EXPECT_EQ(asked.sender_qpn, own_name().qpn);
-  EXPECT_EQ(asked.control_port, own_name().control_port);
-  EXPECT_EQ(asked.addressed, wire::Ipv4(10, 0, 0, 2)) << "the first that is not the sender";
-  ASSERT_EQ(asked.receiver_count, 2u);
-  EXPECT_EQ(asked.receivers[1].token, 2u);
-  installed(asked, 1);
+  const SenderGroupMessage requested = last_sent();
+  EXPECT_EQ(requested.header.type, MrpType::kInstall);
+  EXPECT_EQ(requested.header.flags, SenderGroupMessage::kFresh);
+  EXPECT_EQ(requested.sender(), device_.address);
+  EXPECT_EQ(requested.sender_qpn, own_name().qpn);
+  EXPECT_EQ(requested.control_port, own_name().control_port);
+  EXPECT_EQ(requested.addressed, wire::Ipv4(10, 0, 0, 2)) << "the first that is not the sender";
+  ASSERT_EQ(requested.receiver_count, 2u);
+  EXPECT_EQ(requested.receivers[1].token, 2u);
+  installed(requested, 1);
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT));
-  installed(asked, 2);
+  installed(requested, 2);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
   EXPECT_EQ(pair().remote, wire::Ipv4(10, 0, 0, 2));
-  EXPECT_EQ(asked.virtual_qpn, wire::Qpn(kVirtualQpn)) << "the caller's, no other";
+  EXPECT_EQ(requested.virtual_qpn, wire::Qpn(kVirtualQpn)) << "the caller's, no other";
   EXPECT_EQ(pair().remote_qpn, kVirtualQpn);
-  EXPECT_EQ(pair().send_psn, asked.start.value());
-  EXPECT_LT(asked.start.value(), 0xFF0000u);
-  EXPECT_EQ(said_last().share, 0u) << "the receivers are told";
+  EXPECT_EQ(pair().send_psn, requested.start.value());
+  EXPECT_LT(requested.start.value(), 0xFF0000u);
+  EXPECT_EQ(last_sent().share, 0u) << "the receivers are told";
   EXPECT_TRUE(attr().is_leader);
   EXPECT_EQ(attr().members, 3u);
   EXPECT_EQ(attr().epoch, 1);
   EXPECT_EQ(attr().mcst_id, device_.address.value());
 }
 
-TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsTold) {
+TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsNotified) {
   make();
-  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  process(from_sender(MrpType::kInstall, kWhole / 2));
   EXPECT_EQ(pair().remote, kLeader);
   EXPECT_EQ(pair().remote_qpn, kVirtualQpn);
   EXPECT_EQ(pair().receive_psn, 0x4711u);
-  const SenderGroupMessage answer = said_last();
+  const SenderGroupMessage answer = last_sent();
   EXPECT_EQ(answer.header.type, MrpType::kInstalled);
   EXPECT_EQ(answer.share, kWhole / 2);
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
-  hear(from_sender(MrpType::kInstall, 0));
+  process(from_sender(MrpType::kInstall, 0));
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_FALSE(attr().is_leader);
   EXPECT_EQ(attr().mcst_id, kLeader.value());
 }
 
-TEST_F(SenderGroup, StaysFailedIfItsSenderActivatesItBeforeItHears) {
+TEST_F(SenderGroup, StaysFailedIfItsSenderActivatesItBeforeTheFailureArrives) {
   make();
-  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  process(from_sender(MrpType::kInstall, kWhole / 2));
   ASSERT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
-  hear(from_sender(MrpType::kInstall, 0));
+  process(from_sender(MrpType::kInstall, 0));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
-  const SenderGroupMessage said = said_last();
-  EXPECT_EQ(said.header.type, MrpType::kReject);
-  EXPECT_EQ(said.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+  const SenderGroupMessage sent = last_sent();
+  EXPECT_EQ(sent.header.type, MrpType::kReject);
+  EXPECT_EQ(sent.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
 }
 
 TEST_F(SenderGroup, TakesSendsOfItsSenderOnly) {
@@ -218,11 +218,11 @@ TEST_F(SenderGroup, RegionsTravelWithTheNames) {
   theirs.target = {receiver(2).ipv4, htonl(0xAB), htobe64(0x1000), htobe64(64)};
   theirs.number = htons(7);
   ASSERT_EQ(lead_two({own_regions[0], theirs, own_regions[1]}), MCAST_OK) << mcast_last_error();
-  const SenderGroupMessage asked = said_last();
-  ASSERT_EQ(asked.region_count, 1u) << "nobody writes to the sender";
-  EXPECT_EQ(asked.regions[0], (SenderGroupMessage::Region{1, {7, 0xAB, 0x1000, 64}}));
-  installed(asked, 1);
-  installed(asked, 2);
+  const SenderGroupMessage requested = last_sent();
+  ASSERT_EQ(requested.region_count, 1u) << "nobody writes to the sender";
+  EXPECT_EQ(requested.regions[0], (SenderGroupMessage::Region{1, {7, 0xAB, 0x1000, 64}}));
+  installed(requested, 1);
+  installed(requested, 2);
   EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
   EXPECT_THAT(device_.published, IsEmpty()) << "switches are told by INSTALL";
 }
@@ -251,7 +251,7 @@ TEST_F(SenderGroup, RefusesListsThatDoNotFit) {
   const mcast_member_t alone[] = {own()};
   EXPECT_EQ(mcast_group_lead(group_, alone, 1), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("at least one receiver"));
-  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+  EXPECT_THAT(device_.sent_of_sender_groups(), IsEmpty());
   ASSERT_EQ(lead_two(), MCAST_OK) << "after all that";
   EXPECT_EQ(lead_two(), MCAST_ERR_INVALID) << "once";
 }
@@ -289,7 +289,7 @@ TEST_F(SenderGroup, IsNotLedWithoutAVirtualQpn) {
   FakeGroup::make(params);
   EXPECT_EQ(lead_two(), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("virtual_qpn is 0"));
-  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+  EXPECT_THAT(device_.sent_of_sender_groups(), IsEmpty());
   join();  // as a receiver it needs none
 }
 
@@ -311,7 +311,7 @@ TEST_F(SenderGroup, SharesNoVirtualQpnWithAnotherOfItsContext) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   drop();
   EXPECT_EQ(lead(), MCAST_ERR_ID_IN_USE) << "not all have answered REMOVE";
-  const SenderGroupMessage removed = said_last();
+  const SenderGroupMessage removed = last_sent();
   ASSERT_EQ(removed.header.type, MrpType::kRemove);
   installed(removed, 1);
   installed(removed, 2);
@@ -319,10 +319,10 @@ TEST_F(SenderGroup, SharesNoVirtualQpnWithAnotherOfItsContext) {
   mcast_group_destroy(second);
 }
 
-TEST_F(SenderGroup, WhoseVirtualQpnIsAnotherProgramsSaysWhatToDo) {
+TEST_F(SenderGroup, WithAnotherProgramsVirtualQpnNamesTheRemedy) {
   make();
   ASSERT_EQ(lead_two(), MCAST_OK);
-  SenderGroupMessage m = said_last();
+  SenderGroupMessage m = last_sent();
   m.header.type = MrpType::kReject;
   m.header.flags = static_cast<std::uint16_t>(MrpReject::kIdInUse);
   m.receiver_count = m.region_count = 0;
@@ -330,7 +330,7 @@ TEST_F(SenderGroup, WhoseVirtualQpnIsAnotherProgramsSaysWhatToDo) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE);
   EXPECT_THAT(attr().reason, HasSubstr("has the virtual QPN 0xc00010"));
   EXPECT_THAT(attr().reason, HasSubstr("create fresh groups with another virtual_qpn"));
-  EXPECT_EQ(said_last().virtual_qpn, wire::Qpn(kVirtualQpn)) << "it tries no other";
+  EXPECT_EQ(last_sent().virtual_qpn, wire::Qpn(kVirtualQpn)) << "it tries no other";
 }
 
 TEST_F(SenderGroup, OverADeviceThatNumbersQueuePairsSoIsRefused) {
@@ -354,21 +354,21 @@ TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
 // Members must be of one kind. A member of the other kind refuses.
 TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
   make();
-  tell(MrpType::kRegister);
-  EXPECT_THAT(said(), ElementsAre("reject queue pair unknown to its host 10.0.0.1"));
+  inject(MrpType::kRegister);
+  EXPECT_THAT(sent(), ElementsAre("reject queue pair unknown to its host 10.0.0.1"));
   drop();
   FakeGroup::make(MCAST_LANE_BULK);
-  hear(from_sender(MrpType::kInstall, kWhole / 2));
-  const SenderGroupMessage refusal = said_last();
+  process(from_sender(MrpType::kInstall, kWhole / 2));
+  const SenderGroupMessage refusal = last_sent();
   EXPECT_EQ(refusal.header.type, MrpType::kReject);
   EXPECT_EQ(refusal.header.flags, static_cast<std::uint16_t>(MrpReject::kNotMember));
   EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
 }
 
-TEST_F(SenderGroup, ThatIsRefusedSaysWhoAndWhy) {
+TEST_F(SenderGroup, ThatIsRefusedNamesTheMemberAndTheReason) {
   make();
   ASSERT_EQ(lead_two(), MCAST_OK);
-  SenderGroupMessage m = said_last();
+  SenderGroupMessage m = last_sent();
   m.header.type = MrpType::kReject;
   m.header.flags = static_cast<std::uint16_t>(MrpReject::kNoSenderGroups);
   m.receiver_count = 0;
@@ -377,15 +377,15 @@ TEST_F(SenderGroup, ThatIsRefusedSaysWhoAndWhy) {
   EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
   EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused the registration"));
   EXPECT_THAT(attr().reason, HasSubstr("without sender_group"));
-  EXPECT_EQ(said_last().header.type, MrpType::kRemove);
+  EXPECT_EQ(last_sent().header.type, MrpType::kRemove);
 }
 
-TEST_F(SenderGroup, ThatCanNotConnectTellsTheOthers) {
+TEST_F(SenderGroup, ThatCanNotConnectNotifiesTheOthers) {
   make();
   device_.refuse_modify = ENOMEM;
-  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  process(from_sender(MrpType::kInstall, kWhole / 2));
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
-  const SenderGroupMessage refusal = said_last();
+  const SenderGroupMessage refusal = last_sent();
   EXPECT_EQ(refusal.header.type, MrpType::kReject);
   EXPECT_EQ(refusal.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
 }
@@ -395,15 +395,15 @@ TEST_F(SenderGroup, GoesOnWithoutAReceiverThatIsGone) {
   become_active_sender();
   Op before, after;
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &before), MCAST_INPROGRESS);
-  SenderGroupMessage report = asked_;
+  SenderGroupMessage report = requested_;
   report.header.type = MrpType::kReport;
   report.receiver_count = 0;
   report.add({wire::Ipv4(10, 0, 0, 2), wire::Qpn(0), wire::kMemberDown});
   receive_from(kSwitch, report);
-  const SenderGroupMessage asked = said_last();
-  EXPECT_EQ(asked.header.epoch, 2);
-  EXPECT_EQ(asked.addressed, wire::Ipv4(10, 0, 0, 2)) << "its data still is";
-  ASSERT_EQ(asked.receiver_count, 1u);
+  const SenderGroupMessage requested = last_sent();
+  EXPECT_EQ(requested.header.epoch, 2);
+  EXPECT_EQ(requested.addressed, wire::Ipv4(10, 0, 0, 2)) << "its data still is";
+  ASSERT_EQ(requested.receiver_count, 1u);
   EXPECT_EQ(attr().members, 2u);
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &after), MCAST_INPROGRESS);
@@ -422,26 +422,26 @@ TEST_F(SenderGroup, OfAReceiverEndsWithItsSender) {
     join();
     auto m = from_sender(MrpType::kRemove, kWhole / 2);
     m.header.flags = static_cast<std::uint16_t>(c.why);
-    hear(m);
+    process(m);
     EXPECT_EQ(mcast_group_test(group_), c.status);
     EXPECT_THAT(attr().reason, HasSubstr(c.text));
-    EXPECT_EQ(said_last().header.type, MrpType::kInstalled);
+    EXPECT_EQ(last_sent().header.type, MrpType::kInstalled);
     drop();
   }
 }
 
-TEST_F(SenderGroup, ThatStopsTellsItsSenderOrItsReceivers) {
+TEST_F(SenderGroup, ThatStopsNotifiesItsSenderOrItsReceivers) {
   make();
   join();
   EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
   progress();
-  EXPECT_EQ(said_last().header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+  EXPECT_EQ(last_sent().header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
   drop();
   make();
   become_active_sender();
   EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
   progress();
-  const SenderGroupMessage m = said_last();
+  const SenderGroupMessage m = last_sent();
   EXPECT_EQ(m.header.type, MrpType::kRemove);
   EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
 }
@@ -450,15 +450,15 @@ TEST_F(SenderGroup, ThatIsDestroyedIsRemovedUntilAllHaveAnswered) {
   make();
   become_active_sender();
   drop();
-  const SenderGroupMessage asked = said_last();
-  EXPECT_EQ(asked.header.type, MrpType::kRemove);
-  EXPECT_EQ(asked.receiver_count, 2u);
-  installed(asked, 1);
-  installed(asked, 2);
-  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+  const SenderGroupMessage requested = last_sent();
+  EXPECT_EQ(requested.header.type, MrpType::kRemove);
+  EXPECT_EQ(requested.receiver_count, 2u);
+  installed(requested, 1);
+  installed(requested, 2);
+  EXPECT_THAT(device_.sent_of_sender_groups(), IsEmpty());
 }
 
-TEST_F(SenderGroup, LosesItsSenderIfNothingIsHeardOfItWhileItLooks) {
+TEST_F(SenderGroup, LosesItsSenderIfNothingArrivesWhileItPolls) {
   make();
   join();
   const auto begin = std::chrono::steady_clock::now();

@@ -68,7 +68,7 @@ TEST_F(SlowMemory, OfARegionThatIsPublished) {
 TEST_F(SlowMemory, OfARegionThatTheSwitchHasForgotten) {
   make(MCAST_LANE_BULK);
   ASSERT_EQ(mcast_region_publish(group_, 7, buffer_, sizeof buffer_), MCAST_OK);
-  tell(MrpType::kRegister);
+  inject(MrpType::kRegister);
   confirm_regions();
   progress();
   const std::size_t before = device_.regions;

@@ -42,7 +42,7 @@ class EgressQueue {
   }
 
   // Each class has the whole limit, so that data behind a pause doesn't cause the drop of a HELLO.
-  bool has_room(TrafficClass of, wire::Bytes bytes) const {
+  bool has_space(TrafficClass of, wire::Bytes bytes) const {
     return line(of).bytes + bytes <= limit_;
   }
   // Marks the frame to be pushed next, if the queue is long and the frame is ECN-capable.

@@ -107,11 +107,11 @@ TEST(EgressQueue, KeepsOnlyTheNewestFrameToTheNeighbour) {
 
 TEST(EgressQueue, HoldsNoMoreOfAClassThanItsLimit) {
   EgressQueue<int> queue(link_with({}, 2000));
-  EXPECT_TRUE(queue.has_room(TrafficClass::kData, 2000));
+  EXPECT_TRUE(queue.has_space(TrafficClass::kData, 2000));
   queue.push(TrafficClass::kData, 1, 1500);
-  EXPECT_TRUE(queue.has_room(TrafficClass::kData, 500));
-  EXPECT_FALSE(queue.has_room(TrafficClass::kData, 501));
-  EXPECT_TRUE(queue.has_room(TrafficClass::kControl, 2000))
+  EXPECT_TRUE(queue.has_space(TrafficClass::kData, 500));
+  EXPECT_FALSE(queue.has_space(TrafficClass::kData, 501));
+  EXPECT_TRUE(queue.has_space(TrafficClass::kControl, 2000))
       << "a HELLO must not fall over data that waits";
 }
 
@@ -177,7 +177,7 @@ RC_GTEST_PROP(EgressQueue, CountsRight, (const std::vector<std::pair<bool, std::
       RC_ASSERT(item == model[from].front().first);
       model[from].pop_front();
     } else if (const TrafficClass of = is_data ? TrafficClass::kData : TrafficClass::kControl;
-               queue.has_room(of, size)) {
+               queue.has_space(of, size)) {
       queue.push(of, ++next, size);
       model[is_data ? 1 : 0].push_back({next, size});
     }

@@ -27,7 +27,7 @@ class IngressBooks {
 
   // False, and counted, if the buffer has no room for this frame from a lossless link.
   bool admit(wire::PortId port, wire::Bytes bytes) {
-    if (buffer_.has_room(port, bytes)) return true;
+    if (buffer_.has_space(port, bytes)) return true;
     ++counters_[port.value()].dropped_headroom;
     return false;
   }

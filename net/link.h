@@ -86,7 +86,7 @@ class Link {
   const LinkCounters& counters() const { return counters_; }
 
  private:
-  bool has_room(wire::Instant now, std::size_t frame_bytes) const;
+  bool has_space(wire::Instant now, std::size_t frame_bytes) const;
   wire::Duration serialise(wire::Instant now, std::size_t frame_bytes);
   void meet_faults(std::size_t frame_bytes, Passage& passage);
   wire::Duration hold_back();
@@ -116,7 +116,7 @@ inline Passage Link::offer_control(wire::Instant now, std::size_t frame_bytes) {
     passage.drop = LinkDrop::kDown;
     return passage;
   }
-  if (!has_room(now, frame_bytes)) {
+  if (!has_space(now, frame_bytes)) {
     ++counters_.dropped_queue_full;
     passage.drop = LinkDrop::kQueueFull;
     return passage;
@@ -130,7 +130,7 @@ inline Passage Link::offer_control(wire::Instant now, std::size_t frame_bytes) {
 
 // Whether queued_bytes() and the frame fit into the limit, without the division. An idle
 // transmitter takes any frame, however small the limit.
-inline bool Link::has_room(wire::Instant now, std::size_t frame_bytes) const {
+inline bool Link::has_space(wire::Instant now, std::size_t frame_bytes) const {
   if (config_.rate.is_unlimited() || free_at_ <= now) return true;
   const auto work =
       static_cast<unsigned __int128>((free_at_ - now).count()) * config_.rate.bits_per_second;

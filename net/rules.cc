@@ -20,7 +20,7 @@ const char* to_string(WriteMode mode) {
 }
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {
-#define CEPHEUS_RULE(rule, kind, says) \
+#define CEPHEUS_RULE(rule, kind, help) \
   if (name == #rule) return set(rules.rule, on);
 #include "net/rules.def"
   return false;

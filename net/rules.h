@@ -27,7 +27,7 @@ inline constexpr bool kRulesAreFixed = false;
 #define CEPHEUS_FLAG_kAblation bool
 
 struct Rules {
-#define CEPHEUS_RULE(name, kind, says) CEPHEUS_FLAG_##kind name = true;
+#define CEPHEUS_RULE(name, kind, help) CEPHEUS_FLAG_##kind name = true;
 #include "net/rules.def"
   // Policies.
   SourceChange source_change = SourceChange::kRebase;
@@ -45,10 +45,10 @@ enum class RuleKind : std::uint8_t { kSafety, kSpeed, kAblation };
 struct Rule {
   const char* name;
   RuleKind kind;
-  const char* says;
+  const char* help;
 };
 inline constexpr Rule kRules[] = {
-#define CEPHEUS_RULE(name, kind, says) {#name, RuleKind::kind, says},
+#define CEPHEUS_RULE(name, kind, help) {#name, RuleKind::kind, help},
 #include "net/rules.def"
 };
 

@@ -29,7 +29,7 @@ bool SharedBuffer::fits(const Port& port, Bytes bytes) const {
   return port.in_headroom == 0 && port.used + bytes <= config_.reserve + threshold();
 }
 
-bool SharedBuffer::has_room(PortId port, Bytes bytes) const {
+bool SharedBuffer::has_space(PortId port, Bytes bytes) const {
   const Port& in = at(port);
   return fits(in, bytes) || in.in_headroom + bytes <= in.headroom;
 }

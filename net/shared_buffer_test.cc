@@ -39,8 +39,8 @@ TEST(SharedBuffer, PutsFramesBeyondTheShareIntoTheHeadroomAndFreesThatFirst) {
   buffer.take(kOne, 1'000);
   EXPECT_TRUE(buffer.wants_pause(kOne));
   EXPECT_EQ(buffer.used(kOne), 5'100u);
-  EXPECT_TRUE(buffer.has_room(kOne, 3'000));
-  EXPECT_FALSE(buffer.has_room(kOne, 3'001));
+  EXPECT_TRUE(buffer.has_space(kOne, 3'000));
+  EXPECT_FALSE(buffer.has_space(kOne, 3'001));
   buffer.release(kOne, 1'000);
   EXPECT_FALSE(buffer.wants_pause(kOne));
   EXPECT_EQ(buffer.threshold(), 3'700u) << "only headroom was freed";
@@ -63,8 +63,8 @@ TEST(SharedBuffer, GoesOnWellBelowTheThresholdOnly) {
 
 TEST(SharedBuffer, OnePortCanNotUseUpAnothersReserve) {
   SharedBuffer buffer(kSmall, kHeadroom);
-  while (buffer.has_room(kOne, 100)) buffer.take(kOne, 100);
-  EXPECT_TRUE(buffer.has_room(kTwo, 500 + 3'000));
+  while (buffer.has_space(kOne, 100)) buffer.take(kOne, 100);
+  EXPECT_TRUE(buffer.has_space(kTwo, 500 + 3'000));
   buffer.check_consistent();
 }
 
@@ -77,7 +77,7 @@ RC_GTEST_PROP(SharedBuffer, CountsRight, (const std::vector<std::pair<bool, std:
     const wire::PortId port = second ? kTwo : kOne;
     std::deque<wire::Bytes>& mine = held[second ? 1 : 0];
     const wire::Bytes bytes = 60 + number % 1500;
-    if (number % 2 == 0 && buffer.has_room(port, bytes)) {
+    if (number % 2 == 0 && buffer.has_space(port, bytes)) {
       buffer.take(port, bytes);
       mine.push_back(bytes);
     } else if (!mine.empty()) {

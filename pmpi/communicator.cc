@@ -68,15 +68,15 @@ bool find_this_machine() {
 void decide(Communicator& communicator, bool is_inter) {
   const Parameters& p = parameters();
   const Eligibility eligibility = eligibility_of({communicator.size, is_inter, false}, p);
-  const auto say = [&](const std::string& why) {
+  const auto explain = [&](const std::string& why) {
     if (communicator.rank != 0) return;
     host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", name_of(communicator).c_str(),
               communicator.size, host::implementation(), why.c_str());
   };
   if (eligibility == Eligibility::kTooFewMembers) {
-    say("fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));
+    explain("fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));
   } else if (eligibility == Eligibility::kEligible && host::is_dynamic(communicator)) {
-    say("its ranks belong to several jobs");
+    explain("its ranks belong to several jobs");
   } else if (eligibility == Eligibility::kEligible) {
     communicator.state.emplace(communicator);
     watch_communicator(*communicator.state);

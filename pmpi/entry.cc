@@ -69,20 +69,20 @@ std::string why_unable(bool has_calls, int level) {
 void begin(bool has_calls, int level) {
   const bool is_off = parameters().chosen_mode() == Mode::kOff;
   std::string why = is_off ? "" : why_unable(has_calls, level);
-  bool says_why = true;
+  bool reports_reason = true;
   if (has_calls) {
     const Verdict verdict = agree(is_off, why.empty());
     if (verdict.is_off) return;
     if (why.empty()) {
       why = verdict.why_not;
-      says_why = verdict.is_first_rank;
+      reports_reason = verdict.is_first_rank;
     }
     if (why.empty() && !(open_communicators() && watch_finalize())) why = "a function of it failed";
   }
   serves = why.empty() && !is_off;
   if (serves || is_off) return;
   const bool required = parameters().chosen_mode() == Mode::kRequire;
-  if (required || says_why)
+  if (required || reports_reason)
     host::log(required ? 0 : 1, "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
   if (required) exit(1);
 }
@@ -144,8 +144,8 @@ CEPHEUS_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* p
   static const auto next_one = next<int(int*, char***, int, int*)>("MPI_Init_thread");
   read_parameters();
   const bool has_calls = find_calls();
-  const bool asks = has_calls && parameters().chosen_mode() != Mode::kOff;
-  const int rc = next_one(argc, argv, asks ? kThreadMultiple : required, provided);
+  const bool requests = has_calls && parameters().chosen_mode() != Mode::kOff;
+  const int rc = next_one(argc, argv, requests ? kThreadMultiple : required, provided);
   if (rc == kSuccess) begin(has_calls, *provided);
   return rc;
 }
@@ -155,9 +155,10 @@ CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
   static const auto next_thread = next<int(int*, char***, int, int*)>("MPI_Init_thread");
   read_parameters();
   const bool has_calls = find_calls();
-  const bool asks = has_calls && next_thread != nullptr && parameters().chosen_mode() != Mode::kOff;
+  const bool requests =
+      has_calls && next_thread != nullptr && parameters().chosen_mode() != Mode::kOff;
   int level = 0;
-  const int rc = asks ? next_thread(argc, argv, kThreadMultiple, &level) : next_one(argc, argv);
+  const int rc = requests ? next_thread(argc, argv, kThreadMultiple, &level) : next_one(argc, argv);
   if (rc == kSuccess) begin(has_calls, level);
   return rc;
 }

@@ -165,7 +165,7 @@ class Defaults(unittest.TestCase):
     def test_give_way_to_the_environment(self):
         self.assertEqual(mca(line("a", OMPI_MCA_pml="cm", OMPI_MCA_osc="rdma").defaults(4)), {})
 
-    def test_leave_counting_to_mpirun_where_it_is_told_how(self):
+    def test_leave_counting_to_mpirun_if_it_has_its_own_options(self):
         for words in (["-npernode", "2", "a"], ["--map-by", "ppr:1:core", "a"], ["--app", "file"]):
             self.assertNotIn("-np", line(*words).defaults(4), words)
         self.assertIn("-np", line("--map-by", "slot", "a").defaults(4))
@@ -206,7 +206,7 @@ class Command(unittest.TestCase):
             self.assertNotIn("feed5eed", " ".join(words).lower(), make)
             self.assertEqual(one.places("/run/fabric", Secret, 1)["CEPHEUS_RESERVATION"], "feed5eed", make)
 
-    def test_tells_everybody_how_many_ranks_share_a_host(self):
+    def test_passes_the_number_of_ranks_of_a_host_to_each_rank(self):
         words = line("a").command("mpirun", Layout, "/run/fabric", Reservation, 3)
         self.assertEqual(pairs(words, "-np"), ["12"])
         self.assertIn("CEPHEUS_RANKS_PER_HOST", pairs(words, "-x"))
@@ -310,7 +310,7 @@ class Running(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"LD_PRELOAD={prefix}/lib/multiarch/cepheus/libcepheus-roce.so", self.notes("mpirun")["arguments"])
 
-    def test_tells_the_ranks_where_the_fabric_is(self):
+    def test_passes_the_fabrics_socket_to_the_ranks(self):
         self.run_script("--hosts", "2", "--", "./a")
         fabric = self.notes("switch")["arguments"]["--fabric"]
         words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
@@ -450,7 +450,7 @@ class Running(unittest.TestCase):
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 
-    def test_says_if_there_is_nothing_to_join(self):
+    def test_reports_that_there_is_nothing_to_join(self):
         code, _, err = self.run_script("--fabric", "/nonexistent/fabric", "--", "./a")
         self.assertEqual(code, 1)
         self.assertIn("no fabric answers at /nonexistent/fabric.ctl", err)

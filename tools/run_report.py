@@ -34,7 +34,7 @@ def html_table(titles, rows):
     return '<div class="scroll"><table>' + line("th", titles) + "".join(line("td", row) for row in rows) + "</table></div>"
 
 
-def picture(svg, says):
+def picture(svg, description):
     """A drawing as an image, so that its style does not change the page."""
     data = base64.b64encode(svg.encode()).decode()
     return f'<div class="scroll"><img alt="{escaped(says)}" src="data:image/svg+xml;base64,{data}"></div>' if svg else ""

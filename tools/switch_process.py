@@ -66,11 +66,11 @@ class Switch:
 
     def start(self):
         """Starts it, be it again; RuntimeError if it does not serve within READY_SECONDS."""
-        ready, told = os.pipe()
+        ready, ready_end = os.pipe()
         try:
-            self.process = subprocess.Popen([*self.command, "--ready-fd", str(told)], stdin=subprocess.DEVNULL, pass_fds=(told,),
+            self.process = subprocess.Popen([*self.command, "--ready-fd", str(ready_end)], stdin=subprocess.DEVNULL, pass_fds=(ready_end,),
                                             env=self.env)
-            os.close(told)
+            os.close(ready_end)
             if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64).startswith(b"ready"):
                 raise RuntimeError("cepheus-switch did not start: " + " ".join(self.command))
         finally:
@@ -91,7 +91,7 @@ class Switch:
     def pid(self):
         return self.process.pid
 
-    def ask(self, **request):
+    def send_request(self, **request):
         """The answer on the control socket; RuntimeError if the fabric refuses."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(READY_SECONDS)
@@ -104,7 +104,7 @@ class Switch:
         return answer
 
     def status(self):
-        return self.ask(ask="status")["status"]
+        return self.send_request(send_request="status")["status"]
 
     def ports(self):
         """Of all switches."""
@@ -113,7 +113,7 @@ class Switch:
     def set_links(self, links, **change):
         """Changes hosts' links and trunks, by name: loss=0.2, up=False, direction="to-host"."""
         for link in links:
-            self.ask(ask="link", link=link, **change)
+            self.send_request(send_request="link", link=link, **change)
 
     def lost(self):
         """Frames that links have lost by chance."""

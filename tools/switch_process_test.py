@@ -18,7 +18,7 @@ class AFabricOfOnesOwn(unittest.TestCase):
         self.assertEqual(switch.process.returncode, 0)
         self.assertFalse(switch.directory.exists())
 
-    def test_changes_links_and_tells_what_the_fabric_refuses(self):
+    def test_changes_links_and_prints_the_fabrics_refusals(self):
         with Switch(BUILD, "--hosts", 2) as switch:
             switch.set_links(["h0"], up=False)
             self.assertFalse(switch.ports()[0]["in_up"])

@@ -39,11 +39,11 @@ class Replica:
         self.is_stopped = False
 
     def start(self):
-        ready, told = os.pipe()
+        ready, ready_end = os.pipe()
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*map(str, self.command), "--ready-fd", str(told)], env=self.env, pass_fds=(told,),
+            self.process = subprocess.Popen([*map(str, self.command), "--ready-fd", str(ready_end)], env=self.env, pass_fds=(ready_end,),
                                             stdout=log, stderr=subprocess.STDOUT)
-        os.close(told)
+        os.close(ready_end)
         try:
             if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 16):
                 raise RuntimeError("a replica did not start:\n" + self.log.read_text())

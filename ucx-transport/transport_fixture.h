@@ -29,7 +29,7 @@ struct Written {
   std::string data;
   std::uint16_t region;
   std::uint64_t offset;
-  bool tells;  // members have a receive completed
+  bool notifies;  // members have a receive completed
 };
 
 // One group, and the transport's calls on it.

@@ -9,8 +9,9 @@ TEST(TransportDeathTest, RefusesAnotherMinorVersionOfUcx) {
   const auto registered_under = [](unsigned minor) {
     ucx_minor = minor;
     void* const library = dlopen(RC_MCAST, RTLD_NOW);
-    const auto ask = reinterpret_cast<int (*)()>(dlsym(library, "cepheus_uct_rc_mcast_registered"));
-    return ask() != 0;
+    const auto send_request =
+        reinterpret_cast<int (*)()>(dlsym(library, "cepheus_uct_rc_mcast_registered"));
+    return send_request() != 0;
   };
   EXPECT_EXIT(_exit(registered_under(13) ? 0 : 1), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(_exit(registered_under(14) ? 0 : 1), testing::ExitedWithCode(1), "");
@@ -129,7 +130,7 @@ TEST_F(RcMcast, HandsArrivalsToTheHandlerOfTheirId) {
   EXPECT_THAT(lib.released, ElementsAre(static_cast<void*>(data)));
 }
 
-TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsRoom) {
+TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsSpace) {
   make(MCAST_LANE_EAGER, 64);
   struct Request : uct_pending_req_t {
     uct_ep_h ep;
@@ -241,7 +242,7 @@ TEST_F(Bulk, ReceivesUnderTheTagThatWasSent) {
 }
 
 // Members that disagree on the order of their operations: no data is taken for another's.
-TEST_F(Bulk, SaysWhenAnotherMessageCameThanWasWaitedFor) {
+TEST_F(Bulk, ReportsAnUnexpectedMessage) {
   Receive ctx, masked;
   ASSERT_EQ(receive(7, ~0ull, ctx), UCS_OK);
   end(MCAST_OK, 42, 8);
@@ -277,7 +278,7 @@ TEST_F(Bulk, FlushWaitsUntilAllHaveAcknowledged) {
 }
 
 // Posted work ends with the group, after the interface. Its owner may be gone.
-TEST_F(Bulk, TellsNobodyOfWhatEndsAfterItWasClosed) {
+TEST_F(Bulk, CompletesNothingAfterItWasClosed) {
   Receive receive_ctx;
   Completion comp;
   ASSERT_EQ(receive(1, ~0ull, receive_ctx), UCS_OK);
@@ -348,7 +349,7 @@ TEST_F(Put, WritesToARegionAndCompletesOnceAllHaveIt) {
   EXPECT_EQ(lib.written[0].data, "tagged");
   EXPECT_EQ(lib.written[0].region, 3);
   EXPECT_EQ(lib.written[0].offset, 1u << 20);
-  EXPECT_FALSE(lib.written[0].tells);
+  EXPECT_FALSE(lib.written[0].notifies);
   EXPECT_EQ(comp.calls, 0);
   end(MCAST_OK, 6);
   EXPECT_EQ(comp.calls, 1);
@@ -399,7 +400,7 @@ TEST_F(Put, KeepsItsBuffersUntilTheLastPutHasEnded) {
   EXPECT_EQ(lib.registered, 0);
 }
 
-TEST_F(Put, SaysWhyThereAreNoBuffers) {
+TEST_F(Put, ReportsTheReasonForMissingBuffers) {
   lib.registration = MCAST_ERR_NO_MEMORY;
   EXPECT_EQ(put_packed("x", 0, 1), UCS_ERR_NO_MEMORY);
   lib.registration = MCAST_OK;
@@ -408,7 +409,7 @@ TEST_F(Put, SaysWhyThereAreNoBuffers) {
   EXPECT_EQ(uct_ep_check(ep_, 0, nullptr), UCS_ERR_IO_ERROR) << "nobody else hears of it";
 }
 
-TEST_F(Bulk, TellsUcxWhatBecameOfTheGroup) {
+TEST_F(Bulk, ReportsTheOutcomeOfTheGroupToUcx) {
   const struct {
     mcast_status_t ours;
     ucs_status_t theirs;

@@ -13,7 +13,7 @@ namespace cepheus::wire {
 
 struct CounterText {
   std::string_view name;  // as programs print it
-  std::string_view says;  // what it counts
+  std::string_view help;  // what it counts
 };
 
 // Counters of an enumeration that ends with kCount.

@@ -131,27 +131,27 @@ TEST(MrpMessage, RefusesRecordsWithoutLengthOrBeyondTheEnd) {
 
 // A leader's REGISTER of version 1, and the answer that it can read.
 TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
-  const std::vector<std::uint8_t> asked = {1,   1,  0, 0, 0, 7, 0, 2, 0, 3, 0, 0,  //
-                                           198, 18, 0, 1, 1, 2, 3, 4,              //
-                                           10,  0,  0, 2, 0, 0, 0, 17};
-  EXPECT_FALSE(MrpMessage::parse(asked));
-  const auto answer = refuse_version(asked);
+  const std::vector<std::uint8_t> requested = {1,   1,  0, 0, 0, 7, 0, 2, 0, 3, 0, 0,  //
+                                               198, 18, 0, 1, 1, 2, 3, 4,              //
+                                               10,  0,  0, 2, 0, 0, 0, 17};
+  EXPECT_FALSE(MrpMessage::parse(requested));
+  const auto answer = refuse_version(requested);
   ASSERT_TRUE(answer);
   EXPECT_EQ(*answer, (MrpRefusal{1, 3, 0, 9, 0, 7, 0, 0, 0, 1, 0, 20, 198, 18, 0, 1, 1, 2, 3, 4}));
   EXPECT_EQ(group_of(*answer), McstId(198, 18, 0, 1));
   for (const int type : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
-    auto other = asked;
+    auto other = requested;
     other[1] = static_cast<std::uint8_t>(type);
     EXPECT_FALSE(refuse_version(other)) << "no host waits for an answer to type " << type;
   }
   for (std::size_t n = 0; n < MrpHeader::kSize; ++n) {
-    EXPECT_FALSE(refuse_version(std::span(asked).first(n)));
+    EXPECT_FALSE(refuse_version(std::span(requested).first(n)));
   }
 }
 
 TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
-  const auto asked = with_record({0x02, 2, 0, 0, 0, 0, 0, 0});
-  const auto answer = refuse_version(asked);
+  const auto requested = with_record({0x02, 2, 0, 0, 0, 0, 0, 0});
+  const auto answer = refuse_version(requested);
   ASSERT_TRUE(answer);
   const auto read = MrpMessage::parse(*answer);
   ASSERT_TRUE(read);

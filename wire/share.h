@@ -22,7 +22,7 @@ class Share {
     return dynamic_threshold(kTimes, free);
   }
   // Whether the user may take more.
-  bool has_room(std::uint64_t free) const { return held_ < threshold(free); }
+  bool has_space(std::uint64_t free) const { return held_ < threshold(free); }
   void add(Amount amount = 1) { held_ = static_cast<Amount>(held_ + amount); }
   void remove(Amount amount = 1) { held_ = static_cast<Amount>(held_ - amount); }
   Amount held() const { return held_; }

@@ -10,7 +10,7 @@ constexpr std::uint64_t kAll = 300;
 // The share that a user gets of kAll while others hold `others`.
 template <typename S>
 std::uint64_t fill(S& share, std::uint64_t others = 0) {
-  while (share.has_room(kAll - others - share.held())) share.add();
+  while (share.has_space(kAll - others - share.held())) share.add();
   return share.held();
 }
 
@@ -28,10 +28,10 @@ TEST(Share, OfMultipleOneLeavesHalf) {
 TEST(Share, GrowsAgainAfterARelease) {
   Share<std::uint64_t> bytes;
   bytes.add(1'500);
-  EXPECT_FALSE(bytes.has_room(750));
+  EXPECT_FALSE(bytes.has_space(750));
   bytes.remove(1);
-  EXPECT_TRUE(bytes.has_room(750));
-  EXPECT_FALSE(bytes.has_room(0));
+  EXPECT_TRUE(bytes.has_space(750));
+  EXPECT_FALSE(bytes.has_space(0));
 }
 
 TEST(DynamicThreshold, MayBeAFraction) { EXPECT_EQ(dynamic_threshold(1.0 / 8, 1'000), 125u); }

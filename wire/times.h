@@ -26,7 +26,7 @@ inline constexpr Duration kLeastPending = 3 * (kRefreshPending + kLongestRetry);
 // --- Leaders in operation.
 inline constexpr Duration kRefresh = 2min;
 // Between two QUERYs to the switches for lagging members, while a member complains.
-inline constexpr Duration kAskAgain = 250ms;
+inline constexpr Duration kRequestAgain = 250ms;
 // How often a leader attends to its groups while its program is elsewhere.
 inline constexpr Duration kLook = 250ms;
 // A member that complained within this time still waits.
@@ -45,16 +45,16 @@ inline constexpr Duration kSenderLives = kInstallAgain + kLongestRetry;
 
 // --- Members in operation.
 // A member complains to its leader after its sends have not moved for this time.
-inline constexpr Duration kSenderAsks = 500ms;
+inline constexpr Duration kSenderRequests = 500ms;
 // The member gives the group up if its sends have not moved for this time and no lagging member is
 // known to be alive. The caller may set another time.
 inline constexpr Duration kSenderGivesUp = 8s;
 // A member that waits for data asks its leader whether the group still exists: first after this
 // time without data, then less and less often.
-inline constexpr Duration kReceiverAsks = 1s;
-inline constexpr Duration kReceiverAsksLast = 8s;
+inline constexpr Duration kReceiverRequests = 1s;
+inline constexpr Duration kReceiverRequestsLast = 8s;
 // ... and again while no answer comes, up to this time: then it gives the group up.
-inline constexpr Duration kReceiverAsksAgain = 500ms;
+inline constexpr Duration kReceiverRequestsAgain = 500ms;
 inline constexpr Duration kReceiverGivesUp = 5s;
 // A member that failed reports it to its leader this often, until it gets an answer.
 inline constexpr Duration kLeaveRetry = 100ms;
@@ -87,9 +87,9 @@ inline constexpr Duration kSwitchCnpWindow = 25ms;
 
 // From a member's complaint to the leader's reaction: its check, the switches' answer, its next
 // check.
-inline constexpr Duration kLeaderActs = kLook + kAskAgain;
+inline constexpr Duration kLeaderActs = kLook + kRequestAgain;
 // From the start of a member's silence until its leader has evicted it.
-inline constexpr Duration kLeaderEvicts = kSenderAsks + kLeaderActs + kEvict + kLongestRetry;
+inline constexpr Duration kLeaderEvicts = kSenderRequests + kLeaderActs + kEvict + kLongestRetry;
 
 // A member that is silent between two repeats is not dead.
 static_assert(kEvict > kSourceRepeats);
@@ -99,8 +99,8 @@ static_assert(kSenderGivesUp > kLeaderEvicts);
 static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
 // A leader remembers a waiting member between two of its COMPLAINs, and answers before the last
 // one.
-static_assert(kSenderAsks + kLook <= kAskerTimeLimit);
-static_assert(kReceiverAsksAgain + kLook <= kAskerTimeLimit);
+static_assert(kSenderRequests + kLook <= kAskerTimeLimit);
+static_assert(kReceiverRequestsAgain + kLook <= kAskerTimeLimit);
 // A leader that stopped for a moment is not gone.
 static_assert(kReceiverGivesUp >= kEvict);
 // A leader sends so often that a switch that loses two of three REFRESHs keeps the group.

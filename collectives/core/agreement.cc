@@ -37,23 +37,23 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   inside_ = true;
   root_ = root;
   sent_ = false;
-  asked_root_ = false;
+  requested_root_ = false;
   gone_ = false;
-  ask_at_.reset();
-  ask_in_ = kAsk;
-  ask_again_in_ = kAskAgain;
-  asked_since_ = false;
+  request_at_.reset();
+  request_in_ = kRequest;
+  request_again_in_ = kRequestAgain;
+  requested_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
   if (may_decide() && drained_ && !switch_over_) decide_switch_over(out);
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
-  std::erase_if(asked_, [&](const Asked& asked) {
-    if (asked.unit >= next_unit) return false;
+  std::erase_if(requested_, [&](const Requested& requested) {
+    if (requested.unit >= next_unit) return false;
     // A LACK was an answer, too.
-    const bool answered = asked_root_ && asked.unit == position_;
-    if (!answered) send(asked.by, message(Kind::kHave, asked.unit, 0), out);
+    const bool answered = requested_root_ && requested.unit == position_;
+    if (!answered) send(requested.by, message(Kind::kHave, requested.unit, 0), out);
     return true;
   });
   position_ = next_unit;
@@ -98,8 +98,8 @@ void Agreement::give_up(std::uint64_t unit, std::uint64_t retry_at, const std::s
 }
 
 void Agreement::lack(std::uint64_t bytes, Actions& out) {
-  if (asked_root_) return;
-  asked_root_ = true;
+  if (requested_root_) return;
+  requested_root_ = true;
   send(root_, message(Kind::kLack, position_, bytes), out);
 }
 
@@ -113,11 +113,11 @@ void Agreement::deliver(int to, std::uint64_t unit, Actions& out) const {
 
 void Agreement::watch(Time now, Actions& out) {
   if (!inside_ || is_root() || failed_) return;
-  if (!ask_at_) ask_at_ = now + ask_in_;
-  if (now < *ask_at_) return;
-  ask_at_ = now + ask_again_in_;
-  ask_again_in_ = std::min(2 * ask_again_in_, kAskSeldom);
-  asked_since_ = true;
+  if (!request_at_) request_at_ = now + request_in_;
+  if (now < *request_at_) return;
+  request_at_ = now + request_again_in_;
+  request_again_in_ = std::min(2 * request_again_in_, kRequestSeldom);
+  requested_since_ = true;
   send(root_, message(Kind::kWaiting, position_, 0), out);
 }
 
@@ -129,7 +129,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       if (m.unit < position_) {
         send(from, message(Kind::kHave, m.unit, 0), out);
       } else if (rules.late_answer) {
-        asked_.push_back({m.unit, from});
+        requested_.push_back({m.unit, from});
       }
       return;
     case Kind::kSwitchOver:
@@ -150,7 +150,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       if (m.unit == position_) take_answer(from);
       return;
     case Kind::kGone:
-      gone_ = gone_ || (inside_ && asked_root_ && from == root_ && m.unit == position_);
+      gone_ = gone_ || (inside_ && requested_root_ && from == root_ && m.unit == position_);
       return;
     case Kind::kWaiting:
       return take_waiting(from, m.unit, out);
@@ -176,10 +176,10 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
 // answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
   if (!inside_ || from != root_ || unit != position_) return;
-  if (!std::exchange(asked_since_, false) && rules.two_answers) return;
+  if (!std::exchange(requested_since_, false) && rules.two_answers) return;
   if (++delivered_ < 2 && rules.two_answers) {
-    ask_at_.reset();
-    ask_in_ = ask_again_in_ = kAskAgain;
+    request_at_.reset();
+    request_in_ = request_again_in_ = kRequestAgain;
     return;
   }
   fail(Cause::kLost, "the fabric lost data: it never arrived at member " + std::to_string(rank_) +

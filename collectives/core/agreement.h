@@ -92,7 +92,8 @@ class Agreement {
   using Time = std::chrono::steady_clock::time_point;
   // A waiting member asks its root after kAsk, and again after kAskAgain. Without an answer that
   // time doubles up to kAskSeldom. After an answer it is kAskAgain.
-  static constexpr std::chrono::milliseconds kAsk{4000}, kAskAgain{2000}, kAskSeldom{64000};
+  static constexpr std::chrono::milliseconds kRequest{4000}, kRequestAgain{2000},
+      kRequestSeldom{64000};
 
   Agreement(int rank, int size, std::uint32_t generation)
       : rank_(rank), size_(size), generation_(generation) {}
@@ -153,12 +154,13 @@ class Agreement {
   bool inside_ = false;
   int root_ = 0;
   bool sent_ = false;
-  bool asked_root_ = false;     // LACK of the current unit is out
-  bool gone_ = false;           // the root's answer to it
-  std::optional<Time> ask_at_;  // WAITING of the current unit is due; else in ask_in_ from now on
-  std::chrono::milliseconds ask_in_ = kAsk, ask_again_in_ = kAskAgain;
-  bool asked_since_ = false;  // WAITING was sent after the last answer
-  int delivered_ = 0;         // answers that count
+  bool requested_root_ = false;  // LACK of the current unit is out
+  bool gone_ = false;            // the root's answer to it
+  std::optional<Time>
+      request_at_;  // WAITING of the current unit is due; else in ask_in_ from now on
+  std::chrono::milliseconds request_in_ = kRequest, request_again_in_ = kRequestAgain;
+  bool requested_since_ = false;  // WAITING was sent after the last answer
+  int delivered_ = 0;             // answers that count
   std::uint64_t retry_after_ = 0;
 
   bool failed_ = false;
@@ -168,11 +170,12 @@ class Agreement {
   std::optional<std::uint64_t> switch_over_;
   std::uint64_t retry_at_ = kNoUnit;
 
-  struct Asked {  // FAILED(unit) that is to be answered when the unit is complete here
+  struct Requested {  // FAILED(unit) that is to be answered when the unit is complete here
     std::uint64_t unit;
     int by;
   };
-  std::vector<Asked> asked_;  // roots of several non-blocking units may ask at the same time
+  std::vector<Requested>
+      requested_;  // roots of several non-blocking units may ask at the same time
   struct Deferred {
     int from;
     ControlMessage message;

@@ -60,7 +60,7 @@ TEST(Agreement, AnswersEveryNonBlockingRootThatReportsAFailure) {
 }
 
 // The fabric has acknowledged a unit, and the root has returned without a copy.
-TEST(Agreement, AMemberWhoseUnitIsGoneIsToldSo) {
+TEST(Agreement, AMemberIsNotifiedThatItsUnitIsGone) {
   Actions out;
   Agreement member(1, 2, 1);
   member.enter(0, 0, 10, out);
@@ -95,9 +95,9 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
   member.enter(0, 0, 10, out);
   const Agreement::Time start{};
   member.watch(start, out);
-  member.watch(start + Agreement::kAsk / 2, out);
+  member.watch(start + Agreement::kRequest / 2, out);
   EXPECT_TRUE(out.empty());
-  const auto ask = [&](Agreement::Time at) {
+  const auto send_request = [&](Agreement::Time at) {
     out.clear();
     member.watch(at, out);
     ASSERT_EQ(out.size(), 1u);
@@ -106,13 +106,13 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheFailure) {
     out.clear();
     root.receive(1, waiting, out);
   };
-  ask(start + Agreement::kAsk);
+  send_request(start + Agreement::kRequest);
   EXPECT_TRUE(out.empty()) << "the root is still inside";
   root.leave(1, out);
   for (int i = 1; i <= 2; ++i) {
     EXPECT_FALSE(member.has_failed());
-    const Agreement::Time now = start + Agreement::kAsk + i * Agreement::kAskAgain;
-    ask(now);
+    const Agreement::Time now = start + Agreement::kRequest + i * Agreement::kRequestAgain;
+    send_request(now);
     ASSERT_EQ(out.size(), 1u);
     EXPECT_EQ(out[0].kind, Action::Kind::kSendDelivered);
     Actions answer;
@@ -135,16 +135,16 @@ TEST(Agreement, AnswersThatComeTogetherCountOnce) {
   member.enter(0, 0, 10, out);
   Agreement::Time now{};
   member.watch(now, out);
-  now += Agreement::kAsk;
+  now += Agreement::kRequest;
   member.watch(now, out);
-  member.watch(now += Agreement::kAskAgain, out);
+  member.watch(now += Agreement::kRequestAgain, out);
   ASSERT_EQ(out.size(), 2u) << "asks again";
   Actions answers;
   for (std::size_t i = 0; i < 2; ++i) root.deliver(1, 0, answers);
   for (const Action& answer : answers) member.receive(0, answer.message, out);
   EXPECT_FALSE(member.has_failed());
   member.watch(now, out);
-  member.watch(now += Agreement::kAskAgain, out);
+  member.watch(now += Agreement::kRequestAgain, out);
   ASSERT_EQ(out.size(), 3u);
   member.receive(0, answers[0].message, out);
   EXPECT_TRUE(member.has_failed());
@@ -173,7 +173,7 @@ TEST(Agreement, AMemberSendsWaitingLessOftenWhileNothingAnswers) {
   Actions answer;
   root.deliver(1, 0, answer);
   member.receive(0, answer[0].message, out);
-  wait(Agreement::kAskAgain);
+  wait(Agreement::kRequestAgain);
   EXPECT_TRUE(out.empty()) << "the NIC may still hand over the data";
   wait(std::chrono::milliseconds(100));
   ASSERT_EQ(out.size(), 1u);
@@ -188,7 +188,7 @@ TEST(Agreement, AMemberSendsWaitingSoonInEachUnit) {
   Agreement::Time now{};
   for (std::uint64_t unit = 0; unit < 3; ++unit) {
     member.enter(unit, 0, 10, out);
-    for (const auto end = now + Agreement::kAsk + Agreement::kAskAgain; now <= end;
+    for (const auto end = now + Agreement::kRequest + Agreement::kRequestAgain; now <= end;
          now += std::chrono::milliseconds(100))
       member.watch(now, out);
     member.leave(unit + 1, out);
@@ -207,7 +207,7 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   member.enter(0, 0, 10, out);
   member.watch({}, out);
   ASSERT_TRUE(out.empty());
-  member.watch(Agreement::Time{} + Agreement::kAsk, out);
+  member.watch(Agreement::Time{} + Agreement::kRequest, out);
   ASSERT_EQ(out.size(), 1u);
   const ControlMessage waiting = out[0].message;
   out.clear();

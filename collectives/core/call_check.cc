@@ -16,18 +16,18 @@ bool CallCheck::is_due(const CallAtHand& own, Time now) {
 }
 
 void CallCheck::receive(int from, const ControlMessage& message) {
-  std::optional<Heard>& heard = message.kind == Kind::kMistake ? heard_mistake_ : heard_called_;
-  heard = Heard{from, message};
+  std::optional<Noted>& noted = message.kind == Kind::kMistake ? noted_mistake_ : noted_call_;
+  noted = Noted{from, message};
 }
 
 std::optional<CallCheck::Mistake> CallCheck::look(const CallAtHand& own) const {
-  if (heard_mistake_ && heard_mistake_->message.unit == own.unit) {
-    const Heard& heard = *heard_mistake_;
-    return Mistake{Mistake::Kind::kReported, heard.from, heard.message.value, heard.message.reason};
+  if (noted_mistake_ && noted_mistake_->message.unit == own.unit) {
+    const Noted& noted = *noted_mistake_;
+    return Mistake{Mistake::Kind::kReported, noted.from, noted.message.value, noted.message.reason};
   }
-  if (!heard_called_ || heard_called_->message.unit != own.unit) return std::nullopt;
-  const int from = heard_called_->from;
-  const std::uint64_t bytes = heard_called_->message.value;
+  if (!noted_call_ || noted_call_->message.unit != own.unit) return std::nullopt;
+  const int from = noted_call_->from;
+  const std::uint64_t bytes = noted_call_->message.value;
   if (from != own.root) return Mistake{Mistake::Kind::kRoot, from, bytes, ""};
   if (bytes != own.bytes) return Mistake{Mistake::Kind::kCount, from, bytes, ""};
   return std::nullopt;

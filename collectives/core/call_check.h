@@ -47,14 +47,14 @@ class CallCheck {
   std::optional<Mistake> look(const CallAtHand& own) const;
 
  private:
-  struct Heard {
+  struct Noted {
     int from;
     ControlMessage message;
   };
   std::uint64_t unit_ = kNoUnit;  // that this root waits in
   Time since_;
   bool called_ = false;
-  std::optional<Heard> heard_called_, heard_mistake_;
+  std::optional<Noted> noted_call_, noted_mistake_;
 };
 
 }  // namespace cepheus::coll

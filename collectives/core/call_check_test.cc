@@ -56,10 +56,10 @@ TEST(CallCheck, AMistakeThatAnotherRankHasFoundEndsTheCallOfThatUnitOnly) {
   std::snprintf(message.reason, sizeof message.reason, "rank 3 passes 10 bytes");
   check.receive(3, message);
   EXPECT_FALSE(check.look({8, 0, 10}));
-  const auto told = check.look({7, 0, 10});
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->kind, Mistake::Kind::kReported);
-  EXPECT_EQ(told->reason, "rank 3 passes 10 bytes");
+  const auto report = check.look({7, 0, 10});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->kind, Mistake::Kind::kReported);
+  EXPECT_EQ(report->reason, "rank 3 passes 10 bytes");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(FirstCalls, EarnAGroupByTheirNumberOrTheirBytes) {
   EXPECT_EQ(calls_to_earn(1000, p), 1);
 }
 
-TEST(FirstCalls, EarnItAtOnceInModeRequireAndWhereTheUserSaysSo) {
+TEST(FirstCalls, EarnItAtOnceInModeRequireAndOnRequest) {
   Parameters p;
   p.mode = static_cast<int>(Mode::kRequire);
   EXPECT_EQ(calls_to_earn(1, p), 1);

@@ -33,7 +33,7 @@ TEST(Placement, LetsTheFirstRankThatHasANicLead) {
   EXPECT_THAT(p.leaders(), ElementsAre(2, 4));
 }
 
-TEST(Placement, SaysWhichHostHasNoNic) {
+TEST(Placement, NamesTheHostWithoutANic) {
   const Placement p = Placement::of({on(1), without_nic(2), without_nic(2)});
   EXPECT_EQ(p.shape, Shape::kNone);
   EXPECT_THAT(p.reason, HasSubstr("rank 1: no RDMA device"));

@@ -6,9 +6,9 @@
 namespace cepheus::coll {
 
 #ifdef CEPHEUS_RULES_ARE_FIXED
-#define CEPHEUS_RULE(name, says) static constexpr bool name = true;
+#define CEPHEUS_RULE(name, help) static constexpr bool name = true;
 #else
-#define CEPHEUS_RULE(name, says) bool name = true;
+#define CEPHEUS_RULE(name, help) bool name = true;
 #endif
 struct Rules {
 #include "collectives/core/rules.def"

@@ -104,7 +104,7 @@ void HostDiscovery::again() {
 }
 
 Code HostDiscovery::start() {
-  asked_ = true;
+  requested_ = true;
   own_ = own_identity(again_);
   message_.assign(message_bytes(), 0);
   state_ = State::kGathering;

@@ -29,7 +29,7 @@ class HostDiscovery {
   bool is_known_to_all();
   // No rank knew it beforehand, and multicast was impossible: a device that was missing may be
   // there by now.
-  bool may_change() const { return asked_ && placement_.shape == Placement::Shape::kNone; }
+  bool may_change() const { return requested_ && placement_.shape == Placement::Shape::kNone; }
   // Starts anew; all ranks must do so at the same broadcast.
   void again();
 
@@ -53,7 +53,7 @@ class HostDiscovery {
 
   const Team& team_;
   State state_ = State::kNew;
-  bool asked_ = false, again_ = false;
+  bool requested_ = false, again_ = false;
   Identity own_{};
   std::vector<Identity> identities_;  // rank 0's, until it knows the placement
   std::vector<char> message_;

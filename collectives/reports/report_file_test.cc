@@ -121,7 +121,7 @@ TEST_F(Report, HasTheNewestChoiceForEachSizeAfterTheCommunicatorsEnd) {
   EXPECT_LT(report().choices.size(), 100u) << "those of communicators long gone make room";
 }
 
-TEST_F(Report, SaysHowManyCallsItHadNoRecordFor) {
+TEST_F(Report, CountsCallsWithoutARecord) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
   std::vector<std::unique_ptr<ReportScope>> scopes;
@@ -134,7 +134,7 @@ TEST_F(Report, SaysHowManyCallsItHadNoRecordFor) {
   EXPECT_EQ(report().header.uncounted, 10u);
 }
 
-TEST_F(Report, TakesUpCountingOnceThereIsRoomAgain) {
+TEST_F(Report, ResumesCountingOnceThereIsSpaceAgain) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
   std::vector<std::unique_ptr<ReportScope>> scopes;
@@ -256,33 +256,33 @@ TEST_F(Report, EndsWithItsProcess) {
   EXPECT_EQ(records().size(), 1u);
 }
 
-TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
-  FreeSpace room{64 * kMiB, 60 * kMiB};
-  ReportFile file(directory_, [&](int) { return room; });
-  room.free = 15 * kMiB;
+TEST_F(Report, IsRefusedIfOthersNeedTheSpace) {
+  FreeSpace space{64 * kMiB, 60 * kMiB};
+  ReportFile file(directory_, [&](int) { return space; });
+  space.free = 15 * kMiB;
   const auto refused = file.open();
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text, HasSubstr("15.0 of 64.0 MiB are free"));
   ReportScope scope(file, "c", 0, 2);
   scope.count("eager lane", "multicast");
-  room.free = 60 * kMiB;
+  space.free = 60 * kMiB;
   EXPECT_TRUE(file.open());
 }
 
-TEST_F(Report, LooksForRoomEverMoreRarely) {
+TEST_F(Report, LooksForSpaceEverMoreRarely) {
   int looks = 0;
-  FreeSpace room{64 * kMiB, 15 * kMiB};
-  ReportFile file(directory_, [&](int) { return ++looks, room; });
+  FreeSpace space{64 * kMiB, 15 * kMiB};
+  ReportFile file(directory_, [&](int) { return ++looks, space; });
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(file.open());
   EXPECT_LT(looks, 30);
   EXPECT_THAT(file.open().error().text, HasSubstr("too little space"));
 }
 
-TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
-  FreeSpace room{64 * kMiB, 60 * kMiB};
-  ReportFile file(directory_, [&](int) { return room; });
+TEST_F(Report, StopsGrowingIfOthersNeedTheSpace) {
+  FreeSpace space{64 * kMiB, 60 * kMiB};
+  ReportFile file(directory_, [&](int) { return space; });
   ASSERT_TRUE(file.open());
-  room.free = 15 * kMiB;
+  space.free = 15 * kMiB;
   std::vector<std::unique_ptr<ReportScope>> scopes;
   for (int i = 0; i < 20; ++i) {
     scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));

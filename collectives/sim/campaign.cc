@@ -19,7 +19,7 @@ class RuleOff {
 
  private:
   static bool* find(std::string_view name) {
-#define CEPHEUS_RULE(rule, says) \
+#define CEPHEUS_RULE(rule, help) \
   if (name == #rule) return &rules.rule;
 #include "collectives/core/rules.def"
     return nullptr;
@@ -31,7 +31,7 @@ class RuleOff {
 }  // namespace
 
 const std::vector<std::string> kRules = {
-#define CEPHEUS_RULE(name, says) #name,
+#define CEPHEUS_RULE(name, help) #name,
 #include "collectives/core/rules.def"
 };
 

@@ -24,7 +24,7 @@ void BulkOperation::finish() {
 void BulkOperation::begin(const Call& call, Session& session) {
   GroupOperation::begin(call, session);
   lane_ = &session.bulk();
-  failed_ = mistaken_ = wrong_length_ = asked_ = false;
+  failed_ = mistaken_ = wrong_length_ = requested_ = false;
   step_ = Step::kPost;
   started_ = in_flight_ = 0;
   for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
@@ -247,7 +247,7 @@ Code BulkOperation::repair_member(Actions& out) {
     session_->agreement().lack(call_.length, out);
     return Code::kPending;
   }
-  if (asked_) {
+  if (requested_) {
     Code error = Code::kDone;
     if (!repairs_.test(error)) return Code::kPending;
     if (error == Code::kDone) counters().add(Counters::Which::kRepaired);
@@ -256,7 +256,7 @@ Code BulkOperation::repair_member(Actions& out) {
   const size_t have = complete_bytes();  // the lane is gone: nothing writes there any more
   if (wrong_length_) return Code::kTruncated;
   if (have == call_.length) return Code::kDone;
-  asked_ = true;
+  requested_ = true;
   const Code rc =
       repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, *call_.team);
   if (rc != Code::kDone) return rc;

@@ -84,7 +84,7 @@ class BulkOperation final : public GroupOperation {
   uint64_t ready_out_ = 0;
   Messages messages_;
   Messages repairs_;
-  bool asked_ = false;
+  bool requested_ = false;
   std::chrono::steady_clock::time_point sending_since_;  // members: receiving
 };
 

@@ -27,7 +27,7 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
   config.receiver_time_limit = transport.silence();
   config.sender_lives = kSenderLives;
-  config.asks_after = kLookEvery;
+  config.requests_after = kLookEvery;
   config.presence = transport.presence;
   return config;
 }

@@ -64,15 +64,15 @@ class Joiner final : public Actor, public DatagramClient {
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override {
     const auto task = membership_.on_message(now, from, message, actions_);
     if (task == mrp::Membership::Task::kConnect) simulator_.schedule(now + connects_in_, *this);
-    say();
+    report_progress();
   }
   void on_event(Instant now, std::uint64_t) override {
     membership_.connected(now, true, actions_);
-    say();
+    report_progress();
   }
 
  private:
-  void say() {
+  void report_progress() {
     for (const wire::MrpMessage& m : actions_.messages) {
       host_.send_datagram(m, kControlPort);
     }

@@ -26,7 +26,7 @@ mrp::RegistrationConfig leader_config(const Host& host, const GroupPlan& plan,
   config.repeats.evict = {400us, 2ms, 20};
   config.repeats.unregister = {400us, 2ms, 6};
   config.refresh_pending = 10ms;  // several of them within the switches' pending_age
-  config.ask_again = 500us;
+  config.request_again = 500us;
   config.evict_after = transport.silence();
   config.asker_time_limit = transport.silence() / 5;  // the same proportion as live
   config.source_grace = 2ms;
@@ -44,7 +44,7 @@ mrp::SenderConfig sender_config(const Host& host, const GroupPlan& plan,
   config.repeats.set_up = {400us, 2ms};
   config.repeats.install = {400us, 1ms};
   config.repeats.unregister = {400us, 2ms, 6};
-  config.ask_again = 500us;
+  config.request_again = 500us;
   // A NAK may have used one of the sender's retries, and with it half of their time.
   config.evict_after = transport.silence() / 2;
   return config;

@@ -26,7 +26,7 @@ std::vector<Check> all_checks() {
       {"lost_aggregate_answer"},
       {"rnr_ordering"},
       {"nak_once", {&Plan::far}},
-      {"ask_patience"},
+      {"request_limit"},
       {"gate"},
       {"old_duplicate_answer"},
       {"psn_from_state"},

@@ -96,8 +96,8 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
 void check_requests(const Network& network, Findings& findings) {
   for (const auto& node : network.switches()) {
     const fabric::Counters& c = node->engine().counters();
-    const std::uint64_t unready = c[fabric::Counter::kAskedUnready];
-    const std::uint64_t in_vain = c[fabric::Counter::kAskedInVain];
+    const std::uint64_t unready = c[fabric::Counter::kRequestedUnready];
+    const std::uint64_t in_vain = c[fabric::Counter::kRequestedInVain];
     if (unready > 0) {
       findings.report(Invariant::kTimeLimit, "switch " + node->name() + " asked again " +
                                                  std::to_string(unready) +

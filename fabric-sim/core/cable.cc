@@ -65,7 +65,7 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
     put_on_link(now, frame);
     return false;
   }
-  if (entry == net::IngressBooks::kNone && !queue_->has_room(of, frame.size())) {
+  if (entry == net::IngressBooks::kNone && !queue_->has_space(of, frame.size())) {
     link_.refuse(frame.size());
     if (Trace& trace = simulator_.trace(); !trace.is_off()) {
       trace.frame(now, name_, name_of(LinkDrop::kQueueFull), frame);

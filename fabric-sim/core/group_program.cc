@@ -18,7 +18,7 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
                       .sender_time_limit = wire::times::kSenderGivesUp,
                       .receiver_time_limit = config.receiver_time_limit,
                       .sender_lives = config.sender_lives,
-                      .asks_after = config.asks_after,
+                      .requests_after = config.requests_after,
                       .presence = config.presence}) {
   host_.listen(*this, config.control_port);
 }

@@ -22,7 +22,7 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
     QpTimers timers = {};
     wire::Duration receiver_time_limit = wire::times::kReceiverGivesUp;
     wire::Duration sender_lives = wire::times::kSenderLives;
-    wire::Duration asks_after = wire::times::kSenderAsks;
+    wire::Duration requests_after = wire::times::kSenderRequests;
     mcast::Presence::Pace presence = {};
   };
 

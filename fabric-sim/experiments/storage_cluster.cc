@@ -6,7 +6,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint32_t kAsk = 64;  // bytes of a read request
+constexpr std::uint32_t kRequestBytes = 64;  // bytes of a read request
 constexpr std::size_t kReplicas = 3;
 constexpr double kGigabits = 100;  // a second, of a client's link
 
@@ -93,7 +93,7 @@ void StorageCluster::issue(std::size_t client, Random& random) {
   const std::size_t replica = groups_[g].hosts[random.below(kReplicas)];
   const std::uint32_t bytes = sizes_.draw(random);
   if (random.chance(0.5)) {
-    send(Traffic::kRequest, client, replica, kAsk, [=, this](Instant) {
+    send(Traffic::kRequest, client, replica, kRequestBytes, [=, this](Instant) {
       send(Traffic::kRead, replica, client, bytes, [=, this](Instant now) {
         reads_.push_back({number, microseconds(now - begin)});
         ++ended_;

@@ -32,9 +32,9 @@ json with(const char* what, std::uint64_t seed, std::size_t size) {
 void begin(const Fabric& fabric, Team& team, int root, std::size_t size) {
   for (int i = 0; i < team.size(); ++i) {
     if (i == root) continue;
-    EXPECT_EQ(team[i].ask(with("post", 1, size))["status"], MCAST_INPROGRESS);
+    EXPECT_EQ(team[i].send_request(with("post", 1, size))["status"], MCAST_INPROGRESS);
   }
-  EXPECT_EQ(team[root].ask(with("start_send", 1, size))["status"], MCAST_INPROGRESS);
+  EXPECT_EQ(team[root].send_request(with("start_send", 1, size))["status"], MCAST_INPROGRESS);
   for (int i = 0; i < team.size(); ++i) {
     if (i != root) team[i].send(with("expect", 1, size));
   }
@@ -73,7 +73,7 @@ TEST_P(KilledMember, IsEvictedAndTheOthersComplete) {
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
   // Its application learns the members without acknowledgements.
   if (lost != 0) {
-    EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
+    EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "b"}})["members"], 3);
   }
 }
 
@@ -85,12 +85,12 @@ TEST(LostMember, ThatIsDisconnectedIsEvictedBeforeTheOthersGiveUp) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, kOpen);
   team.form(kBulk);
-  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
+  fabric.send_request({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
   for (const int i : {0, 3})
-    EXPECT_EQ(team[i].ask(with("post", 1, 1000))["status"], MCAST_INPROGRESS);
-  EXPECT_EQ(team[1].ask(with("start_send", 1, 1000))["status"], MCAST_INPROGRESS);
-  EXPECT_EQ(team[1].ask(with("await_send", 1, 1000))["status"], MCAST_OK);
-  for (const int i : {0, 3}) EXPECT_TRUE(team[i].ask(with("expect", 1, 1000))["match"]);
+    EXPECT_EQ(team[i].send_request(with("post", 1, 1000))["status"], MCAST_INPROGRESS);
+  EXPECT_EQ(team[1].send_request(with("start_send", 1, 1000))["status"], MCAST_INPROGRESS);
+  EXPECT_EQ(team[1].send_request(with("await_send", 1, 1000))["status"], MCAST_OK);
+  for (const int i : {0, 3}) EXPECT_TRUE(team[i].send_request(with("expect", 1, 1000))["match"]);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
 }
 
@@ -106,11 +106,11 @@ TEST(LostMember, LeavesAGroupThatGoesOnWithOtherRoots) {
       json send = message, expect = message;
       send["do"] = "start_send";
       expect["do"] = "expect";
-      EXPECT_EQ(team[root].ask(send)["status"], MCAST_OK);
-      EXPECT_EQ(team[root].ask({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
+      EXPECT_EQ(team[root].send_request(send)["status"], MCAST_OK);
+      EXPECT_EQ(team[root].send_request({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
       for (const int i : {0, 1, 2}) {
         if (i == root) continue;
-        EXPECT_TRUE(team[i].ask(expect).value("match", false));
+        EXPECT_TRUE(team[i].send_request(expect).value("match", false));
       }
     }
   }
@@ -123,9 +123,9 @@ TEST(KilledRoot, EndsTheGroupForAllInsteadOfLeavingThemWaiting) {
   begin(fabric, team, 1, kLong);
   team[1].kill();
   for (const int i : {0, 2, 3}) EXPECT_EQ(team[i].receive()["status"], MCAST_ERR_FABRIC);
-  const json leader = team[0].ask({{"do", "await_failure"}, {"group", "b"}});
+  const json leader = team[0].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.2"));
-  const json other = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  const json other = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_THAT(other.value("text", ""), HasSubstr("a member was lost"));
 }
 

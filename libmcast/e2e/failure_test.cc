@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 // A link that loses everything, without its port going down.
 void disconnect(const Fabric& fabric, const char* host, const char* direction) {
-  fabric.ask({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});
+  fabric.send_request({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});
 }
 // An unregistered group leaves the switch soon.
 void expect_no_groups(const Fabric& fabric) {
@@ -22,7 +22,7 @@ void expect_no_groups(const Fabric& fabric) {
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
 void reconnect(const Fabric& fabric, const char* host) {
-  fabric.ask({{"ask", "link"}, {"link", host}, {"direction", "both"}, {"loss", 0}});
+  fabric.send_request({{"ask", "link"}, {"link", host}, {"direction", "both"}, {"loss", 0}});
 }
 
 TEST(GroupFailure, EveryMemberLearnsThatTheSwitchHasNoTableSpace) {
@@ -41,7 +41,7 @@ TEST(GroupFailure, EveryMemberLearnsThatTheSwitchHasNoTableSpace) {
 
 TEST(GroupFailure, WithoutAFabricThereIsNoDevice) {
   Member member("/nonexistent/fabric", 0);
-  const json reply = member.ask({{"do", "open"}});
+  const json reply = member.send_request({{"do", "open"}});
   EXPECT_EQ(reply["status"], MCAST_ERR_NO_DEVICE);
   EXPECT_THAT(reply.value("text", ""), HasSubstr("/nonexistent/fabric"));
 }
@@ -66,7 +66,7 @@ TEST(GroupFailure, NamesAQueuePairThatItsHostDoesNotKnow) {
   const std::uint32_t wrong = htonl(0x777);
   names[2][1] = wrong;
   EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
-  const json outcome = team[0].ask({{"do", "await_outcome"}, {"group", "e"}});
+  const json outcome = team[0].send_request({{"do", "await_outcome"}, {"group", "e"}});
   EXPECT_EQ(outcome["status"], MCAST_ERR_REJECTED);
   EXPECT_THAT(outcome.value("text", ""), HasSubstr("10.0.0.3 (qp 0x777) is unknown to its host"));
 }
@@ -113,7 +113,7 @@ TEST(GroupFailure, TheLastGroupIsUnregisteredAlsoIfTheFirstMessageIsLost) {
   Team team(fabric, 2);
   team.form(kEager);
   disconnect(fabric, "h0", "both");
-  team[0].ask({{"do", "destroy"}, {"group", "e"}});
+  team[0].send_request({{"do", "destroy"}, {"group", "e"}});
   EXPECT_EQ(fabric.groups().size(), 1u);
   reconnect(fabric, "h0");
   expect_no_groups(fabric);
@@ -123,23 +123,26 @@ TEST(GroupFailure, RefusesBadCallsWithAReason) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);
   const json names = team.create(kEager);
-  const auto ask = [&](const json& command) {
-    const json reply = team[0].ask(command);
+  const auto send_request = [&](const json& command) {
+    const json reply = team[0].send_request(command);
     EXPECT_EQ(reply["status"], MCAST_ERR_INVALID) << command;
     return reply.value("text", "");
   };
-  EXPECT_THAT(ask({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 10}}),
+  EXPECT_THAT(send_request({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 10}}),
               HasSubstr("not active yet"));
-  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", json::array({names[1]})}}),
+  EXPECT_THAT(send_request({{"do", "lead"}, {"group", "e"}, {"members", json::array({names[1]})}}),
               HasSubstr("the leader itself, is not among the members"));
-  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", {names[0], names[1], names[1]}}}),
-              HasSubstr("10.0.0.2 is listed twice"));
+  EXPECT_THAT(
+      send_request({{"do", "lead"}, {"group", "e"}, {"members", {names[0], names[1], names[1]}}}),
+      HasSubstr("10.0.0.2 is listed twice"));
   EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
-  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", names}}), HasSubstr("has a leader"));
+  EXPECT_THAT(send_request({{"do", "lead"}, {"group", "e"}, {"members", names}}),
+              HasSubstr("has a leader"));
   team.await_outcome("e");
-  EXPECT_THAT(ask({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 8193}}),
+  EXPECT_THAT(send_request({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 8193}}),
               HasSubstr("longer than max_eager"));
-  EXPECT_THAT(ask({{"do", "post"}, {"group", "e"}, {"size", 10}}), HasSubstr("on an eager lane"));
+  EXPECT_THAT(send_request({{"do", "post"}, {"group", "e"}, {"size", 10}}),
+              HasSubstr("on an eager lane"));
   team.broadcast("e", false, 0, {1, 8192, 1});  // nothing of that did harm
 }
 
@@ -149,31 +152,33 @@ TEST(GroupFailure, EagerMemoryIsBounded) {
   json reply;
   int made = 0;
   for (; made < 10 && reply.empty(); ++made) {
-    const json one =
-        team[0].ask({{"do", "create"}, {"group", std::to_string(made)}, {"lane", "eager"}});
+    const json one = team[0].send_request(
+        {{"do", "create"}, {"group", std::to_string(made)}, {"lane", "eager"}});
     if (one["status"] != MCAST_OK) reply = one;
   }
   EXPECT_EQ(made, 3);  // 64 buffers each way of 8 KiB are a little over 1 MiB
   EXPECT_EQ(reply.value("status", 0), MCAST_ERR_NO_MEMORY);
   EXPECT_THAT(reply.value("text", ""), HasSubstr("raise max_eager_memory"));
-  team[0].ask({{"do", "destroy"}, {"group", "0"}});
-  EXPECT_EQ(team[0].ask({{"do", "create"}, {"group", "again"}, {"lane", "eager"}})["status"],
-            MCAST_OK);
+  team[0].send_request({{"do", "destroy"}, {"group", "0"}});
+  EXPECT_EQ(
+      team[0].send_request({{"do", "create"}, {"group", "again"}, {"lane", "eager"}})["status"],
+      MCAST_OK);
 }
 
-TEST(GroupFailure, AMessageLongerThanABufferBreaksTheGroupAndSaysSo) {
+TEST(GroupFailure, AMessageLongerThanABufferFailsTheGroupWithAReason) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk);
-  team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 100'000}});
-  team[2].ask({{"do", "post"}, {"group", "b"}, {"size", 50'000}});
-  team[0].ask({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 100'000}});
-  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
-  const json sender = team[0].ask({{"do", "await_failure"}, {"group", "b"}});
+  team[1].send_request({{"do", "post"}, {"group", "b"}, {"size", 100'000}});
+  team[2].send_request({{"do", "post"}, {"group", "b"}, {"size", 50'000}});
+  team[0].send_request({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 100'000}});
+  EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "b"}})["status"],
+            MCAST_ERR_FABRIC);
+  const json sender = team[0].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(sender["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(sender.value("text", ""),
               HasSubstr("a member's buffer was shorter than the message"));
-  const json receiver = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  const json receiver = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(receiver["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(receiver.value("text", ""), HasSubstr("longer than the buffer posted"));
 }
@@ -183,15 +188,16 @@ TEST(GroupFailure, EveryoneNoticesThatTheFabricIsGone) {
   Team team(fabric, 3);
   team.form(kEager);
   team.form(kBulk);
-  team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  team[1].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   fabric.kill();
   for (const char* group : {"e", "b"}) {
-    for (const json& reply : team.ask_all({{"do", "await_failure"}, {"group", group}})) {
+    for (const json& reply : team.request_all({{"do", "await_failure"}, {"group", group}})) {
       EXPECT_EQ(reply["status"], MCAST_ERR_FABRIC) << reply;
       EXPECT_THAT(reply.value("text", ""), HasSubstr("fresh groups"));
     }
   }
-  const json posted = team[1].ask({{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
+  const json posted =
+      team[1].send_request({{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
   EXPECT_EQ(posted["status"], MCAST_ERR_FABRIC);
 }
 
@@ -202,35 +208,36 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsDisconnectedAndKeepsWhatItMayL
   team.broadcast("e", false, 0, {5, 100, 1});
   disconnect(fabric, "h2", "down");
   for (int i = 0; i < 3; ++i) {
-    const json sent =
-        team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
+    const json sent = team[0].send_request(
+        {{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
     EXPECT_EQ(sent["status"], MCAST_OK);
   }
-  const json failure = team[0].ask({{"do", "await_failure"}, {"group", "e"}});
+  const json failure = team[0].send_request({{"do", "await_failure"}, {"group", "e"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("no send completed for 700 ms"));
-  EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "e"}})["cause"], MCAST_CAUSE_WATCHDOG);
-  EXPECT_EQ(team[0].ask({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
-  const json kept =
-      team[0].ask({{"do", "unacknowledged"}, {"group", "e"}, {"seed", 10}, {"size", 1000}});
+  EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "e"}})["cause"], MCAST_CAUSE_WATCHDOG);
+  EXPECT_EQ(team[0].send_request({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  const json kept = team[0].send_request(
+      {{"do", "unacknowledged"}, {"group", "e"}, {"seed", 10}, {"size", 1000}});
   EXPECT_EQ(kept["count"], 3);
   EXPECT_TRUE(kept["match"]);
 }
 
 // Members that only receive have no failing sends: the leader informs them.
-TEST(GroupFailure, OfTheLeaderIsToldToHealthyReceivers) {
+TEST(GroupFailure, OfTheLeaderIsReportedToHealthyReceivers) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
   team.form(kBulk);
-  for (const int i : {1, 3}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  for (const int i : {1, 3}) team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h2", "both");
-  team[0].ask({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
-  EXPECT_EQ(team[0].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
+  team[0].send_request({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
+  EXPECT_EQ(team[0].send_request({{"do", "await_failure"}, {"group", "b"}})["status"],
+            MCAST_ERR_FABRIC);
   for (const int i : {1, 3}) {
-    const json failure = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    const json failure = team[i].send_request({{"do", "await_failure"}, {"group", "b"}});
     EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
     EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));
-    EXPECT_EQ(team[i].ask({{"do", "query"}, {"group", "b"}})["cause"], MCAST_CAUSE_LEADER);
+    EXPECT_EQ(team[i].send_request({{"do", "query"}, {"group", "b"}})["cause"], MCAST_CAUSE_LEADER);
   }
   expect_no_groups(fabric);
 }
@@ -239,12 +246,13 @@ TEST(GroupFailure, OfAnyMemberReachesAll) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4);
   team.form(kBulk, 1);
-  for (const int i : {0, 1, 3}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  EXPECT_EQ(team[2].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
-  const json leader = team[1].ask({{"do", "await_failure"}, {"group", "b"}});
+  for (const int i : {0, 1, 3})
+    team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  EXPECT_EQ(team[2].send_request({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
+  const json leader = team[1].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.3"));
   for (const int i : {0, 3}) {
-    const json failure = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    const json failure = team[i].send_request({{"do", "await_failure"}, {"group", "b"}});
     EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
   }
   expect_no_groups(fabric);
@@ -254,37 +262,39 @@ TEST(GroupFailure, OfAReceiverThatNothingReachesIsFoundByItself) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk);
-  for (const int i : {1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  for (const int i : {1, 2}) team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h2", "both");
-  const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  const json failure = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 has not answered"));
-  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "b"}})["state"], MCAST_GROUP_ACTIVE);
+  EXPECT_EQ(team[1].send_request({{"do", "query"}, {"group", "b"}})["state"], MCAST_GROUP_ACTIVE);
 }
 
-TEST(GroupFailure, OfALeaderThatNothingReachesIsFoundByItselfAndTold) {
+TEST(GroupFailure, OfAnUnreachableLeaderIsFoundByTheLeaderAndReported) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk);
-  for (const int i : {0, 1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  for (const int i : {0, 1, 2})
+    team[i].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h0", "down");
-  for (const json& failure : team.ask_all({{"do", "await_failure"}, {"group", "b"}})) {
+  for (const json& failure : team.request_all({{"do", "await_failure"}, {"group", "b"}})) {
     EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
   }
   expect_no_groups(fabric);
 }
 
 // The leader's UNREGISTER may be lost: a waiting member asks.
-TEST(GroupFailure, IsToldToAReceiverThatMissedIt) {
+TEST(GroupFailure, IsRepeatedToAReceiverThatMissedIt) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk);
-  team[2].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  team[2].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
   disconnect(fabric, "h2", "down");
-  EXPECT_EQ(team[0].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
-  EXPECT_EQ(team[1].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
+  EXPECT_EQ(team[0].send_request({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[1].send_request({{"do", "await_failure"}, {"group", "b"}})["status"],
+            MCAST_ERR_FABRIC);
   reconnect(fabric, "h2");
-  const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  const json failure = team[2].send_request({{"do", "await_failure"}, {"group", "b"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
   EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));
 }
@@ -294,16 +304,17 @@ TEST(GroupFailure, AStoppedMemberHandsOverWhatHadArrived) {
   Team team(fabric, 2);
   team.form(kEager);
   for (int i = 0; i < 5; ++i) {
-    team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", 500}});
+    team[0].send_request({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", 500}});
   }
-  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
-  EXPECT_EQ(team[1].ask({{"do", "stop"}, {"group", "e"}})["status"], MCAST_OK);
-  EXPECT_EQ(team[1].ask({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
+  EXPECT_EQ(team[1].send_request({{"do", "stop"}, {"group", "e"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[1].send_request({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(team[1].ask({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", 500}})["match"],
+    EXPECT_EQ(team[1].send_request(
+                  {{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", 500}})["match"],
               true);
   }
-  const json reason = team[1].ask({{"do", "await_failure"}, {"group", "e"}});
+  const json reason = team[1].send_request({{"do", "await_failure"}, {"group", "e"}});
   EXPECT_EQ(reason.value("text", ""), "told to");
 }
 
@@ -311,14 +322,15 @@ TEST(GroupFailure, TheLeadersDestructionReachesTheMembers) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   team.form(kBulk, 1);
-  team[0].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  team[1].ask({{"do", "destroy"}, {"group", "b"}});
+  team[0].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  team[1].send_request({{"do", "destroy"}, {"group", "b"}});
   for (const int i : {0, 2}) {
-    const json reply = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    const json reply = team[i].send_request({{"do", "await_failure"}, {"group", "b"}});
     EXPECT_EQ(reply["status"], MCAST_ERR_CANCELED);
     EXPECT_THAT(reply.value("text", ""), HasSubstr("the leader 10.0.0.2 unregistered the group"));
   }
-  EXPECT_EQ(team[0].ask({{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}})["status"],
+  EXPECT_EQ(team[0].send_request(
+                {{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}})["status"],
             MCAST_ERR_CANCELED);
   EXPECT_EQ(fabric.groups().size(), 0u);
 }
@@ -327,9 +339,10 @@ TEST(GroupFailure, DestroyingAGroupCancelsWhatIsPosted) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);
   team.form(kBulk);
-  for (int i = 0; i < 3; ++i) team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
-  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "b"}})["recvs_posted"], 3);
-  EXPECT_EQ(team[1].ask({{"do", "destroy"}, {"group", "b"}})["canceled"], 3);
+  for (int i = 0; i < 3; ++i)
+    team[1].send_request({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  EXPECT_EQ(team[1].send_request({{"do", "query"}, {"group", "b"}})["recvs_posted"], 3);
+  EXPECT_EQ(team[1].send_request({{"do", "destroy"}, {"group", "b"}})["canceled"], 3);
 }
 
 }  // namespace

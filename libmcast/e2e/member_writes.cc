@@ -72,15 +72,15 @@ json Member::start_write(Group& g, const json& c) {
   bulk->buffer = pattern(c.at("seed"), c.at("size"));
   bulk->op = {on_done, bulk.get()};
   const std::uint32_t imm = c.value("imm", 0u);
-  const std::uint32_t* const told = c.contains("imm") ? &imm : nullptr;
+  const std::uint32_t* const immediate = c.contains("imm") ? &imm : nullptr;
   mcast_status_t status = MCAST_OK;
   if (c.contains("targets")) {
     const auto targets = parts_of(c.at("targets"), c.at("offset"));
     status = mcast_write_to(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr,
-                            targets.data(), targets.size(), told, &bulk->op);
+                            targets.data(), targets.size(), immediate, &bulk->op);
   } else {
     status = mcast_write(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr,
-                         c.at("region"), c.at("offset"), told, &bulk->op);
+                         c.at("region"), c.at("offset"), immediate, &bulk->op);
   }
   if (status == MCAST_INPROGRESS) g.sends.push_back(std::move(bulk));
   return answer(status);

@@ -132,8 +132,8 @@ Fabric::~Fabric() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
-json Fabric::ask(const json& request) const {
-  const auto answer = live::ask(socket_, request);
+json Fabric::send_request(const json& request) const {
+  const auto answer = live::send_request(socket_, request);
   if (!answer) {
     ADD_FAILURE() << answer.error().text;
     return json::object();

@@ -48,8 +48,8 @@ class Fabric {
   static Fabric lossy(int hosts, double loss);
 
   const std::string& socket() const { return socket_; }
-  json ask(const json& request) const;
-  json status() const { return ask({{"ask", "status"}}).at("status"); }
+  json send_request(const json& request) const;
+  json status() const { return send_request({{"ask", "status"}}).at("status"); }
   json groups() const { return status().at("switches").at(0).at("groups"); }
   // RoCE payload bytes that host `i` sent: first transmissions and repeats.
   std::uint64_t payload_from(int host) const;
@@ -78,7 +78,7 @@ class Member {
 
   void send(const json& command);
   json receive();  // {} and a test failure if it does not answer in time
-  json ask(const json& command) {
+  json send_request(const json& command) {
     send(command);
     return receive();
   }

@@ -35,8 +35,8 @@ void form(Team& team, std::size_t size = kSize) {
   const json names = team.create(kSenderGroup);
   json regions = json::array();
   for (int i = 0; i < team.size(); ++i) {
-    EXPECT_EQ(team[i].ask(publish(size)).value("status", -100), MCAST_OK);
-    const json published = team[i].ask(command("regions"));
+    EXPECT_EQ(team[i].send_request(publish(size)).value("status", -100), MCAST_OK);
+    const json published = team[i].send_request(command("regions"));
     EXPECT_EQ(published.value("status", -100), MCAST_OK) << published;
     for (const json& each : published.value("regions", json::array())) regions.push_back(each);
   }
@@ -69,7 +69,7 @@ TEST(SenderGroup, ReachesItsReceiversAndTheirRegions) {
   form(team);
   send_and_write(team, 20);
   for (int i = 0; i < team.size(); ++i) {
-    const json q = team[i].ask({{"do", "query"}, {"group", "b"}});
+    const json q = team[i].send_request({{"do", "query"}, {"group", "b"}});
     EXPECT_EQ(q["is_leader"], i == 0 ? 1 : 0) << q;
     EXPECT_EQ(q["members"], i == 0 ? 4 : 0) << q;
   }
@@ -107,7 +107,7 @@ TEST(SenderGroup, IsRefusedWhereSwitchesServeNone) {
   Team team(fabric, 4);
   const json names = team.create(kSenderGroup);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
-  const json outcome = team[0].ask({{"do", "await_outcome"}, {"group", "b"}});
+  const json outcome = team[0].send_request({{"do", "await_outcome"}, {"group", "b"}});
   EXPECT_EQ(outcome.value("status", -100), MCAST_ERR_REJECTED) << outcome;
   EXPECT_THAT(outcome.value("text", ""), HasSubstr("the switches serve no sender groups"));
 }
@@ -116,7 +116,7 @@ TEST(SenderGroup, SendsOfReceiversAreRefused) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);
   form(team);
-  const json reply = team[1].ask(write(1, 0, 100));
+  const json reply = team[1].send_request(write(1, 0, 100));
   EXPECT_EQ(reply.value("status", -100), MCAST_ERR_INVALID) << reply;
   EXPECT_THAT(reply.value("text", ""), HasSubstr("only the member that leads"));
 }
@@ -125,10 +125,10 @@ TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
   const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
   Team team(fabric, 4);
   form(team);
-  ASSERT_EQ(team[0].ask(write(1, kSize - 10, 20)).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  ASSERT_EQ(team[0].send_request(write(1, kSize - 10, 20)).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
   for (int i = 1; i < team.size(); ++i) {
-    const json ended = team[i].ask(command("await_failure"));
+    const json ended = team[i].send_request(command("await_failure"));
     EXPECT_EQ(ended.value("status", -100), MCAST_ERR_FABRIC) << ended;
   }
   expect_regions(team, std::vector<std::vector<json>>(4));
@@ -144,19 +144,19 @@ TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   form(team);
   team[lost].kill();
   const auto killed = Clock::now();
-  ASSERT_EQ(team[0].ask(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
-  const json ended = team[0].ask(command("await_send"));
+  ASSERT_EQ(team[0].send_request(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
+  const json ended = team[0].send_request(command("await_send"));
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
   EXPECT_LT(Clock::now() - killed, 10s);
-  EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
+  EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "b"}})["members"], 3);
   // And again, by the remaining members.
-  ASSERT_EQ(team[0].ask(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_OK);
+  ASSERT_EQ(team[0].send_request(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_OK);
   json holds = command("holds");
   holds["writes"] = {write(5, 0, kSize), write(6, 100, 1000)};
   for (int i = 1; i < team.size(); ++i) {
     if (i == lost) continue;
-    EXPECT_TRUE(team[i].ask(holds).value("match", false)) << "member " << i;
+    EXPECT_TRUE(team[i].send_request(holds).value("match", false)) << "member " << i;
   }
 }
 
@@ -167,22 +167,22 @@ TEST(SenderGroup, EvictsAReceiverThatIsDisconnected) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4);
   form(team);
-  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
-  ASSERT_EQ(team[0].ask(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
-  const json ended = team[0].ask(command("await_send"));
+  fabric.send_request({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
+  ASSERT_EQ(team[0].send_request(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
+  const json ended = team[0].send_request(command("await_send"));
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
-  const json alone = team[2].ask(command("await_failure"));
+  const json alone = team[2].send_request(command("await_failure"));
   EXPECT_THAT(alone.value("text", ""), HasSubstr("the sender 10.0.0.1 has been silent for"));
 }
 
-TEST(SenderGroup, ReceiversAreToldThatTheirSenderIsGone) {
+TEST(SenderGroup, ReceiversAreNotifiedThatTheirSenderIsGone) {
   const Fabric fabric = Fabric::of_text(leaf_spine("racks", 2));
   Team team(fabric, 4);
   form(team);
   team[0].kill();
   const auto killed = Clock::now();
   for (int i = 1; i < team.size(); ++i) {
-    const json ended = team[i].ask(command("await_failure"));
+    const json ended = team[i].send_request(command("await_failure"));
     EXPECT_LT(ended.value("status", 0), 0) << ended;
   }
   EXPECT_LT(Clock::now() - killed, 10s);
@@ -194,10 +194,11 @@ TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {
   for (int i = 0; i < 3; ++i) {  // state of an earlier one does not disturb a later one
     form(team);
     send_and_write(team, 2);
-    team[0].ask(command("destroy"));
+    team[0].send_request(command("destroy"));
     for (int m = 1; m < team.size(); ++m) {
-      EXPECT_EQ(team[m].ask(command("await_failure")).value("status", -100), MCAST_ERR_CANCELED);
-      team[m].ask(command("destroy"));
+      EXPECT_EQ(team[m].send_request(command("await_failure")).value("status", -100),
+                MCAST_ERR_CANCELED);
+      team[m].send_request(command("destroy"));
     }
   }
 }

@@ -121,9 +121,9 @@ int main(int argc, char** argv) {
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
   const char* directory = argv[3];
   const char* const mib = getenv("STREAM_MIB");
-  const int asked = mib == NULL ? 8 : atoi(mib);
-  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks || asked < 1) return 2;
-  const unsigned blocks = (unsigned)asked;
+  const int requested = mib == NULL ? 8 : atoi(mib);
+  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks || requested < 1) return 2;
+  const unsigned blocks = (unsigned)requested;
   make_pattern();
   unsigned char* const memory = malloc((size_t)2 * kSlots * kBlock);
   if (memory == NULL) return 1;

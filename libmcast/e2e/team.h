@@ -28,7 +28,7 @@ class Team {
        const json& open = {{"do", "open"}, {"timeout_ms", 20'000}}) {
     members_.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) members_.emplace_back(fabric.socket(), i);
-    for (const json& reply : ask_all(open)) {
+    for (const json& reply : request_all(open)) {
       if (reply.value("status", -100) != MCAST_OK) throw std::runtime_error(reply.dump());
     }
   }
@@ -37,7 +37,7 @@ class Team {
   int size() const { return static_cast<int>(members_.size()); }
 
   // The same command to all at once; the answers by member.
-  std::vector<json> ask_all(const json& command) {
+  std::vector<json> request_all(const json& command) {
     for (Member& m : members_) m.send(command);
     std::vector<json> replies;
     for (Member& m : members_) replies.push_back(m.receive());
@@ -49,7 +49,7 @@ class Team {
     json command = group;
     command["do"] = "create";
     json names = json::array();
-    for (const json& reply : ask_all(command)) {
+    for (const json& reply : request_all(command)) {
       EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
       names.push_back(reply.value("member", json()));
     }
@@ -58,12 +58,12 @@ class Team {
   // `regions`: of sender groups, the published ones of all members.
   json lead(int leader, const std::string& group, const json& names,
             const json& regions = json::array()) {
-    return (*this)[leader].ask(
+    return (*this)[leader].send_request(
         {{"do", "lead"}, {"group", group}, {"members", names}, {"regions", regions}});
   }
   // The outcome at each member.
   std::vector<json> await_outcome(const std::string& group) {
-    return ask_all({{"do", "await_outcome"}, {"group", group}});
+    return request_all({{"do", "await_outcome"}, {"group", group}});
   }
   // Creates and registers a group that must become active.
   void form(const json& group, int leader = 0) {
@@ -73,7 +73,7 @@ class Team {
     for (const json& reply : await_outcome(name))
       EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
-  void destroy(const std::string& group) { ask_all({{"do", "destroy"}, {"group", group}}); }
+  void destroy(const std::string& group) { request_all({{"do", "destroy"}, {"group", group}}); }
 
   // `root` sends, all others must receive exactly that.
   void broadcast(const std::string& group, bool is_bulk, int root, const Message& m,
@@ -87,13 +87,13 @@ class Team {
     if (is_bulk) {
       for (int i = 0; i < size(); ++i) {
         if (i == root) continue;
-        const json posted = (*this)[i].ask(with("post"));
+        const json posted = (*this)[i].send_request(with("post"));
         EXPECT_EQ(posted.value("status", -100), MCAST_INPROGRESS) << posted;
       }
     }
     json send = with("start_send");
     send["register"] = registered;
-    const json started = (*this)[root].ask(send);
+    const json started = (*this)[root].send_request(send);
     EXPECT_EQ(started.value("status", -100), is_bulk ? MCAST_INPROGRESS : MCAST_OK) << started;
     for (int i = 0; i < size(); ++i) {
       (*this)[i].send(i == root ? with("await_send") : with("expect"));

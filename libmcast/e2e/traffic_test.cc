@@ -30,7 +30,7 @@ TEST(GroupTraffic, ReachesEveryMemberFromEveryRootOnBothLanes) {
   rotate_roots(team, 60, std::size_t{1} << 20, 1);
   for (int i = 0; i < kHosts; ++i) {
     for (const char* group : {"e", "b"}) {
-      const json q = team[i].ask({{"do", "query"}, {"group", group}});
+      const json q = team[i].send_request({{"do", "query"}, {"group", group}});
       EXPECT_EQ(q["messages_sent"], 15) << q;
       EXPECT_EQ(q["messages_received"], 45) << q;
       EXPECT_EQ(q["sends_outstanding"], 0) << q;
@@ -71,20 +71,22 @@ TEST(GroupTraffic, KeepsAnEagerStreamInOrder) {
   team.form({{"group", "e"}, {"lane", "eager"}, {"send_depth", 8}, {"recv_depth", 4}});
   constexpr int kMessages = 100;
   for (int i = 0; i < kMessages; ++i) {
-    EXPECT_EQ(team[0]
-                  .ask({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", i * 80}})
-                  .value("status", -100),
-              MCAST_OK);
+    EXPECT_EQ(
+        team[0]
+            .send_request({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", i * 80}})
+            .value("status", -100),
+        MCAST_OK);
   }
   for (int i = 0; i < kMessages; ++i) {
     for (int m = 1; m < kHosts; ++m) {
       const json got =
-          team[m].ask({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", i * 80}});
+          team[m].send_request({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", i * 80}});
       ASSERT_TRUE(got.value("match", false))
           << "message " << i << " at member " << m << ": " << got;
     }
   }
-  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "e"}}).value("outstanding", -1), 0);
+  EXPECT_EQ(team[0].send_request({{"do", "await_send"}, {"group", "e"}}).value("outstanding", -1),
+            0);
 }
 
 TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
@@ -96,22 +98,23 @@ TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
   team.await_outcome("e");
   const json send = {
       {"do", "start_send"}, {"group", "e"}, {"seed", 5}, {"size", 100}, {"once", true}};
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(team[0].ask(send).value("status", -100), MCAST_OK);
+  for (int i = 0; i < 16; ++i)
+    EXPECT_EQ(team[0].send_request(send).value("status", -100), MCAST_OK);
   const json expect = {{"do", "expect"}, {"group", "e"}, {"seed", 5}, {"size", 100}};
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].send_request(expect).value("match", false));
   // Four are kept, so twelve can't be acknowledged: after at most four more the sender has no free
   // buffer.
   json refused;
   for (int i = 0; i < 5 && refused.empty(); ++i) {
-    const json reply = team[0].ask(send);
+    const json reply = team[0].send_request(send);
     if (reply["status"] != MCAST_OK) refused = reply;
   }
   EXPECT_EQ(refused.value("status", -100), MCAST_ERR_AGAIN);
   EXPECT_THAT(refused.value("text", ""), ::testing::HasSubstr("mcast_progress()"));
-  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "e"}})["messages_received"], 4);
+  EXPECT_EQ(team[1].send_request({{"do", "query"}, {"group", "e"}})["messages_received"], 4);
   for (int round = 0; round < 3; ++round) {
-    EXPECT_EQ(team[1].ask({{"do", "release"}, {"group", "e"}})["released"], 4);
-    for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
+    EXPECT_EQ(team[1].send_request({{"do", "release"}, {"group", "e"}})["released"], 4);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].send_request(expect).value("match", false));
   }
 }
 
@@ -123,12 +126,14 @@ TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
     team.form(i % 2 == 0 ? kEager : kBulk, i % kHosts);
     const char* group = i % 2 == 0 ? "e" : "b";
     team.broadcast(group, i % 2 != 0, (i + 1) % kHosts, {static_cast<std::uint64_t>(i), 5000, 9});
-    ids.insert(team[0].ask({{"do", "query"}, {"group", group}})["mcst_id"].get<std::uint64_t>());
+    ids.insert(
+        team[0].send_request({{"do", "query"}, {"group", group}})["mcst_id"].get<std::uint64_t>());
     EXPECT_EQ(fabric.groups().size(), 1u);
     team.destroy(group);
   }
   EXPECT_EQ(ids.size(), 50u);  // no address is used again before its rest
-  for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
+  for (const json& reply : team.request_all({{"do", "close"}}))
+    EXPECT_EQ(reply["status"], MCAST_OK);
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
 
@@ -136,23 +141,24 @@ TEST(Context, ThatIsOpenedAgainWhileItsLastUserClosesItKeepsWhatIsMadeThen) {
   const Fabric fabric = Fabric::of(1);
   Team team(fabric, 1);
   team.create(kBulk);
-  const json reply = team[0].ask({{"do", "close_while_another_opens"}, {"group", "b"}});
+  const json reply = team[0].send_request({{"do", "close_while_another_opens"}, {"group", "b"}});
   EXPECT_EQ(reply.value("opened", false), true) << reply;
   EXPECT_EQ(reply.value("kept", false), true) << reply;
-  EXPECT_EQ(team[0].ask({{"do", "close"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[0].send_request({{"do", "close"}})["status"], MCAST_OK);
 }
 
 TEST(GroupTraffic, ManyThreadsMayProgressAtOnce) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
-  team.ask_all({{"do", "threads"}, {"count", 2}});
+  team.request_all({{"do", "threads"}, {"count", 2}});
   team.form(kEager, 0);
   team.form(kBulk, 1);
   rotate_roots(team, 12, 100'000, 3);
   team.destroy("e");
   team.form(kEager, 2);  // groups come and go while others progress
   rotate_roots(team, 4, 100'000, 4);
-  for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
+  for (const json& reply : team.request_all({{"do", "close"}}))
+    EXPECT_EQ(reply["status"], MCAST_OK);
 }
 
 TEST(GroupTraffic, AForkedChildDoesNotDisturbItsParent) {
@@ -160,7 +166,7 @@ TEST(GroupTraffic, AForkedChildDoesNotDisturbItsParent) {
   Team team(fabric, 2);
   team.form(kEager);
   team.form(kBulk);
-  for (const json& reply : team.ask_all({{"do", "fork"}})) EXPECT_EQ(reply["child_exit"], 0);
+  for (const json& reply : team.request_all({{"do", "fork"}})) EXPECT_EQ(reply["child_exit"], 0);
   team.broadcast("b", true, 0, {3, 300'000, 1});
   team.broadcast("e", false, 1, {4, 3'000, 2});
 }

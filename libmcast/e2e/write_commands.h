@@ -26,26 +26,26 @@ inline json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
 }
 
 // `root` writes, with immediate if `told`. Then all others wait for that.
-inline void write_from(Team& team, int root, json what, bool told) {
-  if (told) {
+inline void write_from(Team& team, int root, json what, bool with_immediate) {
+  if (with_immediate) {
     what["imm"] = what.at("seed");
     for (int i = 0; i < team.size(); ++i) {
       if (i == root) continue;
       json post = command("post");
       post["size"] = 0;
-      EXPECT_EQ(team[i].ask(post).value("status", -100), MCAST_INPROGRESS);
+      EXPECT_EQ(team[i].send_request(post).value("status", -100), MCAST_INPROGRESS);
     }
   }
-  EXPECT_EQ(team[root].ask(what).value("status", -100), MCAST_INPROGRESS);
-  for (int i = 0; told && i < team.size(); ++i) {
+  EXPECT_EQ(team[root].send_request(what).value("status", -100), MCAST_INPROGRESS);
+  for (int i = 0; with_immediate && i < team.size(); ++i) {
     if (i == root) continue;
     json expect = command("expect");
     expect["seed"] = 0;
     expect["size"] = 0;
-    const json reply = team[i].ask(expect);
+    const json reply = team[i].send_request(expect);
     EXPECT_EQ(reply.value("length", std::size_t{0}), what.at("size")) << reply;
   }
-  const json ended = team[root].ask(command("await_send"));
+  const json ended = team[root].send_request(command("await_send"));
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
 }
 
@@ -53,7 +53,7 @@ inline void expect_regions(Team& team, const std::vector<std::vector<json>>& wri
   for (int i = 0; i < team.size(); ++i) {
     json holds = command("holds");
     holds["writes"] = written[static_cast<std::size_t>(i)];
-    const json reply = team[i].ask(holds);
+    const json reply = team[i].send_request(holds);
     EXPECT_TRUE(reply.value("match", false)) << "member " << i << ": " << reply;
   }
 }

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBulk) {
   const json names = team.create(lane);
   for (int i = 0; i < team.size(); ++i) {
-    const json reply = team[i].ask(publish(i == 2 ? of_member_2 : size));
+    const json reply = team[i].send_request(publish(i == 2 ? of_member_2 : size));
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
@@ -97,7 +97,7 @@ TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
   const Fabric fabric = Fabric::of_text(kSameKeyFabric);
   Team team(fabric, kHosts);
   const json names = team.create(kBulk);
-  EXPECT_EQ(team[2].ask(publish(kSize)).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team[2].send_request(publish(kSize)).value("status", -100), MCAST_OK);
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
   const json outcome = team.await_outcome("b");
   EXPECT_EQ(outcome.at(0).value("status", -100), MCAST_ERR_REJECTED) << outcome;
@@ -146,7 +146,7 @@ json open_memory(Team& team, std::size_t of_member_2) {
     json open = command("open_memory");
     open["memory"] = kSize;
     open["size"] = i == 2 ? of_member_2 : kSize;
-    const json reply = team[i].ask(open);
+    const json reply = team[i].send_request(open);
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
     targets.push_back(reply.value("target", json()));
   }
@@ -179,7 +179,7 @@ void announce_and_write(Team& team, int rounds) {
   expect_regions(team, written);
 }
 
-TEST(AnnouncedWrite, ReachesEveryMemberWhereItSaysFromEveryRoot) {
+TEST(AnnouncedWrite, ReachesEveryMembersRegionFromEveryRoot) {
   const Fabric fabric = Fabric::of_text(kPerRequestFabric);
   Team team(fabric, kHosts);
   announce_and_write(team, 16);
@@ -210,12 +210,12 @@ TEST(AnnouncedWrite, IsRefusedWhereSwitchesDoNotReadAnnouncements) {
 // The writer leads the group, and has the member's name in its error.
 void expect_refusal(const Fabric& fabric, Team& team, const json& what,
                     const std::vector<std::vector<json>>& written) {
-  EXPECT_EQ(team[0].ask(what).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
-  const json query = team[0].ask(command("query"));
+  EXPECT_EQ(team[0].send_request(what).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  const json query = team[0].send_request(command("query"));
   EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
   for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].ask(command("await_failure"));
+    const json reply = team[i].send_request(command("await_failure"));
     EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
   }
   expect_regions(team, written);
@@ -244,35 +244,35 @@ TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNam
   const json good = write_to(targets, 0, 1, 0, 20'000);
   write_from(team, 0, good, false);
   json bad = write_to(targets, 0, 2, kSize - 20'000, 20'000);
-  EXPECT_EQ(team[0].ask(bad).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  EXPECT_EQ(team[0].send_request(bad).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
   for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].ask(command("await_failure"));
+    const json reply = team[i].send_request(command("await_failure"));
     EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
   }
-  const json query = team[0].ask(command("query"));
+  const json query = team[0].send_request(command("query"));
   EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
   // Member 1 is behind another switch, and may have it.
   for (const int i : {2, 3}) {
     json holds = command("holds");
     holds["writes"] = json::array({good});
-    EXPECT_TRUE(team[i].ask(holds).value("match", false)) << "member " << i;
+    EXPECT_TRUE(team[i].send_request(holds).value("match", false)) << "member " << i;
   }
 }
 
 // `bad` is an invalid target at member 2. Only its NIC can find that out: switches trust the
 // writer's list. The sender's own completion names no member, the leader's reason is the group's.
 void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
-  EXPECT_EQ(team[0].ask(bad).value("status", -100), MCAST_INPROGRESS);
-  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  EXPECT_EQ(team[0].send_request(bad).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].send_request(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
   for (int i = 1; i < team.size(); ++i) {
-    const json reply = team[i].ask(command("await_failure"));
+    const json reply = team[i].send_request(command("await_failure"));
     EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
   }
   // All pages between the guards, to the last byte; the others may have it.
   json holds = command("holds");
   holds["writes"] = json::array({good});
-  const json reply = team[2].ask(holds);
+  const json reply = team[2].send_request(holds);
   EXPECT_TRUE(reply.value("match", false)) << reply;
 }
 
@@ -283,12 +283,12 @@ TEST(AnnouncedWrite, ToMemoryThatIsNoLongerRegisteredIsWrittenNowhere) {
   const json targets = open_memory(team, kSize);
   const json good = write_to(targets, 0, 1, 0, 20'000);
   write_from(team, 0, good, false);
-  EXPECT_EQ(team[2].ask(command("close_memory")).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team[2].send_request(command("close_memory")).value("status", -100), MCAST_OK);
   expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, 30'000, 20'000));
 }
 
 // The memory continues behind the registered part, up to the guard page.
-TEST(AnnouncedWrite, BeyondWhatIsRegisteredIsWrittenNowhereWhateverTheTargetSays) {
+TEST(AnnouncedWrite, BeyondTheRegisteredMemoryIsWrittenNowhereForAnyTarget) {
   constexpr std::size_t kRegistered = 32 * 1024;
   const Fabric fabric = Fabric::of_text(kPerRequestFabric);
   Team team(fabric, kHosts);
@@ -299,7 +299,7 @@ TEST(AnnouncedWrite, BeyondWhatIsRegisteredIsWrittenNowhereWhateverTheTargetSays
     open["memory"] = kSize;
     open["size"] = i == 2 ? kRegistered : kSize;
     open["registered"] = open["size"];
-    const json reply = team[i].ask(open);
+    const json reply = team[i].send_request(open);
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
     targets.push_back(reply.value("target", json()));
   }
@@ -319,7 +319,7 @@ TEST(AnnouncedWrite, ToAMemberThatIsNotNamedIsWrittenNowhereThere) {
   json bad = write_to(targets, 0, 2, 30'000, 20'000);
   bad["targets"].erase(1);  // members 1, 2, 3 are named
   expect_refusal_by_the_nic(team, good, bad);
-  const json query = team[0].ask(command("query"));
+  const json query = team[0].send_request(command("query"));
   EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
 }
 
@@ -329,8 +329,8 @@ TEST(MulticastWrite, ToARegionThatWasRevokedIsRefused) {
   form(team, kSize, kSize);
   const json good = write(1, 100, 5000);
   write_from(team, 0, good, false);
-  EXPECT_EQ(team[2].ask(command("revoke")).value("status", -100), MCAST_OK);
-  EXPECT_EQ(team[2].ask(command("await_regions")).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team[2].send_request(command("revoke")).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team[2].send_request(command("await_regions")).value("status", -100), MCAST_OK);
   expect_refusal(fabric, team, write(2, 0, 20'000), {{}, {good}, {good}, {good}});
 }
 
@@ -338,8 +338,8 @@ TEST(MulticastWrite, GoesToARegionThatWasPublishedInOperation) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
   team.form(kBulk);
-  team.ask_all(publish(kSize));
-  for (const json& reply : team.ask_all(command("await_regions"))) {
+  team.request_all(publish(kSize));
+  for (const json& reply : team.request_all(command("await_regions"))) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
   }
   const json what = write(3, 17, 9000);

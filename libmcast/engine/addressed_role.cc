@@ -24,13 +24,13 @@ void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
   switch (presence_.look(now, flow.messages_received, flow.receives_posted > 0)) {
     case Presence::Step::kNone:
       return;
-    case Presence::Step::kAsk:
-      return ask_for_presence(out);
+    case Presence::Step::kRequest:
+      return request_presence(out);
     case Presence::Step::kGiveUp:
       break;
   }
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
-              asked() + " has not answered for " + milliseconds_text(presence_.limit()) +
+              requested() + " has not answered for " + milliseconds_text(presence_.limit()) +
                   ": it has ended, or the path to it is cut; set up again with fresh groups");
 }
 

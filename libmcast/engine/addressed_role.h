@@ -28,9 +28,9 @@ class AddressedRole : public Role {
   // The switch knows all regions that this member has published.
   virtual void on_regions_in_force(wire::Instant now, mrp::Outbox& out) = 0;
   // This member waits for data: asks the host `asked()` whether the group still exists.
-  virtual void ask_for_presence(mrp::Outbox& out) const = 0;
-  virtual std::string asked() const = 0;
-  void heard() { presence_.heard(); }  // it has answered
+  virtual void request_presence(mrp::Outbox& out) const = 0;
+  virtual std::string requested() const = 0;
+  void on_answer() { presence_.on_answer(); }  // it has answered
 
   GroupEngine& group_;
 

@@ -186,9 +186,9 @@ void GroupEngine::look_for_lagging_members(wire::Instant now, mrp::Outbox& out) 
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
-  } else if (now - unmoved_since_ >= config_.asks_after) {
+  } else if (now - unmoved_since_ >= config_.requests_after) {
     unmoved_since_ = now;
-    role_->ask(now, out);
+    role_->send_request(now, out);
   }
 }
 

@@ -66,8 +66,8 @@ class GroupEngine {
     bool is_sender_group = false;
     wire::Duration sender_time_limit{}, receiver_time_limit{};
     wire::Duration sender_lives = wire::times::kSenderLives;
-    wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
-    Presence::Pace presence = {};                          // ... or it waits for data
+    wire::Duration requests_after = wire::times::kSenderRequests;  // if its sends have not moved
+    Presence::Pace presence = {};                                  // ... or it waits for data
   };
 
   GroupEngine(GroupPort& port, const Config& config);

@@ -128,7 +128,7 @@ TEST_F(TwoMembers, FailTogetherIfOneCannotConnect) {
   EXPECT_THAT(leader_.port.steps, ElementsAre("connect " + kGroup.to_string(), "failed"));
 }
 
-TEST_F(TwoMembers, SayNothingIfTheLeaderCannotConnect) {
+TEST_F(TwoMembers, SendNothingIfTheLeaderCannotConnect) {
   leader_.port.connects = false;
   const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
   ASSERT_FALSE(led);
@@ -177,7 +177,7 @@ TEST_F(TwoMembers, ComplainOfLaggingMembersOnlyWhileSendsDoNotMove) {
   EXPECT_THAT(types(members_), ElementsAre("complain"));
 }
 
-TEST_F(TwoMembers, FailOnceAndTellTheOthersOnce) {
+TEST_F(TwoMembers, FailOnceAndNotifyTheOthersOnce) {
   become_active();
   member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "first");
   member_.engine.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_DEVICE, "second");

@@ -53,9 +53,9 @@ void LeaderRole::follow() {
     alive_at_ = r.alive_at();
     group_.reset_watchdog();
   }
-  if (heard_at_ != r.heard_at()) {
-    heard_at_ = r.heard_at();
-    heard();
+  if (last_message_at_ != r.last_message_at()) {
+    last_message_at_ = r.last_message_at();
+    on_answer();
   }
   if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());

@@ -27,7 +27,9 @@ class LeaderRole final : public AddressedRole {
   }
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
-  void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
+  void send_request(wire::Instant now, mrp::Outbox& out) override {
+    registration_->send_request(now, out);
+  }
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->unregister(now, out); }
   bool has_left() const override {
@@ -41,13 +43,13 @@ class LeaderRole final : public AddressedRole {
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                mrp::Outbox& out) override;
   void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
-  void ask_for_presence(mrp::Outbox& out) const override { registration_->look(out); }
-  std::string asked() const override { return "the switch"; }
+  void request_presence(mrp::Outbox& out) const override { registration_->look(out); }
+  std::string requested() const override { return "the switch"; }
   void follow();
 
   std::unique_ptr<mrp::Registration> registration_;
-  mrp::Membership membership_;             // refuses other leaders
-  wire::Instant alive_at_{}, heard_at_{};  // as the registration had them at the last look
+  mrp::Membership membership_;                    // refuses other leaders
+  wire::Instant alive_at_{}, last_message_at_{};  // as the registration had them at the last look
 };
 
 }  // namespace cepheus::mcast

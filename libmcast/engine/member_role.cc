@@ -22,9 +22,9 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
       return;
     case Task::kWait:
       group_.reset_watchdog();
-      return heard();
+      return on_answer();
     case Task::kStands:
-      return heard();
+      return on_answer();
     case Task::kDissolved: {
       const bool was_active = membership_.state() == mrp::Membership::State::kGone;
       const Ending ending =

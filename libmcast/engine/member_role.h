@@ -15,15 +15,17 @@ class MemberRole final : public AddressedRole {
   std::uint16_t epoch() const override { return membership_.epoch(); }
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return membership_.deadline(); }
-  void ask(wire::Instant, mrp::Outbox& out) override { membership_.complain(out); }
+  void send_request(wire::Instant, mrp::Outbox& out) override { membership_.complain(out); }
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
 
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                mrp::Outbox& out) override;
   void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
-  void ask_for_presence(mrp::Outbox& out) const override { membership_.ask(out); }
-  std::string asked() const override { return "the leader " + membership_.leader().to_string(); }
+  void request_presence(mrp::Outbox& out) const override { membership_.send_request(out); }
+  std::string requested() const override {
+    return "the leader " + membership_.leader().to_string();
+  }
   void connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out);
 
   mrp::Membership membership_;

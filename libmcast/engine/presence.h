@@ -18,12 +18,12 @@ namespace cepheus::mcast {
 
 class Presence {
  public:
-  enum class Step : std::uint8_t { kNone, kAsk, kGiveUp };
+  enum class Step : std::uint8_t { kNone, kRequest, kGiveUp };
 
   struct Pace {
-    wire::Duration first = wire::times::kReceiverAsks;
-    wire::Duration last = wire::times::kReceiverAsksLast;  // the longest, while it is answered
-    wire::Duration again = wire::times::kReceiverAsksAgain;
+    wire::Duration first = wire::times::kReceiverRequests;
+    wire::Duration last = wire::times::kReceiverRequestsLast;  // the longest, while it is answered
+    wire::Duration again = wire::times::kReceiverRequestsAgain;
   };
 
   // `limit`: how long a question may go unanswered. `place`: any number, best different on all
@@ -44,16 +44,16 @@ class Presence {
       return Step::kNone;
     }
     idle_ += passed;
-    if (asked_) unanswered_ += passed;
+    if (requested_) unanswered_ += passed;
     if (unanswered_ >= limit_) return Step::kGiveUp;
     if (idle_ < next_) return Step::kNone;
-    asked_ = true;
+    requested_ = true;
     next_ = idle_ + pace_.again;
-    return Step::kAsk;
+    return Step::kRequest;
   }
   // The leader, or the sender, has answered.
-  void heard() {
-    if (asked_) interval_ = std::min(2 * interval_, pace_.last);
+  void on_answer() {
+    if (requested_) interval_ = std::min(2 * interval_, pace_.last);
     begin();
   }
   wire::Duration limit() const { return limit_; }
@@ -62,7 +62,7 @@ class Presence {
   static constexpr int kPlaces = 16;
 
   void begin() {
-    asked_ = false;
+    requested_ = false;
     unanswered_ = idle_ = wire::Duration(0);
     next_ = interval_ - interval_ * spread_ / (4 * kPlaces);  // up to a quarter earlier
   }
@@ -74,7 +74,7 @@ class Presence {
   wire::Duration interval_ = pace_.first;
   wire::Duration idle_{0}, next_{0}, unanswered_{0};
   std::uint64_t received_ = 0;
-  bool asked_ = false;
+  bool requested_ = false;
 };
 
 }  // namespace cepheus::mcast

@@ -17,18 +17,18 @@ class Receiver {
 
   // The times of its questions, from now on. Stops when it gives up.
   std::vector<wire::Duration> wait(wire::Duration time, bool answered, bool waiting = true) {
-    std::vector<wire::Duration> asked;
+    std::vector<wire::Duration> requested;
     const wire::Instant began = now_;
     while (now_ - began < time && !gave_up_) {
       now_ += 10ms;
       const Step step = presence_.look(now_, received_, waiting);
-      if (step == Step::kAsk) {
-        asked.push_back(now_ - began);
-        if (answered) presence_.heard();
+      if (step == Step::kRequest) {
+        requested.push_back(now_ - began);
+        if (answered) presence_.on_answer();
       }
       gave_up_ = step == Step::kGiveUp;
     }
-    return asked;
+    return requested;
   }
   void receive() { ++received_; }
   void be_away(wire::Duration time) { now_ += time; }
@@ -52,22 +52,22 @@ TEST(Presence, IsNotRequestedWhileDataArrives) {
 
 TEST(Presence, IsRequestedAfterASecondThenLessAndLessOften) {
   Receiver receiver;
-  const auto asked = receiver.wait(40s, true);
-  ASSERT_GE(asked.size(), 6u);
-  EXPECT_NEAR(static_cast<double>(asked[0].count()), 1e9, 2e7);
-  EXPECT_NEAR(static_cast<double>((asked[1] - asked[0]).count()), 2e9, 2e7);
-  EXPECT_NEAR(static_cast<double>((asked[2] - asked[1]).count()), 4e9, 2e7);
-  EXPECT_NEAR(static_cast<double>((asked[5] - asked[4]).count()), 8e9, 2e7);
+  const auto requested = receiver.wait(40s, true);
+  ASSERT_GE(requested.size(), 6u);
+  EXPECT_NEAR(static_cast<double>(requested[0].count()), 1e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((requested[1] - requested[0]).count()), 2e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((requested[2] - requested[1]).count()), 4e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((requested[5] - requested[4]).count()), 8e9, 2e7);
   EXPECT_FALSE(receiver.gave_up());
 }
 
 TEST(Presence, IsGivenUpWhenNobodyAnswers) {
   Receiver receiver;
   const wire::Instant began = receiver.now();
-  const auto asked = receiver.wait(60s, false);
+  const auto requested = receiver.wait(60s, false);
   EXPECT_TRUE(receiver.gave_up());
   EXPECT_LT(receiver.now() - began, 6100ms);
-  EXPECT_GE(asked.size(), 9u) << "one question may be lost";
+  EXPECT_GE(requested.size(), 9u) << "one question may be lost";
 }
 
 TEST(Presence, LastsOverAQuestionThatWasLost) {

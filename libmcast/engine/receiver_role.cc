@@ -49,7 +49,7 @@ void ReceiverRole::connect(mrp::Outbox& out) {
 void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
   if (group_.state() == MCAST_GROUP_FAILED) return;
   const bool is_refreshed = membership_.is_connected();
-  if (!silence_.look(now, membership_.installs_heard(), is_refreshed)) return;
+  if (!silence_.look(now, membership_.installs_received(), is_refreshed)) return;
   group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
               "the sender " + membership_.sender().to_string() + " has been silent for " +
                   milliseconds_text(silence_.limit()) +

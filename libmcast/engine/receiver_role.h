@@ -20,7 +20,7 @@ class ReceiverRole final : public SenderGroupRole {
                                const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
   void on_timer(wire::Instant, mrp::Outbox&) override {}
   wire::Instant deadline() const override { return wire::kNever; }
-  void ask(wire::Instant, mrp::Outbox&) override {}  // it sends nothing
+  void send_request(wire::Instant, mrp::Outbox&) override {}  // it sends nothing
   void look(wire::Instant now, mrp::Outbox& out) override;
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   Expected<void> check_may_send() const override;

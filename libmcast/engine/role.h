@@ -35,7 +35,7 @@ class Role {
   virtual void on_timer(wire::Instant now, mrp::Outbox& out) = 0;
   virtual wire::Instant deadline() const = 0;
   // This member's sends do not end: asks for the lagging members.
-  virtual void ask(wire::Instant now, mrp::Outbox& out) = 0;
+  virtual void send_request(wire::Instant now, mrp::Outbox& out) = 0;
   // After all that has arrived was taken in: fails the group if the other side is gone.
   virtual void look(wire::Instant now, mrp::Outbox& out) = 0;
   // The group has failed here because of `reason`: sends that to the others.

@@ -30,7 +30,9 @@ class SenderRole final : public SenderGroupRole {
                                const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
-  void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
+  void send_request(wire::Instant now, mrp::Outbox& out) override {
+    registration_->send_request(now, out);
+  }
   void look(wire::Instant, mrp::Outbox&) override {}  // a sender does not wait for data
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
   void leave(wire::Instant now, mrp::Outbox& out) override { registration_->remove(now, out); }

@@ -45,7 +45,7 @@ TEST(Watchdog, StartsAnewWithEachCompletion) {
   }
 }
 
-TEST(Watchdog, StartsAnewWhenItHearsThatTheOthersAreAlive) {
+TEST(Watchdog, StartsAnewWhenTheOthersProveAlive) {
   Looks looks(2s);
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(looks.over(1900ms, true));

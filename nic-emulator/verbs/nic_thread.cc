@@ -77,7 +77,7 @@ void LiveNic::fail(std::string_view why) {
 }
 
 void LiveNic::thread_loop() {
-  fabric::ask_for_short_slices();
+  fabric::request_short_slices();
   using WaitFor = fabric::HostPort::WaitFor;
   using fabric::WaitPolicy;
   WaitPolicy policy(Duration(0));

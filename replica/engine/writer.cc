@@ -284,7 +284,8 @@ Instant Writer::deadline() const {
     if (!peer.is_connected) continue;
     at = std::min({at, peer.next_ping, peer.last_message + settings_.silence});
     // It waits for one that returns before it, unless its disk is to be tried.
-    const bool is_next = peer.is_hung ? !is_asked(r, Round::Purpose::kTrial) : !is_one_returning();
+    const bool is_next =
+        peer.is_hung ? !is_requested(r, Round::Purpose::kTrial) : !is_one_returning();
     if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) && is_next) {
       at = std::min(at, peer.rejoin_at);
     }

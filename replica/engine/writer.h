@@ -144,7 +144,7 @@ class Writer {
   void send_request(unsigned replica, Request request, WriterActions& out);
   void start_round(Instant now, Round round, WriterActions& out);
   void start_flush_of(Instant now, unsigned replica, Round::Purpose purpose, WriterActions& out);
-  bool is_asked(unsigned replica, Round::Purpose purpose) const;
+  bool is_requested(unsigned replica, Round::Purpose purpose) const;
   // The replica is being copied, and must flush once more before it is in sync: a flush was
   // acknowledged without it.
   void flush_again(unsigned replica);

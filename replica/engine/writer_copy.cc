@@ -88,7 +88,7 @@ void Writer::keep_growing(Instant now, WriterActions& out) {
     if (!peer.is_syncing || !peer.has_todo || !peer.todo.empty()) continue;
     if (ops_.back().state != OpState::kFree && ops_.back().targets.has(r)) continue;
     if (!peer.is_flushed) {
-      if (is_asked(r, Round::Purpose::kSyncFlush)) continue;
+      if (is_requested(r, Round::Purpose::kSyncFlush)) continue;
       start_flush_of(now, r, Round::Purpose::kSyncFlush, out);
     } else if (is_confirmed_ && !growing_) {
       growing_ = r;

@@ -308,7 +308,7 @@ void Writer::keep_group(Instant now, WriterActions& out) {
         continue;
       }
       if (peer.is_hung) {
-        if (!is_asked(r, Round::Purpose::kTrial)) {
+        if (!is_requested(r, Round::Purpose::kTrial)) {
           start_flush_of(now, r, Round::Purpose::kTrial, out);
         }
         continue;

@@ -29,7 +29,7 @@ void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpos
               out);
 }
 
-bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
+bool Writer::is_requested(unsigned replica, Round::Purpose purpose) const {
   return std::any_of(rounds_.begin(), rounds_.end(), [&](const Round& round) {
     return round.purpose == purpose && round.peer == replica;
   });

@@ -225,7 +225,7 @@ TEST_F(ServerOverFake, HasLostItsMemoryOnceAFlushFailed) {
 }
 
 // A file system that its host has made read-only after an error.
-TEST_F(ServerOverFake, SaysWhatToDoIfItCantRecordThatAFlushFailed) {
+TEST_F(ServerOverFake, NamesTheRemedyIfItCantRecordThatAFlushFailed) {
   start(1min);
   Client writer = writer_that_serves();
   fdatasync_error = EROFS;

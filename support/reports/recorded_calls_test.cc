@@ -42,7 +42,7 @@ class RecordedCalls : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(RecordedCalls, AreReadOnceWithAllThatWasSaid) {
+TEST_F(RecordedCalls, AreReadOnceWithAllTexts) {
   const auto ring = make_ring();
   CallRingReader seen = reader();
   EXPECT_EQ(seen.pid(), static_cast<std::uint32_t>(::getpid()));
@@ -61,7 +61,7 @@ TEST_F(RecordedCalls, AreReadOnceWithAllThatWasSaid) {
   EXPECT_EQ(seen.lost(), 0u);
 }
 
-TEST_F(RecordedCalls, SayHowManyWereOverwrittenBeforeTheyWereRead) {
+TEST_F(RecordedCalls, CountCallsThatWereOverwrittenBeforeTheyWereRead) {
   const auto ring = make_ring();
   CallRingReader seen = reader();
   for (std::size_t i = 0; i < kMostCalls + 10; ++i) {

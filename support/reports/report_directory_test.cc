@@ -264,7 +264,7 @@ TEST_F(Directory, NoReportGrowsWhereTheFileSystemIsNearlyFullOrBeyondItsShare) {
   EXPECT_FALSE(directory({64 * kMiB, 64 * kMiB}).grow(own, 17 * kReportStep));
 }
 
-TEST_F(Directory, IsTheUsersOrAsTold) {
+TEST_F(Directory, IsTheUsersOrTheGivenOne) {
   ::setenv("CEPHEUS_REPORT_DIR", "/elsewhere", 1);
   EXPECT_EQ(default_directory(), "/elsewhere");
   ::unsetenv("CEPHEUS_REPORT_DIR");

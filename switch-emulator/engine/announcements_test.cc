@@ -212,7 +212,7 @@ TEST(AnnouncedWrite, WaitsForAFreeEntry) {
   net->announce(0, 2 * most, targets(3, most));
   EXPECT_EQ(net->inbox(1), Texts({"data 128"}));
   EXPECT_EQ(net->inbox(2), Texts()) << "it has acknowledged none";
-  EXPECT_EQ(net->count(Counter::kDropAnnouncementRoom), 1u);
+  EXPECT_EQ(net->count(Counter::kDropAnnouncementSpace), 1u);
   net->ack(2, 1);
   net->announce(0, 2 * most, targets(3, most));
   net->write(0, 2 * most + 1, 0, 0, 64);

@@ -16,12 +16,12 @@
 namespace cepheus::fabric {
 
 enum class Counter : std::size_t {
-#define CEPHEUS_COUNTER(id, name, part, says) id,
+#define CEPHEUS_COUNTER(id, name, part, help) id,
 #include "switch-emulator/engine/counters.def"
   kCount
 };
 inline constexpr wire::CounterText kCounterTexts[] = {
-#define CEPHEUS_COUNTER(id, name, part, says) {name, says},
+#define CEPHEUS_COUNTER(id, name, part, help) {name, help},
 #include "switch-emulator/engine/counters.def"
 };
 
@@ -37,7 +37,7 @@ enum class Part : std::uint8_t {
   kOut,       // ... and sent
 };
 inline constexpr Part kParts[] = {
-#define CEPHEUS_COUNTER(id, name, part, says) Part::part,
+#define CEPHEUS_COUNTER(id, name, part, help) Part::part,
 #include "switch-emulator/engine/counters.def"
 };
 constexpr Part part(Counter c) { return kParts[static_cast<std::size_t>(c)]; }

@@ -31,7 +31,7 @@ void send_nak(Call& call, const OneSource& group, const Nak& nak) {
 void check(Call& call, OneSource& group, bool from_slowest) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
-  if (group.feedback_timer->on_min(turn.min())) call.count(Counter::kAskedInVain);
+  if (group.feedback_timer->on_min(turn.min())) call.count(Counter::kRequestedInVain);
   const Rules& rules = call.rules();
   turn.naks().drop_overtaken(turn.min());
   std::optional<Nak> nak;
@@ -176,12 +176,12 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   constexpr std::uint8_t kSoon = 1;
   Turn& turn = group.turn;
   FeedbackTimer& timer = *group.feedback_timer;
-  const bool is_patient = call.rules().ask_patience;
+  const bool is_patient = call.rules().request_limit;
   const Duration floor = call.config.feedback_wait;
   const Instant due = timer.next(turn, floor, is_patient);
   if (due > call.now) return due;
-  call.count(Counter::kAskedAgain);
-  if (timer.awaits_receiver(turn)) call.count(Counter::kAskedUnready);
+  call.count(Counter::kRequestedAgain);
+  if (timer.awaits_receiver(turn)) call.count(Counter::kRequestedUnready);
   timer.on_request(call.now, turn);
   take_nak(call, group, {turn.min() + 1, true, kSoon}, true);
   return timer.next(turn, floor, is_patient);

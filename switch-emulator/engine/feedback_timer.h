@@ -63,7 +63,7 @@ class FeedbackTimer {
 
   // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
-  // When a request is due, if no packet arrives until then. `patient`: rule ask_patience.
+  // When a request is due, if no packet arrives until then. `patient`: rule request_limit.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
   // Whether one of the slowest paths has answered RNR, and the source still waits for it.
   bool awaits_receiver(const Turn& turn) const;

@@ -68,13 +68,13 @@ TEST_F(OverdueFeedback, IsRequestedWhenTheLastPacketWasLost) {
   EXPECT_EQ(net->inbox(0), Texts());
   net->advance(1us);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-  EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
   net->data(0, 1);
   net->ack(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
   net->advance(10s);
   EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_EQ(net->count(Counter::kAskedInVain), 0u);
+  EXPECT_EQ(net->count(Counter::kRequestedInVain), 0u);
 }
 
 TEST_F(OverdueFeedback, AcknowledgesTheMinimumAndNoMore) {
@@ -112,7 +112,7 @@ TEST_F(OverdueFeedback, IsNotRequestedFromAReceiverThatAnsweredRnr) {
   net->clear();
   net->advance(kWait);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
-  EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
+  EXPECT_EQ(net->count(Counter::kRequestedUnready), 0u);
 }
 
 TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
@@ -124,7 +124,7 @@ TEST_F(OverdueFeedback, IsRequestedWhenTheRepeatAfterAnRnrWasLost) {
   net->clear();
   net->advance(kWait);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-  EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
+  EXPECT_EQ(net->count(Counter::kRequestedUnready), 0u);
 }
 
 // As rdma_rxe may: a NAK follows the RNR NAK, and acknowledges nothing.
@@ -143,7 +143,7 @@ TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   net->data(0, 1);
   net->ack({1, 2}, 1);
   for (const int times : {1, 2, 4}) net->advance(times * kWait);
-  EXPECT_EQ(net->count(Counter::kAskedAgain), 3u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 3u);
   net->data(0, 1);
   net->ack(3, 1);
   net->data(0, 2);
@@ -156,14 +156,14 @@ TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
 }
 
 TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {
-  net = make_star(4, true, [](SwitchConfig& c) { c.rules.ask_patience = false; });
+  net = make_star(4, true, [](SwitchConfig& c) { c.rules.request_limit = false; });
   SetUp();
   net->data(0, 1);
   net->rnr(3, 1, 20);
   net->clear();
   net->advance(10 * kWait);
   EXPECT_EQ(net->inbox(0).size(), 10u) << "no wait doubles, and there is no limit";
-  EXPECT_EQ(net->count(Counter::kAskedUnready), 10u);
+  EXPECT_EQ(net->count(Counter::kRequestedUnready), 10u);
 }
 
 TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
@@ -173,7 +173,7 @@ TEST_F(OverdueFeedback, WaitsForTheFarthestOfEquallySlowPaths) {
   net->advance(5ms);  // host 3 takes longer than ever, but not longer than allowed
   net->ack(3, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
-  EXPECT_EQ(net->count(Counter::kAskedAgain), 0u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u);
 }
 
 TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
@@ -182,11 +182,11 @@ TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
   net->advance(kWait);
   net->clear();
   net->ack(3, 1);
-  EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedInVain), 1u);
   net->data(0, 2);  // now the switch knows host 3's round trip
   net->ack({1, 2}, 2);
   net->advance(9ms);
-  EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
 }
 
 TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotRequested) {
@@ -215,7 +215,7 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
 }
 
 TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {
-  const auto by_rule = [](SwitchConfig& c) { c.rules.ask_again = false; };
+  const auto by_rule = [](SwitchConfig& c) { c.rules.request_again = false; };
   const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
   for (const std::function<void(SwitchConfig&)>& off :
        {std::function<void(SwitchConfig&)>(by_rule),
@@ -250,8 +250,8 @@ TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheSwitchBeforeALostPacket) {
   net->ack(1, 1);
   net->advance(6ms);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
-  EXPECT_EQ(net->count(Counter::kAskedAgain, 0), 1u);
-  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 0u) << "it has not seen the packet";
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 0), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 0u) << "it has not seen the packet";
 }
 
 TEST_F(OverdueFeedbackOverATrunk, IsRepeatedByTheSwitchThatHasIt) {
@@ -281,8 +281,8 @@ TEST_F(OverdueFeedbackOverATrunk, IsRequestedByTheLowerSwitchFirst) {
   net->clear();
   net->advance(7ms);
   EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
-  EXPECT_EQ(net->count(Counter::kAskedAgain, 0), 0u) << "an RNR NAK came by the trunk";
-  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 0), 0u) << "an RNR NAK came by the trunk";
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 1u);
 }
 
 // Host 3 lacks packet 2 when host 1, which lacks packet 1, makes the source go back.
@@ -295,7 +295,7 @@ TEST_F(OverdueFeedbackOverATrunk, IsForgottenAboveWhenItsPacketComesAgain) {
   net->nak(1, 1);
   net->clear();
   net->advance(5ms);
-  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 1u);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain, 1), 1u);
   EXPECT_TRUE(net->view(0).nak_held) << "for host 1";
   net->data(0, 1);
   net->data(0, 2);

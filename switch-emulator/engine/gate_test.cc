@@ -112,7 +112,7 @@ TEST(Gate, AnswersRnrIfTheBufferCantBeHeld) {
   net->ack(1, 0);
   net->data(1, 0);
   net->clear();
-  net->payloads.has_room = false;
+  net->payloads.has_space = false;
   net->data(1, 1);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
   EXPECT_EQ(net->payloads.in_use(), 1u);

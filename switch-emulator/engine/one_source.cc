@@ -18,7 +18,7 @@ const Numbering& numbering_of(net::SourceChange how) {
 }
 
 bool requests_overdue(const Call& call) {
-  return call.rules().ask_again && call.config.feedback_wait > Duration();
+  return call.rules().request_again && call.config.feedback_wait > Duration();
 }
 
 void take(Call& call, OneSource& group, const GroupPacket& packet) {

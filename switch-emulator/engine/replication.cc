@@ -108,7 +108,7 @@ struct Announcing : AsItIs {
                           target.rkey};
     if (!group.own_regions().announcements().note(path.port, noted,
                                                   sent.place_of(sent.acked(to)))) {
-      call.lose(Counter::kDataCopies, Counter::kDropAnnouncementRoom);
+      call.lose(Counter::kDataCopies, Counter::kDropAnnouncementSpace);
       return false;
     }
     return send_without_data(call, group, to, packet.frame, packet.headers, psn);

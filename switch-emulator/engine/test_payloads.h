@@ -20,15 +20,15 @@ class TestPayloads final : public PayloadStore {
     return buffers_.at(buffer).bytes;
   }
   bool hold(wire::BufferRef buffer) override {
-    if (has_room) ++buffers_.at(buffer).references;
-    return has_room;
+    if (has_space) ++buffers_.at(buffer).references;
+    return has_space;
   }
   void release(wire::BufferRef buffer) override {
     if (--buffers_.at(buffer).references == 0) buffers_.erase(buffer);
   }
   std::size_t in_use() const { return buffers_.size(); }
 
-  bool has_room = true;  // the engine may hold more
+  bool has_space = true;  // the engine may hold more
 
  private:
   struct Buffer {

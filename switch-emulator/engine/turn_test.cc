@@ -148,7 +148,7 @@ TEST_F(TurnTest, JumpsToTheStateAfterAsManyPackets) {
   }
 }
 
-TEST_F(TurnTest, TellsAPsnInTheNumberingOfItsSourcesPort) {
+TEST_F(TurnTest, ReportsAPsnInTheNumberingOfItsSourcesPort) {
   begin(0);
   EXPECT_EQ(turn_.at_port(kStart + 20), kStart + 120);
   EXPECT_EQ(turn_.from_port(kStart + 120), kStart + 20);

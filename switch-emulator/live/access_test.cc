@@ -69,8 +69,8 @@ TEST(Access, DistinguishesUsersByTheirKernelCredentials) {
   topology.users = {std::to_string(kStranger)};
   TestFabric fabric(topology);
   const auto attaches = [&] { return fabric::HostPort::attach({fabric.socket(), ""}) ? 0 : 1; };
-  const auto stops = [&] { return ask(fabric.socket(), {{"ask", "stop"}}) ? 0 : 1; };
-  const auto looks = [&] { return ask(fabric.socket(), {{"ask", "status"}}) ? 0 : 1; };
+  const auto stops = [&] { return send_request(fabric.socket(), {{"ask", "stop"}}) ? 0 : 1; };
+  const auto looks = [&] { return send_request(fabric.socket(), {{"ask", "status"}}) ? 0 : 1; };
   EXPECT_EQ(as_user(kStranger, attaches), 0);
   EXPECT_EQ(as_user(kStranger, looks), 0);
   EXPECT_EQ(as_user(kStranger, stops), 1) << "it may look, no more";

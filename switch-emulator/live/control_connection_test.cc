@@ -21,7 +21,7 @@ class ControlConnectionTest : public testing::Test {
     peer.reset(ends[1]);
     return UniqueFd(ends[0]);
   }
-  void say(const std::string& text) {
+  void send_text(const std::string& text) {
     ASSERT_EQ(send(peer.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
   // More than a socket accepts at once.
@@ -35,23 +35,23 @@ class ControlConnectionTest : public testing::Test {
 };
 
 TEST_F(ControlConnectionTest, ReadsLineByLine) {
-  say("one\ntwo\nthr");
+  send_text("one\ntwo\nthr");
   ASSERT_TRUE(connection.read(now));
   EXPECT_EQ(connection.request(), "one\n");
   connection.drop_request();
   EXPECT_EQ(connection.request(), "two\n");
   connection.drop_request();
   EXPECT_EQ(connection.request(), "");
-  say("ee\n");
+  send_text("ee\n");
   ASSERT_TRUE(connection.read(now));
   EXPECT_EQ(connection.request(), "three\n");
 }
 
 TEST_F(ControlConnectionTest, DisconnectsAfterALineWithoutEnd) {
   const std::string part(ControlConnection::kMaxRequests / 2 + 1, 'x');
-  say(part);
+  send_text(part);
   EXPECT_TRUE(connection.read(now));
-  say(part);
+  send_text(part);
   EXPECT_FALSE(connection.read(now));
 }
 
@@ -73,13 +73,13 @@ TEST_F(ControlConnectionTest, DisconnectsAPeerThatDoesNotRead) {
 }
 
 TEST_F(ControlConnectionTest, WaitsForRequestsForEver) {
-  say("half a req");
+  send_text("half a req");
   ASSERT_TRUE(connection.read(now));
   EXPECT_EQ(connection.deadline(), wire::kNever);
 }
 
 TEST_F(ControlConnectionTest, AnswersAPeerThatHasClosedItsSendingEnd) {
-  say("one\n");
+  send_text("one\n");
   shutdown(peer.get(), SHUT_WR);
   ASSERT_TRUE(connection.read(now));
   ASSERT_TRUE(connection.read(now));

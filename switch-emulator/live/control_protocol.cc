@@ -103,7 +103,8 @@ nlohmann::json refusal(std::string_view why) { return {{"ok", false}, {"error", 
 
 std::string control_path(const std::string& fabric_socket) { return fabric_socket + ".ctl"; }
 
-wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request) {
+wire::Result<nlohmann::json> send_request(const std::string& fabric_socket,
+                                          const nlohmann::json& request) {
   Connection connection(control_path(fabric_socket));
   if (auto opened = connection.open(); !opened) return tl::unexpected(opened.error());
   if (auto sent = connection.send(json_text(request) + "\n"); !sent)

@@ -30,6 +30,7 @@ nlohmann::json refusal(std::string_view why);                // {"ok": false, "e
 std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
 // Sends a request to a running fabric. Errors tell whether it is absent, did not answer, or
 // refused.
-wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request);
+wire::Result<nlohmann::json> send_request(const std::string& fabric_socket,
+                                          const nlohmann::json& request);
 
 }  // namespace cepheus::live

@@ -27,8 +27,9 @@ Parsed parse_link(const json& request) {
   LinkRequest link;
   for (const auto& [key, value] : request.items()) {
     if (key != "ask" && key != "link" && key != "direction" && key != "loss" && key != "up") {
-      return wrong("link has no setting '" + key +
-                   "': give direction, loss or up; the topology's file sets the other faults");
+      return wire::invalid(
+          "link has no setting '" + key +
+          "': give direction, loss or up; the topology's file sets the other faults");
     }
   }
   const auto name = text_of(find(request, "link"));

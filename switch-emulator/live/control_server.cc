@@ -45,8 +45,8 @@ bool ControlServer::has_unsent() const {
 Instant ControlServer::deadline() const {
   Instant first = wire::kNever;
   for (const auto& [fd, connection] : connections_) {
-    const bool asks = !connection.has_unsent() && !connection.request().empty();
-    first = std::min(first, asks ? Instant{} : connection.deadline());
+    const bool requests = !connection.has_unsent() && !connection.request().empty();
+    first = std::min(first, requests ? Instant{} : connection.deadline());
   }
   return first;
 }

@@ -58,7 +58,7 @@ std::string questions(int count) {
   return all;
 }
 
-bool ask_all(int fd, const std::string& text) {
+bool request_all(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
@@ -100,7 +100,7 @@ TEST(ControlThread, AnswersWhilePacketsPass) {
   const UniqueFd asker = connect_control(fabric);
   Answers answers(asker.get());
   std::uint32_t packets = 0;
-  ASSERT_TRUE(ask_all(asker.get(), questions(kQuestions)));
+  ASSERT_TRUE(request_all(asker.get(), questions(kQuestions)));
   while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.transmit(packets++));
   // If they were answered between packets, they would leave time for none.
   EXPECT_GT(packets, 20 * kQuestions);
@@ -146,7 +146,7 @@ TEST(ControlThread, RestsAfterItsWork) {
   const auto began = std::chrono::steady_clock::now();
   auto took = began - began;
   for (; took < std::chrono::milliseconds(500); took = std::chrono::steady_clock::now() - began) {
-    EXPECT_TRUE(ask(fabric.socket(), {{"ask", "status"}}));
+    EXPECT_TRUE(send_request(fabric.socket(), {{"ask", "status"}}));
   }
   EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
@@ -157,12 +157,12 @@ TEST(ControlThread, KeepsFewAnswersForPeersThatDoNotRead) {
   std::vector<UniqueFd> deaf;
   for (int n = 0; n < 40; ++n) {
     deaf.push_back(connect_control(fabric));
-    ASSERT_TRUE(ask_all(deaf.back().get(), questions(100)));
+    ASSERT_TRUE(request_all(deaf.back().get(), questions(100)));
   }
   const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   bool is_answered = false;  // each attempt has its own, shorter time limit
   while (!is_answered && std::chrono::steady_clock::now() < until) {
-    is_answered = ask(fabric.socket(), {{"ask", "status"}}).has_value();
+    is_answered = send_request(fabric.socket(), {{"ask", "status"}}).has_value();
   }
   EXPECT_TRUE(is_answered);
   EXPECT_LT(resident_kib() - before, 200 << 10);
@@ -177,7 +177,7 @@ TEST(ControlThread, AnswersEachRepeatedRequest) {
   Answers answers(asker.get());
   std::string text;
   for (int n = 0; n < 1000; ++n) text += "{\"ask\": \"status\"}\n";
-  ASSERT_TRUE(ask_all(asker.get(), text));
+  ASSERT_TRUE(request_all(asker.get(), text));
   const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   while (answers.count() < 1000 && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
@@ -219,13 +219,13 @@ TEST(ControlThread, DisconnectsUsersThatAReloadRevokes) {
   const UniqueFd pending_peer = as_stranger([&] { return connect_to(fabric.socket()); });
   const UniqueFd asker = as_stranger([&] { return connect_control(fabric); });
   char byte = 0;
-  ASSERT_TRUE(ask_all(asker.get(), questions(1)));
+  ASSERT_TRUE(request_all(asker.get(), questions(1)));
   do {
     ASSERT_EQ(recv(asker.get(), &byte, 1, 0), 1);
   } while (byte != '\n');
 
-  ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reload"}}));
-  ask_all(asker.get(), questions(1));  // may fail: it is closed
+  ASSERT_TRUE(send_request(fabric.socket(), {{"ask", "reload"}}));
+  request_all(asker.get(), questions(1));  // may fail: it is closed
   EXPECT_LE(recv(asker.get(), &byte, 1, 0), 0);
   fabric::send_message(pending_peer.get(), encode(fabric::AttachRequest{.host = "h0"}));
   const auto welcome = await_welcome(pending_peer.get());
@@ -289,7 +289,7 @@ TEST(ControlThread, DisconnectsTheLongestSilentPeerWhenOthersNeedThePlace) {
 }
 
 // In its own process, because it uses up all descriptors.
-TEST(ControlThread, TellsAPeerThatDescriptorsHaveRunOut) {
+TEST(ControlThread, NotifiesAPeerThatDescriptorsHaveRunOut) {
   EXPECT_EQ(
       in_child([] {
         TestFabric fabric(net::Topology::star(4));

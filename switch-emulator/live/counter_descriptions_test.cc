@@ -17,9 +17,9 @@ TEST(CounterDescriptions, ExistForEachCounter) {
   const std::string text = describe_counters(false);
   const nlohmann::json all = counter_descriptions();
   EXPECT_EQ(all.size(), all_readings().size());
-  for (const auto& [name, says] : all.items()) {
+  for (const auto& [name, help] : all.items()) {
     EXPECT_THAT(text, HasSubstr("  " + name + " "));
-    EXPECT_GT(says.get<std::string>().size(), 5u) << name;
+    EXPECT_GT(help.get<std::string>().size(), 5u) << name;
   }
   EXPECT_EQ(all["drop_ttl"], "time to live used up: a routing loop");
 }

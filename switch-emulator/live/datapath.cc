@@ -285,8 +285,8 @@ bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
   }
   const wire::Bytes limit = links_[host.uplink].backlog_limit;
   const wire::Bytes queued = uplink.queued_bytes(now);
-  const bool has_room = transit_.has_room({.host = host.identity.host_index});
-  if (queued < limit && (has_room || queued == 0)) return false;
+  const bool has_space = transit_.has_space({.host = host.identity.host_index});
+  if (queued < limit && (has_space || queued == 0)) return false;
   host.turn.wait_for_link(now + rate.time_for(queued - std::min(queued, limit) / 2));
   return true;
 }

@@ -40,7 +40,7 @@ class FloodTest : public DatapathTest {
     return frame;
   }
   static wire::MrpMessage about_group(MrpType type) { return wire::mrp_message(type, kGroup); }
-  void say(BareClient& client, std::size_t host, const wire::MrpMessage& message) {
+  void send_mrp(BareClient& client, std::size_t host, const wire::MrpMessage& message) {
     const auto bytes = wire::bytes_of(message);
     wire::UdpDatagram datagram;
     datagram.ip.source = address(host);
@@ -171,10 +171,10 @@ TEST_F(FloodTest, OfImpossibleDescriptorsWaitsToo) {
 TEST_F(FloodTest, CountsEachCopy) {
   wire::MrpMessage message = about_group(MrpType::kRegister);
   for (std::size_t host = 0; host < 4; ++host) message.add({address(host), Qpn(7)});
-  say(clients[0], 0, message);
+  send_mrp(clients[0], 0, message);
   message = about_group(MrpType::kActivate);
   message.header.flags = 3;
-  say(clients[0], 0, message);
+  send_mrp(clients[0], 0, message);
   Frame data = roce(0, kGroup);
   wire::RoceHeaders headers = *wire::RoceHeaders::parse(data);
   headers.bth.destination_qp = wire::kVirtualQpn;
@@ -190,10 +190,10 @@ TEST_F(FloodTest, CountsEachCopy) {
 TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   wire::MrpMessage message = about_group(MrpType::kRegister);
   for (std::size_t host = 0; host < 2; ++host) message.add({address(host), Qpn(7)});
-  say(clients[0], 0, message);
+  send_mrp(clients[0], 0, message);
   message = about_group(MrpType::kActivate);
   message.header.flags = 1;
-  say(clients[0], 0, message);
+  send_mrp(clients[0], 0, message);
   wire::RoceHeaders headers;
   headers.ip.source = address(0);
   headers.ip.destination = kGroup;

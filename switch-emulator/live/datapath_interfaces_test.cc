@@ -53,7 +53,7 @@ class HostsBehindAnInterface : public DatapathTest {
     headers.ip.destination = group;
     return headers;
   }
-  void say(MrpType type, McstId group) {
+  void send_mrp(MrpType type, McstId group) {
     wire::MrpMessage message = wire::mrp_message(type, group);
     if (type == MrpType::kActivate) message.header.flags = 1;
     if (type == MrpType::kRegister) {
@@ -113,8 +113,8 @@ TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates)
   const std::uint32_t most_held = net::SwitchConfig().max_held;
   const std::uint32_t groups = geometry.slots_per_area / most_held;
   for (std::uint32_t n = 0; n < groups; ++n) {
-    say(MrpType::kRegister, group_number(n));
-    say(MrpType::kActivate, group_number(n));
+    send_mrp(MrpType::kRegister, group_number(n));
+    send_mrp(MrpType::kActivate, group_number(n));
     send_data(kLeader, group_number(n), 0);
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(n), packet);
@@ -132,7 +132,7 @@ TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates)
   EXPECT_EQ(counted_of(kBystander, "rx_packets"), before + most_held);
   EXPECT_EQ(counted_of(kBystander, "drop_no_slot"), 0u);
 
-  for (std::uint32_t n = 0; n < groups; ++n) say(MrpType::kUnregister, group_number(n));
+  for (std::uint32_t n = 0; n < groups; ++n) send_mrp(MrpType::kUnregister, group_number(n));
   poll_until_delivered();
   EXPECT_EQ(datapath->pools().in_use(0, geometry.switch_area()), 0u);
 }
@@ -142,15 +142,15 @@ TEST_F(HostsBehindAnInterface, HaveTheirShareAgainWhenGatesOpen) {
   const fabric::PoolGeometry& geometry = datapath->pools().geometry();
   const std::uint32_t most_held = net::SwitchConfig().max_held;
   for (std::uint32_t n = 0; n < 2 * geometry.slots_per_area / most_held; ++n) {
-    say(MrpType::kRegister, group_number(0));
-    say(MrpType::kActivate, group_number(0));
+    send_mrp(MrpType::kRegister, group_number(0));
+    send_mrp(MrpType::kActivate, group_number(0));
     send_data(kLeader, group_number(0), 0);
     for (std::uint32_t packet = 0; packet < most_held; ++packet) {
       send_data(kNewcomer, group_number(0), packet);
     }
     ASSERT_NO_FATAL_FAILURE(
         poll_until_delivered());  // frames of different hosts have no common order
-    say(MrpType::kUnregister, group_number(0));
+    send_mrp(MrpType::kUnregister, group_number(0));
     ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
     now += net::SwitchConfig().rest;
     datapath->poll(now);

@@ -96,8 +96,8 @@ void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant 
   if (is_lossy) {
     const wire::Bytes limit = link.config().queue_bytes;
     const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
-    if (!line.waiting->has_room(of, frame.size())) return link.refuse(frame.size());
-    if (!line.share->has_room(now, item.flight.origin.host, free)) {
+    if (!line.waiting->has_space(of, frame.size())) return link.refuse(frame.size());
+    if (!line.share->has_space(now, item.flight.origin.host, free)) {
       ++transit_.drops(number).queue_share;
       return;
     }

@@ -125,7 +125,7 @@ json counters_json(const FabricStatus& status, const Rates& rates) {
     if (total == 0) continue;
     const bool grows = reading->kind == Kind::kCounter;
     list.push_back({{"name", reading->full_name},
-                    {"says", reading->says},
+                    {"help", reading->help},
                     {"kind", grows ? "counter" : "gauge"},
                     {"unit", reading->unit()},
                     {"total", total},

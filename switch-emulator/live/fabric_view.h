@@ -24,7 +24,7 @@ struct Snapshot {
 //  "groups":   [{"id", "source", "leader", "next_source": names, "cables": [indices], "members",
 //                "bps", "behind": {"names", "packets"}, "nak_held"}],
 //  "sent_bps", "delivered_bps": payload of all hosts,
-//  "counters": [{"name", "says", "kind": "counter"|"gauge", "unit": "bytes"|"us"|"", "total",
+//  "counters": [{"name", "help", "kind": "counter"|"gauge", "unit": "bytes"|"us"|"", "total",
 //                "per_second", "is_drop"}]}     every reading (readings.h) that is not 0
 nlohmann::json fabric_view(const Snapshot& now, const Snapshot* before);
 

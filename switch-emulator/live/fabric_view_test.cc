@@ -115,7 +115,7 @@ TEST(FabricView, SumsCountersOverSwitchesAndMarksDrops) {
   EXPECT_EQ(named("drop_ttl").at("total"), 12);
   EXPECT_EQ(named("drop_ttl").at("per_second"), 6.0);
   EXPECT_TRUE(named("drop_ttl").at("is_drop"));
-  EXPECT_THAT(named("drop_ttl").at("says").get<std::string>(), HasSubstr("routing loop"));
+  EXPECT_THAT(named("drop_ttl").at("help").get<std::string>(), HasSubstr("routing loop"));
   EXPECT_FALSE(named("data_taken").at("is_drop"));
   EXPECT_TRUE(named("link_dropped_loss").at("is_drop"));
   EXPECT_EQ(named("link_dropped_loss").at("total"), 7) << "a trunk's, of both ends, once";

@@ -147,7 +147,7 @@ TEST(LiveGroup, NoticesACutMemberCable) {
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   const nlohmann::json request = {{"ask", "link"}, {"link", "h2"}, {"up", false}};
-  const auto cut = ask(fabric.socket(), request);
+  const auto cut = send_request(fabric.socket(), request);
   ASSERT_TRUE(cut) << cut.error().text;
   std::optional<wire::MrpMessage> report;
   do {  // confirmations may come first

@@ -20,7 +20,7 @@ class HeldPayloads final : public fabric::PayloadStore {
   bool hold(wire::BufferRef buffer) override {
     if (pools_.is_common(buffer)) {
       auto& share = hosts_[pools_.sender_of(buffer)];
-      if (!share.has_room(free_)) return false;
+      if (!share.has_space(free_)) return false;
       share.add();
       --free_;
     }

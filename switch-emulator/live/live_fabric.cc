@@ -104,9 +104,9 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   if (!lock) return tl::unexpected(lock.error());
   auto attach_at = ListeningSocket::open(options.socket, SOCK_SEQPACKET, access->socket_mode());
   if (!attach_at) return tl::unexpected(attach_at.error());
-  auto ask_at =
+  auto request_at =
       ListeningSocket::open(control_path(options.socket), SOCK_STREAM, access->socket_mode());
-  if (!ask_at) return tl::unexpected(ask_at.error());
+  if (!request_at) return tl::unexpected(request_at.error());
   auto poller = Poller::create();
   if (!poller) return tl::unexpected(poller.error());
   auto tasks = TaskQueue::create();
@@ -114,7 +114,7 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
 
   auto state = std::make_unique<State>(topology, std::move(*plan), *access, options,
                                        std::move(*poller), std::move(*tasks), std::move(*lock));
-  auto done = state->set_up({std::move(*attach_at), std::move(*ask_at), options.time_limit});
+  auto done = state->set_up({std::move(*attach_at), std::move(*request_at), options.time_limit});
   if (!done) return tl::unexpected(done.error());
   return std::unique_ptr<LiveFabric>(new LiveFabric(std::move(state)));
 }
@@ -177,7 +177,7 @@ void LiveFabric::State::wait(fabric::WaitPolicy& policy, wire::Instant now) {
   const bool saw_computing = policy.sees_computing();
   fabric::offer_core(policy);
   // Preempting polling programs at every wake-up would cost more than it saves.
-  if (policy.sees_computing() != saw_computing) fabric::ask_for_short_slices(!saw_computing);
+  if (policy.sees_computing() != saw_computing) fabric::request_short_slices(!saw_computing);
 }
 
 void LiveFabric::State::close_offenders(wire::Instant now) {

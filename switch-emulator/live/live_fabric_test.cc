@@ -88,7 +88,7 @@ TEST(LiveFabric, CarriesFramesOfEverySizeBetweenTwoHosts) {
   }
 }
 
-TEST(LiveFabric, TellsAHostItsIdentity) {
+TEST(LiveFabric, SendsAHostItsIdentity) {
   TestFabric fabric(net::Topology::star(3, link_at({25'000'000'000})));
   const auto host = fabric.attach("h1");
   const fabric::HostIdentity& identity = host->identity();
@@ -228,7 +228,7 @@ TEST(LiveFabric, KeepsASecondFabricOffItsSocketAndReplacesALeftOne) {
   EXPECT_NO_THROW(next.attach("h0"));
 }
 
-TEST(LiveFabric, TellsItsClientsWhenItEnds) {
+TEST(LiveFabric, NotifiesItsClientsWhenItEnds) {
   auto fabric = std::make_unique<TestFabric>(net::Topology::star(1));
   const auto host = fabric->attach("h0");
   EXPECT_TRUE(host->is_connected());
@@ -274,7 +274,8 @@ TEST(LiveFabric, FreesThePortOfAProcessThatDiedEvenIfItsChildKeepsTheSocket) {
 TEST(LiveFabric, KillsOnlyItsOwnClient) {
   TestFabric fabric(net::Topology::star(2));
   const auto kill_at = [&](const char* host, pid_t pid) {
-    const auto answer = ask(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
+    const auto answer =
+        send_request(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
     return answer ? "" : answer.error().text;
   };
   std::array<int, 2> attached{};
@@ -374,7 +375,7 @@ TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
   EXPECT_NO_THROW(fabric.attach("h0"));
 }
 
-TEST(LiveFabric, TellsAnotherProtocolVersionItsOwn) {
+TEST(LiveFabric, AnswersAnotherProtocolVersionWithItsOwn) {
   TestFabric fabric(net::Topology::star(1));
   const fabric::UniqueFd socket = connect_to(fabric.socket());
   ASSERT_TRUE(

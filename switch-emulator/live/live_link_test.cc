@@ -132,7 +132,7 @@ TEST(LiveLink, IsCutRepairedAndImpairedAtRunTime) {
     send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 8});
   };
   const auto set = [&](const char* request) {
-    const auto answer = ask(fabric.socket(), nlohmann::json::parse(request));
+    const auto answer = send_request(fabric.socket(), nlohmann::json::parse(request));
     ASSERT_TRUE(answer) << answer.error().text;
   };
   set(R"({"ask": "link", "link": "h0", "direction": "up", "up": false})");
@@ -159,11 +159,11 @@ TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
   send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 100});
   ASSERT_TRUE(await_frame(*h1, frame));
   const auto status = [&] {
-    return *status_from_json((*ask(fabric.socket(), {{"ask", "status"}}))["status"]);
+    return *status_from_json((*send_request(fabric.socket(), {{"ask", "status"}}))["status"]);
   };
   EXPECT_EQ(status().pid, getpid());
   EXPECT_EQ(port_of(status(), 0).rx.frames, 1u);
-  ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reset_counters"}}));
+  ASSERT_TRUE(send_request(fabric.socket(), {{"ask", "reset_counters"}}));
   EXPECT_EQ(port_of(status(), 0).rx.frames, 0u);
   EXPECT_EQ(port_of(status(), 0).in.frames, 0u);
   EXPECT_EQ(counter(status().switches[0], "rx_packets"), 0u);
@@ -175,7 +175,7 @@ TEST(Control, AnswersStatusAndResetsCountersOnRequest) {
 TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
   TestFabric fabric(net::Topology::star(2));
   const auto error = [&](const nlohmann::json& request) {
-    const auto answer = ask(fabric.socket(), request);
+    const auto answer = send_request(fabric.socket(), request);
     return answer ? std::string("answered") : answer.error().text;
   };
   EXPECT_THAT(error({{"ask", "weather"}}),
@@ -197,7 +197,7 @@ TEST(Control, StopsTheFabric) {
   auto fabric = LiveFabric::start(net::Topology::star(1), options);
   ASSERT_TRUE(fabric);
   std::thread thread([&] { (*fabric)->run(); });
-  EXPECT_TRUE(ask(path, {{"ask", "stop"}}));
+  EXPECT_TRUE(send_request(path, {{"ask", "stop"}}));
   thread.join();
 }
 

@@ -68,7 +68,7 @@ class Trunks : public testing::Test {
   // Requests a change; returns the error, or "".
   std::string set(json request) {
     request["ask"] = "link";
-    const auto answer = ask(fabric_.socket(), request);
+    const auto answer = send_request(fabric_.socket(), request);
     return answer ? "" : answer.error().text;
   }
   // The number of packets that arrive: h0 sends one to each other host, or each of them to h0.
@@ -221,10 +221,11 @@ TEST(TrunkNames, ThatFitTwoTrunksMustComeFromTheOtherEnd) {
     [[trunk]]
     between = ["a", "a-b"]
   )"));
-  const auto both = ask(fabric.socket(), {{"ask", "link"}, {"link", "a-b-c"}, {"up", false}});
+  const auto both =
+      send_request(fabric.socket(), {{"ask", "link"}, {"link", "a-b-c"}, {"up", false}});
   ASSERT_FALSE(both);
   EXPECT_THAT(both.error().text, HasSubstr("between a and b-c, and that between a-b and c"));
-  EXPECT_TRUE(ask(fabric.socket(), {{"ask", "link"}, {"link", "c-a-b"}, {"up", false}}));
+  EXPECT_TRUE(send_request(fabric.socket(), {{"ask", "link"}, {"link", "c-a-b"}, {"up", false}}));
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ template <typename Object>
 void put_readings(Page& page, const All<Object>& objects) {
   for (const Reading<Object>& reading : readings<Object>()) {
     const Metric metric(reading);
-    page.family(metric.family, reading.kind == Kind::kCounter ? "counter" : "gauge", reading.says);
+    page.family(metric.family, reading.kind == Kind::kCounter ? "counter" : "gauge", reading.help);
     const bool is_rare = std::is_same_v<Object, PortStatus> && reading.listing != Listing::kOwn;
     for (const auto& [labels, object] : objects) {
       const std::uint64_t value = reading.of(*object);

@@ -86,9 +86,9 @@ TEST(Metrics, HaveTheCountersDescriptions) {
   for (const wire::CounterText& text : fabric::kCounterTexts) {
     EXPECT_THAT(page,
                 HasSubstr("# TYPE cepheus_switch_" + std::string(text.name) + "_total counter\n"));
-    if (text.says.starts_with("...")) continue;
+    if (text.help.starts_with("...")) continue;
     EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_" + std::string(text.name) + "_total " +
-                                std::string(text.says) + "\n"));
+                                std::string(text.help) + "\n"));
   }
   EXPECT_THAT(page, HasSubstr("# HELP cepheus_switch_rx_bytes_total frames received, their "
                               "bytes\n"))

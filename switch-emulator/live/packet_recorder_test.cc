@@ -135,11 +135,11 @@ nlohmann::json record_request(std::uint64_t recorder, bool ends = false) {
 TEST(RecordRequest, ShowsAPacketAndItsCopies) {
   constexpr std::size_t kHosts = 4;
   TestFabric fabric(net::Topology::star(kHosts));
-  ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
+  ASSERT_TRUE(send_request(fabric.socket(), record_request(7)));
   LiveGroup group(fabric, kHosts);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   ASSERT_NO_FATAL_FAILURE(group.transmit(0));
-  const auto answer = ask(fabric.socket(), record_request(7, true));
+  const auto answer = send_request(fabric.socket(), record_request(7, true));
   ASSERT_TRUE(answer) << answer.error().text;
   const auto words = (*answer)["events"].get<std::vector<std::uint64_t>>();
   const auto names = (*answer)["counters"].get<std::vector<std::string>>();
@@ -158,12 +158,12 @@ TEST(RecordRequest, ShowsAPacketAndItsCopies) {
 
 TEST(RecordRequest, HasOneRecorderAtATime) {
   TestFabric fabric(net::Topology::star(2));
-  ASSERT_TRUE(ask(fabric.socket(), record_request(7)));
-  const auto second = ask(fabric.socket(), record_request(8));
+  ASSERT_TRUE(send_request(fabric.socket(), record_request(7)));
+  const auto second = send_request(fabric.socket(), record_request(8));
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().text, HasSubstr("another program records"));
-  ASSERT_TRUE(ask(fabric.socket(), record_request(7, true)));
-  EXPECT_TRUE(ask(fabric.socket(), record_request(8)));
+  ASSERT_TRUE(send_request(fabric.socket(), record_request(7, true)));
+  EXPECT_TRUE(send_request(fabric.socket(), record_request(8)));
 }
 
 TEST(RecordRequest, RefusesAnEmptyRequest) {
@@ -171,7 +171,7 @@ TEST(RecordRequest, RefusesAnEmptyRequest) {
   for (const nlohmann::json& request :
        {nlohmann::json{{"ask", "record"}}, nlohmann::json{{"ask", "record"}, {"recorder", -1}},
         nlohmann::json{{"ask", "record"}, {"recorder", "me"}}, record_request(5, true)}) {
-    EXPECT_FALSE(ask(fabric.socket(), request)) << request;
+    EXPECT_FALSE(send_request(fabric.socket(), request)) << request;
   }
 }
 

@@ -29,15 +29,15 @@ class Table {
 
   // `get`, which has no state, returns the value of an Object, or a reference to it.
   template <typename Get>
-  void add(std::string_view name, Kind kind, Listing listing, std::string_view says, Get /*get*/) {
+  void add(std::string_view name, Kind kind, Listing listing, std::string_view help, Get /*get*/) {
     constexpr std::string_view kMore = "... ";  // continues the line before
-    const bool goes_on = says.starts_with(kMore);
-    if (!goes_on) before_ = says;
+    const bool goes_on = help.starts_with(kMore);
+    if (!goes_on) before_ = help;
     Reading<Object> line;
     line.scope = scope_;
     line.name = name;
     line.full_name = prefix_ + std::string(name);
-    line.says = goes_on ? before_ + ", " + std::string(says.substr(kMore.size())) : before_;
+    line.help = goes_on ? before_ + ", " + std::string(help.substr(kMore.size())) : before_;
     line.kind = kind;
     line.listing = listing;
     line.of = [](const Object& object) { return static_cast<std::uint64_t>(Get{}(object)); };
@@ -68,30 +68,30 @@ struct Scopes {
 #define CEPHEUS_AT(object, value) [](auto& object) -> decltype(auto) { return (value); }
 
 void add_own(Scopes& to) {
-#define CEPHEUS_READING(object, value, name, kind, says) \
-  to.object.add(name, Kind::kind, Listing::kOwn, says, CEPHEUS_AT(object, value));
-#define CEPHEUS_DROP(field, name, says) \
-  to.port.add(name, Kind::kCounter, Listing::kCounters, says, CEPHEUS_AT(port, port.drops.field));
-#define CEPHEUS_QUEUE_READING(field, name, kind, says) \
-  to.port.add(name, Kind::kind, Listing::kCounters, says, CEPHEUS_AT(port, port.queue.field));
+#define CEPHEUS_READING(object, value, name, kind, help) \
+  to.object.add(name, Kind::kind, Listing::kOwn, help, CEPHEUS_AT(object, value));
+#define CEPHEUS_DROP(field, name, help) \
+  to.port.add(name, Kind::kCounter, Listing::kCounters, help, CEPHEUS_AT(port, port.drops.field));
+#define CEPHEUS_QUEUE_READING(field, name, kind, help) \
+  to.port.add(name, Kind::kind, Listing::kCounters, help, CEPHEUS_AT(port, port.queue.field));
 #include "switch-emulator/live/readings.def"
 }
 
 // A one-armed interface counts as hosts' ports do, but is not one of the switch's ports.
 void add_counters_of_hosts_ports(Scopes& to) {
-#define CEPHEUS_COUNTER(id, name, says)                                \
-  to.port.add(name, Kind::kCounter, Listing::kCounters, says,          \
+#define CEPHEUS_COUNTER(id, name, help)                                \
+  to.port.add(name, Kind::kCounter, Listing::kCounters, help,          \
               CEPHEUS_AT(port, port.access[fabric::PortCounter::id])); \
-  to.switch_.add(name, Kind::kCounter, Listing::kCounters, says,       \
+  to.switch_.add(name, Kind::kCounter, Listing::kCounters, help,       \
                  CEPHEUS_AT(at, at.one_armed[fabric::PortCounter::id]));
 #include "switch-emulator/ports/port_counters.def"
 }
 
 void add_counters_of_switches(Scopes& to) {
-#define CEPHEUS_COUNTER(id, name, part, says)                      \
-  to.port.add(name, Kind::kCounter, Listing::kPart, says,          \
+#define CEPHEUS_COUNTER(id, name, part, help)                      \
+  to.port.add(name, Kind::kCounter, Listing::kPart, help,          \
               CEPHEUS_AT(port, port.engine[fabric::Counter::id])); \
-  to.switch_.add(name, Kind::kCounter, Listing::kCounters, says,   \
+  to.switch_.add(name, Kind::kCounter, Listing::kCounters, help,   \
                  CEPHEUS_AT(at, at.engine[fabric::Counter::id]));
 #include "switch-emulator/engine/counters.def"
 }
@@ -160,7 +160,7 @@ std::string describe_counters(bool colour) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const ReadingInfo& reading = *all[i];
     table.add({reading.full_name, reading.kind == Kind::kCounter ? "counter" : "gauge",
-               std::string(reading.unit()), reading.says});
+               std::string(reading.unit()), reading.help});
     if (i + 1 < all.size() && all[i + 1]->scope == reading.scope) continue;
     text += styled(std::string(reading.scope), Style::kTitle, colour) + "\n";
     text += table.to_text(colour);
@@ -171,7 +171,7 @@ std::string describe_counters(bool colour) {
 
 nlohmann::json counter_descriptions() {
   nlohmann::json all = nlohmann::json::object();
-  for (const ReadingInfo* reading : all_readings()) all[reading->full_name] = reading->says;
+  for (const ReadingInfo* reading : all_readings()) all[reading->full_name] = reading->help;
   return all;
 }
 

@@ -33,7 +33,7 @@ struct ReadingInfo {
   std::string_view scope;  // "port"
   std::string_view name;   // within its scope: "dropped_loss"
   std::string full_name;   // unique over all scopes: "link_dropped_loss"
-  std::string says;
+  std::string help;
   Kind kind = Kind::kCounter;
   Listing listing = Listing::kOwn;
 

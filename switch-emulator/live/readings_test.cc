@@ -68,8 +68,8 @@ TEST(Readings, HaveUniqueNamesAndHelpTexts) {
   std::set<std::string_view> names;
   for (const ReadingInfo* reading : all_readings()) {
     EXPECT_TRUE(names.insert(reading->full_name).second) << reading->full_name;
-    EXPECT_GT(reading->says.size(), 5u) << reading->full_name;
-    EXPECT_FALSE(reading->says.starts_with(".")) << reading->full_name;
+    EXPECT_GT(reading->help.size(), 5u) << reading->full_name;
+    EXPECT_FALSE(reading->help.starts_with(".")) << reading->full_name;
   }
   EXPECT_TRUE(names.contains("drop_headroom"));
   EXPECT_TRUE(names.contains("link_dropped_loss"));
@@ -101,7 +101,7 @@ TEST(Readings, AreMetrics) {
       const std::string number =
           is_time ? json(static_cast<double>(value) / 1e6).dump() : std::to_string(value);
       EXPECT_THAT(page, testing::ContainsRegex("\n" + name + "(\\{[^}]*\\})? " + number + "\n"));
-      EXPECT_THAT(page, HasSubstr("# HELP " + name + " " + reading.says + "\n"));
+      EXPECT_THAT(page, HasSubstr("# HELP " + name + " " + reading.help + "\n"));
     }
   });
 }
@@ -141,7 +141,7 @@ TEST(Readings, AreInTheViewOfTopAndTheWebPage) {
     const json& each = shown[total.reading->full_name];
     ASSERT_TRUE(each.is_object()) << total.reading->full_name;
     EXPECT_EQ(each.at("total"), total.value) << total.reading->full_name;
-    EXPECT_EQ(each.at("says"), total.reading->says);
+    EXPECT_EQ(each.at("help"), total.reading->help);
   }
 }
 

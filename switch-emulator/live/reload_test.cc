@@ -49,7 +49,7 @@ std::string of_users(std::vector<std::string> users) {
 }
 
 std::string reload(const TestFabric& fabric) {
-  const auto answer = ask(fabric.socket(), {{"ask", "reload"}});
+  const auto answer = send_request(fabric.socket(), {{"ask", "reload"}});
   return answer ? (*answer)["changed"].dump() : answer.error().text;
 }
 

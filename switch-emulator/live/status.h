@@ -89,7 +89,7 @@ nlohmann::json to_json(const FabricStatus& status);
 // ones are an error.
 wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
 // Of the fabric at this socket. The errors are those of ask() and status_from_json().
-wire::Result<FabricStatus> ask_status(const std::string& fabric_socket);
+wire::Result<FabricStatus> request_status(const std::string& fabric_socket);
 enum class View { kPorts, kGroups, kCounters };
 // A table for people; `colour` only if the output is a terminal.
 std::string to_text(const FabricStatus& status, View view, bool colour);

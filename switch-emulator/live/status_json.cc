@@ -281,8 +281,8 @@ wire::Result<FabricStatus> status_from_json(const json& in) try {
                        ")");
 }
 
-wire::Result<FabricStatus> ask_status(const std::string& fabric_socket) {
-  return ask(fabric_socket, {{"ask", "status"}}).and_then([](const json& answer) {
+wire::Result<FabricStatus> request_status(const std::string& fabric_socket) {
+  return send_request(fabric_socket, {{"ask", "status"}}).and_then([](const json& answer) {
     return status_from_json(answer.value("status", json::object()));
   });
 }

@@ -161,7 +161,7 @@ TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
   EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
 }
 
-TEST(StatusText, ShowsWhichNotificationsTheSourceHears) {
+TEST(StatusText, ShowsTheNotificationsThatReachTheSource) {
   FabricStatus status = one_switch();
   fabric::GroupView& view = status.switches[0].groups[0];
   view.cnp_policy = "tmcf, slots of 20ms";

@@ -205,17 +205,17 @@ class Drawing {
         height_ - 10 - 18 * static_cast<double>(std::min(graph_.trees.size(), kMostNamed + 1) - 1);
     for (std::size_t t = 0; t < graph_.trees.size() && t <= kMostNamed; ++t, y += 18) {
       const fabric::GroupView& group = graph_.trees[t].group;
-      std::string says = "group " + group.id.to_string() +
-                         (group.source.is_unset() ? "" : ", from " + group.source.to_string());
+      std::string label = "group " + group.id.to_string() +
+                          (group.source.is_unset() ? "" : ", from " + group.source.to_string());
       if (t == kMostNamed) {
-        says = "and " + std::to_string(graph_.trees.size() - t) + " more";
+        label = "and " + std::to_string(graph_.trees.size() - t) + " more";
       } else {
         text += "<line x1=\"" + decimal(kMargin) + "\" y1=\"" + decimal(y - 4) + "\" x2=\"" +
                 decimal(kMargin + 24) + "\" y2=\"" + decimal(y - 4) +
                 "\" style=\"stroke: " + kColours[t % kColours.size()] + "; stroke-width: 3\"/>";
       }
       text += "<text class=\"legend\" x=\"" + decimal(kMargin + 32) + "\" y=\"" + decimal(y) +
-              "\">" + escaped(says) + "</text>\n";
+              "\">" + escaped(label) + "</text>\n";
     }
     return text;
   }

@@ -25,17 +25,17 @@ struct Traffic {
 
 // A field for each line of readings.def.
 struct LinkSideDrops {
-#define CEPHEUS_READING(object, value, name, kind, says)
-#define CEPHEUS_DROP(field, name, says) std::uint64_t field = 0;
-#define CEPHEUS_QUEUE_READING(field, name, kind, says)
+#define CEPHEUS_READING(object, value, name, kind, help)
+#define CEPHEUS_DROP(field, name, help) std::uint64_t field = 0;
+#define CEPHEUS_QUEUE_READING(field, name, kind, help)
 #include "switch-emulator/live/readings.def"
 };
 
 // Counters of queues before links, and of pauses.
 struct QueueReading {
-#define CEPHEUS_READING(object, value, name, kind, says)
-#define CEPHEUS_DROP(field, name, says)
-#define CEPHEUS_QUEUE_READING(field, name, kind, says) std::uint64_t field = 0;
+#define CEPHEUS_READING(object, value, name, kind, help)
+#define CEPHEUS_DROP(field, name, help)
+#define CEPHEUS_QUEUE_READING(field, name, kind, help) std::uint64_t field = 0;
 #include "switch-emulator/live/readings.def"
 };
 

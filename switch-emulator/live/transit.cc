@@ -39,7 +39,7 @@ net::Passage Transit::offer(const Flight& flight, Instant now) {
   const wire::Bytes queued = link.link.queued_bytes(now);
   const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
   // An idle link takes any frame.
-  if (!link.queue->has_room(now, flight.origin.host, free) && queued != 0) {
+  if (!link.queue->has_space(now, flight.origin.host, free) && queued != 0) {
     ++link.drops->queue_share;
     return {};
   }
@@ -85,7 +85,7 @@ bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Fr
 void Transit::schedule(const Flight& flight, Instant arrival, Instant now) {
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(flight, now);
-  if (!has_room(flight.origin)) {
+  if (!has_space(flight.origin)) {
     ++link.drops->delay_line_full;
     return;
   }
@@ -120,9 +120,9 @@ void Transit::let_go(std::uint32_t number, const wire::Frame& frame) {
 }
 
 // A host may have half of all frames under way, so that others' frames always fit.
-bool Transit::has_room(const Origin& origin) const {
+bool Transit::has_space(const Origin& origin) const {
   const std::size_t free = kMaxFlights - delay_line_.size();
-  return origin.host == fabric::kFabricItself ? free > 0 : flights_[origin.host].has_room(free);
+  return origin.host == fabric::kFabricItself ? free > 0 : flights_[origin.host].has_space(free);
 }
 
 void Transit::transmit_control(const Flight& flight, Instant now) {

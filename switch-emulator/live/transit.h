@@ -84,11 +84,11 @@ class DelayLine {
 class QueueShare {
  public:
   // Whether `sender` may have another frame in a queue with `free` bytes left.
-  bool has_room(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
+  bool has_space(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
     for (; !waiting_.empty() && waiting_.front().until <= now; waiting_.pop_front()) {
       shares_[waiting_.front().sender].remove(waiting_.front().bytes);
     }
-    return shares_[Shares::of(sender)].has_room(free);
+    return shares_[Shares::of(sender)].has_space(free);
   }
   // A frame waits `until` then, which is not before those of earlier frames.
   void add(fabric::SenderNo sender, wire::Bytes bytes, wire::Instant until) {
@@ -137,7 +137,7 @@ class Transit {
   // Puts a frame on its link; a pause frame goes before all others, and has no faults.
   void transmit(const Flight& flight, wire::Instant now);
   void transmit_control(const Flight& flight, wire::Instant now);
-  bool has_room(const Origin& origin) const;
+  bool has_space(const Origin& origin) const;
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
   // Precondition: a frame is under way.
   void land_next(wire::Instant now);

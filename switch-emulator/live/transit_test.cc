@@ -110,8 +110,8 @@ TEST_F(TransitTest, LeavesOthersSpaceUnderWay) {
   };
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) put(0);
   EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), Transit::kMaxFlights / 2, 1);
-  EXPECT_FALSE(transit_.has_room({.host = 0}));
-  EXPECT_TRUE(transit_.has_room({.host = 1}));
+  EXPECT_FALSE(transit_.has_space({.host = 0}));
+  EXPECT_TRUE(transit_.has_space({.host = 1}));
   const std::uint64_t before = drops_.delay_line_full;
   put(1);
   EXPECT_EQ(drops_.delay_line_full, before);

@@ -14,7 +14,7 @@ namespace cepheus::fabric {
 
 // Each is a line of port_counters.def.
 enum class PortCounter : std::size_t {
-#define CEPHEUS_COUNTER(id, name, says) id,
+#define CEPHEUS_COUNTER(id, name, help) id,
 #include "switch-emulator/ports/port_counters.def"
   kCount
 };

@@ -31,7 +31,7 @@ class FrameQueues {
 
   // False if the queue has its share.
   bool push(Queue& queue, const wire::Frame& frame) {
-    if (!queue.share_.has_room(free_count_)) return false;
+    if (!queue.share_.has_space(free_count_)) return false;
     const std::uint32_t at = free_;
     free_ = nodes_[at].next;
     --free_count_;

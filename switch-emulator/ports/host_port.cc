@@ -106,7 +106,7 @@ struct PortAnswer {
 };
 
 // One connection's AttachRequest, and the fabric's answer.
-wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
+wire::Result<PortAnswer> request_port(const HostPort::Options& options) {
   auto socket = connect_to(options.fabric, options.timeout);
   if (!socket) return tl::unexpected(socket.error());
   const AttachRequest hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
@@ -193,12 +193,12 @@ wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options)
   // A fabric that answers "again" runs.
   const auto until =
       std::chrono::steady_clock::now() + std::max(options.timeout, options.busy_timeout);
-  auto answer = ask_for_port(options);
+  auto answer = request_port(options);
   while (answer && answer->welcome.status == WelcomeStatus::kAgain &&
          std::chrono::steady_clock::now() < until) {
     constexpr int kPauseMs = 5;
     poll(nullptr, 0, kPauseMs);
-    answer = ask_for_port(options);
+    answer = request_port(options);
   }
   if (!answer) return tl::unexpected(answer.error());
   const Welcome& welcome = answer->welcome;
@@ -317,7 +317,7 @@ bool HostPort::arm(WaitFor what) {
   const bool wants_space = free_entries() == 0;
   const bool wants_slot = tx_buffer().empty();
   if (wants_space || wants_slot) reasons |= kWakeOnSpace;
-  s.segment.client_sleeps().ask(reasons);
+  s.segment.client_sleeps().send_request(reasons);
   const bool something = s.rx.available() > 0 || (wants_space && free_entries() > 0) ||
                          (wants_slot && !tx_buffer().empty());
   if (something) s.segment.client_sleeps().withdraw();

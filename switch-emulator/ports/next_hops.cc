@@ -54,7 +54,7 @@ class NextHops::Query {
   }
 
   // 0, or the kernel's error. The kernel answers before send() returns.
-  int ask(int fd) {
+  int send_request(int fd) {
     header_.nlmsg_len = static_cast<std::uint32_t>(NLMSG_HDRLEN + length_);
     std::memcpy(bytes_.data(), &header_, sizeof header_);
     if (send(fd, bytes_.data(), header_.nlmsg_len, 0) < 0) return errno;
@@ -142,7 +142,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   request.rtm_dst_len = 32;
   Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, host);
-  const int error = route.ask(netlink_.get());
+  const int error = route.send_request(netlink_.get());
   std::uint32_t index = 0, gateway = 0;
   const bool known = error == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST &&
                      route.read<rtmsg>(RTA_OIF, index);
@@ -170,7 +170,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   Query known_as(RTM_GETNEIGH, neighbour);
   known_as.add(NDA_DST, hop.address);
   wire::Mac mac;
-  if (known_as.ask(netlink_.get()) == 0) {
+  if (known_as.send_request(netlink_.get()) == 0) {
     const std::uint16_t state = known_as.read_body<ndmsg>().ndm_state;
     if ((state & kUsable) != 0 && known_as.read<ndmsg>(NDA_LLADDR, mac.octets)) hop.mac = mac;
     hop.is_fresh = hop.mac && (state & kFresh) != 0;
@@ -178,7 +178,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   return hop;
 }
 
-void NextHops::ask_for(Ipv4 hop) {
+void NextHops::request_hop(Ipv4 hop) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(kDiscardPort);
@@ -194,7 +194,7 @@ bool NextHops::is_forwarding() {
   Query config(RTM_GETNETCONF, request);
   config.add(NETCONFA_IFINDEX, &index_, sizeof index_);
   std::int32_t forwarding = 0;
-  return config.ask(netlink_.get()) == 0 &&
+  return config.send_request(netlink_.get()) == 0 &&
          config.read<netconfmsg>(NETCONFA_FORWARDING, forwarding) && forwarding != 0;
 }
 
@@ -214,7 +214,8 @@ bool NextHops::has_route(Ipv4 destination) {
   Query route(RTM_GETROUTE, request);
   route.add(RTA_DST, destination);
   // A blackhole or a prohibition is an error.
-  return route.ask(netlink_.get()) == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST;
+  return route.send_request(netlink_.get()) == 0 &&
+         route.read_body<rtmsg>().rtm_type == RTN_UNICAST;
 }
 
 }  // namespace cepheus::fabric

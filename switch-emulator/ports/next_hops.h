@@ -37,7 +37,7 @@ class NextHops {
   // Errors: the reason why packets to the host do not leave by the interface, and the remedy.
   wire::Result<Hop> find(wire::Ipv4 host);
   // Makes the kernel resolve the hop's MAC address, or confirm it. find() has the result later.
-  void ask_for(wire::Ipv4 hop);
+  void request_hop(wire::Ipv4 hop);
   // Whether the kernel would also route packets that arrive by the interface to addresses of
   // `block`. It may miss routes to less than a sixteenth of the block.
   bool forwards(const wire::Ipv4Prefix& block);

@@ -40,7 +40,7 @@ wire::Result<void> OneArmedPort::look(wire::Instant now) {
   }
   hop_ = *hop;
   next_look_ = now + (hop_.mac ? kBelieved : kBetweenQuestions);
-  if (!hop_.is_fresh) interface_.next_hops().ask_for(hop_.address);
+  if (!hop_.is_fresh) interface_.next_hops().request_hop(hop_.address);
   return {};
 }
 

@@ -55,7 +55,7 @@ tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
 }
 
 // The kernel's data of the interface, if one has that name.
-std::optional<ifreq> ask(int fd, const std::string& interface, unsigned long question) {
+std::optional<ifreq> send_request(int fd, const std::string& interface, unsigned long question) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
   if (ioctl(fd, question, &request) != 0) return std::nullopt;
@@ -80,7 +80,7 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   // Protocol 0: nothing is received before the rings are there.
   packets->fd_.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!packets->fd_.is_open()) return refused(interface, errno);
-  const auto found = ask(packets->fd_.get(), interface, SIOCGIFMTU);
+  const auto found = send_request(packets->fd_.get(), interface, SIOCGIFMTU);
   if (!found) return refused(interface, errno);
   const auto mtu = static_cast<std::uint32_t>(found->ifr_mtu);
   const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
@@ -132,7 +132,7 @@ wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
 
 wire::Result<void> PacketSocket::bind_to(const std::string& interface, Filter filter) {
   const int fd = fd_.get();
-  const auto found = ask(fd, interface, SIOCGIFINDEX);
+  const auto found = send_request(fd, interface, SIOCGIFINDEX);
   if (!found) return refused(interface, errno);
   interface_ = interface;
   index_ = found->ifr_ifindex;
@@ -164,7 +164,7 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface, Filter fi
 }
 
 bool PacketSocket::is_at_its_interface() const {
-  const auto found = ask(fd_.get(), interface_, SIOCGIFINDEX);
+  const auto found = send_request(fd_.get(), interface_, SIOCGIFINDEX);
   return found && found->ifr_ifindex == index_;
 }
 

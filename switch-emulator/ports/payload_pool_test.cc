@@ -37,7 +37,7 @@ Frame frame_of(std::uint16_t payload_bytes) {
   return frame;
 }
 
-TEST(PoolGeometry, HasRoomForRegistrationWhateverThePathMtu) {
+TEST(PoolGeometry, HasSpaceForRegistrationAtEveryPathMtu) {
   EXPECT_GE(PoolGeometry::for_hosts(2, 256).slot_bytes, wire::MrpMessage::kMaxDatagram);
 }
 
@@ -210,7 +210,7 @@ TEST(EgressShare, LetsOneSlowReceiverLagByHalfOfTheSlots) {
   EXPECT_GE(slot, 4 * 128u);
 }
 
-TEST(PoolGeometry, HasRoomForEveryNumberOfHostsThatAFabricMayHave) {
+TEST(PoolGeometry, HasSpaceForEveryNumberOfHostsOfAFabric) {
   for (std::uint32_t hosts = 1; hosts <= PoolGeometry::kMaxHosts; ++hosts) {
     const PoolGeometry geometry = PoolGeometry::for_hosts(hosts, 4096);
     ASSERT_TRUE(geometry.is_sane()) << hosts;

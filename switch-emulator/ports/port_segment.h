@@ -36,7 +36,7 @@ namespace cepheus::fabric {
 // No wake-up is lost, and no fence is needed. A stale request costs only a spurious wake-up.
 class WakeFlag {
  public:
-  void ask(std::uint32_t reasons) { word_.exchange(reasons, std::memory_order_acq_rel); }
+  void send_request(std::uint32_t reasons) { word_.exchange(reasons, std::memory_order_acq_rel); }
   void withdraw() { word_.store(0, std::memory_order_relaxed); }
 
   // True, once per request, if the sleeper requested any of `reasons`; other requests stay.

@@ -193,7 +193,7 @@ TEST(Ring, RefusesAnIndexThatRunsBackwards) {
 template <typename Ready>
 bool sleep_until(Ready ready, WakeFlag& flag, int doorbell) {
   while (!ready()) {
-    flag.ask(1);
+    flag.send_request(1);
     if (!ready()) {
       pollfd waiting{doorbell, POLLIN, 0};
       if (poll(&waiting, 1, kTimeLimitMs) != 1) return false;
@@ -274,11 +274,11 @@ TEST(WakeFlag, ReportsEachRequestOnceAndKeepsOtherReasons) {
     WakeFlag flag;
   } shared{};
   EXPECT_FALSE(shared.flag.take(1));
-  shared.flag.ask(1);
+  shared.flag.send_request(1);
   EXPECT_FALSE(shared.flag.take(2));
   EXPECT_TRUE(shared.flag.take(3));
   EXPECT_FALSE(shared.flag.take(3));
-  shared.flag.ask(2);
+  shared.flag.send_request(2);
   shared.flag.withdraw();
   EXPECT_FALSE(shared.flag.take(2));
 }

@@ -13,7 +13,7 @@ constexpr unsigned kOrdinary = 0;  // SCHED_OTHER; any other policy was chosen o
 
 }  // namespace
 
-void ask_for_short_slices(bool wanted) {
+void request_short_slices(bool wanted) {
   sched_attr attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0U) != 0) return;
   if (attributes.sched_policy != kOrdinary) return;

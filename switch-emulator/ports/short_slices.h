@@ -11,6 +11,6 @@
 namespace cepheus::fabric {
 
 // False: its slices are as long as others'.
-void ask_for_short_slices(bool wanted = true);
+void request_short_slices(bool wanted = true);
 
 }  // namespace cepheus::fabric

@@ -160,8 +160,8 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   return true;
 }
 
-bool SwitchPort::has_room(RingShares::Class sender) {
-  return unread() < kFrameRing && ring_shares_[sender].has_room(kFrameRing - unread());
+bool SwitchPort::has_space(RingShares::Class sender) {
+  return unread() < kFrameRing && ring_shares_[sender].has_space(kFrameRing - unread());
 }
 
 bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
@@ -170,8 +170,8 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
     return false;
   }
   const RingShares::Class sender = RingShares::of(from);
-  if (!has_room(sender)) reclaim();
-  if (!has_room(sender)) {
+  if (!has_space(sender)) reclaim();
+  if (!has_space(sender)) {
     drop(PortCounter::kDropEgressFull);
     return false;
   }
@@ -226,7 +226,7 @@ void SwitchPort::flush() {
 
 bool SwitchPort::arm() {
   if (!open_) return true;
-  segment_.switch_sleeps().ask(kWakeOnFrames);
+  segment_.switch_sleeps().send_request(kWakeOnFrames);
   if (tx_.available() == 0 && !tx_.is_corrupt()) return true;
   disarm();
   return false;

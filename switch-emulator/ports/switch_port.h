@@ -84,7 +84,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   };
 
   void take_back(std::uint32_t slot) override;
-  bool has_room(RingShares::Class sender);
+  bool has_space(RingShares::Class sender);
   void drop(PortCounter why);
   bool refer_or_copy(wire::Frame& frame, bool& copied);
   bool check(const Descriptor& descriptor, wire::Frame& frame);

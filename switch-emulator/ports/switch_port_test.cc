@@ -164,7 +164,7 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   fcntl(doorbell.get(), F_SETFL, fcntl(doorbell.get(), F_GETFL) & ~O_NONBLOCK);
   const std::uint64_t most = ~std::uint64_t{0} - 1;  // an eventfd's counter is full
   [[maybe_unused]] const auto written = write(doorbell.get(), &most, sizeof most);
-  client.segment.client_sleeps().ask(kWakeOnAny);
+  client.segment.client_sleeps().send_request(kWakeOnAny);
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
@@ -182,11 +182,11 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
 // A frame of `opcode` for `client`, which waits for `reasons`. True: the client was woken.
 class SwitchPortWakes : public SwitchPortTest {
  protected:
-  bool is_woken(wire::Opcode opcode, bool asks_for_ack, std::uint32_t reasons = kWakeOnBatch) {
-    client.segment.client_sleeps().ask(reasons);
+  bool is_woken(wire::Opcode opcode, bool needs_ack, std::uint32_t reasons = kWakeOnBatch) {
+    client.segment.client_sleeps().send_request(reasons);
     wire::RoceHeaders headers;
     headers.bth.opcode = opcode;
-    headers.bth.ack_request = asks_for_ack;
+    headers.bth.ack_request = needs_ack;
     Frame data{};
     data.icrc_state = wire::Icrc::kDeferred;
     headers.emit(data, 0);
@@ -217,7 +217,7 @@ TEST_F(SwitchPortWakes, DoesNotWakeABatchReceiverUntilItHasToAnswer) {
   Frame datagram{};
   datagram.header_len = wire::kBthOffset;
   datagram.icrc_state = wire::Icrc::kNone;
-  client.segment.client_sleeps().ask(kWakeOnBatch);
+  client.segment.client_sleeps().send_request(kWakeOnBatch);
   EXPECT_TRUE(rings_for(datagram));
 }
 
@@ -234,7 +234,7 @@ TEST_F(SwitchPortWakes, WakesABatchReceiverWhenAFrameIsMarkedOrDropped) {
   Frame marked{};
   headers.emit(marked, 0);
   marked.icrc_state = wire::Icrc::kDeferred;
-  client.segment.client_sleeps().ask(kWakeOnBatch);
+  client.segment.client_sleeps().send_request(kWakeOnBatch);
   EXPECT_TRUE(rings_for(marked));
 
   headers.ip.tos = 0;
@@ -244,7 +244,7 @@ TEST_F(SwitchPortWakes, WakesABatchReceiverWhenAFrameIsMarkedOrDropped) {
   while (port.deliver(plain, kSender, wire::Instant{})) {
   }
   flush();
-  client.segment.client_sleeps().ask(kWakeOnBatch);
+  client.segment.client_sleeps().send_request(kWakeOnBatch);
   const std::uint64_t before = port.counters()[PortCounter::kDoorbells];
   EXPECT_FALSE(port.deliver(plain, kSender, wire::Instant{})) << "its sender's share is used up";
   flush();
@@ -259,7 +259,7 @@ TEST_F(SwitchPortTest, NoticesADoorbellWithThousandsOfWaiters) {
   while (!port.offence() && std::chrono::steady_clock::now() < until) {
     sender.put(BareClient::valid_headers(4));
     ASSERT_TRUE(other.receive(frame));
-    client.segment.client_sleeps().ask(kWakeOnAny);
+    client.segment.client_sleeps().send_request(kWakeOnAny);
     ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
     flush();
     Descriptor got;
@@ -311,7 +311,7 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
 }
 
 // Whatever one sender does, the window of another's NIC fits.
-TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
+TEST_F(SwitchPortTest, KeepsSlotsOfTheRingForOtherSenders) {
   BareClient client = open(port, 0), sender = open(other, 1);
   const auto from = [&](SenderNo host) { return port.deliver(frame, host, wire::Instant{}); };
   sender.put(BareClient::valid_headers(4));
@@ -360,7 +360,7 @@ TEST_F(SwitchPortTest, RingsASleepingClientOnceABatch) {
   BareClient client = open(port, 0), sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  client.segment.client_sleeps().ask(kWakeOnFrames);
+  client.segment.client_sleeps().send_request(kWakeOnFrames);
   for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
   flush();
   ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));

@@ -25,8 +25,8 @@ inline std::array<std::function<void(std::uint32_t)>, kSharedWords> shared_words
           index(shared.tx().consumed),
           index(shared.rx().produced),
           index(shared.returns().produced),
-          [&shared](std::uint32_t value) { shared.client_sleeps().ask(value); },
-          [&shared](std::uint32_t value) { shared.switch_sleeps().ask(value); }};
+          [&shared](std::uint32_t value) { shared.client_sleeps().send_request(value); },
+          [&shared](std::uint32_t value) { shared.switch_sleeps().send_request(value); }};
 }
 
 // Behind the lengths of a delivered frame there may be another user's message, or a stack.

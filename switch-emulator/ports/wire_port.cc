@@ -33,7 +33,7 @@ wire::Result<void> WirePort::open() {
   socket_ = std::move(*socket);
   host_mac_.reset();
   next_question_ = {};
-  ask_for_host();
+  request_host();
   return {};
 }
 
@@ -92,7 +92,7 @@ void WirePort::on_arp(const wire::Arp& arp, const wire::Mac& from) {
 }
 
 // A probe (RFC 5227) has no sender address, so the host answers it whatever its routes and filters.
-void WirePort::ask_for_host() {
+void WirePort::request_host() {
   wire::Arp probe;
   probe.sender_mac = config_.gateway;
   probe.target = config_.host;
@@ -120,7 +120,7 @@ bool WirePort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now) {
     count(PortCounter::kDropNoNeighbour);
     if (now >= next_question_) {
       next_question_ = now + kBetweenQuestions;
-      ask_for_host();
+      request_host();
     }
     return false;
   }

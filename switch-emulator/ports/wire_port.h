@@ -60,7 +60,7 @@ class WirePort final : public AccessPort {
   bool take(const PacketSocket::Received& received, wire::Frame& frame);
   void on_arp(const wire::Arp& arp, const wire::Mac& from);
   void send_arp(const wire::Arp& arp, const wire::Mac& to);
-  void ask_for_host();
+  void request_host();
   bool is_served(wire::Ipv4 address) const;
 
   PayloadPools& pools_;

@@ -78,7 +78,7 @@ cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
 }
 
 // The program that waits for the fabric reads one line and the end of the file.
-bool tell_ready(int fd, const std::string& socket) {
+bool report_ready(int fd, const std::string& socket) {
   const std::string line = "ready " + socket + "\n";
   const bool written = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(fd);
@@ -125,7 +125,7 @@ int serve(const Arguments& arguments) {
   spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),
                arguments.socket);
   if (!arguments.pcap.empty()) spdlog::info("captures in {}", arguments.pcap);
-  if (arguments.ready_fd >= 0 && !tell_ready(arguments.ready_fd, arguments.socket)) {
+  if (arguments.ready_fd >= 0 && !report_ready(arguments.ready_fd, arguments.socket)) {
     spdlog::error("can't write to --ready-fd {}: {}", arguments.ready_fd, std::strerror(errno));
     ignore_signals();
     return kFailure;

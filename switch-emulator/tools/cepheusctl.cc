@@ -75,14 +75,14 @@ wire::Result<std::string> nearest(const Command& command, const std::vector<std:
 }
 
 wire::Result<std::string> metrics(const Command& command) {
-  return live::ask_status(command.socket).map([](const live::FabricStatus& status) {
+  return live::request_status(command.socket).map([](const live::FabricStatus& status) {
     return live::to_metrics(status);
   });
 }
 
 // As the fabric sent it: keys of another version stay.
 wire::Result<std::string> status_json(const Command& command) {
-  const auto answer = live::ask(command.socket, {{"ask", "status"}});
+  const auto answer = live::send_request(command.socket, {{"ask", "status"}});
   if (!answer) return tl::unexpected(answer.error());
   const json status = answer->value("status", json::object());
   return live::status_from_json(status).map(
@@ -91,7 +91,7 @@ wire::Result<std::string> status_json(const Command& command) {
 
 // `svg`: the file of a drawing; "-": standard output; empty: no drawing.
 wire::Result<std::string> map_of(const Command& command, const std::string& svg) {
-  const auto status = live::ask_status(command.socket);
+  const auto status = live::request_status(command.socket);
   if (!status) return tl::unexpected(status.error());
   if (svg.empty()) {
     return command.as_json ? json_text(live::topology_json(*status), command)
@@ -119,7 +119,7 @@ std::string changes_text(const json& answer) {
 }
 
 wire::Result<std::string> answer_to(const json& request, const Command& command) {
-  return live::ask(command.socket, request).map([&](const json& answer) {
+  return live::send_request(command.socket, request).map([&](const json& answer) {
     return command.as_json ? json_text(answer, command) : changes_text(answer);
   });
 }
@@ -128,7 +128,7 @@ wire::Result<std::string> show(const std::vector<live::View>& views, const Comma
   if (command.as_json) return status_json(command);
   const bool logs =
       command.watch_seconds && !is_terminal() && views == std::vector{live::View::kGroups};
-  return live::ask_status(command.socket).map([&](const live::FabricStatus& status) {
+  return live::request_status(command.socket).map([&](const live::FabricStatus& status) {
     if (logs) return waiting_lines(status);
     std::string text;
     for (const live::View view : views) {

@@ -206,7 +206,7 @@ class ReportFiles : public testing::Test {
   std::string path_;
 };
 
-TEST_F(ReportFiles, TellTheRunningFromTheEnded) {
+TEST_F(ReportFiles, DistinguishTheRunningFromTheEnded) {
   const auto running = make_report();
   make_report();
   const auto found = read_reports(path_);

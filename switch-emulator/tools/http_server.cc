@@ -217,7 +217,7 @@ wire::Result<HttpAddress> parse_http_address(const std::string& text) {
 
 wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limits,
                               const std::function<void(httplib::Server&)>& set_up,
-                              const std::function<void(const std::string&)>& says,
+                              const std::function<void(const std::string&)>& on_address,
                               const std::function<void()>& ending) {
   const sigset_t endings = block_endings();
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
@@ -251,7 +251,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   ::listen(listening, kSilentConnections);  // the library's five would soon be used up
   std::thread listener([&] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();  // an earlier stop() would have no effect
-  says("http://" + host + ":" + std::to_string(port));
+  on_address("http://" + host + ":" + std::to_string(port));
   int signal = 0;
   sigwait(&endings, &signal);
   ending();

@@ -41,7 +41,7 @@ struct HttpLimits {
 wire::Result<void> serve_http(
     const HttpAddress& address, const HttpLimits& limits,
     const std::function<void(httplib::Server&)>& set_up,
-    const std::function<void(const std::string&)>& says,
+    const std::function<void(const std::string&)>& on_address,
     const std::function<void()>& ending = [] {});
 
 }  // namespace cepheus::tools

@@ -203,12 +203,12 @@ class PacketSource {
   explicit PacketSource(const RecordOptions& options) : options_(options) {}
 
   // False: no fabric answers any more.
-  wire::Result<json> ask(bool ends) const {
+  wire::Result<json> send_request(bool ends) const {
     json request = {{"ask", "record"},
                     {"recorder", static_cast<std::uint64_t>(::getpid())},
                     {"packets_per_second", options_.packets_per_second}};
     if (ends) request["end"] = true;
-    return live::ask(options_.fabric_socket, request);
+    return live::send_request(options_.fabric_socket, request);
   }
   void take(const json& answer, recording::Timeline& into) {
     const json events = answer.value("events", json::array());
@@ -263,7 +263,7 @@ void print_summary(const std::string& file, const CallTracks& calls, const Packe
 
 wire::Result<void> record_at(const RecordOptions& options) {
   const sigset_t endings = block_endings({SIGINT, SIGTERM, SIGHUP});
-  const auto status = live::ask_status(options.fabric_socket);
+  const auto status = live::request_status(options.fabric_socket);
   if (!status) return tl::unexpected(status.error());
   const std::string directory = reports::default_directory();
   if (auto made = reports::ReportDirectory::make(directory); !made) {
@@ -273,13 +273,13 @@ wire::Result<void> record_at(const RecordOptions& options) {
   if (!lease) return tl::unexpected(lease.error());
   PacketSource packets(options);
   const std::int64_t began = now_ns();
-  auto answer = packets.ask(false);
+  auto answer = packets.send_request(false);
   if (!answer) return tl::unexpected(answer.error());
   // Only now: an existing file stays unchanged if there is nothing to record.
   std::ofstream out(options.file);
   if (!out) {
     auto why = cant_write(options.file);  // before another call changes errno
-    (void)packets.ask(true);
+    (void)packets.send_request(true);
     return why;
   }
   recording::TraceFile file(out, began);
@@ -299,7 +299,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
     while (now_ns() < until && answer && ::sigtimedwait(&endings, nullptr, &kBetweenLooks) < 0) {
       held.extend();
       calls.look();
-      answer = packets.ask(false);
+      answer = packets.send_request(false);
       if (answer) packets.take(*answer, timeline);
     }
   }
@@ -308,7 +308,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
   calls.look();
   reports::clear_rings(directory);
   const bool fabric_ended = !answer;
-  if (!fabric_ended) answer = packets.ask(true);
+  if (!fabric_ended) answer = packets.send_request(true);
   if (answer) packets.take(*answer, timeline);
   timeline.close(now_ns());
   file.finish(

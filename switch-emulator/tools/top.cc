@@ -78,7 +78,7 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
   int fd() const { return fd_.get(); }
-  bool says_end() const {
+  bool is_stop_requested() const {
     signalfd_siginfo info;
     bool ends = false;
     while (::read(fd(), &info, sizeof info) == sizeof info) ends |= info.ssi_signo != SIGWINCH;
@@ -110,7 +110,7 @@ bool wait(const Signals& signals, steady_clock::time_point until, TopScreen& scr
       std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now());
   pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
   ::poll(fds, 2, static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0)));
-  if (signals.says_end()) return false;
+  if (signals.is_stop_requested()) return false;
   if ((fds[0].revents & (POLLHUP | POLLERR)) != 0) return false;
   char keys[64];
   const ssize_t got = ::read(STDIN_FILENO, keys, sizeof keys);

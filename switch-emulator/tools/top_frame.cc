@@ -170,7 +170,7 @@ std::vector<Line> reading_lines(const json& view, bool of_drops) {
     lines.push_back({row({{each.at("name"), 26},
                           {amount(each), -static_cast<int>(kAmountColumns)},
                           {per_second > 0 ? scaled(per_second, "/s") : "", -9},
-                          {each.at("says"), 0}})});
+                          {each.at("help"), 0}})});
   }
   return lines;
 }

@@ -30,10 +30,10 @@ json group(const std::string& id, double bps, unsigned behind = 0) {
           {"bps", bps}, {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}}}};
 }
 
-json reading(const std::string& name, const char* says, std::uint64_t total,
+json reading(const std::string& name, const char* help, std::uint64_t total,
              double per_second = 0) {
   return {{"name", name},
-          {"says", says},
+          {"help", help},
           {"unit", name.ends_with("bytes") ? "bytes"
                    : name.ends_with("_us") ? "us"
                                            : ""},
@@ -108,11 +108,11 @@ TEST(Top, ShowsEveryReadingThatFits) {
   json view = view_of({cable("h0", 1e9, 0)}, {});
   json& readings = view.at("counters") = json::array();
   for (const live::ReadingInfo* each : live::all_readings()) {
-    readings.push_back(reading(each->full_name, each->says.c_str(), 12'345'678'901));
+    readings.push_back(reading(each->full_name, each->help.c_str(), 12'345'678'901));
   }
   const auto frame = top_frame(view, {.rows = 1000, .columns = 200});
   for (const live::ReadingInfo* each : live::all_readings()) {
-    EXPECT_THAT(frame, Contains(AllOf(StartsWith(each->full_name + " "), HasSubstr(each->says))));
+    EXPECT_THAT(frame, Contains(AllOf(StartsWith(each->full_name + " "), HasSubstr(each->help))));
   }
   EXPECT_THAT(frame[row_with(frame, "paused_us")], HasSubstr("12.3 ks"));
   EXPECT_THAT(frame[row_with(frame, "rx_bytes")], HasSubstr("12.3 GB"));

@@ -195,7 +195,7 @@ class Site {
   // not.
   void carry_out(const Answerable<json>& request, Response& response) const {
     if (!request) return refuse(response, request.error().status, request.error().why);
-    const auto answer = live::ask(fabric_socket_, *request);
+    const auto answer = live::send_request(fabric_socket_, *request);
     if (!answer) return refuse(response, kConflict, answer.error().text);
     response.set_content("{}", "application/json");
   }

@@ -62,7 +62,7 @@ class Fallback(EndToEnd):
         self.assert_reported_once(run, "open mpi's own algorithms", "no ")
 
     # It runs, accepts connections and sends nothing. Without the parameter the ranks wait for 30 s.
-    def test_ranks_wait_for_a_late_switch_as_long_as_the_parameter_says(self):
+    def test_ranks_wait_for_a_late_switch_as_long_as_the_parameter(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             path = f"{scratch}/fabric"

@@ -65,7 +65,7 @@ class OneArmed(EndToEnd):
         with Network() as network, Switch("--one-armed", "eth0", "--hosts", 4, before=network.inside("box")) as switch:
             self.assertEqual([port["attached"] for port in switch.ports()], [True] * 4)
 
-    def test_any_mac_address_is_accepted_if_the_topology_says_so(self):
+    def test_any_mac_address_is_accepted_if_the_topology_allows_it(self):
         self.assert_multicast(self.broadcast(routed=True, hosts='mac = "any"'))
 
     def test_frames_from_another_mac_address_than_the_topologys_are_dropped(self):

@@ -168,7 +168,7 @@ class WireHost {
       const auto hop = hops_->find(destination);
       neighbour.hop = hop ? *hop : NextHops::Hop();
       neighbour.next_check = now + (neighbour.hop.mac ? kAddressLifetime : kBetweenRequests);
-      if (hop && !hop->is_fresh) hops_->ask_for(hop->address);
+      if (hop && !hop->is_fresh) hops_->request_hop(hop->address);
     }
     return neighbour.hop.mac;
   }

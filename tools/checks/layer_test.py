@@ -326,10 +326,10 @@ class Rules(unittest.TestCase):
         for name, text in [("a_test.cc", 'printf("x");'), ("test_network.h", 'printf("x");'), ("a.cc", 'int main() {\n  printf("x");\n}')]:
             self.assertEqual(self.findings(tree={f"controller/{name}": text + "\n"}), [], name)
 
-    def test_a_failed_assertion_may_say_what_failed(self):
-        say = '  std::fprintf(stderr, "%s", what);\n'
-        self.assertEqual(self.findings(tree={"controller/a.h": say + "  std::abort();\n"}), [])
-        self.assertEqual(len(self.findings(tree={"controller/a.h": say + "  other();\n  std::abort();\n"})), 1)
+    def test_a_failed_assertion_may_name_its_reason(self):
+        print_it = '  std::fprintf(stderr, "%s", what);\n'
+        self.assertEqual(self.findings(tree={"controller/a.h": print_it + "  std::abort();\n"}), [])
+        self.assertEqual(len(self.findings(tree={"controller/a.h": print_it + "  other();\n  std::abort();\n"})), 1)
 
     def test_includes_are_written_from_the_root(self):
         tree = {"controller/a.h": "", "controller/a.cc": '#include "a.h"\n#include <controller/a.h>\n'}

@@ -26,9 +26,9 @@ GLOSSARY = "docs/glossary.md"
 KNOWN = {"III": "a section of a paper"}
 
 # A metaphor, and the field's term for it. Not here, because they are terms: credit; share, a part of a buffer, of a rate or of INSTALL's
-# number. Not here yet, because thousands of identifiers have them: ask, say, tell and hear (request, send, receive), room (free slots or
-# bytes).
+# number.
 INSTEAD = {
+    "ask": "request",
     "arrangement": "host discovery",
     "attended": "blocking",
     "bark": "fire",
@@ -48,19 +48,24 @@ INSTEAD = {
     "errand": "task queue, or task",
     "evil": "hostile",
     "farewell": "unregister",
+    "hear": "receive",
     "hog": "CPU load",
     "home": "leaf",
     "laggard": "lagging member",
     "nap": "sleep, pause or backoff",
     "patience": "time limit",
     "reception": "control thread",
+    "room": "slots, bytes or space",
     "salvage": "drain",
+    "say": "send, print or report",
     "settle": "finish, await or run_until_idle",
     "stray": "unanswered, late or unknown",
+    "tell": "send, notify or report",
     "unattended": "non_blocking",
 }
 FORMS = {word + ending: word for word in INSTEAD for ending in ("", "s", "es", "d", "ed")}
-FORMS |= {"befell": "befall", "carried": "carry", "carries": "carry", "cutter": "cut", "cutting": "cut", "cutoff": "cut", "departing": "depart",
+FORMS |= {"asking": "ask", "heard": "hear", "hearing": "hear", "said": "say", "saying": "say", "telling": "tell", "told": "tell",
+          "befell": "befall", "carried": "carry", "carries": "carry", "cutter": "cut", "cutting": "cut", "cutoff": "cut", "departing": "depart",
           "napping": "nap", "settling": "settle"}
 
 # File and identifier, as regular expressions of the whole name, and the reason why the identifier keeps the word.
@@ -72,7 +77,6 @@ ALLOWED = [
     (r".*", r"\w*[Cc]arr(y|ies|ied)(_\w*|[A-Z]\w*|)", "a packet carries a header, a link carries traffic: the RFCs' words"),
     (r"(collectives|ompi-coll|pmpi)/.*", r"\w*[Cc]arrier_?", "the MCA parameter coll_cepheus_carrier"),
     (r"(fabric-sim|replica/sim|controller)/.*", r"\w*[Cc]alm([A-Z]\w*|)", "the phase of a simulation without faults"),
-    (r"(fabric-sim|net|switch-emulator)/.*", r"\w*(ask_patience|check_patience|RulePatienceOff)", "the rule ask_patience, an option of cepheus-sim"),
     (r"(fabric-sim/experiments|tests)/.*", r"\w*[Ss]ettl(e|es|ed|ing)(_\w*|)|SETTLING", "a rate settles: control theory's word"),
     (r".*", r"BrokenPipeError", "Python's"),
 ]

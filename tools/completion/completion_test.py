@@ -41,7 +41,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheus "), ["doctor"])
         self.assertEqual(complete("cepheus-replica st"), ["status"])
 
-    def test_of_options_is_what_the_programs_say(self):
+    def test_of_options_matches_the_programs(self):
         self.assertEqual(complete("cepheusctl metrics --li"), ["--listen"])
         self.assertEqual(complete("cepheusctl link h0 --di"), ["--direction"])
         self.assertEqual(complete("cepheus-switch --to"), ["--topology"])
@@ -63,8 +63,8 @@ class Completion(unittest.TestCase):
         self.assertIn("bash", complete("cepheus-run --hosts 2 -- bas"))
 
     def test_of_commands_is_complete(self):
-        said = subprocess.run([BUILD / "bin/cepheusctl", "--help"], text=True, capture_output=True, check=True).stdout
-        listed = said.split("Subcommands:", 1)[1].splitlines()
+        help_text = subprocess.run([BUILD / "bin/cepheusctl", "--help"], text=True, capture_output=True, check=True).stdout
+        listed = help_text.split("Subcommands:", 1)[1].splitlines()
         commands = {line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "}
         self.assertEqual(set(complete("cepheusctl ")), commands)
 

@@ -33,7 +33,7 @@ class AptGet(unittest.TestCase):
         fcntl.lockf(lock, fcntl.LOCK_EX)
         return lock
 
-    def test_says_nothing_where_nobody_has_a_lock(self):
+    def test_prints_nothing_without_a_lock(self):
         out, err = (process := self.update()).communicate(timeout=TIME_LIMIT)
         self.assertEqual((process.returncode, out, err), (0, "", ""))
 

@@ -45,7 +45,7 @@ class Arguments(WithStandIns):
         self.assertIn("'11' is no release that is known here; there are: 12 13", done.stderr)
 
     @unittest.skipIf(os.geteuid() == 0, "SKIPPED: this is root")
-    def test_says_that_root_must_run_it(self):
+    def test_reports_that_root_must_run_it(self):
         done = self.run_script("13")
         self.assertEqual(done.returncode, 2)
         self.assertIn("as root: ./run matrix 13", done.stderr)
@@ -75,10 +75,10 @@ class Releases(WithStandIns):
                 self.assertIn(suite, file.read_text())
 
     def test_fails_if_anything_did(self):
-        for fails, told in (("demo", "demo FAILED; tests ok"), ("test", "demo ok; tests FAILED")):
+        for fails, verdict in (("demo", "demo FAILED; tests ok"), ("test", "demo ok; tests FAILED")):
             done = self.run_script("12", "13", fails=fails)
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stdout.count(told), 2)
+            self.assertEqual(done.stdout.count(verdict), 2)
 
 
 if __name__ == "__main__":

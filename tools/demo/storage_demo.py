@@ -47,7 +47,7 @@ class Clock:
     def __init__(self):
         self.start = time.monotonic()
 
-    def say(self, text):
+    def note(self, text):
         print(f"  {time.monotonic() - self.start:5.1f} s  {text}", flush=True)
 
 
@@ -58,22 +58,22 @@ def demo(build, megabytes, rate):
         clock = Clock()
         before = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"]
         fio = Fio(volume, size, rate)
-        clock.say(f"fio writes the whole volume in random order, 8 KiB at a time, {rate} writes per second")
+        clock.note(f"fio writes the whole volume in random order, 8 KiB at a time, {rate} writes per second")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].kill()
-        clock.say("the replica on h2 is killed")
+        clock.note("the replica on h2 is killed")
         volume.wait_for_sync(2)
-        clock.say("writes go to the two others; the volume marks the chunks that h2 misses")
+        clock.note("writes go to the two others; the volume marks the chunks that h2 misses")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].start()
-        clock.say("the replica on h2 is started again")
+        clock.note("the replica on h2 is started again")
         volume.wait_for_sync(3)
-        clock.say("the replica on h2 has all data and is in sync again")
+        clock.note("the replica on h2 has all data and is in sync again")
         if not fio.wait():
             print("storage demo: fio found wrong data, or failed", file=sys.stderr)
             return 1
         writes, reads = fio.counts()
-        clock.say(f"fio has read all data back: {writes} writes acknowledged, {reads} reads correct")
+        clock.note(f"fio has read all data back: {writes} writes acknowledged, {reads} reads correct")
         volume.wait_for_sync(3)  # a busy machine may have kept one from answering for a second
         sent = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"] - before
         volume.stop_nbd()
@@ -82,7 +82,7 @@ def demo(build, megabytes, rate):
         sys.stderr.write(check.stderr)
         if check.returncode != 0:
             return 1
-        clock.say("the replicas are equal")
+        clock.note("the replicas are equal")
         print(f"longest time without a finished write: {fio.longest_gap()} ms")
         print(f"h0's link transmitted {sent / (writes * 8192):.2f} times the written bytes: once for all replicas, and the copies for the returned one")
     return 0

@@ -46,20 +46,20 @@ GOOD = {
 }
 
 
-def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None, transport=BUILD / "bin/cepheus"):
+def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, transport=BUILD / "bin/cepheus"):
     """What the doctor finds if commands answer as on a good host, but for those in `said`."""
-    said = {**GOOD, **(said or {})}
+    answers = {**GOOD, **(answers or {})}
 
     def output_of(*command, **_):
         words = " ".join(map(str, command))
-        return next((answer for start, answer in said.items() if words.startswith(start)), (1, ""))
+        return next((answer for start, answer in answers.items() if words.startswith(start)), (1, ""))
 
     layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", ctl="ctl", transport=transport, components=BUILD / "lib/openmpi")
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
     with mock.patch.object(cepheus, "output_of", output_of), \
             mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
             mock.patch.object(cepheus.resource, "getrlimit", lambda _: (locked, locked)), \
-            mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: said["ip neigh"][1].split()[-1]), \
+            mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: answers["ip neigh"][1].split()[-1]), \
             mock.patch.dict(cepheus.os.environ):
         cepheus.os.environ.pop("CEPHEUS_FABRIC", None)
         return cepheus.Doctor(options, layout).examine()
@@ -81,7 +81,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(self.failed(), {})
 
     def device(self, text):
-        return next(f.seen for f in findings(said={"ibv_devinfo": (0, text)}) if f.name == "device")
+        return next(f.seen for f in findings(answers={"ibv_devinfo": (0, text)}) if f.name == "device")
 
     def test_the_nearest_of_several_devices_is_looked_at(self):
         near = DEVICE.replace("rxe7", "rxe8")
@@ -90,55 +90,55 @@ class Findings(unittest.TestCase):
         self.assertEqual(self.device(DEVICE), "rxe7")
 
     def test_without_hwloc_the_first_of_several_devices_is_looked_at(self):
-        found = findings(said={"ibv_devinfo": (0, DEVICE + DEVICE.replace("rxe7", "rxe8")), "ctl nearest": (1, "hwloc can't tell")})
+        found = findings(answers={"ibv_devinfo": (0, DEVICE + DEVICE.replace("rxe7", "rxe8")), "ctl nearest": (1, "hwloc can't tell")})
         self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7")
 
     def test_no_device(self):
-        self.only("device", "rdma link add", said={"ibv_devinfo": (255, "No IB devices found\n")})
+        self.only("device", "rdma link add", answers={"ibv_devinfo": (255, "No IB devices found\n")})
 
     def test_no_ibv_devinfo(self):
-        self.only("device", "ibverbs-utils", said={"ibv_devinfo": (None, "ibv_devinfo is not installed")})
+        self.only("device", "ibverbs-utils", answers={"ibv_devinfo": (None, "ibv_devinfo is not installed")})
 
     def test_port_down(self):
-        self.only("port", "ip link set", said={"ibv_devinfo": (0, DEVICE.replace("PORT_ACTIVE", "PORT_DOWN"))})
+        self.only("port", "ip link set", answers={"ibv_devinfo": (0, DEVICE.replace("PORT_ACTIVE", "PORT_DOWN"))})
 
     def test_infiniband_link_layer(self):
-        self.only("port", "InfiniBand", said={"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))})
+        self.only("port", "InfiniBand", answers={"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))})
 
     def test_no_ipv4_address(self):
-        self.only("gid", "ip address add", said={"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))})
+        self.only("gid", "ip address add", answers={"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))})
 
     def test_small_mtu(self):
-        self.only("mtu", "4210", said={"ibv_devinfo": (0, DEVICE.replace("4096 (5)", "512 (2)"))})
+        self.only("mtu", "4210", answers={"ibv_devinfo": (0, DEVICE.replace("4096 (5)", "512 (2)"))})
 
     def test_little_lockable_memory(self):
         self.only("memlock", "ulimit -l unlimited", privileged=False, locked=64 << 10)
 
     def test_no_route_to_groups(self):
-        self.only("route", "ip route add 198.18.0.0/15 via SWITCH", said={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
+        self.only("route", "ip route add 198.18.0.0/15 via SWITCH", answers={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
 
     def test_no_machine_answers_for_groups(self):
-        self.only("neighbour", "cepheus-switch", said={"ip neigh": (0, "198.18.0.1 FAILED\n")})
+        self.only("neighbour", "cepheus-switch", answers={"ip neigh": (0, "198.18.0.1 FAILED\n")})
 
     def test_the_gateway_of_groups_does_not_answer(self):
         self.only("neighbour", "ip neigh replace 10.0.0.254 lladdr",
-                  said={"ip route": (0, "198.18.0.1 from 10.0.0.1 via 10.0.0.254 dev h7 uid 0\n"),
+                  answers={"ip route": (0, "198.18.0.1 from 10.0.0.1 via 10.0.0.254 dev h7 uid 0\n"),
                         "ip neigh": (0, "10.0.0.254 FAILED\n")})
 
     def test_no_ucx(self):
-        self.only("ucx", "ucx-utils", said={"ucx_info -v": (None, "ucx_info is not installed")})
+        self.only("ucx", "ucx-utils", answers={"ucx_info -v": (None, "ucx_info is not installed")})
 
     def test_ucx_of_debian_13(self):
-        self.assertEqual(self.failed(said={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
+        self.assertEqual(self.failed(answers={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
 
     def test_transport_not_visible(self):
-        self.only("rc_mcast", "1.13.1", said={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
+        self.only("rc_mcast", "1.13.1", answers={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
 
     def test_other_open_mpi(self):
-        self.only("open-mpi", "4.1 and 5.0", said={"ompi_info --version": (0, "Open MPI v4.0.3\n")})
+        self.only("open-mpi", "4.1 and 5.0", answers={"ompi_info --version": (0, "Open MPI v4.0.3\n")})
 
     def test_open_mpi_5(self):
-        self.assertEqual(self.failed(said={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
+        self.assertEqual(self.failed(answers={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
 
     def test_transport_not_built(self):
         (found,) = (f for f in findings(transport=BUILD / "nowhere.so") if f.name == "rc_mcast")
@@ -146,17 +146,17 @@ class Findings(unittest.TestCase):
         self.assertIn("not built for UCX 1.13.1", found.seen)
 
     def test_component_not_visible(self):
-        self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", said={"ompi_info --param": (0, "")})
+        self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", answers={"ompi_info --param": (0, "")})
 
     def test_installed_but_not_visible_below_mpirun(self):
-        self.only("mpirun", "SYSTEM_DEFAULT:USER_DEFAULT", said={"mpirun": (0, "")})
+        self.only("mpirun", "SYSTEM_DEFAULT:USER_DEFAULT", answers={"mpirun": (0, "")})
 
     def test_mpirun_fails(self):
-        self.only("mpirun", "it fails", said={"mpirun": (1, "no slots")})
+        self.only("mpirun", "it fails", answers={"mpirun": (1, "no slots")})
 
     def test_a_checkout_is_not_searched_by_mpirun(self):
         with mock.patch.dict(cepheus.os.environ, OMPI_MCA_mca_base_component_path="/some/build"):
-            self.assertEqual(self.failed(said={"mpirun": (0, "")}), {})
+            self.assertEqual(self.failed(answers={"mpirun": (0, "")}), {})
 
 
 if __name__ == "__main__":

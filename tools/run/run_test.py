@@ -26,7 +26,7 @@ class Help(unittest.TestCase):
         self.assertLessEqual(len(shown.stdout.splitlines()), LONGEST)
         self.assertLessEqual(max(map(len, shown.stdout.splitlines())), 100)
 
-    def test_every_command_says_more(self):
+    def test_every_command_has_help(self):
         self.assertGreater(len(commands()), 15)
         for command in commands():
             with self.subTest(command):

@@ -92,17 +92,17 @@ def segments(pid):
 
 def clear(mark):
     """Ends all descendants: by SIGTERM, so that they clean up, and by SIGKILL those that remain."""
-    asked, limit, shared = set(), time.monotonic() + TIME_LIMIT_SECONDS, set()
+    requested, limit, shared = set(), time.monotonic() + TIME_LIMIT_SECONDS, set()
     while running := descendants(mark):
         late = time.monotonic() > limit
         for pid in running:
             shared |= segments(pid)
-            if late or pid not in asked:
+            if late or pid not in requested:
                 try:
                     os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
                 except ProcessLookupError:
                     pass
-                asked.add(pid)
+                requested.add(pid)
         reap()
         time.sleep(0.02)
     for path in filter(os.path.exists, shared):

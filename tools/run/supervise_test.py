@@ -70,15 +70,15 @@ def end(name, signum, complaints):
         mark = f"CEPHEUS_ENDS={scratch}"
         environment = {**os.environ, "TMPDIR": scratch, "CEPHEUS_ENDS": scratch, "CEPHEUS_BUILD": BUILD}
         environment.pop("CEPHEUS_SUPERVISED", None)
-        with open(os.path.join(scratch, "said"), "w+", encoding="utf-8") as said:
+        with open(os.path.join(scratch, "said"), "w+", encoding="utf-8") as output:
             run = subprocess.Popen(list(map(str, [*SUPERVISE, sys.executable, "-B", *command])), cwd=SOURCE, env=environment,
-                                   stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+                                   stdin=subprocess.DEVNULL, stdout=output, stderr=output)
             runs = lambda: marked(mark.encode())  # noqa: E731
             try:
                 until(lambda: run.poll() is not None or any(under_way in program for program in runs().values()), lambda: under_way)
                 if run.poll() is not None:
-                    said.seek(0)
-                    complaints.append(f"{name}: ended by itself: {said.read()}")
+                    output.seek(0)
+                    complaints.append(f"{name}: ended by itself: {output.read()}")
                     return
                 run.send_signal(signum)
                 code = run.wait(TIME_LIMIT)

@@ -15,9 +15,9 @@ def skipped_cases(text):
     for part in re.split(r"^\d+/\d+ Testing: ", text, flags=re.M)[1:]:
         test = part.split("\n", 1)[0]
         skipped += re.findall(r"\[  SKIPPED \] (\S+) \(", part)
-        told = [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", part, re.M)]
-        untold = sum(int(n) for n in re.findall(r"^(?:OK|FAILED) \(.*skipped=(\d+)", part, re.M)) - len(told)
-        skipped += [f"{test}: {why}" for why in told] + [f"{test}: a case, of which it says more with -v"] * untold
+        reasons = [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", part, re.M)]
+        unexplained = sum(int(n) for n in re.findall(r"^(?:OK|FAILED) \(.*skipped=(\d+)", part, re.M)) - len(reasons)
+        skipped += [f"{test}: {why}" for why in reasons] + [f"{test}: a case, of which it says more with -v"] * unexplained
     return skipped
 
 

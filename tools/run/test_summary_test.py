@@ -55,8 +55,8 @@ class Summary(unittest.TestCase):
                                                    "LEFT OUT, ./run test --all runs it: every fuzzer"]))
 
     def test_fails_if_a_test_did(self):
-        code, said = self.summary(LOG.replace("Passed    0.67", "***Failed    0.67"), "")
-        self.assertEqual((code, said[-1]), (1, "2 passed, 1 failed, 1 skipped"))
+        code, lines = self.summary(LOG.replace("Passed    0.67", "***Failed    0.67"), "")
+        self.assertEqual((code, lines[-1]), (1, "2 passed, 1 failed, 1 skipped"))
 
 
 if __name__ == "__main__":

@@ -56,14 +56,14 @@ class Units(unittest.TestCase):
 
     def test_are_exposed_little(self):
         for unit in self.units:
-            code, said = run("systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
-            self.assertEqual(code, 0, f"{unit}\n{said}")
-            self.assertIn("Overall exposure level", said)
+            code, output = run("systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
+            self.assertEqual(code, 0, f"{unit}\n{output}")
+            self.assertIn("Overall exposure level", output)
 
     def test_can_be_read(self):
         for unit in self.units:
-            code, said = run("systemd-analyze", "verify", "--man=no", str(unit))
-            self.assertEqual((code, [line for line in said.splitlines() if unit.name in line and "is not executable" not in line]),
+            code, output = run("systemd-analyze", "verify", "--man=no", str(unit))
+            self.assertEqual((code, [line for line in output.splitlines() if unit.name in line and "is not executable" not in line]),
                              (code, []))
             self.assertNotIn("@", re.sub(r"SystemCallFilter=.*", "", unit.read_text()))
 

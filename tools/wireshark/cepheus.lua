@@ -282,7 +282,7 @@ local g = {
   has = field(ProtoField.uint24, "group.has", "Has everything up to PSN"),
   asks = field(ProtoField.uint24, "group.asks_for", "Asks for PSN"),
   code = field(ProtoField.uint8, "group.nak_code", "Says", base.DEC, NAK_CODES),
-  who = field(ProtoField.string, "group.who", "Who says it"),
+  who = field(ProtoField.string, "group.who", "Sender"),
 }
 group.fields = g
 
@@ -358,14 +358,14 @@ local function add_feedback(tree, seen)
     tree:add(g.has, seen.psn)
     return string.format("%s: has PSN %d", who, seen.psn)
   end
-  local says = ""
+  local code = ""
   if seen.kind == NAK and seen.code ~= nil then
     tree:add(g.code, seen.code)
-    says = " (" .. name_of(NAK_CODES, seen.code) .. ")"
-    if seen.code ~= 0 then return who .. ": fails" .. says end
+    code = " (" .. name_of(NAK_CODES, seen.code) .. ")"
+    if seen.code ~= 0 then return who .. ": fails" .. code end
   end
   tree:add(g.asks, seen.psn)
-  return string.format("%s: asks for PSN %d%s", who, seen.psn, seen.kind == RNR_NAK and ", when it has waited" or says)
+  return string.format("%s: asks for PSN %d%s", who, seen.psn, seen.kind == RNR_NAK and ", when it has waited" or code)
 end
 
 function group.dissector(buffer, packet, root)

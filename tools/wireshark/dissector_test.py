@@ -114,12 +114,12 @@ class Records(Dissector):
         self.assertIn("mrp.must_know", packet.values)
 
     def test_another_port_is_a_preference(self):
-        told = self.dissect([datagram(member())], preferences=["cepheus_mrp.port:4000"], port=4000)[0]
-        self.assertEqual(told.one("mrp.member.host"), "10.0.0.2")
+        dissected = self.dissect([datagram(member())], preferences=["cepheus_mrp.port:4000"], port=4000)[0]
+        self.assertEqual(dissected.one("mrp.member.host"), "10.0.0.2")
 
 
 class Malformed(Dissector):
-    def test_says_what_is_wrong(self):
+    def test_reports_mistakes(self):
         for text, data, expert in [("too short", header()[:19], "short"), ("stated length is more than there is", header(length=24), "short"),
                                    ("stated length is less than a header", header(length=19), "short"),
                                    ("another version", header(version=3), "bad_version"), ("no such type", header(type_=18), "bad_type"),

@@ -71,9 +71,9 @@ def run(capture, *arguments, preferences=()):
     with open(capture, "rb") as packets:
         done = subprocess.run(["tshark", "-n", "-X", f"lua_script:{script_for_all()}", *options, "-r", "-", *arguments], text=True, stdin=packets,
                               capture_output=True, timeout=120, env=environment, cwd="/", **user)
-    told = [line for line in (done.stdout + done.stderr).splitlines() if SCRIPT_ERROR.search(line)]
-    if done.returncode != 0 or told:
-        raise AssertionError(f"tshark: exit {done.returncode}\n{done.stderr}\n" + "\n".join(told[:20]))
+    errors = [line for line in (done.stdout + done.stderr).splitlines() if SCRIPT_ERROR.search(line)]
+    if done.returncode != 0 or errors:
+        raise AssertionError(f"tshark: exit {done.returncode}\n{done.stderr}\n" + "\n".join(errors[:20]))
     return done.stdout
 
 

@@ -75,7 +75,7 @@ TEST_F(FrameStreamTest, IsFreedOnceItsLastWordsAreOut) {
   EXPECT_TRUE(is_freed());
 }
 
-TEST_F(FrameStreamTest, TakesFramesUntilTheEndWhichItTellsOnce) {
+TEST_F(FrameStreamTest, TakesFramesUntilTheEndWhichItReportsOnce) {
   start([](Owner&) {});
   send({0, 0, 0, 1, 7, 0, 0, 0, 2, 8, 9});
   other.close();

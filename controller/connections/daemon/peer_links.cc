@@ -64,7 +64,7 @@ void PeerLinks::dial(LinkId id, wire::Ipv4 host) {
   const std::string text = fill_in(settings_.pattern, host);
   auto link = std::make_shared<Link>(
       Link{PeerSession(session_of(host)), nullptr, id, text, {}, {}, {}, {}});
-  link->since = link->heard = link->said = wire::monotonic_now();
+  link->since = link->last_received = link->last_sent = wire::monotonic_now();
   links_.insert(link);
   by_id_[id] = link;
   watch();
@@ -87,7 +87,7 @@ void PeerLinks::dial(LinkId id, wire::Ipv4 host) {
 
 void PeerLinks::start(const LinkPtr& link, Socket socket) {
   link->stream = std::make_shared<FrameStream>(std::move(socket), kMostRequest);
-  link->since = link->heard = link->said = wire::monotonic_now();
+  link->since = link->last_received = link->last_sent = wire::monotonic_now();
   links_.insert(link);
   watch();
   link->stream->send(link->session.hello());
@@ -102,14 +102,14 @@ void PeerLinks::start(const LinkPtr& link, Socket socket) {
 }
 
 void PeerLinks::on_frame(const LinkPtr& link, std::span<const std::uint8_t> frame) {
-  link->heard = wire::monotonic_now();
+  link->last_received = wire::monotonic_now();
   const bool sent_hello = link->session.can_send(), was_ready = link->session.is_ready();
   auto message = link->session.open(frame);
   if (!message) {
     broker_.refusals().add(was_ready ? Refusal::kBadPeer : Refusal::kPeerRefused);
     return refuse(link, message.error().text);
   }
-  if (!sent_hello) return say(link, about(MessageType::kReady, 0));
+  if (!sent_hello) return send_message(link, about(MessageType::kReady, 0));
   if (!was_ready) return on_ready(link);
   with_broker_([&](wire::Instant now, Actions& out) {
     if (link->id) broker_.on_peer(now, *link->id, *message, out);
@@ -133,11 +133,11 @@ void PeerLinks::on_ready(const LinkPtr& link) {
 
 void PeerLinks::send(LinkId id, const Message& message) {
   const auto link = by_id_.find(id);
-  if (link != by_id_.end()) say(link->second, message);
+  if (link != by_id_.end()) send_message(link->second, message);
 }
 
-void PeerLinks::say(const LinkPtr& link, const Message& message) {
-  link->said = wire::monotonic_now();
+void PeerLinks::send_message(const LinkPtr& link, const Message& message) {
+  link->last_sent = wire::monotonic_now();
   link->stream->send(link->session.seal(message));
 }
 
@@ -202,7 +202,7 @@ void PeerLinks::on_watch() {
   std::vector<LinkPtr> silent;
   wire::Instant next = wire::kNever;
   for (const LinkPtr& link : links_) {
-    const wire::Instant ends = link->heard + milliseconds(settings_.time_limit_ms);
+    const wire::Instant ends = link->last_received + milliseconds(settings_.time_limit_ms);
     if (ends <= now) {
       silent.push_back(link);
       continue;
@@ -211,8 +211,8 @@ void PeerLinks::on_watch() {
     if (!link->session.is_ready()) continue;
     const wire::Duration pause =
         milliseconds(link->session.peers_time_limit_ms()) / kPingsInTimeLimit;
-    if (link->said + pause <= now) say(link, about(MessageType::kPing, 0));
-    next = std::min(next, link->said + pause);
+    if (link->last_sent + pause <= now) send_message(link, about(MessageType::kPing, 0));
+    next = std::min(next, link->last_sent + pause);
   }
   for (const LinkPtr& link : silent) {
     if (link->stream) link->stream->close();

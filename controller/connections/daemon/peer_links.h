@@ -41,7 +41,7 @@ class PeerLinks {
     std::shared_ptr<FrameStream> stream;  // null: being dialled
     std::optional<LinkId> id;             // as the broker knows it; accepted strangers have none
     std::string name;                     // for errors
-    wire::Instant since, heard, said;
+    wire::Instant since, last_received, last_sent;
     GiveUp give_up;  // while it is being dialled
   };
   using LinkPtr = std::shared_ptr<Link>;
@@ -51,7 +51,7 @@ class PeerLinks {
   void on_frame(const LinkPtr& link, std::span<const std::uint8_t> frame);
   void on_ready(const LinkPtr& link);
   void lose(const LinkPtr& link, const std::string& why);
-  void say(const LinkPtr& link, const Message& message);
+  void send_message(const LinkPtr& link, const Message& message);
   void refuse(const LinkPtr& link, const std::string& why);
   void warn(const Link& link, const std::string& why);
   void watch();

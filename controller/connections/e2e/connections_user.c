@@ -16,7 +16,7 @@ static int fail(void) {
   return 1;
 }
 
-static void tell(const cepheus_cmd_event_t* e) {
+static void print_event(const cepheus_cmd_event_t* e) {
   printf("%s %s %06x %.*s|%s\n", kNames[e->type], e->host, e->virtual_qpn, (int)e->data_length,
          e->data == NULL ? "" : (const char*)e->data, e->reason);
   for (size_t i = 0; i < e->member_count; ++i) {
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     cepheus_cmd_event_t event;
     cepheus_cmd_status_t status;
     while ((status = cepheus_cmd_next(client, &event)) == CEPHEUS_CMD_OK) {
-      tell(&event);
+      print_event(&event);
       if (event.connection != 0) connection = event.connection;
       if (event.type == CEPHEUS_CMD_OFFER && answer(client, argc, argv) != CEPHEUS_CMD_OK)
         return fail();

@@ -43,9 +43,9 @@ struct World {
 
   // An event that a program has received about a connection, chosen by a number.
   std::optional<Message> some(std::size_t host, std::size_t choice) {
-    const auto& told = hosts.told(host, 1);
-    if (told.empty()) return std::nullopt;
-    return told[choice % told.size()];
+    const auto& inbox = hosts.inbox(host, 1);
+    if (inbox.empty()) return std::nullopt;
+    return inbox[choice % inbox.size()];
   }
 
   void do_something(unsigned what, std::size_t host, std::size_t choice) {
@@ -55,7 +55,7 @@ struct World {
         for (std::size_t h = 0; h < kHosts; ++h) {
           if (h != host && (choice >> h & 1) != 0) connect.hosts.push_back(TestHosts::address(h));
         }
-        if (lives[host]) hosts.say(host, 1, connect);
+        if (lives[host]) hosts.submit(host, 1, connect);
         return;
       }
       case 1:
@@ -73,19 +73,20 @@ struct World {
         return;
       case 4:
         if (const auto m = some(host, choice); m && lives[host]) {
-          hosts.say(
+          hosts.submit(
               host, 1,
               about(choice % 3 == 0 ? MessageType::kClose : MessageType::kAccept, m->connection));
         }
         return;
       case 5:
         if (const auto m = some(host, choice); m && lives[host] && choice % 3 == 0) {
-          hosts.say(host, 1, about(MessageType::kRefuse, m->connection, "no"));
+          hosts.submit(host, 1, about(MessageType::kRefuse, m->connection, "no"));
         }
         return;
       case 6:  // takes its last offer
-        if (lives[host] && !hosts.told(host, 1).empty()) {
-          hosts.say(host, 1, about(MessageType::kAccept, hosts.told(host, 1).back().connection));
+        if (lives[host] && !hosts.inbox(host, 1).empty()) {
+          hosts.submit(host, 1,
+                       about(MessageType::kAccept, hosts.inbox(host, 1).back().connection));
         }
         return;
       default:
@@ -95,12 +96,12 @@ struct World {
   }
 
   void judge() {
-    std::size_t decided = 0, asked = 0;
+    std::size_t decided = 0, requested = 0;
     for (std::size_t h = 0; h < kHosts; ++h) {
       std::map<std::uint32_t, Story> sent;
       std::map<ConnectionId, std::uint32_t> request_of;
       std::map<ConnectionId, Story> received;
-      for (const Message& m : hosts.told(h, 1)) {
+      for (const Message& m : hosts.inbox(h, 1)) {
         if (m.type == MessageType::kListening) continue;
         if (m.type == MessageType::kConnecting) request_of[m.connection] = m.request;
         if (m.type == MessageType::kLeft) {
@@ -112,7 +113,7 @@ struct World {
         }
       }
       for (const auto& [request, story] : sent) {
-        ++asked;
+        ++requested;
         decided += story.is_decided_;
         RC_ASSERT(story.is_decided_ || !lives[h]);
       }
@@ -122,17 +123,17 @@ struct World {
       }
     }
     RC_CLASSIFY(decided > 0, "decided");
-    RC_CLASSIFY(asked > 3, "several");
+    RC_CLASSIFY(requested > 3, "several");
   }
 
   std::set<std::pair<std::size_t, ConnectionId>> closed;  // by the receiving program itself
 };
 
-RC_GTEST_PROP(Broker, TellsOneOutcomeOfEachConnectOnceToEveryone, ()) {
+RC_GTEST_PROP(Broker, ReportsOneOutcomeOfEachConnectOnceToEveryProgram, ()) {
   World world;
   for (std::size_t h = 0; h < kHosts; ++h) {
     world.hosts.bring(h, 1);
-    world.hosts.say(h, 1, listen_to("s"));
+    world.hosts.submit(h, 1, listen_to("s"));
   }
   const auto steps = *rc::gen::resize(
       400,

@@ -55,9 +55,9 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
   link.connections.insert(ours);
   p.incoming.insert(ours);
   ++p.offers;
-  Message told = offer;
-  told.connection = ours;
-  out.to_programs.push_back({service->second, std::move(told)});
+  Message notice = offer;
+  notice.connection = ours;
+  out.to_programs.push_back({service->second, std::move(notice)});
 }
 
 void Broker::on_news(LinkId link, const Message& news, Actions& out) {

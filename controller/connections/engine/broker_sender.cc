@@ -53,8 +53,9 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
   c.service = request.service;
   c.data = request.data;
   c.since = now;
-  const wire::Duration asked = std::chrono::milliseconds(request.time_ms);
-  c.give_up = now + (request.time_ms == 0 ? kDefaultTimeLimit : std::min(asked, kMostTimeLimit));
+  const wire::Duration requested = std::chrono::milliseconds(request.time_ms);
+  c.give_up =
+      now + (request.time_ms == 0 ? kDefaultTimeLimit : std::min(requested, kMostTimeLimit));
   pending_.insert({c.give_up, id});
   p.outgoing.insert(id);
   out.to_programs.push_back({program,

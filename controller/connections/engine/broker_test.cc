@@ -16,9 +16,9 @@ using testing::HasSubstr;
 struct Hosts : testing::Test {
   Hosts() {
     for (std::size_t h = 0; h < 3; ++h) hosts.bring(h, 1);
-    for (std::size_t h = 1; h < 3; ++h) hosts.say(h, 1, listen_to("s"));
+    for (std::size_t h = 1; h < 3; ++h) hosts.submit(h, 1, listen_to("s"));
   }
-  const Message& last(std::size_t host) { return hosts.told(host, 1).back(); }
+  const Message& last(std::size_t host) { return hosts.inbox(host, 1).back(); }
   Message accept(std::size_t host, std::uint8_t byte) {
     Message m = about(MessageType::kAccept, last(host).connection);
     m.name.fill(byte);
@@ -26,11 +26,11 @@ struct Hosts : testing::Test {
     return m;
   }
   void connect() {
-    hosts.say(0, 1, connect_to(5, {2, 1}));
+    hosts.submit(0, 1, connect_to(5, {2, 1}));
     hosts.run_until_idle();
     for (std::size_t h = 1; h < 3; ++h) {
       ASSERT_EQ(last(h).type, MessageType::kOffer);
-      hosts.say(h, 1, accept(h, static_cast<std::uint8_t>(h)));
+      hosts.submit(h, 1, accept(h, static_cast<std::uint8_t>(h)));
     }
     hosts.run_until_idle();
     ASSERT_EQ(last(0).type, MessageType::kConnected);
@@ -50,18 +50,18 @@ TEST_F(Hosts, ConnectsTheSenderWithAllInItsOrder) {
   EXPECT_EQ(connected.members[1].data, Data{1});
   for (std::size_t h = 1; h < 3; ++h) {
     EXPECT_EQ(last(h).type, MessageType::kEstablished);
-    const Message& offer = hosts.told(h, 1)[1];
+    const Message& offer = hosts.inbox(h, 1)[1];
     EXPECT_EQ(offer.data, Data{9});
     EXPECT_EQ(offer.host, TestHosts::address(0));
     EXPECT_EQ(offer.virtual_qpn, connected.virtual_qpn);
   }
 }
 
-TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreTold) {
-  hosts.say(0, 1, connect_to(5, {1, 2}));
+TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreNotified) {
+  hosts.submit(0, 1, connect_to(5, {1, 2}));
   hosts.run_until_idle();
-  hosts.say(1, 1, accept(1, 1));
-  hosts.say(2, 1, about(MessageType::kRefuse, last(2).connection, "no room"));
+  hosts.submit(1, 1, accept(1, 1));
+  hosts.submit(2, 1, about(MessageType::kRefuse, last(2).connection, "no room"));
   hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_EQ(last(0).host, TestHosts::address(2));
@@ -72,16 +72,16 @@ TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreTold) {
 }
 
 TEST_F(Hosts, FailsAtOnceWhereNobodyListens) {
-  hosts.say(0, 1, connect_to(5, {1, 2}, "other"));
+  hosts.submit(0, 1, connect_to(5, {1, 2}, "other"));
   hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_THAT(last(0).text, HasSubstr("no program listens there for service 'other': start it"));
 }
 
 TEST_F(Hosts, FailsAfterItsTimeLimitAndNamesTheLateHost) {
-  hosts.say(0, 1, connect_to(5, {1, 2}));
+  hosts.submit(0, 1, connect_to(5, {1, 2}));
   hosts.run_until_idle();
-  hosts.say(1, 1, accept(1, 1));
+  hosts.submit(1, 1, accept(1, 1));
   hosts.run_until_idle();
   hosts.pass(Broker::kDefaultTimeLimit - wire::Duration(1));
   EXPECT_EQ(last(0).type, MessageType::kConnecting);
@@ -102,7 +102,7 @@ TEST_F(Hosts, ReceiverThatEndsIsLeftAndTheOthersStay) {
   EXPECT_EQ(last(0).host, TestHosts::address(1));
   EXPECT_EQ(last(0).text, "its program has ended");
   EXPECT_EQ(last(2).type, MessageType::kEstablished);
-  hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
+  hosts.submit(0, 1, about(MessageType::kClose, last(0).connection));
   hosts.run_until_idle();
   EXPECT_EQ(last(2).type, MessageType::kClosed);
   EXPECT_EQ(refusals(1, Refusal::kLate), 0u);  // a receiver that has left gets no message
@@ -118,7 +118,7 @@ TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {
   }
 }
 
-TEST_F(Hosts, LostLinkIsToldOnBothSides) {
+TEST_F(Hosts, LostLinkIsReportedOnBothSides) {
   connect();
   hosts.disconnect(0);  // to host 2
   EXPECT_EQ(last(0).type, MessageType::kLeft);
@@ -129,7 +129,7 @@ TEST_F(Hosts, LostLinkIsToldOnBothSides) {
 
 TEST_F(Hosts, RefusesHostsThatCantBeReceivers) {
   for (const auto& hosts_named : {std::initializer_list<std::size_t>{}, {0, 1}, {1, 1}}) {
-    hosts.say(0, 1, connect_to(1, hosts_named));
+    hosts.submit(0, 1, connect_to(1, hosts_named));
     EXPECT_EQ(last(0).type, MessageType::kFailed);
     EXPECT_EQ(last(0).connection, 0u);
   }
@@ -138,10 +138,10 @@ TEST_F(Hosts, RefusesHostsThatCantBeReceivers) {
 
 TEST_F(Hosts, ServicesHaveOneProgramAndABound) {
   hosts.bring(1, 2);
-  hosts.say(1, 2, listen_to("s"));
-  EXPECT_EQ(hosts.told(1, 2).back().type, MessageType::kNotListening);
-  EXPECT_THAT(hosts.told(1, 2).back().text, HasSubstr("process 101 of this host listens for it"));
-  for (int i = 0; i < 10000; ++i) hosts.say(1, 2, listen_to("t" + std::to_string(i)));
+  hosts.submit(1, 2, listen_to("s"));
+  EXPECT_EQ(hosts.inbox(1, 2).back().type, MessageType::kNotListening);
+  EXPECT_THAT(hosts.inbox(1, 2).back().text, HasSubstr("process 101 of this host listens for it"));
+  for (int i = 0; i < 10000; ++i) hosts.submit(1, 2, listen_to("t" + std::to_string(i)));
   EXPECT_EQ(refusals(1, Refusal::kTooManyServices), 10000 - Broker::kMostServicesOfProgram);
   hosts.kill(1, 2);
   EXPECT_EQ(hosts.broker(1).status(hosts.now)["services"].size(), 1u);
@@ -149,13 +149,13 @@ TEST_F(Hosts, ServicesHaveOneProgramAndABound) {
 
 TEST_F(Hosts, ProgramHasSoManyConnectionsAndGetsThemBack) {
   for (std::uint32_t i = 0; i <= Broker::kMostConnectionsOfProgram; ++i) {
-    hosts.say(0, 1, connect_to(i, {1}));
+    hosts.submit(0, 1, connect_to(i, {1}));
   }
   EXPECT_EQ(last(0).type, MessageType::kFailed);
   EXPECT_EQ(last(0).request, Broker::kMostConnectionsOfProgram);
   EXPECT_EQ(refusals(0, Refusal::kTooManyConnections), 1u);
-  hosts.say(0, 1, about(MessageType::kClose, hosts.told(0, 1).front().connection));
-  hosts.say(0, 1, connect_to(99, {1}));
+  hosts.submit(0, 1, about(MessageType::kClose, hosts.inbox(0, 1).front().connection));
+  hosts.submit(0, 1, connect_to(99, {1}));
   EXPECT_EQ(last(0).type, MessageType::kConnecting);
 }
 
@@ -163,7 +163,7 @@ TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
   for (ProgramId p = 2; p < 8; ++p) {
     hosts.bring(0, p);
     for (std::uint32_t i = 0; i < Broker::kMostConnectionsOfProgram; ++i) {
-      hosts.say(0, p, connect_to(i, {1}));
+      hosts.submit(0, p, connect_to(i, {1}));
     }
   }
   hosts.run_until_idle();
@@ -185,9 +185,9 @@ TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
 
 TEST_F(Hosts, NobodyAnswersForAnotherProgram) {
   hosts.bring(1, 2);
-  hosts.say(0, 1, connect_to(5, {1}));
+  hosts.submit(0, 1, connect_to(5, {1}));
   hosts.run_until_idle();
-  hosts.say(1, 2, accept(1, 1));
+  hosts.submit(1, 2, accept(1, 1));
   hosts.run_until_idle();
   EXPECT_EQ(last(0).type, MessageType::kConnecting);
   EXPECT_EQ(refusals(1, Refusal::kLate), 1u);
@@ -195,7 +195,7 @@ TEST_F(Hosts, NobodyAnswersForAnotherProgram) {
 
 TEST_F(Hosts, IdleLinksAreGivenUp) {
   connect();
-  hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
+  hosts.submit(0, 1, about(MessageType::kClose, last(0).connection));
   hosts.run_until_idle();
   EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 2u);
   hosts.pass(Broker::kIdleLink);

@@ -67,7 +67,7 @@ TEST(PeerSession, WithoutKeysCarriesMessagesToo) {
   EXPECT_TRUE(pair.dialler.open(body(pair.accepter.seal(about(MessageType::kPing, 0)))));
 }
 
-TEST(PeerSession, RefusesAnotherKeyAndSaysSo) {
+TEST(PeerSession, RefusesAnotherKeyWithAReason) {
   const auto k = key('1'), other = key('2');
   Pair pair(&k, &other);
   ASSERT_TRUE(pair.greet());
@@ -114,7 +114,7 @@ TEST(PeerSession, RefusesItsOwnFramesTurnedBack) {
   EXPECT_FALSE(pair.dialler.open(body(pair.dialler.seal(about(MessageType::kReady, 0)))));
 }
 
-TEST(PeerSession, RefusesWhatWasSaidInAnotherConnection) {
+TEST(PeerSession, RefusesMessagesOfAnotherConnection) {
   const auto k = key('1');
   Pair pair(&k, &k);
   ASSERT_TRUE(pair.greet());
@@ -141,13 +141,13 @@ TEST(PeerSession, TakesNothingButAHelloAndThenReady) {
   EXPECT_FALSE(pair.accepter.open(body(pair.dialler.seal(about(MessageType::kPing, 0)))));
 }
 
-TEST(PeerSession, HearsWhyTheOtherEndRefused) {
+TEST(PeerSession, ReceivesTheReasonOfARefusal) {
   Pair pair(nullptr, nullptr);
   ASSERT_TRUE(pair.greet());
-  const auto heard =
+  const auto opened =
       pair.dialler.open(body(frame_of({.type = MessageType::kRefusal, .text = "no"})));
-  ASSERT_FALSE(heard);
-  EXPECT_EQ(heard.error().text, "no");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().text, "no");
 }
 
 }  // namespace

@@ -6,14 +6,14 @@
 namespace cepheus::connections {
 
 enum class Refusal : std::size_t {
-#define CEPHEUS_COUNTER(id, name, says) id,
+#define CEPHEUS_COUNTER(id, name, help) id,
 #include "controller/connections/engine/refusals.def"
   kCount,
 };
 
 inline constexpr std::array<wire::CounterText, static_cast<std::size_t>(Refusal::kCount)>
     kRefusalTexts{{
-#define CEPHEUS_COUNTER(id, name, says) {name, says},
+#define CEPHEUS_COUNTER(id, name, help) {name, help},
 #include "controller/connections/engine/refusals.def"
     }};
 

@@ -34,7 +34,9 @@ class TestHosts {
   Broker& broker(std::size_t host) { return *brokers_[host]; }
   std::vector<DialledLink>& cables() { return cables_; }
   // The events that a program has received so far.
-  std::vector<Message>& told(std::size_t host, ProgramId program) { return told_[{host, program}]; }
+  std::vector<Message>& inbox(std::size_t host, ProgramId program) {
+    return inbox_[{host, program}];
+  }
 
   template <typename Work>
   void at(std::size_t host, Work&& work) {
@@ -43,7 +45,7 @@ class TestHosts {
     brokers_[host]->check_consistent();
     act(host, out);
   }
-  void say(std::size_t host, ProgramId program, const Message& request) {
+  void submit(std::size_t host, ProgramId program, const Message& request) {
     at(host, [&](Broker& b, Actions& out) { b.on_request(now, program, request, out); });
   }
   void bring(std::size_t host, ProgramId program) {
@@ -111,7 +113,7 @@ class TestHosts {
       }
     }
     for (const auto& [program, message] : out.to_programs)
-      told_[{host, program}].push_back(message);
+      inbox_[{host, program}].push_back(message);
     for (const LinkId link : out.hang_ups) {
       for (std::size_t i = 0; i < cables_.size(); ++i) {
         const DialledLink& c = cables_[i];
@@ -122,7 +124,7 @@ class TestHosts {
 
   std::vector<std::unique_ptr<Broker>> brokers_;
   std::vector<DialledLink> cables_;
-  std::map<std::pair<std::size_t, ProgramId>, std::vector<Message>> told_;
+  std::map<std::pair<std::size_t, ProgramId>, std::vector<Message>> inbox_;
 };
 
 inline Message listen_to(const std::string& service) {

@@ -105,7 +105,7 @@ TEST_F(SenderRepeats, AreRequestedAgainAfterSilence) {
   EXPECT_EQ(group.at_sender(), Texts());
   net->advance(2ms);
   EXPECT_EQ(group.at_sender(), Texts({"rnr 2 t1"}));
-  EXPECT_EQ(net->count(Counter::kSenderAskedAgain), 1u);
+  EXPECT_EQ(net->count(Counter::kSenderRequestedAgain), 1u);
   send(2, 4);
   group.ack(1, 4);
   net->clear();
@@ -211,7 +211,7 @@ TEST_F(SenderRepeats, AreRequestedForOthersWhenTheSlowestReceiverIsEvicted) {
 }
 
 TEST_F(SenderRepeats, AreNotRequestedAgainWithTheRuleOff) {
-  net = make_star(4, false, [](SwitchConfig& c) { c.rules.sender_ask_again = false; });
+  net = make_star(4, false, [](SwitchConfig& c) { c.rules.sender_request_again = false; });
   TestSender plain(*net, 0, {1, 2, 3});
   plain.set_up();
   plain.data_to_acknowledge(0);

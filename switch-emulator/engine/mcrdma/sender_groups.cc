@@ -98,16 +98,16 @@ void SenderGroups::on_timer(Call& call) {
   call.icrc = wire::Icrc::kPresent;
   table_.for_each([&](SenderGroup& group) {
     if (!group.merge) return;
-    if (call.rules().sender_ask_again && group.merge->deadline() <= call.now) {
+    if (call.rules().sender_request_again && group.merge->deadline() <= call.now) {
       send_answer(call, group, group.merge->request_again(call.now));
-      call.count(Counter::kSenderAskedAgain);
+      call.count(Counter::kSenderRequestedAgain);
     }
     note_deadline(call, group);
   });
 }
 
 void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
-  if (!call.rules().sender_ask_again) return;
+  if (!call.rules().sender_request_again) return;
   overdue_at_ = std::min(overdue_at_, group.merge->deadline());
 }
 

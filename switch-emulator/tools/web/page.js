@@ -132,8 +132,8 @@ class FabricMap {
       const flow = Math.max(cable.in_bps, cable.out_bps);
       line.setAttribute("class", `cable ${cable.state}`);
       line.setAttribute("stroke-width", (1 + 1.1 * Math.log10(1 + flow / 1e6)).toFixed(2));
-      const says = `${cable.link}, ${cable.state}, ${rate(cable.in_bps)} in, ${rate(cable.out_bps)} out`;
-      (this.hosts[i] ?? touch).setAttribute("aria-label", says);
+      const label = `${cable.link}, ${cable.state}, ${rate(cable.in_bps)} in, ${rate(cable.out_bps)} out`;
+      (this.hosts[i] ?? touch).setAttribute("aria-label", label);
       if (this.hosts[i]) {
         this.hosts[i].setAttribute("class", ["host", cable.host.attached && "attached", late.has(cable.name) && "late",
                                              sources.has(cable.name) && "source"].filter(Boolean).join(" "));
@@ -243,7 +243,7 @@ function groupItem(group, g) {
 const amount = (c) => ({ bytes, us: (n) => scaled(n, 1000, ["us", "ms", "s"]) }[c.unit] ?? count)(c.total);
 
 function counterRow(c) {
-  return html("tr", {}, html("th", { scope: "row" }, c.name, html("small", {}, c.says)), html("td", {}, amount(c)),
+  return html("tr", {}, html("th", { scope: "row" }, c.name, html("small", {}, c.help)), html("td", {}, amount(c)),
               html("td", {}, c.per_second > 0 ? `${scaled(c.per_second, 1000, ["", "k", "M"])}/s` : ""));
 }
 
