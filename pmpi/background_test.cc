@@ -136,6 +136,17 @@ TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
   EXPECT_EQ(status, 0);
 }
 
+// A peer's large message to this rank may wait for it, as while the switch registers a group.
+TEST_F(Background, LetsMpiProgressAlsoWithoutARequestToTest) {
+  static int probes = 0;
+  calls().Iprobe = [](int, int, Comm, int*, Status*) {
+    ++probes;
+    return kSuccess;
+  };
+  host::progress();
+  EXPECT_EQ(probes, 1);
+}
+
 TEST_F(Background, TestsFewRequestsAtATimeAndAllInTurn) {
   constexpr int kRequests = 1000, kMost = 8;
   for (int i = 0; i < kRequests; ++i) receive();

@@ -10,15 +10,27 @@ import tempfile
 import unittest
 
 from harness import BUILD, EndToEnd, Run, finish, over_fabric
+from live import LiveRun
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
 PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
-            "name_check", "wrong_arguments_check")
+            "name_check", "wrong_arguments_check",
+            "absent_root_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
 VERBOSE = {"CEPHEUS_MPI_VERBOSE": "1"}
+
+
+class AbsentRoot(LiveRun):
+    def __init__(self, program):
+        self.CHECK = program
+        super().__init__()
+
+    def command(self, mca, program):
+        settings = [word for name, value in {**TRY, **VERBOSE}.items() for word in ("-genv", name, value)]
+        return [str(BUILD / "bin/cepheus-run"), "--mpi", "mpich", "--fabric", self.switch.socket, "--", "-np", str(len(self.hosts)), *settings, *program]
 
 
 class Mpich(EndToEnd):
@@ -111,6 +123,14 @@ class OverAFabric(Mpich):
 
     def test_a_peers_message_needs_a_rank_that_is_in_a_broadcast(self):
         self.assert_ok(self.over_fabric("rendezvous_check"))
+
+    def test_a_root_answers_while_its_program_is_in_no_broadcast(self):
+        with AbsentRoot(self.programs / "absent_root_check") as run:
+            self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+            run.switch.set_links(["h3"], up=False)
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertEqual(run.out.count("^ok: "), 1, run.everything())
+            self.assertEqual(run.err.count("the group failed .* from number 11 on"), 1, run.everything())
 
     def test_two_ranks_on_each_host(self):
         run = self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, options=("--ranks-per-host", 2), hosts=2)
