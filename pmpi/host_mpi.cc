@@ -1,6 +1,7 @@
 // collectives/host_mpi.h on MPI's public functions.
 #include "collectives/host_mpi.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,11 @@ void abort_job(const Communicator& comm, const std::string& reason) {
           name(comm).c_str(), comm.size, reason.c_str(), parameter("mode").c_str(),
           implementation());
   fflush(stderr);
+  // Hydra drops the output that it has not read when it aborts a job.
+  for (int unread = 0, i = 0; i < 1000 && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0; ++i) {
+    if (unread == 0) break;
+    usleep(1000);
+  }
   (void)calls().Abort(kCommWorld, 1);
   _exit(1);
 }
