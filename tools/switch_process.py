@@ -91,8 +91,9 @@ class Switch:
     def pid(self):
         return self.process.pid
 
-    def send_request(self, **request):
+    def send_request(self, kind, **settings):
         """The answer on the control socket; RuntimeError if the fabric refuses."""
+        request = {"ask": kind, **settings}
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(READY_SECONDS)
             s.connect(self.socket + ".ctl")
@@ -104,7 +105,7 @@ class Switch:
         return answer
 
     def status(self):
-        return self.send_request(send_request="status")["status"]
+        return self.send_request("status")["status"]
 
     def ports(self):
         """Of all switches."""
@@ -113,7 +114,7 @@ class Switch:
     def set_links(self, links, **change):
         """Changes hosts' links and trunks, by name: loss=0.2, up=False, direction="to-host"."""
         for link in links:
-            self.send_request(send_request="link", link=link, **change)
+            self.send_request("link", link=link, **change)
 
     def lost(self):
         """Frames that links have lost by chance."""
