@@ -39,12 +39,11 @@ void look_for_gpu_driver() {
 
 bool is_device_memory(const void* address) {
   look_for_gpu_driver();
-  const PointerGetAttribute send_request = driver.load(std::memory_order_relaxed);
-  if (send_request == nullptr || address == nullptr) return false;
+  const PointerGetAttribute query = driver.load(std::memory_order_relaxed);
+  if (query == nullptr || address == nullptr) return false;
   unsigned type = 0;
   // Memory that the driver does not know is an error to it.
-  return send_request(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) ==
-             0 &&
+  return query(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) == 0 &&
          type == kDeviceMemory;
 }
 

@@ -23,8 +23,8 @@ class LaggingMembers {
   };
   // The switch's counter of a host: its answers, or the packets that it sends.
   enum class Role : std::uint8_t { kReceiver, kSource };
-  // A switch reports `host` and the count `heard` of its packets, modulo 2^24. Several switches may
-  // report a source, some with an older count.
+  // A switch reports `host` and the count `received` of its packets, modulo 2^24. Several switches
+  // may report a source, some with an older count.
   Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t received) {
     const auto at = find(host, role);
     if (at == list_.end() || now - at->last > pause_) {

@@ -25,7 +25,7 @@ class Membership {
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
     kWait,       // members that delay this member's sends are alive; answers complain()
-    kStands,     // the leader still has the group; answers ask()
+    kStands,     // the leader still has the group; answers send_request()
   };
 
   explicit Membership(MrpMember self) : self_(self) {}

@@ -68,8 +68,8 @@ class ReceiverMembership {
   Instant last_message_at_{};
 };
 
-// The host's answer to the sender of `asked` for `named`, which it does not have, or not any more.
-// Empty: nothing.
+// The host's answer to the sender of `requested` for `named`, which it does not have, or not any
+// more. Empty: nothing.
 std::optional<wire::SenderGroupMessage> answer_of_nobody(const wire::SenderGroupMessage& requested,
                                                          const MrpMember& named);
 

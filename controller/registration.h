@@ -11,7 +11,7 @@
 // the group is active, REFRESH keeps the switches' tables from ageing.
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
-// COMPLAIN or the owner's ask() start QUERYs. The leader repeats them while a member lags. If the
+// COMPLAIN or send_request() start QUERYs. The leader repeats them while a member lags. If the
 // lagging members are alive, it sends ALIVE to the members that complained. A member is lost if its
 // port is down, or if it lagged and was silent for evict_after. The leader evicts it, or the group
 // fails (lost_member). If a source has gone before all members have its last message, the group

@@ -275,7 +275,7 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
   if (next_request_ == kNever) next_request_ = now + config_.request_again;
 }
 
-// A switch reports a lagging receiver and the count `heard` of its packets. True: the count has
+// A switch reports a lagging receiver and the count `received` of its packets. True: the count has
 // changed since the last report.
 bool SenderRegistration::on_silence(Instant now, Ipv4 host, std::uint32_t received, Outbox& out) {
   const auto verdict = suspects_.name(now, host, kRole, received);

@@ -36,7 +36,7 @@ class SharedBuffer {
   bool is_lossless(wire::PortId port) const { return at(port).headroom != 0; }
   // Whether a frame from that port fits. Precondition here and below: the port is lossless.
   bool has_space(wire::PortId port, wire::Bytes bytes) const;
-  // Precondition: has_room(port, bytes).
+  // Precondition: has_space(port, bytes).
   void take(wire::PortId port, wire::Bytes bytes);
   void release(wire::PortId port, wire::Bytes bytes);
   // Whether its neighbour should be paused now: from the threshold up, until well below it.

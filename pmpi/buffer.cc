@@ -97,6 +97,7 @@ coll::Code Buffer::reserve() {
 coll::Code Buffer::pack(std::size_t offset, void* memory, std::size_t length) {
   if (come_ < bytes_) {
     if (const coll::Code rc = reserve(); rc != coll::Code::kDone) return rc;
+    if (memory_ == nullptr) return coll::Code::kFailed;  // of MPI_BOTTOM, and no type for it
     int position = 0;
     const int rc = calls().Pack(memory_, static_cast<int>(count_), type_, packed_.get(),
                                 static_cast<int>(bytes_), &position, comm_);
@@ -115,6 +116,7 @@ coll::Code Buffer::unpack(std::size_t offset, const void* memory, std::size_t le
   std::memcpy(packed_.get() + offset, memory, length);
   come_ = std::max(come_, offset + length);
   if (come_ < bytes_) return coll::Code::kDone;
+  if (memory_ == nullptr) return coll::Code::kFailed;
   int position = 0;
   return to_code(calls().Unpack(packed_.get(), static_cast<int>(bytes_), &position, memory_,
                                 static_cast<int>(count_), type_, comm_));

@@ -37,7 +37,7 @@ def html_table(titles, rows):
 def picture(svg, description):
     """A drawing as an image, so that its style does not change the page."""
     data = base64.b64encode(svg.encode()).decode()
-    return f'<div class="scroll"><img alt="{escaped(says)}" src="data:image/svg+xml;base64,{data}"></div>' if svg else ""
+    return f'<div class="scroll"><img alt="{escaped(description)}" src="data:image/svg+xml;base64,{data}"></div>' if svg else ""
 
 
 def bytes_text(count):

@@ -90,8 +90,8 @@ class Agreement {
     kGone,  // member: the root has no copy of the unit
   };
   using Time = std::chrono::steady_clock::time_point;
-  // A waiting member asks its root after kAsk, and again after kAskAgain. Without an answer that
-  // time doubles up to kAskSeldom. After an answer it is kAskAgain.
+  // A waiting member sends WAITING to its root after kRequest, and again after kRequestAgain.
+  // Without an answer that time doubles up to kRequestSeldom. After an answer it is kRequestAgain.
   static constexpr std::chrono::milliseconds kRequest{4000}, kRequestAgain{2000},
       kRequestSeldom{64000};
 
@@ -157,7 +157,7 @@ class Agreement {
   bool requested_root_ = false;  // LACK of the current unit is out
   bool gone_ = false;            // the root's answer to it
   std::optional<Time>
-      request_at_;  // WAITING of the current unit is due; else in ask_in_ from now on
+      request_at_;  // WAITING of the current unit is due; else in request_in_ from now on
   std::chrono::milliseconds request_in_ = kRequest, request_again_in_ = kRequestAgain;
   bool requested_since_ = false;  // WAITING was sent after the last answer
   int delivered_ = 0;             // answers that count

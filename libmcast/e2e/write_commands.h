@@ -25,7 +25,7 @@ inline json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
   return c;
 }
 
-// `root` writes, with immediate if `told`. Then all others wait for that.
+// `root` writes, perhaps with immediate. Then all others wait for that.
 inline void write_from(Team& team, int root, json what, bool with_immediate) {
   if (with_immediate) {
     what["imm"] = what.at("seed");

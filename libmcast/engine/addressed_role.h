@@ -27,7 +27,7 @@ class AddressedRole : public Role {
                        mrp::Outbox& out) = 0;
   // The switch knows all regions that this member has published.
   virtual void on_regions_in_force(wire::Instant now, mrp::Outbox& out) = 0;
-  // This member waits for data: asks the host `asked()` whether the group still exists.
+  // This member waits for data: asks the host `requested()` whether the group still exists.
   virtual void request_presence(mrp::Outbox& out) const = 0;
   virtual std::string requested() const = 0;
   void on_answer() { presence_.on_answer(); }  // it has answered

@@ -53,7 +53,7 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   naks_.on_data(psn);
   gate_.on_old_source();
   if (ends_message) ends_->note(psn, agg_);
-  const std::int32_t ahead = distance(sent(), psn);  // at most the data window (has_room_for)
+  const std::int32_t ahead = distance(sent(), psn);  // at most the data window
   if (ahead <= 0) return false;
   length_ += ahead;
   ended_ = ends_message;

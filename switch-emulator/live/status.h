@@ -88,7 +88,7 @@ nlohmann::json to_json(const FabricStatus& status);
 // Parses the output of to_json(), perhaps of another version: unknown keys are skipped, missing
 // ones are an error.
 wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
-// Of the fabric at this socket. The errors are those of ask() and status_from_json().
+// Of the fabric at this socket. The errors are those of send_request() and status_from_json().
 wire::Result<FabricStatus> request_status(const std::string& fabric_socket);
 enum class View { kPorts, kGroups, kCounters };
 // A table for people; `colour` only if the output is a terminal.

@@ -27,13 +27,14 @@ namespace cepheus::fabric {
 // eventfd when there is work.
 //
 //     sleeper                                   ringer
-//       flag.ask(reasons)                         publish the work
+//       flag.send_request(reasons)                publish the work
 //       check once more; flag.withdraw() if       if (flag.take(reason)) write the eventfd
 //         there is work; else wait
 //
-// Both sides use read-modify-writes on one word, which have one order. If take() comes after ask()
-// it sees the request; if before, ask() synchronises with it, and the check after it sees the work.
-// No wake-up is lost, and no fence is needed. A stale request costs only a spurious wake-up.
+// Both sides use read-modify-writes on one word, which have one order. If take() comes after
+// send_request() it sees the request; if before, send_request() synchronises with it, and the check
+// after it sees the work. No wake-up is lost, and no fence is needed. A stale request costs only a
+// spurious wake-up.
 class WakeFlag {
  public:
   void send_request(std::uint32_t reasons) { word_.exchange(reasons, std::memory_order_acq_rel); }

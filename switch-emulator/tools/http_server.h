@@ -35,7 +35,7 @@ struct HttpLimits {
   std::chrono::milliseconds time_limit{2000};
 };
 
-// Serves until SIGINT or SIGTERM. `set_up` adds the handlers; `says` is called with
+// Serves until SIGINT or SIGTERM. `set_up` adds the handlers; `on_address` is called with
 // "http://ADDRESS:PORT" once it serves, `ending` before it waits for all requests at the end.
 // kUnavailable if the address is in use or not this machine's.
 wire::Result<void> serve_http(

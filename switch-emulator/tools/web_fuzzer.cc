@@ -36,10 +36,10 @@ void check(const HttpRefusal& refusal) {
 }
 
 template <typename Kind>
-void check(const Answerable<json>& request, std::string_view send_request, bool may_change) {
+void check(const Answerable<json>& request, std::string_view kind, bool may_change) {
   require(!request || may_change);
   if (!request) return check(request.error());
-  require(request->at("ask") == send_request);
+  require(request->at("ask") == kind);
   const std::string line = live::json_text(*request);
   require(line.find('\n') == std::string::npos);
   const auto parsed = live::parse_control_request(line);

@@ -47,7 +47,7 @@ GOOD = {
 
 
 def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, transport=BUILD / "bin/cepheus"):
-    """What the doctor finds if commands answer as on a good host, but for those in `said`."""
+    """What the doctor finds if commands answer as on a good host, but for those in `answers`."""
     answers = {**GOOD, **(answers or {})}
 
     def output_of(*command, **_):
