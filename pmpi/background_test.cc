@@ -1,12 +1,16 @@
 #include "pmpi/background.h"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "collectives/host_mpi.h"
@@ -22,9 +26,24 @@ namespace host = coll::host;
 // An MPI library with receives, and MPI_Test.
 std::atomic<int> tests{0};
 std::atomic<int> noticed{0};
-std::atomic<bool> is_stuck{false};            // MPI_Test does not return
+bool is_stuck = false;                        // MPI_Test does not return
 std::atomic<Request> complete{kRequestNull};  // this one alone
 Request started = 0;
+std::mutex mutex;  // of `is_stuck` and of waits for `tests`
+std::condition_variable changed;
+
+void set_stuck(bool value) {
+  const std::lock_guard lock(mutex);
+  is_stuck = value;
+  changed.notify_all();
+}
+
+// Waits until `is_so()`, which changes under the mutex. False: not within 10 s.
+template <typename Predicate>
+bool await(Predicate is_so) {
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, 10s, is_so);
+}
 
 int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
   *out = ++started;
@@ -32,8 +51,10 @@ int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
 }
 
 int test(Request* request, int* is_complete, Status*) {
+  std::unique_lock lock(mutex);
   ++tests;
-  while (is_stuck) std::this_thread::sleep_for(1ms);
+  changed.notify_all();
+  changed.wait(lock, [] { return !is_stuck; });
   *is_complete = *request == complete ? 1 : 0;
   return kSuccess;
 }
@@ -57,7 +78,7 @@ class Background : public testing::Test {
     noticed = 0;
   }
   ~Background() override {
-    is_stuck = false;
+    set_stuck(false);
     stop_background();
     for (host::Request* each : requests_) {
       host::cancel(*each);
@@ -77,7 +98,7 @@ class Background : public testing::Test {
   // The thread itself has called MPI_Test.
   static void wait_for_thread() {
     const int before = tests;
-    while (tests == before) std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(await([&] { return tests != before; }));
   }
 
  private:
@@ -88,16 +109,17 @@ class Background : public testing::Test {
 TEST_F(Background, EndsAlsoIfItsThreadIsStuckInMpi) {
   receive();
   start_background();
-  is_stuck = true;
+  set_stuck(true);
   wait_for_thread();
-  std::atomic<bool> has_ended{false};
+  bool has_ended = false;
   std::thread exiting([&] {
     stop_background();
+    const std::lock_guard lock(mutex);
     has_ended = true;
+    changed.notify_all();
   });
-  for (int i = 0; i < 1000 && !has_ended; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(has_ended);
-  is_stuck = false;
+  EXPECT_TRUE(await([&] { return has_ended; }));
+  set_stuck(false);
   exiting.join();
 }
 
@@ -125,14 +147,16 @@ TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
   const pid_t child = fork();
   if (child == 0) {
     // It takes the memory, and so the id, of the thread that the child has not.
-    std::thread([] { std::this_thread::sleep_for(1h); }).detach();
+    std::thread([] { pause(); }).detach();
     stop_background();
     _exit(0);
   }
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  pollfd end{fd, POLLIN, 0};
+  if (poll(&end, 1, 10'000) != 1) kill(child, SIGKILL);
+  close(fd);
   int status = -1;
-  for (int i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; ++i)
-    std::this_thread::sleep_for(10ms);
-  if (status == -1) kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
 }
 
