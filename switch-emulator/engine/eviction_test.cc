@@ -394,6 +394,36 @@ TEST(PortDown, AProgramThatComesToTheLeadersPortIsNotTheLeader) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
+TEST(PortDown, ForAMomentLeavesALeaderThatSendsPacketsInItsGroup) {
+  for (const bool is_source : {false, true}) {
+    auto net = make_star(3);
+    if (!is_source) net->data(1, 0);
+    net->set_port(0, net->port_of(0), false);
+    net->advance(200ms);
+    net->set_port(0, net->port_of(0), true);
+    is_source ? net->data(0, 0) : net->ack(0, 0);
+    net->advance(net->config(0).orphan_age * 2 + 2ms);
+    EXPECT_EQ(net->sw(0).group_count(), 1u) << is_source;
+    net->set_port(0, net->port_of(0), false);  // it counts anew
+    net->advance(net->config(0).orphan_age * 2 + 2ms);
+    EXPECT_EQ(net->sw(0).group_count(), 0u) << is_source;
+  }
+}
+
+// All other members are behind one trunk.
+TEST(PortDown, OfTheLeaderAsItsSwitchsOnlyMemberCompletesMessagesInFlight) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kEvict, 1, {net->member(1)});
+  net->message(2, 0, 1);
+  net->ack(3, 1);
+  net->clear();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(2), Texts({"ack 1"}));
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
+}
+
 // No leader repeats the switch's UNREGISTER.
 TEST(PortDown, OfTheLeaderEndsTheGroupBehindATrunkThatLosesOneMessage) {
   auto net = make_pair_of_switches();

@@ -449,8 +449,10 @@ void Registrar::age(Call& call, McstId id) {
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
       !(entry.current->loss_ends && call.rules().loss_ends)) {
     Group& group = entry.current->group;
+    const auto others = [&] { return group.paths.size() - 1; };
+    const bool has_receivers = others() > 1 || !group.paths[1 - group.leader].is_host;
     if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
-        group.paths.size() > 2) {
+        has_receivers) {
       entry.leaderless = true;
       entry.orphaned = call.now;
       const PathNo leader = std::exchange(group.leader, kNoPath);

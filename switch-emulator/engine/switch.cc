@@ -156,7 +156,16 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
   call.leader = &entry->leader;
+  // Accepted packets show that the leader only lost its link for a moment. Packets of a link that
+  // is down were under way before.
+  const bool was_lost = entry->orphaned && path == group.leader && routes.is_up(call.ingress());
+  const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
+  const std::uint32_t before = was_lost ? accepted() : 0;
   group.behaviour->on_packet(call, {frame, *headers, path});
+  if (was_lost && accepted() != before) {
+    entry->orphaned.reset();
+    groups.reschedule(id, *entry);
+  }
   groups.note_timer(id, *entry);
 }
 
@@ -209,7 +218,8 @@ void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
     state_->trunks.on_port(call, port, true);
     return state_->take_trunks(call);
   }
-  // A new program may begin behind a host's port; a leader that only lost its link refreshes.
+  // A new program may begin behind a host's port. A leader that only lost its link is known by its
+  // next packet.
   state_->routes.set_up(port, true);
   state_->registrar.on_port_up(port);
   state_->senders.on_port_up(now, port);
