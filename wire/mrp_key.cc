@@ -9,7 +9,7 @@
 #include <cctype>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <string>
 
 #include "wire/byte_order.h"
 
@@ -69,8 +69,10 @@ Result<MrpKey> MrpKey::parse(std::string_view text) {
 
 Result<MrpKey> MrpKey::read(const std::string& path, const std::string& unreadable) {
   std::ifstream file(path);
-  if (!file.is_open()) return invalid(unreadable);
-  auto key = parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::string text;
+  std::getline(file, text, '\0');
+  if (!file.is_open() || file.bad()) return invalid(unreadable);  // bad: a directory, for example
+  auto key = parse(text);
   if (!key) return invalid(path + ": " + key.error().text);
   return key;
 }

@@ -84,5 +84,13 @@ TEST(MrpKey, RefusesKeysThatAreTooShortOrNoHexadecimal) {
   }
 }
 
+TEST(MrpKey, RefusesFilesThatItCannotRead) {
+  for (const char* path : {"/", "/no/such/file"}) {
+    const auto key = MrpKey::read(path, "can't read the key");
+    ASSERT_FALSE(key) << path;
+    EXPECT_EQ(key.error().text, "can't read the key") << path;
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::wire
