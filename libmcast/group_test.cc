@@ -242,7 +242,8 @@ TEST_F(GroupOverFake, EndsOnTheLeadersUnregisterWithItsReason) {
                {MrpReject::kMemberFailed, MCAST_ERR_FABRIC, "since a member failed"},
                {MrpReject::kEvicted, MCAST_ERR_FABRIC, "a member was lost"},
                {MrpReject::kPathLost, MCAST_ERR_FABRIC, "take another way if there is one"},
-               {MrpReject::kIncomplete, MCAST_ERR_FABRIC, "a switch has forgotten the group"}};
+               {MrpReject::kIncomplete, MCAST_ERR_FABRIC, "a switch has forgotten the group"},
+               {MrpReject::kNotMember, MCAST_ERR_FABRIC, "a switch has forgotten the group"}};
   for (const auto& c : cases) {
     make(MCAST_LANE_BULK);
     become_active();

@@ -39,6 +39,7 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
           "a trunk on the way to some members is down; set up again with fresh groups, which take "
           "another way if there is one");
     case MrpReject::kIncomplete:
+    case MrpReject::kNotMember:
       return failed(
           "a switch has forgotten the group, it was restarted perhaps; set up again with fresh "
           "groups");
