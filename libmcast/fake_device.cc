@@ -212,11 +212,9 @@ struct Calls {
     device().events_.pop_front();
     return 0;
   }
-  // Contexts of one process, each with a keep-alive thread, share the device.
-  static inline std::mutex datagrams_mutex;
   static int transmit(const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
-    const std::lock_guard lock(datagrams_mutex);
+    const std::lock_guard lock(device().datagrams_mutex);
     device().datagrams.emplace_back(bytes, bytes + size);
     if (const auto publication = wire::Publication::parse({bytes, size})) {
       device().published.push_back(*publication);
@@ -229,7 +227,7 @@ struct Calls {
   }
   static ssize_t receive(void* data, std::size_t capacity, std::uint32_t* from,
                          std::uint16_t* port) {
-    const std::lock_guard lock(datagrams_mutex);
+    const std::lock_guard lock(device().datagrams_mutex);
     if (device().incoming_.empty()) {
       errno = EAGAIN;
       return -1;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,8 +86,12 @@ class Device {
   void raise(ibv_event_type type, Pair& pair);
 
   // --- Registration. The library's datagrams since the last call, oldest first.
-  std::vector<wire::MrpMessage> sent() { return std::exchange(sent_, {}); }
+  std::vector<wire::MrpMessage> sent() {
+    const std::lock_guard lock(datagrams_mutex);
+    return std::exchange(sent_, {});
+  }
   std::vector<wire::SenderGroupMessage> sent_of_sender_groups() {
+    const std::lock_guard lock(datagrams_mutex);
     return std::exchange(sent_of_sender_groups_, {});
   }
   // MrpMessage or SenderGroupMessage.
@@ -94,11 +99,17 @@ class Device {
   void inject(wire::Ipv4 from, const Message& message) {
     std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
     bytes.resize(message.emit(bytes));
+    const std::lock_guard lock(datagrams_mutex);
     incoming_.emplace_back(from, std::move(bytes));
   }
-  std::vector<wire::Publication> published;                                 // so far
-  std::vector<std::vector<std::uint8_t>> datagrams;                         // all datagrams so far
-  void note(const wire::MrpMessage& message) { sent_.push_back(message); }  // to be read again
+  void note(const wire::MrpMessage& message) {  // to be read again
+    const std::lock_guard lock(datagrams_mutex);
+    sent_.push_back(message);
+  }
+  std::vector<wire::Publication> published;          // so far
+  std::vector<std::vector<std::uint8_t>> datagrams;  // all datagrams so far
+  // Contexts of one process, each with a keep-alive thread, share the device.
+  std::mutex datagrams_mutex;
   void look_at_memory() {
     if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();
   }

@@ -20,9 +20,9 @@ inline MrpMessage mrp_message(MrpType type, McstId group) {
   return message;
 }
 
-// All bytes of a frame, Ethernet header to ICRC.
+// All bytes of a frame, Ethernet header to ICRC. Bytes that to_bytes() leaves alone would be seen.
 inline std::vector<std::uint8_t> bytes_of(const Frame& frame) {
-  std::vector<std::uint8_t> bytes(frame.size());
+  std::vector<std::uint8_t> bytes(frame.size(), 0xA5);
   EXPECT_EQ(frame.to_bytes(bytes), bytes.size());
   return bytes;
 }

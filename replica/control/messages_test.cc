@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <set>
 
 #include "wire/byte_order.h"
 #include "wire/splitmix.h"
@@ -80,36 +79,31 @@ Bytes body(const Message& message) {
 // Each type's body, whether a body decodes, and whether it decodes into the message that was sent.
 struct Kind {
   const char* name;
-  MessageType type;
   Bytes body;
   std::function<bool(std::span<const std::uint8_t>)> is_taken, is_equal;
 };
 
 template <typename Message>
-Kind kind_of(const char* name, const Message& sent) {
-  return {name, Message::kType, body(sent), [](auto b) { return decode<Message>(b).has_value(); },
+Kind kind_of(const char* name, int type, const Message& sent) {
+  EXPECT_EQ(static_cast<int>(Message::kType), type) << "older replicas know it as " << name;
+  return {name, body(sent), [](auto b) { return decode<Message>(b).has_value(); },
           [sent](auto b) { return decode<Message>(b) == sent; }};
 }
 
 std::vector<Kind> kinds() {
   Welcome welcome{{1 << 30, 4096, 1 << 20}, {}};
   welcome.tag.fill(9);
-  return {kind_of("challenge", some_challenge()),
-          kind_of("hello", some_hello()),
-          kind_of("welcome", welcome),
-          kind_of("request", some_request()),
-          kind_of("answer", some_answer()),
-          kind_of("digest request", DigestRequest{1, 2, 3}),
-          kind_of("digests", some_digests())};
+  return {kind_of("challenge", 1, some_challenge()),
+          kind_of("hello", 2, some_hello()),
+          kind_of("welcome", 3, welcome),
+          kind_of("request", 5, some_request()),
+          kind_of("answer", 6, some_answer()),
+          kind_of("digest request", 9, DigestRequest{1, 2, 3}),
+          kind_of("digests", 10, some_digests())};
 }
 
 TEST(Messages, MessagesArriveAsTheyWereSent) {
   for (const Kind& kind : kinds()) EXPECT_TRUE(kind.is_equal(kind.body)) << kind.name;
-}
-
-TEST(Messages, EachMessageHasATypeOfItsOwn) {
-  std::set<MessageType> types;
-  for (const Kind& kind : kinds()) EXPECT_TRUE(types.insert(kind.type).second) << kind.name;
 }
 
 TEST(Messages, MessagesOfTheWrongLengthAreRefused) {
