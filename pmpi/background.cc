@@ -19,6 +19,7 @@
 #include "collectives/communicators.h"
 #include "collectives/group/transport.h"
 #include "collectives/host_mpi.h"
+#include "pmpi/request.h"
 
 namespace cepheus::pmpi {
 
@@ -55,7 +56,7 @@ void run(Looker& self) {
     if (self.stops) break;  // it may have been stuck until the program's end
     lock.unlock();
     const bool worked = coll::progress_in_background();
-    pause = worked ? kShortest : std::min(2 * pause, kLongest);
+    pause = worked || is_in_flight() ? kShortest : std::min(2 * pause, kLongest);
     lock.lock();
   }
   self.has_ended = true;

@@ -60,12 +60,12 @@ bool is_dense(Datatype type) {
 
 }  // namespace
 
-Buffer::Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm)
-    : memory_(memory), count_(count), type_(type), bytes_(bytes), comm_(comm) {
-  const bool on_device = coll::is_device_memory(memory);
+Buffer::Buffer(const BroadcastCall& call, Comm comm)
+    : memory_(call.memory), count_(call.count), type_(call.type), bytes_(call.bytes), comm_(comm) {
+  const bool on_device = coll::is_device_memory(memory_);
   if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
-  contiguous_ = !on_device && is_dense(type);
-  if (memory == nullptr) leave_bottom();
+  contiguous_ = !on_device && is_dense(type_);
+  if (memory_ == nullptr) leave_bottom();
 }
 
 Buffer::~Buffer() {
@@ -75,15 +75,25 @@ Buffer::~Buffer() {
 // MPICH packs nothing at MPI_BOTTOM, a null address. So one element of a type of our own is all the
 // data, at the distance from another address.
 void Buffer::leave_bottom() {
-  const Calls& mpi = calls();
   Count lower_bound = 0, extent = 0;
-  (void)mpi.Type_get_true_extent_x(type_, &lower_bound, &extent);
+  (void)calls().Type_get_true_extent_x(type_, &lower_bound, &extent);
+  memory_ = reinterpret_cast<void*>(static_cast<std::intptr_t>(lower_bound));
+  make_own_type(-static_cast<std::intptr_t>(lower_bound));
+}
+
+void Buffer::hold_type() {
+  if (!contiguous_ && own_type_ == kDatatypeNull) make_own_type(0);
+}
+
+// All the data as one element, `distance` bytes from the memory. If MPI fails, there is no memory.
+void Buffer::make_own_type(std::intptr_t distance) {
+  const Calls& mpi = calls();
   const int elements = static_cast<int>(count_);
-  const std::intptr_t address = lower_bound, distance = -address;
   if (mpi.Type_create_hindexed(1, &elements, &distance, type_, &own_type_) != kSuccess ||
-      mpi.Type_commit(&own_type_) != kSuccess)
+      mpi.Type_commit(&own_type_) != kSuccess) {
+    memory_ = nullptr;
     return;
-  memory_ = reinterpret_cast<void*>(address);
+  }
   count_ = 1;
   type_ = own_type_;
 }
@@ -97,7 +107,7 @@ coll::Code Buffer::reserve() {
 coll::Code Buffer::pack(std::size_t offset, void* memory, std::size_t length) {
   if (come_ < bytes_) {
     if (const coll::Code rc = reserve(); rc != coll::Code::kDone) return rc;
-    if (memory_ == nullptr) return coll::Code::kFailed;  // of MPI_BOTTOM, and no type for it
+    if (memory_ == nullptr) return coll::Code::kFailed;  // no type of our own
     int position = 0;
     const int rc = calls().Pack(memory_, static_cast<int>(count_), type_, packed_.get(),
                                 static_cast<int>(bytes_), &position, comm_);

@@ -10,14 +10,25 @@
 
 namespace cepheus::pmpi {
 
+// The arguments of a broadcast, and the bytes of its data.
+struct BroadcastCall {
+  void* memory;
+  Count count;
+  Datatype type;
+  int root;
+  std::size_t bytes = 0;
+};
+
 class Buffer final : public coll::Packing {
  public:
-  // `bytes`: of the data. MPI packs on `comm`, which returns errors.
-  Buffer(void* memory, Count count, Datatype type, std::size_t bytes, Comm comm);
+  // MPI packs on `comm`, which returns errors.
+  Buffer(const BroadcastCall& call, Comm comm);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
 
+  // The program may free its type from now on.
+  void hold_type();
   // It refers to this buffer.
   coll::Payload payload() {
     return contiguous_ ? coll::Payload(memory_, bytes_) : coll::Payload(*this, bytes_);
@@ -28,6 +39,7 @@ class Buffer final : public coll::Packing {
 
  private:
   void leave_bottom();
+  void make_own_type(std::intptr_t distance);
   coll::Code reserve();
 
   void* memory_;

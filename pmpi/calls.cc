@@ -84,6 +84,8 @@ bool find_calls() {
   FIND(Errhandler_free);
   FIND(Error_class);
   FIND(Get_elements_x);
+  FIND(Grequest_complete);
+  FIND(Grequest_start);
   FIND(Group_free);
   FIND(Group_translate_ranks);
   FIND(Iprobe);
@@ -92,6 +94,7 @@ bool find_calls() {
   FIND(Pack);
   FIND(Pack_size);
   FIND(Request_free);
+  FIND(Request_get_status);
   FIND(Test);
   FIND(Type_commit);
   FIND(Type_create_hindexed);

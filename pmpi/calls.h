@@ -28,6 +28,8 @@ struct Calls {
   int (*Errhandler_free)(Errhandler*);
   int (*Error_class)(int, int*);
   int (*Get_elements_x)(const Status*, Datatype, Count*);
+  int (*Grequest_complete)(Request);
+  int (*Grequest_start)(QueryRequest, FreeRequest, CancelRequest, void*, Request*);
   int (*Group_free)(Group*);
   int (*Group_translate_ranks)(Group, int, const int*, Group, int*);
   int (*Iprobe)(int, int, Comm, int*, Status*);
@@ -36,6 +38,7 @@ struct Calls {
   int (*Pack)(const void*, int, Datatype, void*, int, int*, Comm);
   int (*Pack_size)(int, Datatype, Comm, int*);
   int (*Request_free)(Request*);
+  int (*Request_get_status)(Request, int*, Status*);
   int (*Test)(Request*, int*, Status*);
   int (*Type_commit)(Datatype*);
   int (*Type_create_hindexed)(int, const int*, const std::intptr_t*, Datatype, Datatype*);

@@ -86,9 +86,15 @@ void decide(Communicator& communicator, bool is_inter) {
 }  // namespace
 
 bool open_communicators() {
-  return calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) == kSuccess &&
-         calls().Comm_dup(kCommSelf, &own) == kSuccess &&
-         calls().Comm_set_errhandler(own, kErrorsReturn) == kSuccess && find_this_machine();
+  if (calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) != kSuccess ||
+      calls().Comm_dup(kCommSelf, &own) != kSuccess ||
+      calls().Comm_set_errhandler(own, kErrorsReturn) != kSuccess || !find_this_machine())
+    return false;
+  Communicator* const world = communicator_of(kCommWorld);
+  if (world == nullptr) return false;
+  // A non-blocking broadcast can't make it.
+  if (world->state) make_private(*world, kCommWorld);
+  return true;
 }
 
 void close_communicators() {

@@ -36,7 +36,8 @@ void close_communicators();
 Communicator* communicator_of(Comm comm);
 // The program's present name for it, or its last one.
 std::string name_of(const Communicator& communicator);
-// All ranks call it at the same point of the communicator's life. If MPI fails, messages fail.
+// All ranks call it at the same point of the communicator's life, and it waits for them. If MPI fails,
+// messages fail.
 void make_private(Communicator& communicator, Comm comm);
 // Destroys it with its last owner.
 void give_back(Communicator& communicator);

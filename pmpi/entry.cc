@@ -21,6 +21,7 @@
 #include "pmpi/codes.h"
 #include "pmpi/communicator.h"
 #include "pmpi/parameters.h"
+#include "pmpi/request.h"
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -107,35 +108,83 @@ bool is_usual(const void* memory, Count count, Datatype type, int root, int size
          is_ready(type) && has_memory(memory, type);
 }
 
-template <typename Saved>
-int broadcast(void* memory, Count count, Datatype type, int root, Comm comm, Saved saved) {
-  if (!serves || comm == kCommNull || type == kDatatypeNull) return saved();
+// Null: MPI serves the call. Else it has these bytes, one at least.
+Communicator* find_served(BroadcastCall& call, Comm comm) {
+  if (!serves || comm == kCommNull || call.type == kDatatypeNull) return nullptr;
   Communicator* const communicator = communicator_of(comm);
   if (communicator == nullptr || !communicator->state ||
-      !is_usual(memory, count, type, root, communicator->size))
-    return saved();
+      !is_usual(call.memory, call.count, call.type, call.root, communicator->size))
+    return nullptr;
   Count size = 0;
-  if (calls().Type_size_x(type, &size) != kSuccess || size <= 0) return saved();
-  const auto bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(count);
-  if (bytes > std::numeric_limits<int>::max()) return saved();
+  if (calls().Type_size_x(call.type, &size) != kSuccess || size <= 0) return nullptr;
+  call.bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(call.count);
+  return call.bytes <= std::numeric_limits<int>::max() ? communicator : nullptr;
+}
 
+int report(int error, Comm comm) {
+  if (error != kSuccess) (void)calls().Comm_call_errhandler(comm, error);
+  return error;
+}
+
+template <typename Saved>
+int broadcast(BroadcastCall call, Comm comm, Saved saved) {
+  Communicator* const communicator = find_served(call, comm);
+  if (communicator == nullptr) return saved();
   std::optional<Buffer> buffer;
   std::optional<int> saved_rc;
   const Code code = bcast(
-      *communicator->state, bytes, root,
+      *communicator->state, call.bytes, call.root,
       [&] {
         make_private(*communicator, comm);
-        return buffer.emplace(memory, count, type, bytes, communicator->messages).payload();
+        return buffer.emplace(call, communicator->messages).payload();
       },
       [&] {
         saved_rc = saved();
         return to_code(*saved_rc);
       });
   if (saved_rc) return *saved_rc;
-  if (code == Code::kDone) return kSuccess;
-  const int error = from_code(code);
-  (void)calls().Comm_call_errhandler(comm, error);
-  return error;
+  return report(from_code(code), comm);
+}
+
+// Other ranks may be late: nothing here waits for them, nor makes a private communicator.
+template <typename Saved>
+int start_broadcast(BroadcastCall call, Comm comm, Request* request, Saved saved) {
+  Communicator* const communicator = request != nullptr ? find_served(call, comm) : nullptr;
+  if (communicator == nullptr) return saved();
+  CommunicatorState& state = *communicator->state;
+  if (communicator->messages == kCommNull) {
+    state.count_saved(false, {ReportFile::instance().begin_call(), call.bytes, call.root},
+                      "an MPI_Ibcast before the communicator's first MPI_Bcast");
+    return saved();
+  }
+  if (!ibcast_is_served(state, call.bytes, call.root)) return saved();
+  return report(start_request(*communicator, call, *request), comm);
+}
+
+// Before MPI's function that waits: progress until `is_ready()`.
+template <typename IsReady>
+void progress_until(IsReady is_ready) {
+  while (is_in_flight() && !is_ready()) host::progress();
+}
+// Before MPI's function that tests.
+void progress_once() {
+  if (is_in_flight()) host::progress();
+}
+
+// MPI reports a null pointer.
+Request request_at(const void* requests, int i) {
+  return requests != nullptr ? static_cast<const Request*>(requests)[i] : kRequestNull;
+}
+
+bool is_any_over(int count, const void* requests) {
+  bool has_any = false;
+  for (int i = 0; i < count; ++i) {
+    const Request request = request_at(requests, i);
+    if (request == kRequestNull) continue;
+    if (is_over(request)) return true;
+    has_any = true;
+  }
+  return !has_any;
 }
 
 }  // namespace
@@ -178,12 +227,87 @@ CEPHEUS_EXPORT int PMPI_Finalize() {
 
 CEPHEUS_EXPORT int MPI_Bcast(void* memory, int count, Handle type, int root, Handle comm) {
   static const auto next_one = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
-  return broadcast(memory, count, static_cast<Datatype>(type), root, static_cast<Comm>(comm),
+  return broadcast({memory, count, static_cast<Datatype>(type), root}, static_cast<Comm>(comm),
                    [&] { return next_one(memory, count, type, root, comm); });
 }
 
 CEPHEUS_EXPORT int MPI_Bcast_c(void* memory, Count count, Handle type, int root, Handle comm) {
   static const auto next_one = next<int(void*, Count, Handle, int, Handle)>("MPI_Bcast_c");
-  return broadcast(memory, count, static_cast<Datatype>(type), root, static_cast<Comm>(comm),
+  return broadcast({memory, count, static_cast<Datatype>(type), root}, static_cast<Comm>(comm),
                    [&] { return next_one(memory, count, type, root, comm); });
+}
+
+CEPHEUS_EXPORT int MPI_Ibcast(void* memory, int count, Handle type, int root, Handle comm,
+                              void* request) {
+  static const auto next_one = next<int(void*, int, Handle, int, Handle, void*)>("MPI_Ibcast");
+  return start_broadcast({memory, count, static_cast<Datatype>(type), root},
+                         static_cast<Comm>(comm), static_cast<Request*>(request),
+                         [&] { return next_one(memory, count, type, root, comm, request); });
+}
+
+CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root, Handle comm,
+                                void* request) {
+  static const auto next_one = next<int(void*, Count, Handle, int, Handle, void*)>("MPI_Ibcast_c");
+  return start_broadcast({memory, count, static_cast<Datatype>(type), root},
+                         static_cast<Comm>(comm), static_cast<Request*>(request),
+                         [&] { return next_one(memory, count, type, root, comm, request); });
+}
+
+// Only MPICH's family has broadcasts of ours in flight: there `requests` are Requests.
+
+CEPHEUS_EXPORT int MPI_Wait(void* request, void* status) {
+  static const auto next_one = next<int(void*, void*)>("MPI_Wait");
+  progress_until([&] { return is_over(request_at(request, 0)); });
+  return next_one(request, status);
+}
+
+CEPHEUS_EXPORT int MPI_Waitall(int count, void* requests, void* statuses) {
+  static const auto next_one = next<int(int, void*, void*)>("MPI_Waitall");
+  for (int i = 0; i < count && is_in_flight(); ++i)
+    progress_until([&] { return is_over(request_at(requests, i)); });
+  return next_one(count, requests, statuses);
+}
+
+CEPHEUS_EXPORT int MPI_Waitany(int count, void* requests, int* index, void* status) {
+  static const auto next_one = next<int(int, void*, int*, void*)>("MPI_Waitany");
+  progress_until([&] { return is_any_over(count, requests); });
+  return next_one(count, requests, index, status);
+}
+
+CEPHEUS_EXPORT int MPI_Waitsome(int count, void* requests, int* done, int* indices,
+                                void* statuses) {
+  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Waitsome");
+  progress_until([&] { return is_any_over(count, requests); });
+  return next_one(count, requests, done, indices, statuses);
+}
+
+CEPHEUS_EXPORT int MPI_Test(void* request, int* flag, void* status) {
+  static const auto next_one = next<int(void*, int*, void*)>("MPI_Test");
+  progress_once();
+  return next_one(request, flag, status);
+}
+
+CEPHEUS_EXPORT int MPI_Testall(int count, void* requests, int* flag, void* statuses) {
+  static const auto next_one = next<int(int, void*, int*, void*)>("MPI_Testall");
+  progress_once();
+  return next_one(count, requests, flag, statuses);
+}
+
+CEPHEUS_EXPORT int MPI_Testany(int count, void* requests, int* index, int* flag, void* status) {
+  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Testany");
+  progress_once();
+  return next_one(count, requests, index, flag, status);
+}
+
+CEPHEUS_EXPORT int MPI_Testsome(int count, void* requests, int* done, int* indices,
+                                void* statuses) {
+  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Testsome");
+  progress_once();
+  return next_one(count, requests, done, indices, statuses);
+}
+
+CEPHEUS_EXPORT int MPI_Request_get_status(Handle request, int* flag, void* status) {
+  static const auto next_one = next<int(Handle, int*, void*)>("MPI_Request_get_status");
+  progress_once();
+  return next_one(request, flag, status);
 }

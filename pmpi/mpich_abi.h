@@ -23,6 +23,9 @@ struct Status {
 
 using CopyAttribute = int (*)(Comm, int, void*, void*, void*, int*);
 using DeleteAttribute = int (*)(Comm, int, void*, void*);
+using QueryRequest = int (*)(void*, Status*);
+using FreeRequest = int (*)(void*);
+using CancelRequest = int (*)(void*, int);
 
 inline constexpr int kSuccess = 0;
 inline constexpr Comm kCommNull = 0x04000000;
@@ -46,6 +49,7 @@ inline constexpr int kMaxObjectName = 128;
 inline constexpr int kMaxLibraryVersion = 8192;
 inline constexpr std::intptr_t kInPlace = -1;
 // Error classes.
-inline constexpr int kErrCount = 2, kErrRoot = 7, kErrTruncate = 14, kErrOther = 15, kErrNoMem = 34;
+inline constexpr int kErrCount = 2, kErrRoot = 7, kErrTruncate = 14, kErrOther = 15,
+                     kErrRequest = 19, kErrNoMem = 34;
 
 }  // namespace cepheus::pmpi

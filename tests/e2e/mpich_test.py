@@ -9,14 +9,14 @@ import sys
 import tempfile
 import unittest
 
-from harness import BUILD, EndToEnd, Run, finish, over_fabric
+from harness import BUILD, EndToEnd, Reporting, Run, finish, over_fabric
 from live import LiveRun
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
 PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
             "name_check", "wrong_arguments_check",
-            "absent_root_check")
+            "absent_root_check", "ibcast_check", "threads_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
@@ -40,7 +40,14 @@ class Mpich(EndToEnd):
         cls.addClassCleanup(scratch.cleanup)
         cls.programs = pathlib.Path(scratch.name)
         for name in PROGRAMS:
-            subprocess.run(["mpicc.mpich", "-O1", f"-I{SOURCE}", SOURCE / f"tests/mpi/{name}.c", "-o", cls.programs / name], check=True)
+            cls.compile(name, name)
+
+    @classmethod
+    def compile(cls, program, *sources, flags=()):
+        # GCC takes MPICH's MPI_STATUSES_IGNORE for an address.
+        command = ["mpicc.mpich", "-O1", "-Wno-stringop-overflow", f"-I{SOURCE}", *flags]
+        subprocess.run([*command, *(SOURCE / f"tests/mpi/{name}.c" for name in sources), "-o", cls.programs / program], check=True)
+        return cls.programs / program
 
     def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4):
         return over_fabric(self.programs / program, *arguments, hosts=hosts, environment=settings, options=("--mpi", "mpich", *options))
@@ -92,10 +99,8 @@ class OverAFabric(Mpich):
         self.assert_ok(self.over_fabric("wrong_arguments_check"))
 
     def test_a_plug_in_brings_mpi_with_it(self):
-        plugin = self.programs / "plugin.so"
-        flags = ("-O1", f"-I{SOURCE}")
-        subprocess.run(["mpicc.mpich", *flags, "-shared", "-fPIC", "-Dmain=program_main", SOURCE / "tests/mpi/broadcast_check.c", "-o", plugin], check=True)
-        subprocess.run(["cc", *flags, SOURCE / "tests/mpi/plugin_host.c", "-o", self.programs / "plugin_host"], check=True)
+        plugin = self.compile("plugin.so", "broadcast_check", flags=("-shared", "-fPIC", "-Dmain=program_main"))
+        subprocess.run(["cc", "-O1", f"-I{SOURCE}", SOURCE / "tests/mpi/plugin_host.c", "-o", self.programs / "plugin_host"], check=True)
         self.assert_ok(self.over_fabric("plugin_host", plugin, "--count", 20, "--max", 1 << 16))
 
     def test_communicators_that_the_program_makes(self):
@@ -106,8 +111,7 @@ class OverAFabric(Mpich):
                 self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
 
     def test_programs_that_finalize_by_another_name(self):
-        subprocess.run(["mpicc.mpich", "-O1", f"-I{SOURCE}", "-DMPI_Finalize=PMPI_Finalize", SOURCE / "tests/mpi/broadcast_check.c",
-                        "-o", self.programs / "pmpi_finalize"], check=True)
+        self.compile("pmpi_finalize", "broadcast_check", flags=("-DMPI_Finalize=PMPI_Finalize",))
         run = self.over_fabric("pmpi_finalize", "--count", 40, "--max", 1 << 18)
         self.assert_ok(run)
         self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
@@ -141,6 +145,54 @@ class OverAFabric(Mpich):
         run = self.over_fabric("broadcast_check", "--count", 10, "--max", 1 << 18, settings={"CEPHEUS_MODE": "off", **VERBOSE})
         self.assert_ok(run)
         self.assertEqual(run.port("h0")["rx_payload_bytes"], 0, run.everything())
+
+
+class Ibcast(Mpich, Reporting):
+    """MPI_Ibcast."""
+
+    def paths(self):
+        """All paths that ranks reported, with their reasons."""
+        return {path["path"]: path["reason"] for job in self.jobs().values() for each in job["communicators"] for path in each["paths"]}
+
+    def test_several_at_once_from_random_roots(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--outstanding", 6))
+        self.assertEqual(set(self.paths()), {"ibcast: eager lane", "ibcast: bulk lane"})
+
+    def test_types_that_differ_among_blocking_broadcasts(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--type", "mixed", "--mix", 1))
+
+    def test_communicators_freed_with_broadcasts_in_flight(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--free", 1, "--mix", 1))
+        paths = self.paths()
+        self.assertLessEqual({"eager lane", "ibcast: eager lane", "ibcast: mpich"}, set(paths))
+        self.assertEqual(paths["ibcast: mpich"], "an MPI_Ibcast before the communicator's first MPI_Bcast")
+
+    def test_threads_with_several_in_flight_each(self):
+        self.assert_ok(self.over_fabric("threads_check", "--threads", 3, "--count", 40, "--outstanding", 4))
+
+    def test_several_ranks_on_a_host(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--mix", 1, options=("--ranks-per-host", 2), hosts=2))
+        self.assertIn("ibcast: hosts", self.paths())
+
+    def test_data_moves_while_no_rank_calls_mpi(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-ibcast-") as directory:
+            self.assert_ok(self.over_fabric("ibcast_check", "--moved", directory, "--count", 3, "--max", 1 << 20, hosts=2))
+
+    def test_ranks_in_another_function_of_mpi(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--absent", 1))
+
+    def test_waits_and_tests_need_no_thread(self):
+        self.compile("threadless", "ibcast_check", "no_time_limits", flags=("-rdynamic",))
+        self.assert_ok(self.over_fabric("threadless", "--count", 60, "--outstanding", 6))
+
+    def test_a_wait_reports_the_error(self):
+        self.assert_ok(self.over_fabric("ibcast_check", "--short", 1, settings=TRY, hosts=3))
+
+    def test_no_fabric(self):
+        settings = {**TRY, "CEPHEUS_RANKS_PER_HOST": "1", "CEPHEUS_REPORT_DIR": str(self.directory)}
+        run = self.without_fabric("ibcast_check", "--count", 40, "--type", "mixed", settings=settings)
+        self.assert_ok(run)
+        self.assertIn("ibcast: point to point", self.paths())
 
 
 class WithoutAFabric(Mpich):

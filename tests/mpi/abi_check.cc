@@ -34,6 +34,7 @@ SAME(kErrCount, MPI_ERR_COUNT);
 SAME(kErrRoot, MPI_ERR_ROOT);
 SAME(kErrTruncate, MPI_ERR_TRUNCATE);
 SAME(kErrOther, MPI_ERR_OTHER);
+SAME(kErrRequest, MPI_ERR_REQUEST);
 SAME(kErrNoMem, MPI_ERR_NO_MEM);
 
 static_assert(sizeof(Status) == sizeof(MPI_Status));

@@ -4,6 +4,7 @@
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
  *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
+ *   mpirun ... ibcast_check --absent 1 | --short 1
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -11,7 +12,9 @@
  * N rounds until FILE exists; rank 0 prints "started" after the first. vector, mixed: as in
  * broadcast_check.
  * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
- * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. Rank 0
+ * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. --absent:
+ * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
+ * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way. Rank 0
  * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
  * if all was right; else 1 and the error.
  */
@@ -241,6 +244,61 @@ static int late(int argc, char** argv) {
   return conclude(wrong, "broadcast with a late rank", 1);
 }
 
+static int absent(void) {
+  enum { kBytes = 100000, kRounds = 3 };
+  unsigned char* memory = get_memory(kBytes);
+  int wrong = 0, message = 0;
+  for (int root = 0; root < kRounds; root++) {
+    MPI_Request request;
+    before_broadcast(memory, kBytes, (uint64_t)root, root, MPI_COMM_WORLD);
+    MPI_Ibcast(memory, kBytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
+    if (rank == root) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int other = 0; rank == root && other < ranks; other++)
+      if (other != root) MPI_Send(&message, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+    if (rank != root) MPI_Recv(&message, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong |= after_broadcast(memory, kBytes, (uint64_t)root, root, MPI_COMM_WORLD);
+  }
+  free(memory);
+  return conclude(wrong, "broadcasts with ranks in MPI_Recv", kRounds);
+}
+
+static int errors;
+static void count_error(MPI_Comm* comm, int* code, ...) {
+  (void)comm;
+  (void)code;
+  errors++;
+}
+
+static int with_short_buffer(void) {
+  enum { kBytes = 1000 };
+  unsigned char memory[kBytes], other[kBytes];
+  const int is_last = rank == ranks - 1;
+  int class = MPI_SUCCESS, wrong = 0;
+  MPI_Request request, behind;
+  MPI_Errhandler counting;
+  MPI_Comm_create_errhandler(count_error, &counting);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+  wrong |= broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
+  before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  before_broadcast(other, kBytes, 3, 0, MPI_COMM_WORLD);
+  MPI_Ibcast(memory, is_last ? kBytes / 2 : kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  if (rank == 0) MPI_Recv(&class, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Ibcast(other, kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &behind);
+  MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
+  if (class != (is_last ? MPI_ERR_TRUNCATE : MPI_SUCCESS) || errors != is_last) {
+    fprintf(stderr, "ibcast_check: rank %d: error class %d, reported %d times\n", rank, class,
+            errors);
+    wrong = 1;
+  }
+  if (is_last) MPI_Send(&class, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  MPI_Wait(&behind, MPI_STATUS_IGNORE);
+  if (!is_last) wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  wrong |= after_broadcast(other, kBytes, 3, 0, MPI_COMM_WORLD);
+  MPI_Errhandler_free(&counting);
+  return conclude(wrong, "broadcasts with a short buffer", 1);
+}
+
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
@@ -253,6 +311,10 @@ int main(int argc, char** argv) {
     wrong = moved(argc, argv);
   } else if (option(argc, argv, "--late", NULL) != NULL) {
     wrong = late(argc, argv);
+  } else if (atoi(option(argc, argv, "--absent", "0"))) {
+    wrong = absent();
+  } else if (atoi(option(argc, argv, "--short", "0"))) {
+    wrong = with_short_buffer();
   } else {
     wrong = random_rounds(argc, argv);
   }

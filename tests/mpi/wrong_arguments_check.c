@@ -31,6 +31,15 @@ static void check_errors(int* data, int size) {
   MPI_Type_free(&pair);
 }
 
+static void check_ibcast_errors(int* data, int size) {
+  MPI_Request none;
+  expect(MPI_ERR_COUNT, "ibcast: count", MPI_Ibcast(data, -1, MPI_INT, 0, MPI_COMM_WORLD, &none));
+  expect(MPI_ERR_ROOT, "ibcast: root", MPI_Ibcast(data, 8, MPI_INT, size, MPI_COMM_WORLD, &none));
+  expect(MPI_ERR_COMM, "ibcast: communicator",
+         MPI_Ibcast(data, 8, MPI_INT, 0, MPI_COMM_NULL, &none));
+  expect(MPI_ERR_ARG, "ibcast: request", MPI_Ibcast(data, 8, MPI_INT, 0, MPI_COMM_WORLD, NULL));
+}
+
 static void check_bottom(int* data, int rank) {
   MPI_Aint address;
   MPI_Datatype absolute;
@@ -56,6 +65,7 @@ int main(int argc, char** argv) {
   for (int root = 0; root < size; ++root) {
     wrong |= broadcast_and_check((unsigned char*)data, 100, (uint64_t)root, root, MPI_COMM_WORLD);
     check_errors(data, size);
+    check_ibcast_errors(data, size);
     check_bottom(data, rank);
   }
   const int code = conclude(wrong, "roots", size);

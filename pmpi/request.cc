@@ -1,0 +1,88 @@
+#include "pmpi/request.h"
+
+#include <atomic>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "collectives/broadcast.h"
+#include "pmpi/calls.h"
+#include "pmpi/codes.h"
+
+namespace cepheus::pmpi {
+
+using coll::Broadcast;
+using coll::Code;
+
+namespace {
+
+std::atomic<int> in_flight{0};
+thread_local bool is_looking = false;  // in is_over(): errors are for the program's own call
+
+void complete(Broadcast* broadcast, Code code);
+
+// Gone when the broadcast is over: MPICH lets no function of ours call MPI while it frees a request.
+struct BufferOf {
+  std::optional<Buffer> buffer;
+};
+// From the call until MPI frees the request.
+struct Running : BufferOf, Broadcast {
+  Running(const BroadcastCall& call, Comm comm)
+      : BufferOf{std::optional<Buffer>(std::in_place, call, comm)},
+        Broadcast(buffer->payload(), call.root, complete) {
+    buffer->hold_type();
+  }
+  Request handle = kRequestNull;
+};
+
+// Another thread of the program's may free the request before this returns.
+void complete(Broadcast* broadcast, Code) {
+  auto& running = *static_cast<Running*>(broadcast);
+  running.buffer.reset();
+  in_flight.fetch_sub(1);
+  (void)calls().Grequest_complete(running.handle);
+}
+
+int query(void* state, Status* status) {
+  *status = {0, 0, kAnySource, kAnyTag, kSuccess};  // as of MPICH's own collectives
+  const auto* const running = static_cast<Running*>(state);
+  return is_looking ? kSuccess : from_code(running->outcome);
+}
+
+int free_running(void* state) {
+  delete static_cast<Running*>(state);
+  return kSuccess;
+}
+
+// MPI-4.0 6.12: non-blocking collectives can't be cancelled.
+int refuse_cancel(void*, int) { return kErrRequest; }
+
+}  // namespace
+
+int start_request(Communicator& communicator, const BroadcastCall& call, Request& out) {
+  auto* const running = new (std::nothrow) Running(call, communicator.messages);
+  if (running == nullptr) return kErrNoMem;
+  const int rc =
+      calls().Grequest_start(query, free_running, refuse_cancel, running, &running->handle);
+  if (rc != kSuccess) {
+    delete running;
+    return rc;
+  }
+  out = running->handle;
+  in_flight.fetch_add(1);
+  communicator.state->start(*running);
+  return kSuccess;
+}
+
+bool is_in_flight() { return in_flight.load(std::memory_order_relaxed) > 0; }
+
+bool is_over(Request request) {
+  Status status{};
+  int flag = 0;
+  is_looking = true;
+  const int rc = calls().Request_get_status(request, &flag, &status);
+  is_looking = false;
+  return rc != kSuccess || flag != 0;
+}
+
+}  // namespace cepheus::pmpi

@@ -1,0 +1,22 @@
+// MPI_Request of a non-blocking broadcast: a generalized request, which the thread that ends the
+// broadcast completes.
+//
+// MPI's functions that wait for such a request do not call us. Those that programs use are therefore
+// defined in entry.cc, and call progress() while a broadcast is in flight. In other functions of MPI
+// the background thread does.
+#pragma once
+
+#include "pmpi/buffer.h"
+#include "pmpi/communicator.h"
+#include "pmpi/mpich_abi.h"
+
+namespace cepheus::pmpi {
+
+// Of at least one byte, on a communicator that has its private one. MPI's error, or kSuccess.
+int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
+// Non-blocking broadcasts have begun, and not ended.
+bool is_in_flight();
+// Of any request of the program's: complete, inactive, or not a request. Lets MPI progress.
+bool is_over(Request request);
+
+}  // namespace cepheus::pmpi
