@@ -22,11 +22,18 @@ void* find_in_a_local_library(const char* name) {
   return nullptr;
 }
 
+}  // namespace
+
+void* next_definition(const char* name) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  return found != nullptr ? found : find_in_a_local_library(name);
+}
+
+namespace {
+
 template <typename Function>
 bool find(const char* name, Function*& out) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr) found = find_in_a_local_library(name);
-  out = reinterpret_cast<Function*>(found);
+  out = reinterpret_cast<Function*>(next_definition(name));
   return out != nullptr;
 }
 
@@ -108,11 +115,6 @@ bool find_calls() {
 #undef FIND
   (void)find("PMPI_Type_get_envelope_c", c.Type_get_envelope_c);
   return found;
-}
-
-void* next_definition(const char* name) {
-  void* const found = dlsym(RTLD_NEXT, name);
-  return found != nullptr ? found : find_in_a_local_library(name);
 }
 
 }  // namespace cepheus::pmpi

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "collectives/bcast.h"
 #include "collectives/communicators.h"
@@ -176,6 +177,11 @@ Request request_at(const void* requests, int i) {
   return requests != nullptr ? static_cast<const Request*>(requests)[i] : kRequestNull;
 }
 
+void progress_until_all_over(int count, const void* requests) {
+  for (int i = 0; i < count && is_in_flight(); ++i)
+    progress_until([&] { return is_over(request_at(requests, i)); });
+}
+
 bool is_any_over(int count, const void* requests) {
   bool has_any = false;
   for (int i = 0; i < count; ++i) {
@@ -187,43 +193,61 @@ bool is_any_over(int count, const void* requests) {
   return !has_any;
 }
 
-}  // namespace
+// Inside MPI_Init or its kin. A tool behind this library calls PMPI_Init from its MPI_Init.
+bool is_initializing = false;
 
-CEPHEUS_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  static const auto next_one = next<int(int*, char***, int, int*)>("MPI_Init_thread");
-  read_parameters();
-  const bool has_calls = find_calls();
-  const bool requests = has_calls && parameters().chosen_mode() != Mode::kOff;
-  const int rc = next_one(argc, argv, requests ? kThreadMultiple : required, provided);
-  if (rc == kSuccess) begin(has_calls, *provided);
-  return rc;
-}
-
-CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
-  static const auto next_one = next<int(int*, char***)>("MPI_Init");
-  static const auto next_thread = next<int(int*, char***, int, int*)>("MPI_Init_thread");
-  read_parameters();
-  const bool has_calls = find_calls();
-  const bool requests =
-      has_calls && next_thread != nullptr && parameters().chosen_mode() != Mode::kOff;
+// `initialize(requests, level)` calls MPI's function, which shall give MPI_THREAD_MULTIPLE if it is
+// requested.
+template <typename Initialize>
+int start_mpi(Initialize initialize) {
   int level = 0;
-  const int rc = requests ? next_thread(argc, argv, kThreadMultiple, &level) : next_one(argc, argv);
+  if (std::exchange(is_initializing, true)) return initialize(false, level);
+  read_parameters();
+  const bool has_calls = find_calls();
+  const int rc = initialize(has_calls && parameters().chosen_mode() != Mode::kOff, level);
+  is_initializing = false;
   if (rc == kSuccess) begin(has_calls, level);
   return rc;
 }
 
-// MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
-CEPHEUS_EXPORT int MPI_Finalize() {
-  static const auto next_one = next<int()>("MPI_Finalize");
-  end_thread();
-  return next_one();
-}
+}  // namespace
 
-CEPHEUS_EXPORT int PMPI_Finalize() {
-  static const auto next_one = next<int()>("PMPI_Finalize");
-  end_thread();
-  return next_one();
-}
+// A function by both of its names: MPICH's Fortran 2008 calls PMPI_Init and PMPI_Wait. Each goes to
+// the next function of the same name. `before` runs first.
+#define DEFINE_BOTH(name, parameters, arguments, before)              \
+  CEPHEUS_EXPORT int MPI_##name parameters {                          \
+    static const auto next_one = next<int parameters>("MPI_" #name);  \
+    before;                                                           \
+    return next_one arguments;                                        \
+  }                                                                   \
+  CEPHEUS_EXPORT int PMPI_##name parameters {                         \
+    static const auto next_one = next<int parameters>("PMPI_" #name); \
+    before;                                                           \
+    return next_one arguments;                                        \
+  }
+
+#define DEFINE_INIT(prefix)                                                                        \
+  CEPHEUS_EXPORT int prefix##Init_thread(int* argc, char*** argv, int required, int* provided) {   \
+    static const auto next_one = next<int(int*, char***, int, int*)>(#prefix "Init_thread");       \
+    return start_mpi([&](bool requests, int& level) {                                              \
+      const int rc = next_one(argc, argv, requests ? kThreadMultiple : required, provided);        \
+      if (rc == kSuccess) level = *provided;                                                       \
+      return rc;                                                                                   \
+    });                                                                                            \
+  }                                                                                                \
+  CEPHEUS_EXPORT int prefix##Init(int* argc, char*** argv) {                                       \
+    static const auto next_one = next<int(int*, char***)>(#prefix "Init");                         \
+    static const auto next_thread = next<int(int*, char***, int, int*)>(#prefix "Init_thread");    \
+    return start_mpi([&](bool requests, int& level) {                                              \
+      return requests && next_thread != nullptr ? next_thread(argc, argv, kThreadMultiple, &level) \
+                                                : next_one(argc, argv);                            \
+    });                                                                                            \
+  }
+DEFINE_INIT(MPI_)
+DEFINE_INIT(PMPI_)
+
+// MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
+DEFINE_BOTH(Finalize, (), (), end_thread())
 
 CEPHEUS_EXPORT int MPI_Bcast(void* memory, int count, Handle type, int root, Handle comm) {
   static const auto next_one = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
@@ -254,60 +278,23 @@ CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root
 }
 
 // Only MPICH's family has broadcasts of ours in flight: there `requests` are Requests.
-
-CEPHEUS_EXPORT int MPI_Wait(void* request, void* status) {
-  static const auto next_one = next<int(void*, void*)>("MPI_Wait");
-  progress_until([&] { return is_over(request_at(request, 0)); });
-  return next_one(request, status);
-}
-
-CEPHEUS_EXPORT int MPI_Waitall(int count, void* requests, void* statuses) {
-  static const auto next_one = next<int(int, void*, void*)>("MPI_Waitall");
-  for (int i = 0; i < count && is_in_flight(); ++i)
-    progress_until([&] { return is_over(request_at(requests, i)); });
-  return next_one(count, requests, statuses);
-}
-
-CEPHEUS_EXPORT int MPI_Waitany(int count, void* requests, int* index, void* status) {
-  static const auto next_one = next<int(int, void*, int*, void*)>("MPI_Waitany");
-  progress_until([&] { return is_any_over(count, requests); });
-  return next_one(count, requests, index, status);
-}
-
-CEPHEUS_EXPORT int MPI_Waitsome(int count, void* requests, int* done, int* indices,
-                                void* statuses) {
-  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Waitsome");
-  progress_until([&] { return is_any_over(count, requests); });
-  return next_one(count, requests, done, indices, statuses);
-}
-
-CEPHEUS_EXPORT int MPI_Test(void* request, int* flag, void* status) {
-  static const auto next_one = next<int(void*, int*, void*)>("MPI_Test");
-  progress_once();
-  return next_one(request, flag, status);
-}
-
-CEPHEUS_EXPORT int MPI_Testall(int count, void* requests, int* flag, void* statuses) {
-  static const auto next_one = next<int(int, void*, int*, void*)>("MPI_Testall");
-  progress_once();
-  return next_one(count, requests, flag, statuses);
-}
-
-CEPHEUS_EXPORT int MPI_Testany(int count, void* requests, int* index, int* flag, void* status) {
-  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Testany");
-  progress_once();
-  return next_one(count, requests, index, flag, status);
-}
-
-CEPHEUS_EXPORT int MPI_Testsome(int count, void* requests, int* done, int* indices,
-                                void* statuses) {
-  static const auto next_one = next<int(int, void*, int*, int*, void*)>("MPI_Testsome");
-  progress_once();
-  return next_one(count, requests, done, indices, statuses);
-}
-
-CEPHEUS_EXPORT int MPI_Request_get_status(Handle request, int* flag, void* status) {
-  static const auto next_one = next<int(Handle, int*, void*)>("MPI_Request_get_status");
-  progress_once();
-  return next_one(request, flag, status);
-}
+DEFINE_BOTH(Wait, (void* request, void* status), (request, status),
+            progress_until([&] { return is_over(request_at(request, 0)); }))
+DEFINE_BOTH(Waitall, (int count, void* requests, void* statuses), (count, requests, statuses),
+            progress_until_all_over(count, requests))
+DEFINE_BOTH(Waitany, (int count, void* requests, int* index, void* status),
+            (count, requests, index, status),
+            progress_until([&] { return is_any_over(count, requests); }))
+DEFINE_BOTH(Waitsome, (int count, void* requests, int* done, int* indices, void* statuses),
+            (count, requests, done, indices, statuses),
+            progress_until([&] { return is_any_over(count, requests); }))
+DEFINE_BOTH(Test, (void* request, int* flag, void* status), (request, flag, status),
+            progress_once())
+DEFINE_BOTH(Testall, (int count, void* requests, int* flag, void* statuses),
+            (count, requests, flag, statuses), progress_once())
+DEFINE_BOTH(Testany, (int count, void* requests, int* index, int* flag, void* status),
+            (count, requests, index, flag, status), progress_once())
+DEFINE_BOTH(Testsome, (int count, void* requests, int* done, int* indices, void* statuses),
+            (count, requests, done, indices, statuses), progress_once())
+DEFINE_BOTH(Request_get_status, (Handle request, int* flag, void* status), (request, flag, status),
+            progress_once())

@@ -44,23 +44,31 @@ class Mpich(EndToEnd):
 
     @classmethod
     def compile(cls, program, *sources, flags=()):
-        # GCC takes MPICH's MPI_STATUSES_IGNORE for an address.
-        command = ["mpicc.mpich", "-O1", "-Wno-stringop-overflow", f"-I{SOURCE}", *flags]
-        subprocess.run([*command, *(SOURCE / f"tests/mpi/{name}.c" for name in sources), "-o", cls.programs / program], check=True)
+        """`sources`: without a suffix in C."""
+        paths = [SOURCE / "tests/mpi" / (name if "." in name else f"{name}.c") for name in sources]
+        compiler = "mpicc.mpich" if paths[0].suffix == ".c" else "mpifort.mpich"
+        # -w: GCC takes MPICH's MPI_STATUSES_IGNORE for an address.
+        subprocess.run([compiler, "-O1", "-w", f"-I{SOURCE}", *flags, *paths, "-o", cls.programs / program], check=True)
         return cls.programs / program
 
     def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4):
         return over_fabric(self.programs / program, *arguments, hosts=hosts, environment=settings, options=("--mpi", "mpich", *options))
 
-    def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None):
-        """`last_rank`: settings of one more rank."""
+    def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, tools=()):
+        """`last_rank`: settings of one more rank. `tools`: libraries in front of ours."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("CEPHEUS_")}
-        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", LIBRARY, "-np", ranks, self.programs / program, *arguments]
+        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", ":".join(map(str, (*tools, LIBRARY))), "-np", ranks, self.programs / program, *arguments]
         if last_rank is not None:
             own = [word for name, value in last_rank.items() for word in ("-env", name, value)]
             command += [":", "-np", 1, *own, self.programs / program, *arguments]
         settings = {"CEPHEUS_SET_UP_AFTER": "0", **settings}
         return Run(finish([*map(str, command)], 120, {**env, **settings}))
+
+
+class Reported(Mpich, Reporting):
+    def paths(self):
+        """All paths that ranks reported, with their reasons."""
+        return {path["path"]: path["reason"] for job in self.jobs().values() for each in job["communicators"] for path in each["paths"]}
 
 
 class Abi(unittest.TestCase):
@@ -147,12 +155,8 @@ class OverAFabric(Mpich):
         self.assertEqual(run.port("h0")["rx_payload_bytes"], 0, run.everything())
 
 
-class Ibcast(Mpich, Reporting):
+class Ibcast(Reported):
     """MPI_Ibcast."""
-
-    def paths(self):
-        """All paths that ranks reported, with their reasons."""
-        return {path["path"]: path["reason"] for job in self.jobs().values() for each in job["communicators"] for path in each["paths"]}
 
     def test_several_at_once_from_random_roots(self):
         self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--outstanding", 6))
@@ -193,6 +197,41 @@ class Ibcast(Mpich, Reporting):
         run = self.without_fabric("ibcast_check", "--count", 40, "--type", "mixed", settings=settings)
         self.assert_ok(run)
         self.assertIn("ibcast: point to point", self.paths())
+
+
+class Fortran(Reported):
+    """Programs in Fortran multicast, and their MPI_Wait needs no thread."""
+
+    def check(self, *sources, flags=()):
+        self.compile("fortran", *sources, "no_time_limits", flags=("-rdynamic", *flags))
+        self.assert_ok(self.over_fabric("fortran"))
+        self.assertLessEqual({"eager lane", "bulk lane", "ibcast: eager lane"}, set(self.paths()))
+
+    def test_77(self):
+        self.check("fortran77_check.f")
+
+    def test_90(self):
+        self.check("fortran_check.F90", flags=("-DMODULE=mpi",))
+
+    def test_2008(self):
+        self.check("fortran_check.F90", flags=("-DMODULE=mpi_f08", "-DFORTRAN_2008"))
+
+
+class OtherTools(Mpich):
+    """Another library that defines MPI's functions in front of MPI."""
+
+    def setUp(self):
+        self.tool = self.compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
+
+    def test_behind(self):
+        run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(self.tool)})
+        self.assert_ok(run)
+        self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
+
+    def test_in_front(self):
+        run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, tools=(self.tool,))
+        self.assert_ok(run)
+        self.assertRegex(run.out, "tool: 1 inits, [1-9]")
 
 
 class WithoutAFabric(Mpich):
