@@ -104,7 +104,7 @@ static inline void set_up(mcast_group_h group, int rank, int ranks, const char* 
 
 /* Waits until all members are done. A member must acknowledge the last byte again if its acknowledgement was lost, and the group
  * ends for all when its leader destroys it. */
-static void finish(mcast_group_h group, int rank, int ranks, const char* directory) {
+static inline void finish(mcast_group_h group, int rank, int ranks, const char* directory) {
   mcast_member_t name;
   check(mcast_group_member(group, &name), "mcast_group_member");
   leave(directory, "done", rank, &name);

@@ -9,7 +9,7 @@ UCS_CLASS_INIT_FUNC(uct_rc_mcast_iface_t, uct_md_h md, uct_worker_h worker,
   UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, &uct_base_iface_internal_ops, md, worker,
                             params, config);
   const auto* own = reinterpret_cast<const cepheus::uct::InterfaceConfig*>(config);
-  return cepheus::uct::open_state(self->super, *own, &self->state);
+  return cepheus::uct::open_state(self->super, worker, *own, &self->state);
 }
 
 UCS_CLASS_CLEANUP_FUNC(uct_rc_mcast_iface_t) {
@@ -25,10 +25,12 @@ UCS_CLASS_DEFINE_DELETE_FUNC(uct_rc_mcast_iface_t, uct_iface_t)
 UCS_CLASS_INIT_FUNC(uct_rc_mcast_ep_t, const uct_ep_params_t* params) {
   auto* iface = reinterpret_cast<uct_rc_mcast_iface_t*>(params->iface);
   UCS_CLASS_CALL_SUPER_INIT(uct_base_ep_t, &iface->super);
-  return cepheus::uct::check_endpoint_params(params);
+  return cepheus::uct::join_group(params);
 }
 
-UCS_CLASS_CLEANUP_FUNC(uct_rc_mcast_ep_t) {}
+UCS_CLASS_CLEANUP_FUNC(uct_rc_mcast_ep_t) {
+  cepheus::uct::leave_group(*cepheus::uct::interface_of(&self->super.super)->state);
+}
 
 UCS_CLASS_DEFINE(uct_rc_mcast_ep_t, uct_base_ep_t)
 UCS_CLASS_DEFINE_NEW_FUNC(uct_rc_mcast_ep_t, uct_ep_t, const uct_ep_params_t*)

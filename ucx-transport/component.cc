@@ -132,23 +132,14 @@ __attribute__((destructor)) void unload() {
 
 }  // namespace
 
-ucs_status_t cepheus_uct_rc_mcast_open(uct_md_h md, uct_worker_h worker, mcast_group_h group,
-                                       uct_iface_h* out) {
-  uct_iface_config_t* config = nullptr;
-  ucs_status_t status = uct_md_iface_config_read(md, transport.name, nullptr, nullptr, &config);
-  if (status != UCS_OK) return status;
-  reinterpret_cast<InterfaceConfig*>(config)->group = group;
-  uct_iface_params_t params;
-  memset(&params, 0, sizeof params);
-  params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
-                      UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
-                      UCT_IFACE_PARAM_FIELD_CPU_MASK;
-  params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
-  params.mode.device.tl_name = transport.name;
-  params.mode.device.dev_name = shown_device(md);
-  status = uct_iface_open(md, worker, &params, config, out);
-  uct_config_release(config);
-  return status;
+mcast_status_t cepheus_uct_rc_mcast_context(uct_md_h md, uct_worker_h worker,
+                                            const uct_iface_config_t* config,
+                                            mcast_context_h* out) {
+  return open_context(md, worker, reinterpret_cast<const InterfaceConfig*>(config)->context, out);
+}
+
+mcast_group_h cepheus_uct_rc_mcast_group(uct_iface_h iface) {
+  return interface_of(iface)->state->group;
 }
 
 int cepheus_uct_rc_mcast_registered(void) { return registered; }

@@ -1,13 +1,61 @@
 #include "ucx-transport/interface.h"
 
+#include <mcast/query.h>
+
 #include <algorithm>
 #include <new>
 
+#include "ucx-transport/memory_domain.h"
+
 namespace cepheus::uct {
 
+namespace {
+
+const char* const kLanes[] = {"eager", "bulk", nullptr};
+static_assert(MCAST_LANE_EAGER == 0 && MCAST_LANE_BULK == 1);
+const char* const kLostMembers[] = {"evict", "end-group", nullptr};
+static_assert(MCAST_LOST_MEMBER_EVICTED == 0 && MCAST_LOST_MEMBER_ENDS_GROUP == 1);
+
+constexpr size_t at(size_t in_context) { return offsetof(InterfaceConfig, context) + in_context; }
+
+}  // namespace
+
 ucs_config_field_t interface_config_table[] = {
-    {"", "", nullptr, offsetof(InterfaceConfig, super),
+    {"", "FAILURE=error", nullptr, offsetof(InterfaceConfig, super),
      UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"LANE", "eager",
+     "Send active messages (eager), or tagged messages and puts from the program's memory (bulk)",
+     offsetof(InterfaceConfig, lane), UCS_CONFIG_TYPE_ENUM(kLanes)},
+    {"MAX_EAGER", "8k", "Largest active message, bytes", offsetof(InterfaceConfig, max_eager),
+     UCS_CONFIG_TYPE_MEMUNITS},
+    {"RECV_DEPTH", "64", "Posted buffers (eager), or receives that may be posted (bulk)",
+     offsetof(InterfaceConfig, recv_depth), UCS_CONFIG_TYPE_UINT},
+    {"SEND_DEPTH", "64", "Sends that not every member has acknowledged yet",
+     offsetof(InterfaceConfig, send_depth), UCS_CONFIG_TYPE_UINT},
+    {"LOST_MEMBER", "evict",
+     "Let the others go on without a lost member (evict), or let the group fail (end-group); the "
+     "leader's counts",
+     offsetof(InterfaceConfig, lost_member), UCS_CONFIG_TYPE_ENUM(kLostMembers)},
+    {"KEY_FILE", "",
+     "File with the fabric's key, which signs registrations (empty: CEPHEUS_KEY_FILE, if set)",
+     at(offsetof(ContextConfig, key_file)), UCS_CONFIG_TYPE_STRING},
+    {"MCST_POOL", "", "CIDR of group addresses (empty: 198.18.0.0/15)",
+     at(offsetof(ContextConfig, mcst_pool)), UCS_CONFIG_TYPE_STRING},
+    {"GID_INDEX", "-1", "Index of the device's GID (-1: the first RoCE v2 IPv4 GID)",
+     at(offsetof(ContextConfig, gid_index)), UCS_CONFIG_TYPE_INT},
+    {"MRP_PORT", "0", "UDP port of registration (0: 18516)", at(offsetof(ContextConfig, mrp_port)),
+     UCS_CONFIG_TYPE_UINT},
+    {"PATH_MTU", "0", "Payload bytes of a packet, alike on all members (0: the port's)",
+     at(offsetof(ContextConfig, path_mtu)), UCS_CONFIG_TYPE_MEMUNITS},
+    {"MAX_EAGER_MEMORY", "64m", "Buffers of all eager lanes of a worker, bytes",
+     at(offsetof(ContextConfig, max_eager_memory)), UCS_CONFIG_TYPE_MEMUNITS},
+    {"REGISTER_TIMEOUT", "1s", "Time limit of a registration",
+     at(offsetof(ContextConfig, register_timeout)), UCS_CONFIG_TYPE_TIME},
+    {"REGISTER_SILENCE", "0s",
+     "Time without an answer that ends a registration (0: the time limit alone counts)",
+     at(offsetof(ContextConfig, register_silence)), UCS_CONFIG_TYPE_TIME},
+    {"PROGRESS_TIMEOUT", "8s", "Time without a completed send after which the group fails",
+     at(offsetof(ContextConfig, progress_timeout)), UCS_CONFIG_TYPE_TIME},
     {},
 };
 
@@ -17,19 +65,8 @@ namespace {
 static_assert(MCAST_RECV_HEADROOM >= sizeof(uct_recv_desc_t*));
 
 void release_buffer(uct_recv_desc_t* self, void* data) {
-  mcast_recv_release(reinterpret_cast<BufferRelease*>(self)->state->group, data);
-}
-
-mcast_status_t on_eager(void* arg, void* data, size_t length, uint32_t imm) {
-  auto* base = static_cast<uct_base_iface_t*>(arg);
-  InterfaceState* state = reinterpret_cast<Interface*>(base)->state;
-  if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // an unknown active message: no handler
-  const uct_am_handler_t& handler = base->am[imm];
-  const ucs_status_t status =
-      handler.cb(handler.arg, data, static_cast<unsigned>(length), UCT_CB_PARAM_FLAG_DESC);
-  if (status != UCS_INPROGRESS) return MCAST_OK;
-  uct_recv_desc(data) = &state->release.super;
-  return MCAST_INPROGRESS;
+  const mcast_group_h group = reinterpret_cast<BufferRelease*>(self)->state->group;
+  if (group != nullptr) mcast_recv_release(group, data);
 }
 
 ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
@@ -57,7 +94,7 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
     attr->cap.put.opt_zcopy_align = 1;
     attr->cap.put.align_mtu = 1;
   }
-  attr->iface_addr_len = sizeof(GroupAddress);
+  attr->iface_addr_len = sizeof(rc_mcast_record_t);
   attr->device_addr_len = 0;
   attr->ep_addr_len = 0;
   attr->latency = ucs_linear_func_make(1e-6, 0);
@@ -68,27 +105,22 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
 }
 
 ucs_status_t get_address(uct_iface_h iface, uct_iface_addr_t* out) {
-  memcpy(out, &interface_of(iface)->state->address, sizeof(GroupAddress));
+  memcpy(out, &interface_of(iface)->state->record, sizeof(rc_mcast_record_t));
   return UCS_OK;
 }
 
 ucs_status_t get_device_address(uct_iface_h, uct_device_addr_t*) { return UCS_OK; }
 
-// Only the interface's own group: UCP, which passes peers' addresses, must never take this
-// transport for a lane.
 int is_reachable(const uct_iface_h iface, const uct_device_addr_t*, const uct_iface_addr_t* to) {
-  GroupAddress address;
-  if (to == nullptr) return 0;
-  memcpy(&address, to, sizeof address);
-  return address == interface_of(iface)->state->address;
+  return to != nullptr && names_member(to, interface_of(iface)->state->record) ? 1 : 0;
 }
 
 unsigned run_pending(InterfaceState& state) {
   unsigned count = 0;
   while (!state.pending.empty()) {
-    const PendingRequest next = state.pending.front();
+    uct_pending_req_t* const next = state.pending.front();
     state.pending.pop_front();
-    const ucs_status_t status = next.request->func(next.request);
+    const ucs_status_t status = next->func(next);
     if (status == UCS_OK) {
       ++count;
     } else {
@@ -99,17 +131,18 @@ unsigned run_pending(InterfaceState& state) {
   return count;
 }
 
+ucs_status_t flush_status(InterfaceState& state) {
+  if (!state.is_joined || state.group == nullptr) return UCS_OK;
+  const ucs_status_t status = group_status(state);
+  if (status != UCS_OK) return status;
+  return mcast_group_outstanding(state.group) == 0 ? UCS_OK : UCS_INPROGRESS;
+}
+
 unsigned run_flushes(InterfaceState& state) {
   if (state.flushes.empty()) return 0;
-  const unsigned outstanding = mcast_group_outstanding(state.group);
-  if (outstanding != 0 && state.failure == UCS_OK) return 0;
-  std::vector<uct_completion_t*> done;
-  done.swap(state.flushes);
-  for (uct_completion_t* comp : done) {
-    uct_completion_update_status(comp, outstanding != 0 ? state.failure : UCS_OK);
-    if (--comp->count == 0) comp->func(comp);
-  }
-  return static_cast<unsigned>(done.size());
+  const ucs_status_t status = flush_status(state);
+  if (status == UCS_INPROGRESS) return 0;
+  return end_flushes(state, status);
 }
 
 unsigned progress(uct_iface_h iface) {
@@ -125,49 +158,98 @@ ucs_status_t flush(uct_iface_h iface, unsigned, uct_completion_t* comp) {
 
 }  // namespace
 
-ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp) {
-  if (mcast_group_outstanding(state.group) == 0) return UCS_OK;
-  if (state.failure == UCS_OK) {
-    const ucs_status_t status = to_ucs(mcast_group_test(state.group));
-    if (status < 0) state.failure = status;
+unsigned end_flushes(InterfaceState& state, ucs_status_t status) {
+  std::vector<uct_completion_t*> done;
+  done.swap(state.flushes);
+  for (uct_completion_t* comp : done) {
+    uct_completion_update_status(comp, status);
+    if (--comp->count == 0) comp->func(comp);
   }
-  if (state.failure != UCS_OK) return state.failure;
-  if (comp != nullptr) state.flushes.push_back(comp);
-  return UCS_INPROGRESS;
+  return static_cast<unsigned>(done.size());
 }
 
-ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
-                        InterfaceState** out) {
-  mcast_group_h group = config.group;
-  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  mcast_member_t member;
-  if (group == nullptr || mcast_group_query(group, &attr) != MCAST_OK ||
-      mcast_group_member(group, &member) != MCAST_OK) {
-    ucs_error(
-        "rc_mcast: an interface is a member of a group: open it with cepheus_uct_rc_mcast_open() "
-        "(<mcast/uct.h>), which takes the group's handle");
-    return UCS_ERR_INVALID_PARAM;
+mcast_status_t on_eager(void* arg, void* data, size_t length, uint32_t imm) {
+  auto* base = static_cast<uct_base_iface_t*>(arg);
+  InterfaceState* state = reinterpret_cast<Interface*>(base)->state;
+  if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // an unknown active message: no handler
+  const uct_am_handler_t& handler = base->am[imm];
+  const ucs_status_t status =
+      handler.cb(handler.arg, data, static_cast<unsigned>(length), UCT_CB_PARAM_FLAG_DESC);
+  if (status != UCS_INPROGRESS) return MCAST_OK;
+  uct_recv_desc(data) = &state->release.super;
+  return MCAST_INPROGRESS;
+}
+
+void report(ucs_log_level_t level, const char* failure) {
+  ucs_log(level, "rc_mcast: %s: %s", failure, mcast_last_error());
+}
+
+ucs_status_t group_status(InterfaceState& state) {
+  if (state.group == nullptr) return UCS_ERR_CANCELED;
+  const mcast_status_t status = mcast_group_test(state.group);
+  if (status < 0) {
+    if (!state.is_reported) report(state.failure_level, "the group failed");
+    state.is_reported = true;
+    state.failure = to_ucs(status);
+  }
+  return state.failure != UCS_OK ? state.failure : to_ucs(status);
+}
+
+ucs_status_t check_may_send(InterfaceState& state) {
+  if (state.is_active) return UCS_OK;
+  const ucs_status_t status = group_status(state);
+  state.is_active = status == UCS_OK;
+  return status == UCS_INPROGRESS ? UCS_ERR_NO_RESOURCE : status;
+}
+
+ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp) {
+  const ucs_status_t status = flush_status(state);
+  if (status == UCS_INPROGRESS && comp != nullptr) state.flushes.push_back(comp);
+  return status;
+}
+
+ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
+                        const InterfaceConfig& config, InterfaceState** out) {
+  mcast_context_h context = nullptr;
+  mcast_status_t status = open_context(base.md, worker, config.context, &context);
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = static_cast<mcast_lane_t>(config.lane);
+  params.max_eager = config.max_eager;
+  params.recv_depth = config.recv_depth;
+  params.send_depth = config.send_depth;
+  params.lost_member = static_cast<mcast_lost_member_t>(config.lost_member);
+  mcast_group_h group = nullptr;
+  if (status == MCAST_OK) status = mcast_group_create(context, &params, &group);
+  if (status != MCAST_OK) {
+    report(base.config.failure_level, "no group");
+    return to_ucs(status);
   }
   auto* state = new (std::nothrow) InterfaceState;
-  if (state == nullptr) return UCS_ERR_NO_MEMORY;
+  if (state == nullptr) {
+    mcast_group_destroy(group);
+    return UCS_ERR_NO_MEMORY;
+  }
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  mcast_group_query(group, &attr);
   state->group = group;
-  state->context = mcast_group_context(group);
-  state->address = {kAddressMagic, member.ipv4, member.qpn};
+  state->context = context;
+  state->record.magic = RC_MCAST_RECORD_MAGIC;
+  mcast_group_member(group, &state->record.member);
+  state->failure_level = base.config.failure_level;
   state->lane = attr.lane;
   state->max_message = attr.max_message;
   state->release.super.cb = release_buffer;
   state->release.state = state;
   *out = state;
-  if (attr.lane == MCAST_LANE_EAGER) return to_ucs(mcast_group_set_recv(group, on_eager, &base));
   return UCS_OK;
 }
 
 void close_state(InterfaceState* state) {
   if (state == nullptr) return;
-  const auto drop = [](void*, void*, size_t, uint32_t) { return MCAST_OK; };
-  if (state->lane == MCAST_LANE_EAGER) mcast_group_set_recv(state->group, drop, nullptr);
   state->is_closed = true;
-  release_if_unused(state);
+  leave_group(*state);
+  release_operations(*state);
+  delete state;
 }
 
 uct_iface_ops_t make_interface_ops() {

@@ -1,34 +1,28 @@
 // rc_mcast's interface and endpoint: one interface is one member of one group, its endpoint the
 // sending end.
 //
-// <mcast/uct.h> maps UCT's calls to libmcast's. Messages of a bulk lane match in order. Not
-// thread-safe beyond UCT's promise for UCS_THREAD_MODE_SINGLE.
+// README.md maps UCT's calls to libmcast's. Messages of a bulk lane match in order. Not thread-safe
+// beyond UCT's promise for UCS_THREAD_MODE_SINGLE.
 #pragma once
 
-#include <mcast/mcast.h>
-#include <mcast/query.h>
+#include <mcast/uct.h>
 
 #include <deque>
 #include <vector>
 
 #include "ucx-transport/bounce_buffers.h"
+#include "ucx-transport/contexts.h"
 #include "ucx-transport/uct_layout.h"
 
 namespace cepheus::uct {
 
-// An interface's own member: an endpoint sends to the group of its interface and to nothing else. No
-// other member of any process has the same one.
-struct GroupAddress {
-  uint32_t magic;
-  uint32_t ipv4, qpn;  // as in mcast_member_t
-
-  bool operator==(const GroupAddress&) const = default;
-};
-inline constexpr uint32_t kAddressMagic = 0x6d636173;  // "mcas"
-
 struct InterfaceConfig {
   uct_iface_config_t super;
-  mcast_group_h group;  // of cepheus_uct_rc_mcast_open(): no configuration string sets it
+  unsigned lane;  // mcast_lane_t
+  size_t max_eager;
+  unsigned recv_depth, send_depth;
+  unsigned lost_member;  // mcast_lost_member_t
+  ContextConfig context;
 };
 extern ucs_config_field_t interface_config_table[];
 
@@ -42,27 +36,23 @@ struct BufferRelease {
   InterfaceState* state;
 };
 
-struct PendingRequest {
-  uct_ep_h ep;
-  uct_pending_req_t* request;
-};
-
-// An interface may be closed while libmcast still has its posted receives and sends, which end with
-// the group. So the state lives until the last of them has ended, without callbacks.
 struct InterfaceState {
-  mcast_group_h group = nullptr;
+  mcast_group_h group = nullptr;  // null once the endpoint was destroyed
   mcast_context_h context = nullptr;
-  GroupAddress address{};
+  rc_mcast_record_t record{};
+  bool is_joined = false;  // by its endpoint
+  bool is_active = false;  // once sends are possible
   mcast_lane_t lane = MCAST_LANE_EAGER;
   size_t max_message = 0;
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
-  unsigned operations = 0;       // in flight
-  bool is_closed = false;
+  bool is_closed = false;        // no callbacks
   BounceBuffers bounces;
-  std::deque<PendingRequest> pending;
+  std::deque<uct_pending_req_t*> pending;
   std::vector<uct_completion_t*> flushes;
   ucs_status_t failure = UCS_OK;  // once the group failed
+  bool is_reported = false;       // the failure, in the log
+  ucs_log_level_t failure_level = UCS_LOG_LEVEL_ERROR;
 };
 
 // UCS classes are allocated with calloc: C++ state hangs off a pointer.
@@ -80,7 +70,10 @@ inline Interface* interface_of(uct_ep_h ep) { return reinterpret_cast<Interface*
 ucs_status_t to_ucs(mcast_status_t status);
 
 // endpoint.cc
-ucs_status_t check_endpoint_params(const uct_ep_params_t* params);
+ucs_status_t join_group(const uct_ep_params_t* params);
+void leave_group(InterfaceState& state);
+// True if `address` is a list of members that has `record`.
+bool names_member(const uct_iface_addr_t* address, const rc_mcast_record_t& record);
 ucs_status_t ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header, const void* payload,
                          unsigned length);
 ssize_t ep_am_bcopy(uct_ep_h ep, uint8_t id, uct_pack_callback_t pack, void* arg, unsigned flags);
@@ -102,14 +95,24 @@ ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint
 ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t remote_addr,
                      uct_rkey_t rkey);
 
-// operation.cc: frees a closed interface's state once no operation is in flight.
-void release_if_unused(InterfaceState* state);
+// operation.cc: frees them.
+void release_operations(InterfaceState& state);
 
 // interface.cc
 uct_iface_ops_t make_interface_ops();
-ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
-                        InterfaceState** out);
+ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
+                        const InterfaceConfig& config, InterfaceState** out);
 void close_state(InterfaceState* state);
+// The eager lane's callback of libmcast; `base` is its argument.
+mcast_status_t on_eager(void* base, void* data, size_t length, uint32_t imm);
+// Logs mcast_last_error(), at the level of UCX_RC_MCAST_FAILURE.
+void report(ucs_log_level_t level, const char* failure);
+// UCS_INPROGRESS until the group's registration has an outcome; a failure is logged once.
+ucs_status_t group_status(InterfaceState& state);
+// UCS_OK, or the reason why no message can be sent; before the outcome UCS_ERR_NO_RESOURCE.
+ucs_status_t check_may_send(InterfaceState& state);
+// Their number.
+unsigned end_flushes(InterfaceState& state, ucs_status_t status);
 ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp);
 
 }  // namespace cepheus::uct

@@ -10,7 +10,9 @@ ucs_config_field_t memory_domain_config_table[] = {
     {"", "", nullptr, offsetof(MemoryDomainConfig, super),
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
     {"DEVICES", "",
-     "Show rc_mcast on this device (default: none, so only programs that name it see it)",
+     "Show rc_mcast on this verbs device (any: the nearest; empty: none, so that only programs "
+     "that "
+     "ask for it see it)",
      offsetof(MemoryDomainConfig, devices), UCS_CONFIG_TYPE_STRING},
     {},
 };
@@ -20,9 +22,12 @@ namespace {
 struct MemoryDomain {
   uct_md_t super;
   char device[UCT_DEVICE_NAME_MAX];
+  Contexts contexts;
 };
 
-void close_domain(uct_md_h md) { delete reinterpret_cast<MemoryDomain*>(md); }
+MemoryDomain& domain_of(uct_md_h md) { return *reinterpret_cast<MemoryDomain*>(md); }
+
+void close_domain(uct_md_h md) { delete &domain_of(md); }
 
 ucs_status_t query(uct_md_h, uct_md_attr_t* attr) {
   // Not cleared by the caller: every field must be set.
@@ -98,6 +103,13 @@ ucs_status_t open_memory_domain(uct_component_t* component, const char*,
   return UCS_OK;
 }
 
-const char* shown_device(uct_md_h md) { return reinterpret_cast<MemoryDomain*>(md)->device; }
+const char* shown_device(uct_md_h md) { return domain_of(md).device; }
+
+mcast_status_t open_context(uct_md_h md, uct_worker_h worker, const ContextConfig& config,
+                            mcast_context_h* out) {
+  MemoryDomain& domain = domain_of(md);
+  const std::string device = domain.device;
+  return domain.contexts.open(worker, device == "any" ? "" : device, config, out);
+}
 
 }  // namespace cepheus::uct

@@ -2,9 +2,7 @@
 // them.
 #pragma once
 
-#include <mcast/mcast.h>
-
-#include "ucx-transport/uct_layout.h"
+#include "ucx-transport/contexts.h"
 
 namespace cepheus::uct {
 
@@ -14,8 +12,8 @@ struct MemoryDomainConfig {
 };
 extern ucs_config_field_t memory_domain_config_table[];
 
-// A registered range. UCT registers with the domain, libmcast with a device context: the first
-// operation of a group brings the two together.
+// A registered range. UCT registers with the domain, libmcast with a context: the first operation of
+// a group brings the two together.
 struct MemoryHandle {
   void* address;
   size_t length;
@@ -28,9 +26,11 @@ mcast_mem_h mem_for(MemoryHandle* handle, mcast_context_h context);
 
 ucs_status_t open_memory_domain(uct_component_t* component, const char* name,
                                 const uct_md_config_t* config, uct_md_h* out);
-// The device that UCX_MCAST_DEVICES or the MD configuration names, else none. An interface needs a
-// group, and only the program that made a group can name it. So UCP would only try a device in
-// vain.
+// The device that UCX_MCAST_DEVICES or the domain's configuration names, else none: then UCP does
+// not open an interface on it.
 const char* shown_device(uct_md_h md);
+// The context of `worker`'s interfaces with these settings, on shown_device().
+mcast_status_t open_context(uct_md_h md, uct_worker_h worker, const ContextConfig& config,
+                            mcast_context_h* out);
 
 }  // namespace cepheus::uct

@@ -15,22 +15,16 @@ Operation* take_operation(InterfaceState& state) {
     operation = state.idle.back();
     state.idle.pop_back();
   }
-  ++state.operations;
   return operation;
 }
 
-void give_back(Operation* operation) {
-  --operation->state->operations;
-  operation->state->idle.push_back(operation);
-}
+void give_back(Operation* operation) { operation->state->idle.push_back(operation); }
 
 bool end(Operation* operation, mcast_status_t status) {
   InterfaceState* const state = operation->state;
   if (status != MCAST_OK) state->failure = to_ucs(status);
   give_back(operation);
-  if (!state->is_closed) return true;
-  release_if_unused(state);
-  return false;
+  return !state->is_closed;
 }
 
 void complete(Operation* operation, mcast_status_t status) {
@@ -44,10 +38,8 @@ void on_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
   complete(static_cast<Operation*>(op->user), status);
 }
 
-void release_if_unused(InterfaceState* state) {
-  if (!state->is_closed || state->operations > 0) return;
-  for (Operation* operation : state->idle) delete operation;
-  delete state;
+void release_operations(InterfaceState& state) {
+  for (Operation* operation : state.idle) delete operation;
 }
 
 }  // namespace cepheus::uct

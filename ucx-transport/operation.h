@@ -19,7 +19,7 @@ Operation* take_operation(InterfaceState& state);
 // libmcast did not take it.
 void give_back(Operation* operation);
 // The operation has ended with `status`: notes a failure for the interface. False: the interface is
-// closed, gets no callback, and its state may be gone.
+// closed, and gets no callback.
 bool end(Operation* operation, mcast_status_t status);
 // Ends a send or a put, and calls its completion.
 void complete(Operation* operation, mcast_status_t status);

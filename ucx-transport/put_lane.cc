@@ -40,6 +40,7 @@ ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint
   const size_t length = iov->count * iov->length;
   if (length > state.max_message) return UCS_ERR_INVALID_PARAM;
   if (length == 0) return UCS_OK;
+  if (const ucs_status_t may = check_may_send(state); may != UCS_OK) return may;
   Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = on_done;
@@ -53,6 +54,7 @@ ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t 
                      uct_rkey_t rkey) {
   InterfaceState& state = *interface_of(ep)->state;
   if (rkey > kLargestRegion) return UCS_ERR_INVALID_PARAM;
+  if (const ucs_status_t may = check_may_send(state); may != UCS_OK) return may;
   BounceBuffers::Number number = 0;
   const mcast_status_t taken = state.bounces.take(state.context, &number);
   if (taken != MCAST_OK) return to_ucs(taken);

@@ -31,6 +31,7 @@ ucs_status_t ep_tag_eager_zcopy(uct_ep_h ep, uct_tag_t tag, uint64_t imm, const 
   if (iovcnt != 1 || iov->count > 1) return UCS_ERR_INVALID_PARAM;
   const size_t length = iov->count * iov->length;
   if (length > state.max_message) return UCS_ERR_INVALID_PARAM;
+  if (const ucs_status_t may = check_may_send(state); may != UCS_OK) return may;
   Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = on_done;
@@ -47,6 +48,7 @@ ucs_status_t iface_tag_recv_zcopy(uct_iface_h iface, uct_tag_t tag, uct_tag_t ma
                                   const uct_iov_t* iov, size_t iovcnt, uct_tag_context_t* ctx) {
   InterfaceState& state = *interface_of(iface)->state;
   if (iovcnt != 1 || iov->count > 1) return UCS_ERR_INVALID_PARAM;
+  if (state.group == nullptr) return UCS_ERR_CANCELED;
   Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = recv_done;

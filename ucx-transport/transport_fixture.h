@@ -16,6 +16,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -32,8 +33,18 @@ struct Written {
   bool notifies;  // members have a receive completed
 };
 
+struct Context {
+  std::string device, key_file;
+  mcast_context_params_t params;
+};
+
 // One group, and the transport's calls on it.
 struct Library {
+  std::deque<Context> contexts;  // in being
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  bool exists = false;
+  mcast_status_t creation = MCAST_OK, opening = MCAST_OK, leading = MCAST_OK;
+  std::vector<std::uint32_t> led;  // QPNs
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
   unsigned outstanding = 0;
@@ -51,13 +62,45 @@ struct Library {
 
 constexpr mcast_member_t kMember{0x0A000001, 17, 0, 0, 0};
 const auto kGroup = reinterpret_cast<mcast_group_h>(&lib.attr);
-const auto kContext = reinterpret_cast<mcast_context_h>(&lib.outstanding);
 const auto kMem = reinterpret_cast<mcast_mem_h>(&lib.registered);
 
 }  // namespace
 
 #define EXPORTED extern "C" __attribute__((visibility("default"), used))
 
+EXPORTED const char* mcast_last_error() { return "the test says so"; }
+EXPORTED mcast_status_t mcast_context_create(const mcast_context_params_t* params,
+                                             mcast_context_h* out) {
+  if (lib.opening != MCAST_OK) return lib.opening;
+  const auto text = [](const char* from) { return std::string(from != nullptr ? from : ""); };
+  lib.contexts.push_back({text(params->device), text(params->key_file), *params});
+  *out = reinterpret_cast<mcast_context_h>(&lib.contexts.back());
+  return MCAST_OK;
+}
+EXPORTED void mcast_context_destroy(mcast_context_h) { lib.contexts.pop_back(); }
+EXPORTED mcast_status_t mcast_group_create(mcast_context_h, const mcast_group_params_t* params,
+                                           mcast_group_h* out) {
+  if (lib.creation != MCAST_OK) return lib.creation;
+  lib.params = *params;
+  lib.attr.lane = params->lane;
+  lib.exists = true;
+  *out = kGroup;
+  return MCAST_OK;
+}
+EXPORTED void mcast_group_destroy(mcast_group_h) {
+  lib.exists = false;
+  while (!lib.ops.empty()) {
+    mcast_op_t* const op = lib.ops.front();
+    lib.ops.pop_front();
+    op->done(op, MCAST_ERR_CANCELED, 0, 0);
+  }
+}
+EXPORTED mcast_status_t mcast_group_lead(mcast_group_h, const mcast_member_t* members,
+                                         size_t count) {
+  if (lib.leading != MCAST_OK) return lib.leading;
+  for (size_t i = 0; i < count; ++i) lib.led.push_back(members[i].qpn);
+  return MCAST_OK;
+}
 EXPORTED mcast_status_t mcast_group_member(mcast_group_h, mcast_member_t* out) {
   *out = kMember;
   return MCAST_OK;
@@ -66,7 +109,6 @@ EXPORTED mcast_status_t mcast_group_query(mcast_group_h, mcast_group_attr_t* out
   *out = lib.attr;
   return MCAST_OK;
 }
-EXPORTED mcast_context_h mcast_group_context(mcast_group_h) { return kContext; }
 EXPORTED mcast_status_t mcast_group_set_recv(mcast_group_h, mcast_recv_cb_t callback, void* arg) {
   lib.recv_cb = callback;
   lib.recv_arg = arg;
@@ -139,7 +181,8 @@ class Ucx {
     static Ucx ucx;
     return ucx;
   }
-  rc_mcast_open_t open_group = nullptr;
+  rc_mcast_group_t group_of = nullptr;
+  rc_mcast_context_t context_of = nullptr;
   uct_component_h component = nullptr;
   ucs_async_context_t* async = nullptr;
   uct_worker_h worker = nullptr;
@@ -158,7 +201,8 @@ class Ucx {
   Ucx() {
     void* const module = dlopen(RC_MCAST, RTLD_NOW);
     if (module == nullptr) ADD_FAILURE() << dlerror();
-    open_group = reinterpret_cast<rc_mcast_open_t>(dlsym(module, RC_MCAST_OPEN));
+    group_of = reinterpret_cast<rc_mcast_group_t>(dlsym(module, RC_MCAST_GROUP));
+    context_of = reinterpret_cast<rc_mcast_context_t>(dlsym(module, RC_MCAST_CONTEXT));
     uct_component_h* components = nullptr;
     unsigned count = 0;
     EXPECT_EQ(uct_query_components(&components, &count), UCS_OK);
@@ -219,39 +263,52 @@ class RcMcast : public testing::Test {
     iface_ = nullptr;
   }
 
-  ucs_status_t open() {
-    return Ucx::instance().open_group(md_, Ucx::instance().worker, kGroup, &iface_);
+  using Variables = std::vector<std::pair<const char*, const char*>>;
+  uct_iface_config_t* config(const Variables& variables = {}) const {
+    uct_iface_config_t* out = nullptr;
+    EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &out), UCS_OK);
+    for (const auto& [name, value] : variables) {
+      EXPECT_EQ(uct_config_modify(out, name, value), UCS_OK) << name;
+    }
+    return out;
   }
-  // Like UCP, by UCT's own call.
-  ucs_status_t open_without_group() {
-    uct_iface_config_t* config = nullptr;
-    EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);
+  ucs_status_t open(const Variables& variables = {}) {
+    uct_iface_config_t* const own = config(variables);
     uct_iface_params_t params{};
-    params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
-                        UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
-                        UCT_IFACE_PARAM_FIELD_CPU_MASK;
+    params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE;
     params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
     params.mode.device.tl_name = "rc_mcast";
     params.mode.device.dev_name = "fake0";
-    const ucs_status_t status =
-        uct_iface_open(md_, Ucx::instance().worker, &params, config, &iface_);
-    uct_config_release(config);
+    const ucs_status_t status = uct_iface_open(md_, Ucx::instance().worker, &params, own, &iface_);
+    uct_config_release(own);
     return status;
   }
-  ucs_status_t connect(std::uint32_t magic = 0x6d636173, std::uint32_t qpn = kMember.qpn) {
-    const std::uint32_t address[3] = {magic, kMember.ipv4, qpn};
+  // The address of the group of these members, as a program makes it of theirs.
+  static std::string list(const std::vector<std::uint32_t>& qpns) {
+    const auto count = static_cast<std::uint32_t>(qpns.size());
+    std::string out(reinterpret_cast<const char*>(&count), sizeof count);
+    for (const std::uint32_t qpn : qpns) {
+      rc_mcast_record_t record{RC_MCAST_RECORD_MAGIC, kMember};
+      record.member.qpn = qpn;
+      out.append(reinterpret_cast<const char*>(&record), sizeof record);
+    }
+    return out;
+  }
+  static const uct_iface_addr_t* as_address(const std::string& bytes) {
+    return reinterpret_cast<const uct_iface_addr_t*>(bytes.data());
+  }
+  ucs_status_t connect(const std::string& list, uct_ep_h* out) const {
     uct_ep_params_t params{};
     params.field_mask =
         UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
     params.iface = iface_;
-    params.iface_addr = reinterpret_cast<const uct_iface_addr_t*>(address);
-    return uct_ep_create(&params, &ep_);
+    params.iface_addr = as_address(list);
+    return uct_ep_create(&params, out);
   }
-  void make(mcast_lane_t lane, size_t max_message) {
-    lib.attr.lane = lane;
+  void make(const char* lane, size_t max_message) {
     lib.attr.max_message = max_message;
-    ASSERT_EQ(open(), UCS_OK);
-    ASSERT_EQ(connect(), UCS_OK);
+    ASSERT_EQ(open({{"LANE", lane}}), UCS_OK);
+    ASSERT_EQ(connect(list({kMember.qpn, 18}), &ep_), UCS_OK);
   }
   uct_iface_attr_t attr() {
     uct_iface_attr_t out;

@@ -1,5 +1,5 @@
-// One end of one group, of either lane, as broadcasts use it (uct_channel.h: by UCX's rc_mcast;
-// direct_channel.h: by libmcast itself).
+// One member of one group, of either lane, as broadcasts use it (uct_channel.h: by UCX's rc_mcast;
+// direct_channel.h: by libmcast itself). The member and its channel live equally long.
 //
 // Every call, and every callback, runs under the transport's mutex.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace cepheus::coll {
 
@@ -39,6 +40,12 @@ class Channel {
   // `arrival`: null for a bulk lane.
   Channel(Arrival arrival, void* arg) : arrival_(arrival), arrival_arg_(arg) {}
   virtual ~Channel() = default;
+  // For queries and recovery.
+  virtual mcast_group_h group() const = 0;
+  // This member waits for the leader, and takes messages from now on.
+  virtual mcast_status_t join() = 0;
+  // Instead: registers the group of `members`, with this member as its leader.
+  virtual mcast_status_t lead(const std::vector<mcast_member_t>& members) = 0;
   // Small messages: pack(dest, arg) writes one, at most as long as the lane allows, inside the
   // call.
   virtual Status send_small(mcast_pack_cb_t pack, void* arg) = 0;

@@ -36,6 +36,15 @@ void received(mcast_op_t* operation, mcast_status_t status, std::size_t length, 
 
 }  // namespace
 
+std::unique_ptr<Channel> DirectChannel::open(mcast_context_h context,
+                                             const mcast_group_params_t& params, Arrival arrival,
+                                             void* arg, mcast_status_t& status) {
+  mcast_group_h group = nullptr;
+  status = mcast_group_create(context, &params, &group);
+  if (status != MCAST_OK) return nullptr;
+  return std::unique_ptr<Channel>(new DirectChannel(group, arrival, arg));
+}
+
 DirectChannel::DirectChannel(mcast_group_h group, Arrival arrival, void* arg)
     : Channel(arrival, arg), group_(group) {
   if (takes_small()) (void)mcast_group_set_recv(group, on_small, this);

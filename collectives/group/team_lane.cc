@@ -101,19 +101,13 @@ void TeamLane::make_group(MemberRecord& record) {
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
-    status = mcast_group_create(transport.context(), &params, &group_);
-    if (status != MCAST_OK) {
-      why = in_our_words(mcast_last_error());
-      group_ = nullptr;
-    }
-  }
-  if (group_ == nullptr) transport.remove_group();
-  if (status == MCAST_OK) {
-    (void)mcast_group_member(group_, &record.member);
     std::lock_guard<std::mutex> guard(transport.mutex());
-    channel_ = transport.open_channel(group_, arrival_, arrival_arg_, why);
-    if (channel_ == nullptr) status = MCAST_ERR_NO_DEVICE;
+    channel_ = transport.open_channel(params, arrival_, arrival_arg_, status);
+    if (status == MCAST_OK) status = mcast_group_member(group(), &record.member);
+    if (status == MCAST_OK && !team_.is_leader()) status = channel_->join();
+    if (status != MCAST_OK) why = in_our_words(mcast_last_error());
   }
+  if (channel_ == nullptr) transport.remove_group();
   record.status = status;
   snprintf(record.reason, sizeof record.reason, "%s", why.c_str());
 }
@@ -177,7 +171,7 @@ void TeamLane::gathered() {
   std::vector<mcast_member_t> members;
   members.reserve(records_.size());
   for (const MemberRecord& record : records_) members.push_back(record.member);
-  const mcast_status_t status = mcast_group_lead(group_, members.data(), members.size());
+  const mcast_status_t status = channel_->lead(members);
   if (status != MCAST_OK && status != MCAST_INPROGRESS) {
     announce(status, mcast_last_error());
     return;
@@ -192,7 +186,7 @@ void TeamLane::announce_lost() {
 
 void TeamLane::registered(mcast_status_t status) {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  (void)mcast_group_query(group_, &attr);
+  (void)mcast_group_query(group(), &attr);
   outcome_.mcst_id = attr.mcst_id;
   outcome_.epoch = attr.epoch;
   announce(status, status == MCAST_OK ? "" : attr.reason);
@@ -213,7 +207,7 @@ void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
     // Without a group this member's session has failed meanwhile.
-    set_state(group_ != nullptr ? State::kReady : State::kClosed);
+    set_state(channel_ != nullptr ? State::kReady : State::kClosed);
     return;
   }
   destroy();
@@ -235,7 +229,7 @@ TeamLane::State TeamLane::progress() {
         announce_lost();
         break;
       }
-      const mcast_status_t status = mcast_group_test(group_);
+      const mcast_status_t status = mcast_group_test(group());
       if (status != MCAST_INPROGRESS) registered(status);
       break;
     }
@@ -258,40 +252,35 @@ void TeamLane::reset() {
 }
 
 bool TeamLane::has_failed(mcast_group_attr_t& attr) const {
-  if (mcast_group_test(group_) >= 0) return false;
-  return mcast_group_query(group_, &attr) == MCAST_OK;
+  if (mcast_group_test(group()) >= 0) return false;
+  return mcast_group_query(group(), &attr) == MCAST_OK;
 }
 
 void TeamLane::stop(const char* reason) {
-  if (group_ == nullptr) return;
+  if (group() == nullptr) return;
   stopped_ = true;
-  (void)mcast_group_stop(group_, reason);
+  (void)mcast_group_stop(group(), reason);
 }
 
 bool TeamLane::is_drained() const {
   mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
-  if (group_ == nullptr || mcast_group_query(group_, &attr) != MCAST_OK) return true;
+  if (group() == nullptr || mcast_group_query(group(), &attr) != MCAST_OK) return true;
   return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
 }
 
 std::string TeamLane::address() const { return wire::Ipv4(outcome_.mcst_id).to_string(); }
 
 unsigned TeamLane::outstanding() const {
-  return state_ == State::kReady ? mcast_group_outstanding(group_) : 0;
+  return state_ == State::kReady ? mcast_group_outstanding(group()) : 0;
 }
 
 void TeamLane::destroy() {
   Transport& transport = Transport::instance();
   std::lock_guard<std::mutex> guard(transport.mutex());
   if (state_ == State::kReady) set_state(State::kClosed);
-  const bool existed = group_ != nullptr;
-  // An eager channel over UCX speaks to its group when it closes (<mcast/uct.h>). Operations of the
-  // bulk lane end by the group's end, so their channel closes after it.
-  if (kind_ == MCAST_LANE_EAGER) channel_.reset();
-  if (existed) mcast_group_destroy(group_);
-  group_ = nullptr;
+  if (channel_ == nullptr) return;
   channel_.reset();
-  if (existed) transport.remove_group();
+  transport.remove_group();
 }
 
 }  // namespace cepheus::coll

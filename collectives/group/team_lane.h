@@ -102,7 +102,7 @@ class TeamLane {
   bool is_drained() const;
   // This rank's sends that not every member has acknowledged.
   unsigned outstanding() const;
-  mcast_group_h group() const { return group_; }
+  mcast_group_h group() const { return channel_ != nullptr ? channel_->group() : nullptr; }
   // Local: the group and its channel are gone afterwards.
   void destroy();
 
@@ -114,7 +114,7 @@ class TeamLane {
   void gathered();
   void registered(mcast_status_t status);
   std::string mistake() const;
-  bool is_lost() const { return own_.status == MCAST_OK && (group_ == nullptr || stopped_); }
+  bool is_lost() const { return own_.status == MCAST_OK && (channel_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);
   void finish();
@@ -131,7 +131,6 @@ class TeamLane {
 
   State state_ = State::kUnused;
   int attempts_ = 0;
-  mcast_group_h group_ = nullptr;
   std::unique_ptr<Channel> channel_;
   bool stopped_ = false;
   std::string refusal_;

@@ -66,8 +66,10 @@ mcast_status_t Transport::open(std::string& why, bool again) {
       tried_ = true;
       Opened opened = opening_.get();
       context_ = opened.context;
+      uct_ = std::move(opened.uct);
+      carrier_ = std::move(opened.carrier);
       why_ = std::move(opened.why);
-      outcome_ = opened.status == MCAST_OK ? open_carrier(why_) : opened.status;
+      outcome_ = opened.status;
     }
   }
   why = why_;
@@ -82,10 +84,10 @@ uint32_t Transport::host_address() {
 Transport::Opened Transport::open_context() {
   Opened opened;
   const mcast_context_params_t params = context_params();
-  opened.status = mcast_context_create(&params, &opened.context);
+  open_carrier(opened, params);
   if (opened.status != MCAST_OK) {
-    opened.why = mcast_last_error();
     opened.context = nullptr;
+    opened.uct.reset();
     return opened;
   }
   const mcast_context_attr_t attr = attributes_of(opened.context);
@@ -94,22 +96,26 @@ Transport::Opened Transport::open_context() {
   return opened;
 }
 
-mcast_status_t Transport::open_carrier(std::string& why) {
-  carrier_ = "multicast";
+void Transport::open_carrier(Opened& opened, const mcast_context_params_t& params) {
   const Carrier wanted = parameters().chosen_carrier();
-  if (wanted == Carrier::kDirect) return MCAST_OK;
-  uct_ = UctDomain::open(attributes_of(context_).device, why);
-  if (uct_ != nullptr) return MCAST_OK;
-  if (wanted == Carrier::kUcx) return MCAST_ERR_NO_DEVICE;
-  carrier_ = "multicast, without UCX: " + why;
-  why.clear();
-  return MCAST_OK;
+  if (wanted != Carrier::kDirect) {
+    opened.uct = UctDomain::open(params.device, opened.why);
+    if (opened.uct == nullptr) {
+      if (wanted == Carrier::kUcx) return;
+      opened.carrier += ", without UCX: " + opened.why;
+      opened.why.clear();
+    }
+  }
+  opened.status = opened.uct != nullptr ? opened.uct->open_context(params, &opened.context)
+                                        : mcast_context_create(&params, &opened.context);
+  if (opened.status != MCAST_OK) opened.why = mcast_last_error();
 }
 
-std::unique_ptr<Channel> Transport::open_channel(mcast_group_h group, Channel::Arrival arrival,
-                                                 void* arg, std::string& why) {
-  if (uct_ != nullptr) return uct_->open_channel(group, arrival, arg, why);
-  return std::make_unique<DirectChannel>(group, arrival, arg);
+std::unique_ptr<Channel> Transport::open_channel(const mcast_group_params_t& params,
+                                                 Channel::Arrival arrival, void* arg,
+                                                 mcast_status_t& status) {
+  if (uct_ != nullptr) return uct_->open_channel(params, arrival, arg, status);
+  return DirectChannel::open(context_, params, arrival, arg, status);
 }
 
 std::string Transport::carrier() const { return carrier_; }
@@ -121,9 +127,13 @@ std::uint64_t Transport::registered_bytes() {
 
 void Transport::close() {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (opening_.valid()) context_ = opening_.get().context;
+  if (opening_.valid()) {
+    Opened opened = opening_.get();
+    context_ = opened.context;
+    uct_ = std::move(opened.uct);
+  }
+  if (uct_ == nullptr && context_ != nullptr) mcast_context_destroy(context_);
   uct_.reset();
-  if (context_ != nullptr) mcast_context_destroy(context_);
   context_ = nullptr;
 }
 

@@ -42,10 +42,11 @@ class Transport {
   std::uint64_t registered_bytes();
   std::mutex& mutex() { return mutex_; }
 
-  // This member's end of a group; see DirectChannel's constructor. Call under mutex(). Null: why
-  // not.
-  std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
-                                        std::string& why);
+  // A member of a new group; see DirectChannel::open(). Call under mutex(). Null: mcast_last_error()
+  // has the reason.
+  std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
+                                        Channel::Arrival arrival, void* arg,
+                                        mcast_status_t& status);
   // The library behind channels, for `cepheusctl explain`: "multicast", and without UCX the reason.
   std::string carrier() const;
 
@@ -56,12 +57,14 @@ class Transport {
   struct Opened {
     mcast_status_t status = MCAST_ERR_NO_DEVICE;
     mcast_context_h context = nullptr;
+    std::unique_ptr<UctDomain> uct;  // it has the context; null: the caller has it
+    std::string carrier = "multicast";
     std::string why;
   };
 
   Transport() = default;
   static Opened open_context();
-  mcast_status_t open_carrier(std::string& why);
+  static void open_carrier(Opened& opened, const mcast_context_params_t& params);
 
   std::mutex open_mutex_;
   bool tried_ = false;

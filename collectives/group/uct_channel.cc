@@ -15,6 +15,7 @@ namespace cepheus::coll {
 namespace {
 
 constexpr char kComponent[] = "mcast";
+constexpr char kTransport[] = "rc_mcast";
 
 uct_component_h find_component() {
   uct_component_h* components = nullptr;
@@ -37,6 +38,23 @@ Channel::Status to_status(ucs_status_t status) {
   if (status >= 0) return Channel::Status::kStarted;
   const bool is_full = status == UCS_ERR_EXCEEDS_LIMIT || status == UCS_ERR_NO_RESOURCE;
   return is_full ? Channel::Status::kFull : Channel::Status::kFailed;
+}
+
+mcast_status_t to_mcast(ucs_status_t status) {
+  switch (status) {
+    case UCS_OK:
+      return MCAST_OK;
+    case UCS_ERR_NO_DEVICE:
+      return MCAST_ERR_NO_DEVICE;
+    case UCS_ERR_NO_MEMORY:
+      return MCAST_ERR_NO_MEMORY;
+    case UCS_ERR_REJECTED:
+      return MCAST_ERR_REJECTED;
+    case UCS_ERR_IO_ERROR:
+      return MCAST_ERR_FABRIC;
+    default:
+      return MCAST_ERR_INVALID;
+  }
 }
 
 Transfer::Result to_result(ucs_status_t status) {
@@ -64,60 +82,99 @@ Transfer* transfer_of(Context* context) {
 
 }  // namespace
 
-std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why) {
+bool UctDomain::load(std::string& why) {
   const char* named = parameters().uct_library;
   const bool is_named = named != nullptr && *named != '\0';
   const std::string library =
       is_named ? named : std::string(component_directory()) + "/../ucx/libuct_rc_mcast.so";
   if (!is_named && access(library.c_str(), F_OK) != 0) {
     why = "rc_mcast was not built: it does not fit UCX " CEPHEUS_UCX_VERSION;
-    return nullptr;
+    return false;
   }
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     why = std::string("the UCX transport can't be loaded: ") + dlerror() + "; set " +
           host::parameter("uct_library");
-    return nullptr;
+    return false;
   }
-  std::unique_ptr<UctDomain> domain(new UctDomain);
-  domain->open_interface_ = reinterpret_cast<rc_mcast_open_t>(dlsym(handle, RC_MCAST_OPEN));
-  const uct_component_h component = find_component();
-  if (component == nullptr || domain->open_interface_ == nullptr) {
-    why = library + " did not register with UCX (was it built for another version?)";
-    return nullptr;
-  }
+  context_of_ = reinterpret_cast<rc_mcast_context_t>(dlsym(handle, RC_MCAST_CONTEXT));
+  group_of_ = reinterpret_cast<rc_mcast_group_t>(dlsym(handle, RC_MCAST_GROUP));
+  component_ = find_component();
+  if (component_ != nullptr && context_of_ != nullptr && group_of_ != nullptr) return true;
+  why = library + " did not register with UCX (was it built for another version?)";
+  return false;
+}
+
+ucs_status_t UctDomain::make(const char* device) {
   uct_md_config_t* config = nullptr;
-  ucs_status_t status = uct_md_config_read(component, nullptr, nullptr, &config);
-  if (status == UCS_OK) {
-    status = uct_config_modify(config, "DEVICES", device);
-    if (status == UCS_OK) status = uct_md_open(component, kComponent, config, &domain->md_);
-    uct_config_release(config);
-  }
-  if (status == UCS_OK) status = ucs_async_context_create(UCS_ASYNC_MODE_POLL, &domain->async_);
-  if (status == UCS_OK)
-    status = uct_worker_create(domain->async_, UCS_THREAD_MODE_SINGLE, &domain->worker_);
+  ucs_status_t status = uct_md_config_read(component_, nullptr, nullptr, &config);
+  if (status != UCS_OK) return status;
+  status = uct_config_modify(config, "DEVICES", device != nullptr ? device : "any");
+  if (status == UCS_OK) status = uct_md_open(component_, kComponent, config, &md_);
+  uct_config_release(config);
+  if (status == UCS_OK) status = ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async_);
+  if (status == UCS_OK) status = uct_worker_create(async_, UCS_THREAD_MODE_SINGLE, &worker_);
+  if (status != UCS_OK) return status;
+  return uct_md_iface_config_read(md_, kTransport, nullptr, nullptr, &config_);
+}
+
+std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why) {
+  std::unique_ptr<UctDomain> domain(new UctDomain);
+  if (!domain->load(why)) return nullptr;
+  const ucs_status_t status = domain->make(device);
   if (status == UCS_OK) return domain;
   why = std::string("UCX can't open its multicast domain: ") + ucs_status_string(status);
   return nullptr;
 }
 
 UctDomain::~UctDomain() {
+  if (config_ != nullptr) uct_config_release(config_);
   if (worker_ != nullptr) uct_worker_destroy(worker_);
   if (async_ != nullptr) ucs_async_context_destroy(async_);
   if (md_ != nullptr) uct_md_close(md_);
 }
 
-std::unique_ptr<Channel> UctDomain::open_channel(mcast_group_h group, Channel::Arrival arrival,
-                                                 void* arg, std::string& why) {
+bool UctDomain::set(const char* name, const std::string& value) {
+  return uct_config_modify(config_, name, value.c_str()) == UCS_OK;
+}
+
+mcast_status_t UctDomain::open_context(const mcast_context_params_t& params, mcast_context_h* out) {
+  const auto milliseconds = [](std::uint32_t number) { return std::to_string(number) + "ms"; };
+  const bool is_set = set("FAILURE", "diag") &&  // coll/cepheus reports failures itself
+                      set("MCST_POOL", params.mcst_pool != nullptr ? params.mcst_pool : "") &&
+                      set("MRP_PORT", std::to_string(params.mrp_port)) &&
+                      set("MAX_EAGER_MEMORY", std::to_string(params.max_eager_memory)) &&
+                      set("REGISTER_TIMEOUT", milliseconds(params.register_timeout_ms)) &&
+                      set("REGISTER_SILENCE", milliseconds(params.register_silence_ms)) &&
+                      set("PROGRESS_TIMEOUT", milliseconds(params.progress_timeout_ms));
+  return is_set ? context_of_(md_, worker_, config_, out) : MCAST_ERR_INVALID;
+}
+
+std::unique_ptr<Channel> UctDomain::open_channel(const mcast_group_params_t& params,
+                                                 Channel::Arrival arrival, void* arg,
+                                                 mcast_status_t& status) {
+  status = MCAST_ERR_INVALID;
+  const bool is_set =
+      set("LANE", params.lane == MCAST_LANE_EAGER ? "eager" : "bulk") &&
+      set("MAX_EAGER", std::to_string(params.max_eager)) &&
+      set("RECV_DEPTH", std::to_string(params.recv_depth)) &&
+      set("SEND_DEPTH", std::to_string(params.send_depth)) &&
+      set("LOST_MEMBER",
+          params.lost_member == MCAST_LOST_MEMBER_ENDS_GROUP ? "end-group" : "evict");
+  if (!is_set) return nullptr;
+  uct_iface_params_t open;
+  std::memset(&open, 0, sizeof open);
+  open.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE;
+  open.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+  open.mode.device.tl_name = kTransport;
+  open.mode.device.dev_name = "any";
   uct_iface_h iface = nullptr;
-  ucs_status_t status = open_interface_(md_, worker_, group, &iface);
-  if (status == UCS_OK) {
-    auto channel = std::make_unique<UctChannel>(iface, arrival, arg);
-    status = channel->connect();
-    if (status == UCS_OK) return channel;
-  }
-  why = std::string("UCX can't open the group: ") + ucs_status_string(status);
-  return nullptr;
+  status = to_mcast(uct_iface_open(md_, worker_, &open, config_, &iface));
+  if (status != MCAST_OK) return nullptr;
+  auto channel = std::make_unique<UctChannel>(iface, group_of_(iface), arrival, arg);
+  status = to_mcast(channel->prepare());
+  if (status != MCAST_OK) return nullptr;
+  return channel;
 }
 
 UctChannel::~UctChannel() {
@@ -126,23 +183,37 @@ UctChannel::~UctChannel() {
 }
 
 // Progress is the context's, once for all its groups: see Transport::progress().
-ucs_status_t UctChannel::connect() {
-  uct_iface_attr_t attr;
-  ucs_status_t status = uct_iface_query(iface_, &attr);
-  if (status != UCS_OK) return status;
-  std::vector<char> address(attr.iface_addr_len + 1), device_address(attr.device_addr_len + 1);
-  status = uct_iface_get_address(iface_, reinterpret_cast<uct_iface_addr_t*>(address.data()));
-  if (status != UCS_OK) return status;
+ucs_status_t UctChannel::prepare() {
+  return takes_small() ? uct_iface_set_am_handler(iface_, kSmallId, on_small, this, 0) : UCS_OK;
+}
+
+mcast_status_t UctChannel::join() {
+  mcast_member_t own;
+  const mcast_status_t status = mcast_group_member(group_, &own);
+  return status == MCAST_OK ? connect({own}) : status;
+}
+
+mcast_status_t UctChannel::lead(const std::vector<mcast_member_t>& members) {
+  return connect(members);
+}
+
+mcast_status_t UctChannel::connect(const std::vector<mcast_member_t>& members) {
+  const auto count = static_cast<std::uint32_t>(members.size());
+  std::vector<char> address(sizeof count + count * sizeof(rc_mcast_record_t));
+  std::memcpy(address.data(), &count, sizeof count);
+  char* end = address.data() + sizeof count;
+  for (const mcast_member_t& member : members) {
+    const rc_mcast_record_t record{RC_MCAST_RECORD_MAGIC, member};
+    std::memcpy(end, &record, sizeof record);
+    end += sizeof record;
+  }
   uct_ep_params_t params;
   std::memset(&params, 0, sizeof params);
   params.field_mask =
       UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
   params.iface = iface_;
-  params.dev_addr = reinterpret_cast<uct_device_addr_t*>(device_address.data());
   params.iface_addr = reinterpret_cast<uct_iface_addr_t*>(address.data());
-  status = uct_ep_create(&params, &ep_);
-  if (status != UCS_OK || !takes_small()) return status;
-  return uct_iface_set_am_handler(iface_, kSmallId, on_small, this, 0);
+  return to_mcast(uct_ep_create(&params, &ep_));
 }
 
 ucs_status_t UctChannel::on_small(void* arg, void* data, std::size_t length, unsigned) {

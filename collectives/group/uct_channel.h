@@ -1,5 +1,4 @@
-// A group's end over rc_mcast, UCX's transport for groups, where the UCT plug-in interface is
-// known.
+// A member over rc_mcast, UCX's transport for groups, where the UCT plug-in interface is known.
 #pragma once
 
 #include <mcast/uct.h>
@@ -22,33 +21,46 @@ class UctChannel;
 // The process's way into rc_mcast: its component, memory domain and worker.
 class UctDomain {
  public:
-  // Null: why not.
+  // `device` null: the nearest. Null: `why` has the reason.
   static std::unique_ptr<UctDomain> open(const char* device, std::string& why);
   ~UctDomain();
   UctDomain(const UctDomain&) = delete;
   UctDomain& operator=(const UctDomain&) = delete;
 
-  // See DirectChannel's constructor. Null: `why` has the reason.
-  std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
-                                        std::string& why);
+  // The context of all channels, as mcast_context_create().
+  mcast_status_t open_context(const mcast_context_params_t& params, mcast_context_h* out);
+  // See DirectChannel::open().
+  std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
+                                        Channel::Arrival arrival, void* arg,
+                                        mcast_status_t& status);
 
  private:
   UctDomain() = default;
+  bool load(std::string& why);
+  ucs_status_t make(const char* device);
+  // Variables of UCX_RC_MCAST_*.
+  bool set(const char* name, const std::string& value);
 
-  rc_mcast_open_t open_interface_ = nullptr;
+  uct_component_h component_ = nullptr;
+  rc_mcast_context_t context_of_ = nullptr;
+  rc_mcast_group_t group_of_ = nullptr;
   uct_md_h md_ = nullptr;
   ucs_async_context_t* async_ = nullptr;
   uct_worker_h worker_ = nullptr;
+  uct_iface_config_t* config_ = nullptr;
 };
 
 class UctChannel final : public Channel {
  public:
-  UctChannel(uct_iface_h iface, Arrival arrival, void* arg)
-      : Channel(arrival, arg), iface_(iface) {}
+  UctChannel(uct_iface_h iface, mcast_group_h group, Arrival arrival, void* arg)
+      : Channel(arrival, arg), iface_(iface), group_(group) {}
   ~UctChannel() override;
 
-  // The sending end, and the handler of small messages.
-  ucs_status_t connect();
+  // Sets the handler of small messages.
+  ucs_status_t prepare();
+  mcast_group_h group() const override { return group_; }
+  mcast_status_t join() override;
+  mcast_status_t lead(const std::vector<mcast_member_t>& members) override;
   Status send_small(mcast_pack_cb_t pack, void* arg) override;
   void release(void* data) override { uct_iface_release_desc(data); }
   Status send(const void* data, std::size_t length, std::uint32_t tag, Transfer& transfer) override;
@@ -56,8 +68,10 @@ class UctChannel final : public Channel {
 
  private:
   static ucs_status_t on_small(void* arg, void* data, std::size_t length, unsigned flags);
+  mcast_status_t connect(const std::vector<mcast_member_t>& members);
 
   uct_iface_h iface_;
+  mcast_group_h group_;
   uct_ep_h ep_ = nullptr;
 };
 

@@ -48,6 +48,15 @@ class Tools(unittest.TestCase):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertNotIn("Transport: rc_mcast", shown.stdout)
 
+    @needs_rc_mcast
+    def test_ucx_info_lists_the_documented_variables(self):
+        listed = run(["ucx_info", "-cf"], LD_PRELOAD=str(TRANSPORT))
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        table = (PROJECT / "docs/parameters.md").read_text().split("| `UCX_RC_MCAST_...` |")[1].split("\n\n")[0]
+        documented = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+        of_every_transport = {"ALLOC", "MAX_NUM_EPS"}
+        self.assertEqual(set(re.findall(r"^UCX_RC_MCAST_(\w+)=", listed.stdout, re.MULTILINE)) - of_every_transport, set(documented))
+
     def test_cepheus_switch_quotes_topology_files_as_text(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write('[[switch]]\nname = "s0"\n[[host]]\nname = "\\u001b[2J"\naddress = "10.0.0.1"\n')

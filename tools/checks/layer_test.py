@@ -117,8 +117,8 @@ BORDERS = {
     r"mcast/": ["examples", "libmcast", "libmcast/engine", "libmcast/e2e", C_API, UCT_API, "ucx-transport", "ucx-transport/e2e", COLL, COLL_GROUP, COLL_UNITS, "collectives/fakes", *VOLUME_PATHS, "tests", "bench"],
     r"cepheus/connections\.h$": ["examples", "controller/connections/client", "controller/connections/e2e", CONNECTIONS_API, "tests", "bench"],
     r"cepheus/": ["examples", "replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
-    r"uct/api/": [UCT_API, "ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h", "collectives/group/uct_channel.cc", "tests"],
-    r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
+    r"uct/api/": ["examples", UCT_API, "ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h", "collectives/group/uct_channel.cc", "tests"],
+    r"uc[ts]/": ["examples", "ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
     r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", COLL_REPORTS, *VOLUME_PATHS, "replica/tools", "controller/connections/daemon", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],

@@ -2,7 +2,8 @@
  *
  *     put_example TRANSPORT RANK RANKS DIRECTORY [DEVICE]
  *
- * on each of RANKS hosts; TRANSPORT is libuct_rc_mcast.so, DIRECTORY shared. Rank 0 puts a line and a picture into each page,
+ * on each of RANKS hosts; TRANSPORT is libuct_rc_mcast.so, DIRECTORY shared. UCX makes the group,
+ * and libmcast publishes the pages as its regions. Rank 0 puts a line and a picture into each page,
  * one packed and one zero-copy. Then it puts a flag, which arrives last: puts keep their order.
  */
 #include <dlfcn.h>
@@ -29,13 +30,13 @@ static void check_ucs(ucs_status_t status, const char* what) {
   exit(1);
 }
 
-static uct_component_h component_of(const char* transport, rc_mcast_open_t* open_interface) {
+static uct_component_h component_of(const char* transport, rc_mcast_group_t* group_of) {
   void* const library = dlopen(transport, RTLD_NOW);
   if (library == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(1);
   }
-  *open_interface = (rc_mcast_open_t)dlsym(library, RC_MCAST_OPEN);
+  *group_of = (rc_mcast_group_t)dlsym(library, RC_MCAST_GROUP);
   uct_component_h *components, found = NULL;
   unsigned count;
   check_ucs(uct_query_components(&components, &count), "uct_query_components");
@@ -45,33 +46,61 @@ static uct_component_h component_of(const char* transport, rc_mcast_open_t* open
     if (strcmp(attr.name, "mcast") == 0) found = components[i];
   }
   uct_release_component_list(components);
-  if (found == NULL || *open_interface == NULL) exit(1);
+  if (found == NULL || *group_of == NULL) exit(1);
   return found;
 }
 
-static uct_md_h open_domain(uct_component_h component) {
+static uct_md_h open_domain(uct_component_h component, const char* device) {
   uct_md_config_t* config;
   uct_md_h md;
   check_ucs(uct_md_config_read(component, NULL, NULL, &config), "uct_md_config_read");
-  check_ucs(uct_config_modify(config, "DEVICES", "group"), "uct_config_modify");
+  check_ucs(uct_config_modify(config, "DEVICES", device != NULL ? device : "any"), "DEVICES");
   check_ucs(uct_md_open(component, "mcast", config, &md), "uct_md_open");
   uct_config_release(config);
   return md;
 }
 
-static uct_ep_h connect_to_group(uct_iface_h iface) {
-  uct_iface_attr_t attr;
-  check_ucs(uct_iface_query(iface, &attr), "uct_iface_query");
-  char address[64];
-  if (attr.iface_addr_len > sizeof address) exit(1);
-  check_ucs(uct_iface_get_address(iface, (uct_iface_addr_t*)address), "uct_iface_get_address");
+static uct_iface_h open_member(uct_md_h md, uct_worker_h worker) {
+  uct_iface_config_t* config;
+  check_ucs(uct_md_iface_config_read(md, "rc_mcast", NULL, NULL, &config), "iface_config_read");
+  check_ucs(uct_config_modify(config, "LANE", "bulk"), "LANE");
+  check_ucs(uct_config_modify(config, "REGISTER_TIMEOUT", "60s"),
+            "REGISTER_TIMEOUT"); /* on an emulated machine, too */
+  check_ucs(uct_config_modify(config, "PROGRESS_TIMEOUT", "60s"), "PROGRESS_TIMEOUT");
+  const uct_iface_params_t params = {
+      .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
+      .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
+      .mode.device = {.tl_name = "rc_mcast", .dev_name = "any"}};
+  uct_iface_h iface;
+  check_ucs(uct_iface_open(md, worker, &params, config, &iface), "uct_iface_open");
+  uct_config_release(config);
+  return iface;
+}
+
+/* Rank 0 leads, and the others know themselves alone. */
+static uct_ep_h join_group(uct_iface_h iface, int rank, int ranks, const char* directory) {
+  struct {
+    uint32_t count;
+    rc_mcast_record_t members[kMostRanks];
+  } list = {1, {{0}}};
+  check_ucs(uct_iface_get_address(iface, (uct_iface_addr_t*)&list.members[0]),
+            "uct_iface_get_address");
+  leave_bytes(directory, "name", rank, &list.members[0], sizeof list.members[0]);
+  if (rank == 0) {
+    list.count = (uint32_t)ranks;
+    for (int i = 1; i < ranks; ++i)
+      find_bytes(directory, "name", i, &list.members[i], sizeof list.members[i]);
+  }
   const uct_ep_params_t params = {.field_mask = UCT_EP_PARAM_FIELD_IFACE |
                                                 UCT_EP_PARAM_FIELD_DEV_ADDR |
                                                 UCT_EP_PARAM_FIELD_IFACE_ADDR,
                                   .iface = iface,
-                                  .iface_addr = (const uct_iface_addr_t*)address};
+                                  .iface_addr = (const uct_iface_addr_t*)&list};
   uct_ep_h ep;
   check_ucs(uct_ep_create(&params, &ep), "uct_ep_create");
+  ucs_status_t status;
+  while ((status = uct_ep_check(ep, 0, NULL)) == UCS_INPROGRESS) uct_iface_progress(iface);
+  check_ucs(status, "uct_ep_check");
   return ep;
 }
 
@@ -87,8 +116,7 @@ static size_t pack_flag(void* dest, void* arg) {
 
 static unsigned char pixel(size_t i) { return (unsigned char)(i * 7 + i / 251); }
 
-static void put_all(uct_iface_h iface, uct_md_h md) {
-  uct_ep_h ep = connect_to_group(iface);
+static void put_all(uct_iface_h iface, uct_ep_h ep, uct_md_h md) {
   char line[kLine] = "put by rank 0";
   if (uct_ep_put_bcopy(ep, pack_line, line, offsetof(page_t, line), kRegion) != kLine) exit(1);
   unsigned char* const picture = malloc(kPicture);
@@ -105,7 +133,6 @@ static void put_all(uct_iface_h iface, uct_md_h md) {
   check_ucs(status, "uct_iface_flush");
   check_ucs(uct_md_mem_dereg(md, memory), "uct_md_mem_dereg");
   free(picture);
-  uct_ep_destroy(ep);
 }
 
 int main(int argc, char** argv) {
@@ -115,42 +142,35 @@ int main(int argc, char** argv) {
   if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
   static page_t page;
 
-  mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;
-  context_params.register_timeout_ms = 60000; /* on an emulated machine, too */
-  context_params.progress_timeout_ms = 60000;
-  context_params.device = argv[5];
-  check(mcast_context_create(&context_params, &context), "mcast_context_create");
-  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
-  params.lane = MCAST_LANE_BULK;
-  mcast_group_h group;
-  check(mcast_group_create(context, &params, &group), "mcast_group_create");
-  check(mcast_region_publish(group, kRegion, &page, sizeof page), "mcast_region_publish");
-
-  rc_mcast_open_t open_interface;
-  const uct_component_h component = component_of(argv[1], &open_interface);
-  const uct_md_h md = open_domain(component);
+  rc_mcast_group_t group_of;
+  const uct_component_h component = component_of(argv[1], &group_of);
+  const uct_md_h md = open_domain(component, argv[5]);
   ucs_async_context_t* async;
   uct_worker_h worker;
-  uct_iface_h iface;
   check_ucs(ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async), "ucs_async_context_create");
   check_ucs(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker), "uct_worker_create");
-  check_ucs(open_interface(md, worker, group, &iface), "cepheus_uct_rc_mcast_open");
+  const uct_iface_h iface = open_member(md, worker);
+  const mcast_group_h group = group_of(iface);
+  context = mcast_group_context(group);
+  check(mcast_region_publish(group, kRegion, &page, sizeof page), "mcast_region_publish");
 
-  set_up(group, rank, ranks, directory);
+  const uct_ep_h ep = join_group(iface, rank, ranks, directory);
   size_t wrong = 0;
   if (rank == 0) {
-    put_all(iface, md);
+    put_all(iface, ep, md);
   } else {
     while (page.flag == 0) uct_iface_progress(iface);
     for (size_t i = 0; i < kPicture; ++i) wrong += page.picture[i] != pixel(i);
     wrong += strcmp(page.line, "put by rank 0") != 0;
   }
   printf("rank %d: %zu bytes wrong\n", rank, wrong);
+  /* The group ends for all when its leader destroys its endpoint. */
+  leave_bytes(directory, "done", rank, &rank, sizeof rank);
+  for (int i = 0, other; i < ranks; ++i) find_bytes(directory, "done", i, &other, sizeof other);
+  uct_ep_destroy(ep);
   uct_iface_close(iface);
-  finish(group, rank, ranks, directory);
   uct_worker_destroy(worker);
   ucs_async_context_destroy(async);
   uct_md_close(md);
-  mcast_context_destroy(context);
   return wrong == 0 ? 0 : 1;
 }

@@ -1,18 +1,12 @@
-/* rc_mcast: a group of libmcast as an interface of UCT, UCX's transport layer.
+/* rc_mcast, for programs that use libmcast beside UCX. A program that knows UCT alone needs nothing
+ * of this (examples/uct_broadcast.c).
  *
- * One interface is one member of one group. UCT opens interfaces by device names and configuration
- * strings, and neither can carry a group's handle. A program therefore opens one by this module's
- * own call, and uses UCT's for all else:
+ * The module exports these functions:
  *
  *     module = dlopen(".../cepheus/ucx/libuct_rc_mcast.so", RTLD_NOW);   registers component "mcast"
- *     uct_md_open() on that component, with DEVICES set to any name
- *     open = (rc_mcast_open_t)dlsym(module, RC_MCAST_OPEN);
- *     open(md, worker, group, &iface);
+ *     group_of = (rc_mcast_group_t)dlsym(module, RC_MCAST_GROUP);
  *
- * UCT's calls to libmcast's, after that: active messages (short, bcopy) to an eager lane; tag
- * eager zcopy and tag receives to a bulk lane, the tag's low 32 bits as immediate data; puts to
- * multicast WRITE, with a region's number as `rkey` and an offset as `remote_addr`. A flush ends
- * when every member has acknowledged.
+ * ucx-transport/README.md maps UCT's calls to libmcast's.
  */
 #ifndef MCAST_UCT_H
 #define MCAST_UCT_H
@@ -24,17 +18,30 @@
 extern "C" {
 #endif
 
-#define RC_MCAST_OPEN "cepheus_uct_rc_mcast_open"
-typedef ucs_status_t (*rc_mcast_open_t)(uct_md_h md, uct_worker_h worker, mcast_group_h group,
-                                        uct_iface_h* out);
+/* The address of an interface: its member's name. */
+typedef struct rc_mcast_record {
+  uint32_t magic; /* RC_MCAST_RECORD_MAGIC */
+  mcast_member_t member;
+} rc_mcast_record_t;
+#define RC_MCAST_RECORD_MAGIC 0x6d636173u /* "mcas" */
 
-/* Opens an interface that is this process's member of `group`, of an eager lane before the group
- * is registered. Close it with uct_iface_close(), before the group is destroyed; one of an eager lane
- * not from a callback, since closing waits for mcast_progress() to end. Its progress is
- * mcast_progress() of the group's context, which the program may call instead. One thread at a
- * time, as the worker's. UCS_ERR_INVALID_PARAM: no group. */
-MCAST_API ucs_status_t cepheus_uct_rc_mcast_open(uct_md_h md, uct_worker_h worker,
-                                                 mcast_group_h group, uct_iface_h* out);
+/* The group that `iface` is a member of: for queries, regions and recovery. The interface leads and
+ * destroys it. NULL once its endpoint was destroyed. */
+#define RC_MCAST_GROUP "cepheus_uct_rc_mcast_group"
+typedef mcast_group_h (*rc_mcast_group_t)(uct_iface_h iface);
+MCAST_API mcast_group_h cepheus_uct_rc_mcast_group(uct_iface_h iface);
+
+/* The context of the interfaces that `worker` opens on `md` with `config`, of
+ * uct_md_iface_config_read(). The first call opens the device, and blocks meanwhile. The context
+ * lasts as long as `md`. Progress of such an interface is mcast_progress() of its context, which
+ * the program may call instead. One thread at a time, as the worker's. */
+#define RC_MCAST_CONTEXT "cepheus_uct_rc_mcast_context"
+typedef mcast_status_t (*rc_mcast_context_t)(uct_md_h md, uct_worker_h worker,
+                                             const uct_iface_config_t* config,
+                                             mcast_context_h* out);
+MCAST_API mcast_status_t cepheus_uct_rc_mcast_context(uct_md_h md, uct_worker_h worker,
+                                                      const uct_iface_config_t* config,
+                                                      mcast_context_h* out);
 
 /* Not 0: the module has registered with UCX. 0: it was built for another version of UCX. */
 MCAST_API int cepheus_uct_rc_mcast_registered(void);

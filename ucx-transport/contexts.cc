@@ -1,0 +1,58 @@
+#include "ucx-transport/contexts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cepheus::uct {
+namespace {
+
+std::string text(const char* from) { return from != nullptr ? from : ""; }
+const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+unsigned milliseconds(double seconds) { return static_cast<unsigned>(seconds * 1e3); }
+
+}  // namespace
+
+Contexts::Settings::Settings(uct_worker_h of, std::string on, const ContextConfig& config)
+    : worker(of),
+      device(std::move(on)),
+      key_file(text(config.key_file)),
+      mcst_pool(text(config.mcst_pool)),
+      gid_index(config.gid_index),
+      mrp_port(config.mrp_port),
+      path_mtu(config.path_mtu),
+      max_eager_memory(config.max_eager_memory),
+      register_timeout_ms(milliseconds(config.register_timeout)),
+      register_silence_ms(milliseconds(config.register_silence)),
+      progress_timeout_ms(milliseconds(config.progress_timeout)) {}
+
+mcast_context_params_t Contexts::Settings::params() const {
+  mcast_context_params_t out = MCAST_CONTEXT_PARAMS_INIT;
+  out.device = or_null(device);
+  out.gid_index = gid_index;
+  out.mrp_port = static_cast<uint16_t>(mrp_port);
+  out.path_mtu = static_cast<uint32_t>(path_mtu);
+  out.register_timeout_ms = register_timeout_ms;
+  out.mcst_pool = or_null(mcst_pool);
+  out.key_file = or_null(key_file);
+  out.max_eager_memory = max_eager_memory;
+  out.progress_timeout_ms = progress_timeout_ms;
+  out.register_silence_ms = register_silence_ms;
+  return out;
+}
+
+mcast_status_t Contexts::open(uct_worker_h worker, const std::string& device,
+                              const ContextConfig& config, mcast_context_h* out) {
+  Settings settings(worker, device, config);
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& each) { return each.settings == settings; });
+  if (found != entries_.end()) {
+    *out = found->context.get();
+    return MCAST_OK;
+  }
+  const mcast_context_params_t params = settings.params();
+  const mcast_status_t status = mcast_context_create(&params, out);
+  if (status == MCAST_OK) entries_.push_back({std::move(settings), {*out, {}}});
+  return status;
+}
+
+}  // namespace cepheus::uct
