@@ -71,7 +71,6 @@ static uct_md_h open_domain(const char* transport) {
     if (uct_component_query(components[i], &attr) != UCS_OK || strcmp(attr.name, "mcast") != 0)
       continue;
     check(uct_md_config_read(components[i], NULL, NULL, &config) == UCS_OK, "uct_md_config_read");
-    check(uct_config_modify(config, "DEVICES", "any") == UCS_OK, "DEVICES");
     check(uct_md_open(components[i], "mcast", config, &md) == UCS_OK, "uct_md_open");
     uct_config_release(config);
   }
@@ -87,14 +86,16 @@ int main(int argc, char** argv) {
   ucs_async_context_t* async;
   uct_worker_h worker;
   uct_iface_config_t* config;
-  uct_iface_h iface; /* a member, and later its group */
+  uct_iface_h iface;                     /* a member, and later its group */
+  setenv("UCX_MCAST_DEVICES", "any", 0); /* uct_config_modify()'s names differ between versions */
+  setenv("UCX_RC_MCAST_LOST_MEMBER", "end-group", 0);
+  setenv("UCX_RC_MCAST_REGISTER_TIMEOUT", "60s", 0); /* on a busy machine, too */
   const uct_md_h md = open_domain(argv[1]);
   check(ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async) == UCS_OK,
         "ucs_async_context_create");
   check(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker) == UCS_OK, "uct_worker_create");
   check(uct_md_iface_config_read(md, "rc_mcast", NULL, NULL, &config) == UCS_OK,
         "uct_md_iface_config_read");
-  check(uct_config_modify(config, "LOST_MEMBER", "end-group") == UCS_OK, "LOST_MEMBER");
   const uct_iface_params_t open = {
       .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
       .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,

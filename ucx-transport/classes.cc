@@ -6,7 +6,7 @@ extern "C" {
 UCS_CLASS_INIT_FUNC(uct_rc_mcast_iface_t, uct_md_h md, uct_worker_h worker,
                     const uct_iface_params_t* params, const uct_iface_config_t* config) {
   static uct_iface_ops_t ops = cepheus::uct::make_interface_ops();
-  UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, &uct_base_iface_internal_ops, md, worker,
+  UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, cepheus::uct::internal_ops(), md, worker,
                             params, config);
   const auto* own = reinterpret_cast<const cepheus::uct::InterfaceConfig*>(config);
   return cepheus::uct::open_state(self->super, worker, *own, &self->state);

@@ -3,6 +3,7 @@
 #include <mcast/uct.h>
 
 #include <cstdio>
+#include <string>
 
 #include "ucx-transport/interface.h"
 #include "ucx-transport/memory_domain.h"
@@ -23,6 +24,11 @@ ucs_status_t rkey_ptr(uct_component_t*, uct_rkey_t, void*, uint64_t, void**) {
   return UCS_ERR_UNSUPPORTED;
 }
 ucs_status_t rkey_release(uct_component_t*, uct_rkey_t, void*) { return UCS_OK; }
+#if CEPHEUS_UCX_1_18
+ucs_status_t rkey_compare(uct_component_t*, uct_rkey_t, uct_rkey_t, const void*, int*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+#endif
 void md_vfs_init(uct_md_h) {}
 
 ucs_status_t query_devices(uct_md_h md, uct_tl_device_resource_t** devices, unsigned* count) {
@@ -49,6 +55,9 @@ void describe() {
   component.rkey_unpack = rkey_unpack;
   component.rkey_ptr = rkey_ptr;
   component.rkey_release = rkey_release;
+#if CEPHEUS_UCX_1_18
+  component.rkey_compare = rkey_compare;
+#endif
   component.md_vfs_init = md_vfs_init;
   component.md_config.name = "Multicast memory domain";
   component.md_config.prefix = "MCAST_";
@@ -68,7 +77,7 @@ void describe() {
 }
 
 // libuct exports its class descriptors: their sizes show whether its struct layouts are those of
-// uct_layout.h.
+// uct_layout.h. A build with statistics has others.
 bool layout_matches() {
   struct {
     const char* name;
@@ -81,35 +90,44 @@ bool layout_matches() {
   for (const auto& check : checks) {
     if (check.theirs != check.ours) {
       ucs_warn(
-          "rc_mcast is built for another libuct (%s is %zu bytes there, %zu here): transport not "
-          "registered; "
-          "rebuild it against the installed UCX",
-          check.name, check.theirs, check.ours);
+          "rc_mcast is not registered, because libuct's %s has %zu bytes and not %zu; install a "
+          "UCX "
+          "%u.%u that was built without statistics",
+          check.name, check.theirs, check.ours, UCT_VERNO_MAJOR, UCT_VERNO_MINOR);
       return false;
     }
   }
   return true;
 }
 
+// libuct has no version function. libucp belongs to the same release, lies beside it, and has one.
+void* version_function() {
+  constexpr char kName[] = "ucp_get_version";
+  if (void* const loaded = dlsym(RTLD_DEFAULT, kName); loaded != nullptr) return loaded;
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&uct_component_register), &info) == 0) return nullptr;
+  std::string path = info.dli_fname;
+  path.replace(path.rfind('/') + 1, std::string::npos, "libucp.so.0");
+  void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  return library != nullptr ? dlsym(library, kName) : nullptr;
+}
+
 // UCX moves slots of its tables from one minor version to the next, and sizes may stay the same.
 bool version_matches() {
-  constexpr unsigned kMajor = 1, kMinor = 13;  // uct_layout.h's
-  constexpr char kName[] = "ucp_get_version";
-  void* found = dlsym(RTLD_DEFAULT, kName);
+  void* const found = version_function();
   if (found == nullptr) {
-    // libuct has no version function. libucp belongs to the same release, and has one.
-    void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
-    if (library != nullptr) found = dlsym(library, kName);
+    ucs_warn(
+        "rc_mcast is not registered, because the version of libuct is unknown; install libucp.so.0 "
+        "of the same UCX beside it");
+    return false;
   }
-  if (found == nullptr) return true;
   unsigned major = 0, minor = 0, release = 0;
   reinterpret_cast<void (*)(unsigned*, unsigned*, unsigned*)>(found)(&major, &minor, &release);
-  if (major == kMajor && minor == kMinor) return true;
+  if (major == UCT_VERNO_MAJOR && minor == UCT_VERNO_MINOR) return true;
   ucs_warn(
-      "rc_mcast is built for UCX %u.%u, and this is UCX %u.%u: transport not registered; rebuild "
-      "it "
-      "against the installed UCX",
-      kMajor, kMinor, major, minor);
+      "rc_mcast is not registered, because it is built for UCX %u.%u and this is UCX %u.%u.%u; "
+      "build Cepheus on a host with UCX 1.13 or 1.18, and run it with that version",
+      UCT_VERNO_MAJOR, UCT_VERNO_MINOR, major, minor, release);
   return false;
 }
 
@@ -127,7 +145,7 @@ __attribute__((destructor)) void unload() {
   if (!registered) return;
   uct_tl_unregister(&transport);
   uct_component_unregister(&component);
-  ucs_list_del(&component.list);  // UCX 1.13 leaves the component in its list
+  ucs_list_del(&component.list);  // UCX leaves the component in its list
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct ContextConfig {
 // They last as long as the domain, because memory that is registered with it belongs to them.
 class Contexts {
  public:
-  // `device` "": the nearest. Blocks while libmcast opens the device. mcast_last_error() has the text.
+  // `device` "": the nearest. Blocks while libmcast opens the device. mcast_last_error() has the
+  // text.
   mcast_status_t open(uct_worker_h worker, const std::string& device, const ContextConfig& config,
                       mcast_context_h* out);
 

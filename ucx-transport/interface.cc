@@ -115,6 +115,13 @@ int is_reachable(const uct_iface_h iface, const uct_device_addr_t*, const uct_if
   return to != nullptr && names_member(to, interface_of(iface)->state->record) ? 1 : 0;
 }
 
+#if CEPHEUS_UCX_1_18
+int is_reachable_v2(uct_iface_h iface, const uct_iface_is_reachable_params_t* params) {
+  const bool has_address = (params->field_mask & CEPHEUS_REACHABLE_FIELD_IFACE_ADDR) != 0;
+  return has_address ? is_reachable(iface, nullptr, params->iface_addr) : 0;
+}
+#endif
+
 unsigned run_pending(InterfaceState& state) {
   unsigned count = 0;
   while (!state.pending.empty()) {
@@ -280,6 +287,26 @@ uct_iface_ops_t make_interface_ops() {
   o.iface_get_address = get_address;
   o.iface_is_reachable = is_reachable;
   return o;
+}
+
+uct_iface_internal_ops_t* internal_ops() {
+#if CEPHEUS_UCX_1_18
+  static uct_iface_internal_ops_t ops = [] {
+    uct_iface_internal_ops_t o{};
+    o.iface_estimate_perf = uct_base_iface_estimate_perf;
+    o.iface_vfs_refresh = [](uct_iface_h) {};
+    o.ep_query = [](uct_ep_h, void*) { return UCS_ERR_UNSUPPORTED; };
+    o.ep_invalidate = [](uct_ep_h, unsigned) { return UCS_ERR_UNSUPPORTED; };
+    o.ep_connect_to_ep_v2 = [](uct_ep_h, const uct_device_addr_t*, const uct_ep_addr_t*,
+                               const void*) { return UCS_ERR_UNSUPPORTED; };
+    o.iface_is_reachable_v2 = is_reachable_v2;
+    o.ep_is_connected = uct_base_ep_is_connected;
+    return o;
+  }();
+  return &ops;
+#else
+  return &uct_base_iface_internal_ops;
+#endif
 }
 
 }  // namespace cepheus::uct

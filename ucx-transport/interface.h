@@ -100,6 +100,7 @@ void release_operations(InterfaceState& state);
 
 // interface.cc
 uct_iface_ops_t make_interface_ops();
+uct_iface_internal_ops_t* internal_ops();
 ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
                         const InterfaceConfig& config, InterfaceState** out);
 void close_state(InterfaceState* state);

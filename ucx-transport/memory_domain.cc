@@ -29,8 +29,19 @@ MemoryDomain& domain_of(uct_md_h md) { return *reinterpret_cast<MemoryDomain*>(m
 
 void close_domain(uct_md_h md) { delete &domain_of(md); }
 
+// The caller clears nothing: every field must be set.
+#if CEPHEUS_UCX_1_18
+ucs_status_t query(uct_md_h, uct_md_attr_v2_t* attr) {
+  uct_md_base_md_query(attr);
+  attr->max_reg = ULONG_MAX;
+  attr->flags = UCT_MD_FLAG_REG;
+  attr->reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+  attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+  attr->reg_cost = ucs_linear_func_make(1e-6, 0);
+  return UCS_OK;
+}
+#else
 ucs_status_t query(uct_md_h, uct_md_attr_t* attr) {
-  // Not cleared by the caller: every field must be set.
   attr->cap.flags = UCT_MD_FLAG_REG;
   attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
   attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
@@ -43,8 +54,10 @@ ucs_status_t query(uct_md_h, uct_md_attr_t* attr) {
   memset(&attr->local_cpus, 0xff, sizeof attr->local_cpus);
   return UCS_OK;
 }
+#endif
 
-ucs_status_t mem_reg(uct_md_h, void* address, size_t length, unsigned, uct_mem_h* out) {
+ucs_status_t mem_reg(uct_md_h, void* address, size_t length, cepheus_mem_reg_options_t,
+                     uct_mem_h* out) {
   auto* handle = new (std::nothrow) MemoryHandle{address, length, nullptr, nullptr};
   if (handle == nullptr) return UCS_ERR_NO_MEMORY;
   *out = handle;
@@ -59,9 +72,20 @@ ucs_status_t mem_dereg(uct_md_h, const uct_md_mem_dereg_params_t* params) {
   return UCS_OK;
 }
 
+// Keys travel between NICs and switches only.
+#if CEPHEUS_UCX_1_18
+ucs_status_t mkey_pack(uct_md_h, uct_mem_h, void*, size_t, const uct_md_mkey_pack_params_t*,
+                       void*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+ucs_status_t mem_attach(uct_md_h, const void*, uct_md_mem_attach_params_t*, uct_mem_h*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+#else
 ucs_status_t mkey_pack(uct_md_h, uct_mem_h, const uct_md_mkey_pack_params_t*, void*) {
   return UCS_ERR_UNSUPPORTED;
 }
+#endif
 
 ucs_status_t detect(uct_md_h, const void*, size_t, ucs_memory_type_t*) {
   return UCS_ERR_UNSUPPORTED;
@@ -90,6 +114,9 @@ ucs_status_t open_memory_domain(uct_component_t* component, const char*,
     o.mem_reg = mem_reg;
     o.mem_dereg = mem_dereg;
     o.mkey_pack = mkey_pack;
+#if CEPHEUS_UCX_1_18
+    o.mem_attach = mem_attach;
+#endif
     o.detect_memory_type = detect;
     return o;
   }();

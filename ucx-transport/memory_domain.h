@@ -12,8 +12,8 @@ struct MemoryDomainConfig {
 };
 extern ucs_config_field_t memory_domain_config_table[];
 
-// A registered range. UCT registers with the domain, libmcast with a context: the first operation of
-// a group brings the two together.
+// A registered range. UCT registers with the domain, libmcast with a context: the first operation
+// of a group brings the two together.
 struct MemoryHandle {
   void* address;
   size_t length;

@@ -162,9 +162,9 @@ EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast
 EXPORTED void mcast_mem_deregister(mcast_mem_h) { --lib.registered; }
 
 // libucp's.
-static unsigned ucx_minor = 13;
+static unsigned ucx_major = UCT_VERNO_MAJOR, ucx_minor = UCT_VERNO_MINOR;
 EXPORTED void ucp_get_version(unsigned* major, unsigned* minor, unsigned* release) {
-  *major = 1;
+  *major = ucx_major;
   *minor = ucx_minor;
   *release = 0;
 }
@@ -173,6 +173,12 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+// UCX 1.18 wants a variable's name with its prefix, and UCX 1.13 without.
+ucs_status_t set_variable(void* config, std::string name, const char* prefix, const char* value) {
+  if (UCT_API >= UCT_VERSION(1, 18)) name.insert(0, prefix);
+  return uct_config_modify(config, name.c_str(), value);
+}
 
 // The transport as UCX has it: component, domain, worker.
 class Ucx {
@@ -190,7 +196,7 @@ class Ucx {
   uct_md_h open(const char* device) const {
     uct_md_config_t* config = nullptr;
     EXPECT_EQ(uct_md_config_read(component, nullptr, nullptr, &config), UCS_OK);
-    EXPECT_EQ(uct_config_modify(config, "DEVICES", device), UCS_OK);
+    EXPECT_EQ(set_variable(config, "DEVICES", "MCAST_", device), UCS_OK);
     uct_md_h md = nullptr;
     EXPECT_EQ(uct_md_open(component, "mcast", config, &md), UCS_OK);
     uct_config_release(config);
@@ -268,7 +274,7 @@ class RcMcast : public testing::Test {
     uct_iface_config_t* out = nullptr;
     EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &out), UCS_OK);
     for (const auto& [name, value] : variables) {
-      EXPECT_EQ(uct_config_modify(out, name, value), UCS_OK) << name;
+      EXPECT_EQ(set_variable(out, name, "RC_MCAST_", value), UCS_OK) << name;
     }
     return out;
   }

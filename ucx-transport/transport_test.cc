@@ -1,21 +1,30 @@
 // rc_mcast through UCT's public API, as UCX loads it.
+#include <unistd.h>
+
 #include "ucx-transport/transport_fixture.h"
+#include "ucx-transport/uct_layout.h"
 
 namespace {
 
 // In a process of its own, because a library that is loaded again may not start again.
-TEST(TransportDeathTest, RefusesAnotherMinorVersionOfUcx) {
+TEST(TransportDeathTest, RefusesEveryOtherMinorVersionOfUcx) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto registered_under = [](unsigned minor) {
+  const auto registered_under = [](unsigned major, unsigned minor) {
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // UCX's log
+    ucx_major = major;
     ucx_minor = minor;
     void* const library = dlopen(RC_MCAST, RTLD_NOW);
-    const auto send_request =
+    const auto is_registered =
         reinterpret_cast<int (*)()>(dlsym(library, "cepheus_uct_rc_mcast_registered"));
-    return send_request() != 0;
+    fflush(stdout);
+    return is_registered() != 0;
   };
-  EXPECT_EXIT(_exit(registered_under(13) ? 0 : 1), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(_exit(registered_under(14) ? 0 : 1), testing::ExitedWithCode(1), "");
-  EXPECT_EXIT(_exit(registered_under(15) ? 0 : 1), testing::ExitedWithCode(1), "");
+  const auto registers = testing::ExitedWithCode(0), refuses = testing::ExitedWithCode(1);
+  EXPECT_EXIT(_exit(registered_under(1, UCT_VERNO_MINOR) ? 0 : 1), registers, "");
+  EXPECT_EXIT(_exit(registered_under(1, UCT_VERNO_MINOR - 1) ? 0 : 1), refuses,
+              "this is UCX 1\\.1[27]\\.0; build Cepheus on a host with UCX 1\\.13 or 1\\.18");
+  EXPECT_EXIT(_exit(registered_under(1, UCT_VERNO_MINOR + 1) ? 0 : 1), refuses, "");
+  EXPECT_EXIT(_exit(registered_under(2, UCT_VERNO_MINOR) ? 0 : 1), refuses, "");
 }
 
 TEST_F(RcMcast, ShowsADeviceOnlyToThoseWhoNameOne) {
@@ -205,7 +214,15 @@ TEST_F(RcMcast, ReachesListsWithItsMemberAndNothingElse) {
   ASSERT_EQ(uct_iface_get_address(iface_, reinterpret_cast<uct_iface_addr_t*>(&own)), UCS_OK);
   EXPECT_EQ(own.member.qpn, kMember.qpn);
   const auto reaches = [&](const std::string& address) {
-    return uct_iface_is_reachable(iface_, nullptr, as_address(address)) != 0;
+    const bool is_way = uct_iface_is_reachable(iface_, nullptr, as_address(address)) != 0;
+#if CEPHEUS_UCX_1_18  // UCP's call there
+    uct_iface_is_reachable_params_t params{};
+    EXPECT_EQ(uct_iface_is_reachable_v2(iface_, &params), 0);
+    params.field_mask = CEPHEUS_REACHABLE_FIELD_IFACE_ADDR;
+    params.iface_addr = as_address(address);
+    EXPECT_EQ(uct_iface_is_reachable_v2(iface_, &params) != 0, is_way);
+#endif
+    return is_way;
   };
   const std::string record(reinterpret_cast<const char*>(&own), sizeof own);
   EXPECT_FALSE(reaches(record));

@@ -34,6 +34,14 @@ uct_component_h find_component() {
   return found;
 }
 
+// UCX 1.18 wants the name with its prefix, and UCX 1.13 without.
+ucs_status_t set_variable(void* config, const std::string& prefix, const char* name,
+                          const char* value) {
+  const ucs_status_t status = uct_config_modify(config, name, value);
+  return status == UCS_ERR_NO_ELEM ? uct_config_modify(config, (prefix + name).c_str(), value)
+                                   : status;
+}
+
 Channel::Status to_status(ucs_status_t status) {
   if (status >= 0) return Channel::Status::kStarted;
   const bool is_full = status == UCS_ERR_EXCEEDS_LIMIT || status == UCS_ERR_NO_RESOURCE;
@@ -109,7 +117,7 @@ ucs_status_t UctDomain::make(const char* device) {
   uct_md_config_t* config = nullptr;
   ucs_status_t status = uct_md_config_read(component_, nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
-  status = uct_config_modify(config, "DEVICES", device != nullptr ? device : "any");
+  status = set_variable(config, "MCAST_", "DEVICES", device != nullptr ? device : "any");
   if (status == UCS_OK) status = uct_md_open(component_, kComponent, config, &md_);
   uct_config_release(config);
   if (status == UCS_OK) status = ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async_);
@@ -135,7 +143,7 @@ UctDomain::~UctDomain() {
 }
 
 bool UctDomain::set(const char* name, const std::string& value) {
-  return uct_config_modify(config_, name, value.c_str()) == UCS_OK;
+  return set_variable(config_, "RC_MCAST_", name, value.c_str()) == UCS_OK;
 }
 
 mcast_status_t UctDomain::open_context(const mcast_context_params_t& params, mcast_context_h* out) {

@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import CHECK, MULTICAST, PROGRAMS, REQUIRE, Reporting, mca_arguments, needs_rc_mcast, over_fabric, star
+from harness import CHECK, MULTICAST, PROGRAMS, REQUIRE, Reporting, needs_rc_mcast, over_fabric, star
 
 
 class Explain(Reporting):
@@ -56,10 +56,10 @@ class Explain(Reporting):
 
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):
-        work = ("--count", 40, "--max", 200_000)
-        direct = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=direct", *mca_arguments(REQUIRE), CHECK, *work)
-        ucx = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=ucx")
-        self.assert_ok(over_fabric(CHECK, *work, mpirun=(*direct, ":", *ucx)))
+        # Not by mpirun's colon: in Open MPI 5.0.7 it ends with a segmentation fault.
+        carrier = 'if [ "$OMPI_COMM_WORLD_RANK" -lt 2 ]; then carrier=direct; else carrier=ucx; fi'
+        program = f'{carrier}; OMPI_MCA_coll_cepheus_carrier=$carrier exec "$@"'
+        self.assert_ok(over_fabric("/bin/sh", "-c", program, "sh", CHECK, "--count", 40, "--max", 200_000, mca=REQUIRE))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import unittest
 from unittest import mock
 
 from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_rc_mcast, over_fabric
+from switch_process import Switch
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -56,6 +57,19 @@ class Tools(unittest.TestCase):
         documented = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
         of_every_transport = {"ALLOC", "MAX_NUM_EPS"}
         self.assertEqual(set(re.findall(r"^UCX_RC_MCAST_(\w+)=", listed.stdout, re.MULTILINE)) - of_every_transport, set(documented))
+
+    @needs_rc_mcast
+    def test_ucp_never_takes_the_transport_for_a_lane(self):
+        with Switch(BUILD, "--hosts", "2") as switch:
+            fabric = {"CEPHEUS_FABRIC": switch.socket, "CEPHEUS_HOST": "#0", "UCX_MCAST_DEVICES": "any",
+                      "LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so:{TRANSPORT}"}
+            opened = run(["ucx_info", "-d", "-t", "rc_mcast"], **fabric)
+            to_itself = run(["ucx_info", "-e", "-u", "t"], **fabric)
+            alone = run(["ucx_info", "-e", "-u", "t"], UCX_TLS="rc_mcast", **fabric)
+        self.assertIn("connection: to iface", opened.stdout)
+        self.assertIn("lane[0]", to_itself.stdout)
+        self.assertNotIn("mcast", to_itself.stdout)
+        self.assertRegex(alone.stdout + alone.stderr, "no active messages transport.*rc_mcast/any - Destination is unreachable")
 
     def test_cepheus_switch_quotes_topology_files_as_text(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:

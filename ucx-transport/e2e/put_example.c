@@ -50,11 +50,10 @@ static uct_component_h component_of(const char* transport, rc_mcast_group_t* gro
   return found;
 }
 
-static uct_md_h open_domain(uct_component_h component, const char* device) {
+static uct_md_h open_domain(uct_component_h component) {
   uct_md_config_t* config;
   uct_md_h md;
   check_ucs(uct_md_config_read(component, NULL, NULL, &config), "uct_md_config_read");
-  check_ucs(uct_config_modify(config, "DEVICES", device != NULL ? device : "any"), "DEVICES");
   check_ucs(uct_md_open(component, "mcast", config, &md), "uct_md_open");
   uct_config_release(config);
   return md;
@@ -63,10 +62,6 @@ static uct_md_h open_domain(uct_component_h component, const char* device) {
 static uct_iface_h open_member(uct_md_h md, uct_worker_h worker) {
   uct_iface_config_t* config;
   check_ucs(uct_md_iface_config_read(md, "rc_mcast", NULL, NULL, &config), "iface_config_read");
-  check_ucs(uct_config_modify(config, "LANE", "bulk"), "LANE");
-  check_ucs(uct_config_modify(config, "REGISTER_TIMEOUT", "60s"),
-            "REGISTER_TIMEOUT"); /* on an emulated machine, too */
-  check_ucs(uct_config_modify(config, "PROGRESS_TIMEOUT", "60s"), "PROGRESS_TIMEOUT");
   const uct_iface_params_t params = {
       .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
       .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
@@ -142,9 +137,13 @@ int main(int argc, char** argv) {
   if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
   static page_t page;
 
+  setenv("UCX_MCAST_DEVICES", argc == 6 ? argv[5] : "any", 1);
+  setenv("UCX_RC_MCAST_LANE", "bulk", 1);
+  setenv("UCX_RC_MCAST_REGISTER_TIMEOUT", "60s", 1); /* on an emulated machine, too */
+  setenv("UCX_RC_MCAST_PROGRESS_TIMEOUT", "60s", 1);
   rc_mcast_group_t group_of;
   const uct_component_h component = component_of(argv[1], &group_of);
-  const uct_md_h md = open_domain(component, argv[5]);
+  const uct_md_h md = open_domain(component);
   ucs_async_context_t* async;
   uct_worker_h worker;
   check_ucs(ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async), "ucs_async_context_create");
