@@ -23,7 +23,8 @@ Multicast::Multicast(const Team& team, std::function<void()> called)
       session_(std::make_unique<Session>(team, 1, false)),
       link_(team, std::move(called)),
       since_(Clock::now()),
-      tear_down_(team) {}
+      tear_down_(team),
+      last_messages_(team, link_) {}
 
 Multicast::~Multicast() = default;
 
@@ -186,7 +187,8 @@ Code Multicast::run(Operation& operation) {
 
 Code Multicast::check(const Call& call, bool awaits_members) {
   const CallAtHand own{call.unit, call.root, call.payload->bytes()};
-  if (awaits_members && check_.is_due(own, Clock::now())) {
+  // Without a group no member receives it, and MPI would keep it for a later communicator.
+  if (awaits_members && has_groups_ && check_.is_due(own, Clock::now())) {
     ControlMessage message{};
     message.kind = ControlMessage::Kind::kCalled;
     message.generation = session_->generation();
@@ -261,6 +263,7 @@ void Multicast::receive() {
   int from = 0;
   ControlMessage message{};
   while (link_.receive(from, message)) {
+    if (last_messages_.take(message)) continue;
     if (message.kind == ControlMessage::Kind::kCalled ||
         message.kind == ControlMessage::Kind::kMistake) {
       check_.receive(from, message);
@@ -348,9 +351,13 @@ void Multicast::report(const TeamLane& lane, bool again) {
 // --- Tear-down.
 
 bool Multicast::tear_down() {
-  look_after();
   Code error = Code::kDone;
-  return tear_down_.progress(session_->is_drained()) && repairs_.test(error);
+  if (!is_released_) {
+    look_after();
+    const bool may_leave = link_.has_sent() || bulk_.has_left_early();
+    is_released_ = tear_down_.progress(session_->is_drained(), may_leave) && repairs_.test(error);
+  }
+  return is_released_ && (!tear_down_.may_leave() || last_messages_.progress());
 }
 
 void Multicast::destroy_groups() { session_->destroy_groups(); }

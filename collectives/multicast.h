@@ -16,6 +16,7 @@
 #include "collectives/core/backoff.h"
 #include "collectives/core/call_check.h"
 #include "collectives/group/control_link.h"
+#include "collectives/group/last_messages.h"
 #include "collectives/group/session.h"
 #include "collectives/group/tear_down.h"
 #include "collectives/units/bulk_operation.h"
@@ -72,7 +73,7 @@ class Multicast {
   // Groups were set up: all members agree on that, so they are torn down together. Any thread, also
   // without the guard.
   bool has_groups() const { return has_groups_.load(); }
-  // True when all members have all data.
+  // True when all members have all data, and this one has all their messages.
   bool tear_down();
   void destroy_groups();  // local only
   void detach();          // local: cancels receives on the communicator
@@ -118,7 +119,9 @@ class Multicast {
   bool reported_ = false;
 
   std::atomic<bool> has_groups_{false};  // once true, for ever
+  bool is_released_ = false;             // all members have all data, and need no answer
   TearDown tear_down_;
+  LastMessages last_messages_;
 };
 
 }  // namespace cepheus::coll

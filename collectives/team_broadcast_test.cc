@@ -235,6 +235,43 @@ TEST_F(Story, UnknownMessagesDoNotCloseTheControlLink) {
   }
 }
 
+using Leftover = Story;
+
+// No message is left for a communicator to come, which MPI may give the same context.
+void expect_nothing_left(fake::Job& job) {
+  ASSERT_TRUE(job.close());
+  job.move();
+  for (int tag = 0; tag < static_cast<int>(Tag::kCount); ++tag)
+    EXPECT_EQ(job.mpi.under_way(job.team(0).tag(static_cast<Tag>(tag))), 0u) << "tag " << tag;
+}
+
+// No rank has a group, so none receives control messages.
+TEST_F(Leftover, OfALateRanksRefusedSetUpIsNothing) {
+  fake::Job job(2);
+  job.fabric.outcomes = {MCAST_ERR_REJECTED};
+  job.begin(0, 0, 300);
+  job.pass(std::chrono::seconds(2));
+  job.begin(1, 0, 300);
+  ASSERT_TRUE(job.run());
+  expect_nothing_left(job);
+}
+
+// Ranks 1 and 2 report that they are ready to rank 0, which has given the group up.
+TEST_F(Leftover, OfAFailureInALargeBroadcastIsNothing) {
+  fake::Job job(3);
+  expect_right_broadcasts(job, 3);
+  for (const int rank : {1, 2}) job.begin(rank, 0, 300);
+  for (int i = 0; i < 20; ++i) {
+    for (const int rank : {1, 2}) job.look(rank);
+  }
+  job.fabric.fail(job.last_end(0), MCAST_CAUSE_DEVICE, "the port is gone");
+  for (int i = 0; i < 3; ++i) job.look(0);
+  job.begin(0, 0, 300);
+  ASSERT_TRUE(job.run());
+  EXPECT_TRUE(job.all_have_data());
+  expect_nothing_left(job);
+}
+
 // The type of one rank has gaps, and there is no memory to stage its data in.
 class ScarceMemory : public Story {
  protected:

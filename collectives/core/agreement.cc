@@ -158,6 +158,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       return take_delivered(from, m.unit);
     case Kind::kCalled:
     case Kind::kMistake:
+    case Kind::kLast:
       return;  // none of its business
   }
 }

@@ -58,7 +58,8 @@ struct ControlMessage {
     kWaiting,
     kDelivered,
     kCalled,  // this and the next one are CallCheck's
-    kMistake
+    kMistake,
+    kLast  // LastMessages'
   };
   Kind kind;
   std::uint32_t generation;  // of the groups; counted alike by all

@@ -95,6 +95,16 @@ bool Job::run(std::chrono::milliseconds most) {
   return is_over();
 }
 
+bool Job::close() {
+  std::vector<Rank*> left;
+  for (Rank& rank : ranks_) left.push_back(&rank);
+  for (int moments = 0; moments < 1000 && !left.empty(); ++moments) {
+    move();
+    std::erase_if(left, [](Rank* rank) { return rank->caller->close(); });
+  }
+  return left.empty();
+}
+
 std::vector<Code> Job::results() const {
   std::vector<Code> all;
   for (const Rank& rank : ranks_) all.push_back(rank.result);

@@ -33,6 +33,8 @@ class Job {
   void pass(std::chrono::milliseconds time);
   // The same until no rank broadcasts. False if one still does after `most`.
   bool run(std::chrono::milliseconds most = std::chrono::seconds(20));
+  // All ranks give their communicator back. False if one can't.
+  bool close();
 
   // The outcome of the rank's broadcast. Code::kPending: it is not done.
   Code result(int rank) const { return at(rank).result; }

@@ -18,6 +18,7 @@ void ControlLink::close() {
 }
 
 Code ControlLink::send(int to, const ControlMessage& message) {
+  has_sent_ = true;
   Code rc = Code::kDone;
   for (int member = 0; member < team_.size() && rc == Code::kDone; ++member) {
     if (to == member || (to == Action::kEveryone && member != team_.self()))

@@ -27,6 +27,7 @@ class ControlLink {
 
   // `to`: a member or Action::kEveryone.
   Code send(int to, const ControlMessage& message);
+  bool has_sent() const { return has_sent_; }
   // The next message, if one has arrived.
   bool receive(int& from, ControlMessage& out);
 
@@ -41,6 +42,7 @@ class ControlLink {
   Arrival arrival_;
   host::Request* receive_ = nullptr;
   ControlMessage incoming_{};
+  bool has_sent_ = false;
 };
 
 }  // namespace cepheus::coll

@@ -16,15 +16,17 @@ class TearDown {
   explicit TearDown(const Team& team) : team_(team) {}
 
   // `is_drained`: nothing that this member sent may be missing anywhere. True once that holds for
-  // all members.
-  bool progress(bool is_drained);
+  // all members. `may_leave`: there may be messages of this member, or for it, that no call receives.
+  bool progress(bool is_drained, bool may_leave);
+  // Then: `may_leave` of any member, the same on all.
+  bool may_leave() const { return flags_.front() != 0; }
 
  private:
   enum class State : std::uint8_t { kDraining, kGathering, kReleasing, kDone };
 
   const Team& team_;
   State state_ = State::kDraining;
-  std::vector<char> flags_;  // the content of messages: only their arrival counts
+  std::vector<char> flags_{0};  // `may_leave` by member; the leader's is that of all
   Messages messages_;
 };
 

@@ -114,12 +114,10 @@ void SimulatedJob::check_aborts() {
 // All ranks have closed their communicator.
 void SimulatedJob::check_left_behind() {
   const Team& team = ranks_.front()->caller.team();
-  for (const Tag tag : {Tag::kSetUp, Tag::kOutcome, Tag::kDone, Tag::kRelease, Tag::kRepair,
-                        Tag::kTree, Tag::kRefusal, Tag::kTimes, Tag::kPlan}) {
-    const std::size_t left = mpi_.under_way(team.tag(tag));
+  for (int tag = 0; tag < static_cast<int>(Tag::kCount); ++tag) {
+    const std::size_t left = mpi_.under_way(team.tag(static_cast<Tag>(tag)));
     if (left > 0)
-      fail("residue: " + count(left, "messages of kind ") + std::to_string(static_cast<int>(tag)) +
-           " are left");
+      fail("residue: " + count(left, "messages of kind ") + std::to_string(tag) + " are left");
   }
   if (mpi_.receives() > 0) fail("residue: " + count(mpi_.receives(), "receives are left"));
   const std::size_t allocations = fake::allocations() - allocations_;

@@ -17,6 +17,7 @@ void BulkOperation::finish() {
     session_->agreement().fail(Cause::kWork,
                                rank_text(*call_.team) + ": a broadcast ended in an error");
   }
+  left_early_ = left_early_ || !is_whole_;
   messages_.forget();
   repairs_.forget();
 }
@@ -24,7 +25,7 @@ void BulkOperation::finish() {
 void BulkOperation::begin(const Call& call, Session& session) {
   GroupOperation::begin(call, session);
   lane_ = &session.bulk();
-  failed_ = mistaken_ = wrong_length_ = requested_ = false;
+  failed_ = mistaken_ = wrong_length_ = requested_ = is_whole_ = false;
   step_ = Step::kPost;
   started_ = in_flight_ = 0;
   for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
@@ -220,6 +221,7 @@ Code BulkOperation::transfer() {
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;
+  is_whole_ = true;
   return Code::kDone;
 }
 

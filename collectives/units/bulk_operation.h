@@ -29,6 +29,8 @@ class BulkOperation final : public GroupOperation {
   bool end() override { return repairs_.end(); }
   void finish() override;
   std::chrono::nanoseconds spare_time() const override;
+  // A unit here ended before its last step. So READY messages may be left, here or at its parent.
+  bool has_left_early() const { return left_early_ || !is_whole_; }
   bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
 
  private:
@@ -85,6 +87,8 @@ class BulkOperation final : public GroupOperation {
   Messages messages_;
   Messages repairs_;
   bool requested_ = false;
+  bool is_whole_ = true;  // the unit has gone all its steps
+  bool left_early_ = false;
   std::chrono::steady_clock::time_point sending_since_;  // members: receiving
 };
 
