@@ -5,15 +5,19 @@
 
 namespace cepheus::coll {
 
-// A blocking broadcast of `bytes` from rank `root`. `payload()` makes its Payload, if it is needed;
-// `saved()` serves it by the host's own algorithm. Both run at most once.
-template <typename MakePayload, typename Saved>
-Code bcast(CommunicatorState& state, size_t bytes, int root, MakePayload payload, Saved saved) {
+// A blocking broadcast of `bytes` from rank `root`. If it may be ours, the host's `prepare()` returns
+// the reason why it is not, the same on all ranks, or "". `payload()` makes its Payload, if it is
+// needed; `saved()` serves it by the host's own algorithm. Each runs at most once.
+template <typename Prepare, typename MakePayload, typename Saved>
+Code bcast(CommunicatorState& state, size_t bytes, int root, Prepare prepare, MakePayload payload,
+           Saved saved) {
   if (bytes == 0) return Code::kDone;
-  if (!state.may_serve(bytes)) {
+  const bool may_serve = state.may_serve(bytes);
+  const std::string why_not = may_serve ? prepare() : "";
+  if (!may_serve || !why_not.empty()) {
     const std::int64_t began = ReportFile::instance().begin_call();
     const Code rc = saved();
-    state.count_saved(true, {began, bytes, root});
+    state.count_saved(true, {began, bytes, root}, why_not);
     return rc;
   }
   Broadcast broadcast(payload(), root);

@@ -66,7 +66,7 @@ extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int
   const auto n = static_cast<size_t>(count);
   std::optional<Buffer> buffer;
   const Code code = bcast(
-      *module->state, bytes_of(n, type), root,
+      *module->state, bytes_of(n, type), root, [] { return ""; },
       [&] { return buffer.emplace(memory, n, type).payload(); },
       [&] {
         return to_code(module->saved_bcast(memory, count, type, root, comm, module->saved_module));

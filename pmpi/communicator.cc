@@ -65,22 +65,45 @@ bool find_this_machine() {
   return calls().Comm_free(&machine) == kSuccess;
 }
 
+void explain(const Communicator& communicator, const std::string& why) {
+  if (communicator.rank != 0) return;
+  host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", name_of(communicator).c_str(),
+            communicator.size, host::implementation(), why.c_str());
+}
+
 void decide(Communicator& communicator, bool is_inter) {
   const Parameters& p = parameters();
   const Eligibility eligibility = eligibility_of({communicator.size, is_inter, false}, p);
-  const auto explain = [&](const std::string& why) {
-    if (communicator.rank != 0) return;
-    host::log(1, "cepheus: %s (%d ranks): %s's own algorithms: %s", name_of(communicator).c_str(),
-              communicator.size, host::implementation(), why.c_str());
-  };
   if (eligibility == Eligibility::kTooFewMembers) {
-    explain("fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));
+    explain(communicator,
+            "fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));
   } else if (eligibility == Eligibility::kEligible && host::is_dynamic(communicator)) {
-    explain("its ranks belong to several jobs");
+    explain(communicator, "its ranks belong to several jobs");
   } else if (eligibility == Eligibility::kEligible) {
     communicator.state.emplace(communicator);
     watch_communicator(*communicator.state);
   }
+}
+
+// Null on all ranks: MPI may have no communicator left, which is no error of the program's. Not by
+// MPI_Comm_dup, which would call the program's functions that copy attributes.
+Comm create_private(Comm comm) {
+  Group group = 0;
+  Comm made = kCommNull;
+  Errhandler programs = kErrorsReturn;
+  (void)calls().Comm_get_errhandler(comm, &programs);
+  (void)calls().Comm_set_errhandler(comm, kErrorsReturn);
+  const bool is_made = calls().Comm_group(comm, &group) == kSuccess &&
+                       calls().Comm_create(comm, group, &made) == kSuccess &&
+                       calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess;
+  const int mine = is_made ? 1 : 0;
+  int all = 0;
+  if (calls().Allreduce(&mine, &all, 1, kInt, kMin, comm) != kSuccess) all = 0;
+  (void)calls().Comm_set_errhandler(comm, programs);
+  (void)calls().Errhandler_free(&programs);
+  (void)calls().Group_free(&group);
+  if (is_made && all == 0) (void)calls().Comm_free(&made);
+  return is_made ? made : kCommNull;
 }
 
 }  // namespace
@@ -93,7 +116,7 @@ bool open_communicators() {
   Communicator* const world = communicator_of(kCommWorld);
   if (world == nullptr) return false;
   // A non-blocking broadcast can't make it.
-  if (world->state) make_private(*world, kCommWorld);
+  if (world->state) (void)make_private(*world, kCommWorld);
   return true;
 }
 
@@ -132,23 +155,18 @@ std::string name_of(const Communicator& communicator) {
   return communicator.name;
 }
 
-// Not by MPI_Comm_dup, which would call the program's functions that copy attributes.
-void make_private(Communicator& communicator, Comm comm) {
-  if (communicator.messages != kCommNull) return;
-  Group group = 0;
-  Comm made = kCommNull;
-  Errhandler programs = kErrorsReturn;
-  if (calls().Comm_group(comm, &group) != kSuccess) return;
-  // MPI may have no communicator left, which is no error of the program's.
-  if (calls().Comm_get_errhandler(comm, &programs) == kSuccess) {
-    (void)calls().Comm_set_errhandler(comm, kErrorsReturn);
-    if (calls().Comm_create(comm, group, &made) == kSuccess &&
-        calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess)
-      communicator.messages = made;
-    (void)calls().Comm_set_errhandler(comm, programs);
-    (void)calls().Errhandler_free(&programs);
+const char* make_private(Communicator& communicator, Comm comm) {
+  if (communicator.messages != kCommNull) return "";
+  if (communicator.is_refused) return kNoPrivate;
+  communicator.messages = create_private(comm);
+  if (communicator.messages != kCommNull) return "";
+  communicator.is_refused = true;
+  explain(communicator, kNoPrivate);
+  if (parameters().chosen_mode() == Mode::kRequire) {
+    if (communicator.rank == 0) host::abort_job(communicator, kNoPrivate);
+    for (;;) host::progress();  // until then
   }
-  (void)calls().Group_free(&group);
+  return kNoPrivate;
 }
 
 void give_back(Communicator& communicator) {

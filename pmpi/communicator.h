@@ -18,6 +18,7 @@ struct cepheus::coll::host::Communicator {
   mutable std::string name;                                 // the last one that was asked for
   cepheus::pmpi::Comm programs = cepheus::pmpi::kCommNull;  // null: the program has freed it
   cepheus::pmpi::Comm messages = cepheus::pmpi::kCommNull;  // private; see make_private()
+  bool is_refused = false;                                  // MPI has made none, on all ranks
   std::vector<int> world_ranks;                             // of its ranks
   std::atomic<int> owners{1};
   std::optional<cepheus::coll::CommunicatorState> state;  // empty: MPI serves all its broadcasts
@@ -36,9 +37,10 @@ void close_communicators();
 Communicator* communicator_of(Comm comm);
 // The program's present name for it, or its last one.
 std::string name_of(const Communicator& communicator);
-// All ranks call it at the same point of the communicator's life, and it waits for them. If MPI fails,
-// messages fail.
-void make_private(Communicator& communicator, Comm comm);
+// All ranks call it at the same point of the communicator's life, and it waits for them. Returns "",
+// or on all ranks kNoPrivate: MPI serves this communicator from now on.
+inline constexpr char kNoPrivate[] = "MPI has no communicator left for our messages";
+const char* make_private(Communicator& communicator, Comm comm);
 // Destroys it with its last owner.
 void give_back(Communicator& communicator);
 

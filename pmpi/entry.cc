@@ -135,10 +135,8 @@ int broadcast(BroadcastCall call, Comm comm, Saved saved) {
   std::optional<int> saved_rc;
   const Code code = bcast(
       *communicator->state, call.bytes, call.root,
-      [&] {
-        make_private(*communicator, comm);
-        return buffer.emplace(call, communicator->messages).payload();
-      },
+      [&] { return make_private(*communicator, comm); },
+      [&] { return buffer.emplace(call, communicator->messages).payload(); },
       [&] {
         saved_rc = saved();
         return to_code(*saved_rc);
@@ -155,7 +153,9 @@ int start_broadcast(BroadcastCall call, Comm comm, Request* request, Saved saved
   CommunicatorState& state = *communicator->state;
   if (communicator->messages == kCommNull) {
     state.count_saved(false, {ReportFile::instance().begin_call(), call.bytes, call.root},
-                      "an MPI_Ibcast before the communicator's first MPI_Bcast");
+                      communicator->is_refused
+                          ? kNoPrivate
+                          : "an MPI_Ibcast before the communicator's first MPI_Bcast");
     return saved();
   }
   if (!ibcast_is_served(state, call.bytes, call.root)) return saved();

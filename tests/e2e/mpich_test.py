@@ -15,7 +15,7 @@ from live import LiveRun
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
 PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
-            "name_check", "wrong_arguments_check",
+            "name_check", "wrong_arguments_check", "exhausted_check",
             "absent_root_check", "ibcast_check", "threads_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
@@ -247,6 +247,19 @@ class WithoutAFabric(Mpich):
         run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 18, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
         self.assert_ok(run)
         self.assertIn("mpich's own algorithms", run.err, run.everything())
+
+    def test_no_communicator_is_left_for_our_messages(self):
+        for per_host in ("1", "2"):
+            with self.subTest(ranks_per_host=per_host):
+                settings = {"CEPHEUS_MODE": "try", **VERBOSE, "CEPHEUS_RANKS_PER_HOST": per_host}
+                run = self.without_fabric("exhausted_check", settings=settings)
+                self.assert_ok(run)
+                self.assertEqual(run.err.count("mpich's own algorithms: MPI has no communicator left for our messages"), 1, run.everything())
+
+    def test_require_ends_the_job_if_no_communicator_is_left_for_our_messages(self):
+        run = self.without_fabric("exhausted_check", settings={**REQUIRE, "CEPHEUS_RANKS_PER_HOST": "1"})
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertEqual(run.err.count("can't multicast: MPI has no communicator left for our messages"), 1, run.everything())
 
     def test_one_rank(self):
         self.assert_ok(self.without_fabric("broadcast_check", "--count", 10, settings=REQUIRE, ranks=1))
