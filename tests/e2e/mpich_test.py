@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import BUILD, EndToEnd, Reporting, Run, finish, over_fabric
+from harness import BUILD, EndToEnd, Reporting, Run, finish, over_fabric, star
 from live import LiveRun
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -51,8 +51,9 @@ class Mpich(EndToEnd):
         subprocess.run([compiler, "-O1", "-w", f"-I{SOURCE}", *flags, *paths, "-o", cls.programs / program], check=True)
         return cls.programs / program
 
-    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4):
-        return over_fabric(self.programs / program, *arguments, hosts=hosts, environment=settings, options=("--mpi", "mpich", *options))
+    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4, topology=None):
+        return over_fabric(self.programs / program, *arguments, hosts=hosts, topology=topology, environment=settings,
+                           options=("--mpi", "mpich", *options))
 
     def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, tools=()):
         """`last_rank`: settings of one more rank. `tools`: libraries in front of ours."""
@@ -232,6 +233,30 @@ class OtherTools(Mpich):
         run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, tools=(self.tool,))
         self.assert_ok(run)
         self.assertRegex(run.out, "tool: 1 inits, [1-9]")
+
+
+class Safeguard(Mpich, Reporting):
+    """Mode try compares multicast with MPICH's own broadcast."""
+
+    def run_compared(self, program, *arguments, options=()):
+        topology = star(2, 'rate = "200Mbps"')
+        self.assert_ok(self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try"}, topology=topology, options=options))
+
+    def choices(self):
+        return {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
+
+    def test_slow_links_are_not_chosen(self):
+        self.run_compared("broadcast_check", "--count", 60, "--size", 1 << 20)
+        self.assertEqual(self.choices(), {"up to 1 MiB": "mpich"}, self.explained())
+
+    # MPICH spins where ranks outnumber cores, so either way may be the faster one.
+    def test_ranks_that_share_hosts_choose_together(self):
+        self.run_compared("broadcast_check", "--count", 60, "--size", 1 << 20, options=("--ranks-per-host", 2))
+        self.assertEqual(set(self.choices()), {"up to 1 MiB"}, self.explained())
+
+    def test_non_blocking_broadcasts_are_chosen_apart(self):
+        self.run_compared("ibcast_check", "--count", 200)
+        self.assertTrue(any(sizes.startswith("ibcast") for sizes in self.choices()), self.explained())
 
 
 class WithoutAFabric(Mpich):
