@@ -40,9 +40,7 @@ class CallReport {
   void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
     if (!tried_) open(comm);
     if (!scope_) return;
-    const bool blocking = judgement.sizes.blocking;
-    scope_->choose(to_text(judgement.sizes).c_str(),
-                   blocking ? host::implementation() : "point to point",
+    scope_->choose(to_text(judgement.sizes).c_str(), judgement.other_way(),
                    {judgement.way == Way::kMulticast, judgement.comparisons,
                     static_cast<std::uint64_t>(judgement.multicast_ns),
                     static_cast<std::uint64_t>(judgement.saved_ns)});

@@ -134,11 +134,11 @@ void Safeguard::judge(Class& sizes, const Times& times) {
   judgement_ = {sizes.first, plan_.way, judge.multicast_ns(), judge.saved_ns(),
                 judge.comparisons()};
   if (plan_.way == before.way) return;
-  host::log(1, "cepheus: %s: broadcasts %s %s: one takes %.1f us by multicast, %.1f us by Open MPI",
+  host::log(1, "cepheus: %s: broadcasts %s %s: one takes %.1f us by multicast, %.1f us by %s",
             team_.name().c_str(), to_text(sizes.first).c_str(),
             plan_.way == Way::kSaved ? "are no longer multicast" : "are multicast again",
             static_cast<double>(judge.multicast_ns()) / 1e3,
-            static_cast<double>(judge.saved_ns()) / 1e3);
+            static_cast<double>(judge.saved_ns()) / 1e3, judgement_->other_way());
 }
 
 Code Safeguard::send_plan() {

@@ -53,6 +53,9 @@ class Safeguard {
     Way way;
     std::int64_t multicast_ns, saved_ns;
     std::uint32_t comparisons;
+    const char* other_way() const {
+      return sizes.blocking ? host::implementation() : "point to point";
+    }
   };
   // The last one, once.
   std::optional<Judgement> take_judgement() { return std::exchange(judgement_, std::nullopt); }

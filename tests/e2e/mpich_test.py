@@ -240,13 +240,16 @@ class Safeguard(Mpich, Reporting):
 
     def run_compared(self, program, *arguments, options=()):
         topology = star(2, 'rate = "200Mbps"')
-        self.assert_ok(self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try"}, topology=topology, options=options))
+        run = self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try", **VERBOSE}, topology=topology, options=options)
+        self.assert_ok(run)
+        return run
 
     def choices(self):
         return {each["sizes"]: each["way"] for job in self.jobs().values() for world in job["communicators"] for each in world["sizes"]}
 
     def test_slow_links_are_not_chosen(self):
-        self.run_compared("broadcast_check", "--count", 60, "--size", 1 << 20)
+        run = self.run_compared("broadcast_check", "--count", 60, "--size", 1 << 20)
+        self.assertRegex(run.err, r"up to 1 MiB are no longer multicast: one takes [\d.]+ us by multicast, [\d.]+ us by mpich\n")
         self.assertEqual(self.choices(), {"up to 1 MiB": "mpich"}, self.explained())
 
     # MPICH spins where ranks outnumber cores, so either way may be the faster one.
