@@ -2,7 +2,27 @@
 
 #include <gtest/gtest.h>
 
-namespace cepheus::ompi {
+#include <span>
+
+#include "collectives/gpu_driver.h"
+
+namespace cepheus {
+namespace {
+
+std::span<const std::byte> on_device;
+
+int know_device(void* data, int, std::uint64_t pointer) {
+  const auto first = reinterpret_cast<std::uintptr_t>(on_device.data());
+  if (pointer < first || pointer >= first + on_device.size()) return 1;
+  *static_cast<unsigned*>(data) = 2;  // CU_MEMORYTYPE_DEVICE
+  return 0;
+}
+
+}  // namespace
+
+coll::PointerGetAttribute coll::find_gpu_driver() { return know_device; }
+
+namespace ompi {
 namespace {
 
 TEST(Buffer, OfBytesOnTheHostIsContiguous) {
@@ -10,6 +30,18 @@ TEST(Buffer, OfBytesOnTheHostIsContiguous) {
   const Buffer buffer(memory.data(), memory.size(), &ompi_mpi_byte.dt);
   EXPECT_TRUE(buffer.is_contiguous());
   EXPECT_EQ(buffer.bytes(), memory.size());
+}
+
+// As a type of absolute addresses.
+TEST(Buffer, FromMpiBottomInMemoryOfADeviceIsNeverHandedToTheNic) {
+  std::array<std::byte, 64> memory{};
+  ompi_datatype_t absolute = ompi_mpi_byte.dt;
+  absolute.super.true_lb = reinterpret_cast<std::intptr_t>(memory.data());
+  absolute.super.true_ub += absolute.super.true_lb;
+  EXPECT_TRUE(Buffer(MPI_BOTTOM, 1, &absolute).is_contiguous());
+  on_device = memory;
+  EXPECT_FALSE(Buffer(MPI_BOTTOM, 1, &absolute).is_contiguous());
+  on_device = {};
 }
 
 #if OMPI_MAJOR_VERSION >= 5
@@ -25,4 +57,5 @@ TEST(Buffer, InMemoryOfAnAcceleratorThatOpenMpiKnowsIsNeverHandedToTheNic) {
 #endif
 
 }  // namespace
-}  // namespace cepheus::ompi
+}  // namespace ompi
+}  // namespace cepheus
