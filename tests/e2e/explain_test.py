@@ -57,8 +57,8 @@ class Explain(Reporting):
     @needs_rc_mcast
     def test_ranks_with_and_without_ucx_share_a_group(self):
         # Not by mpirun's colon: in Open MPI 5.0.7 it ends with a segmentation fault.
-        carrier = 'if [ "$OMPI_COMM_WORLD_RANK" -lt 2 ]; then carrier=direct; else carrier=ucx; fi'
-        program = f'{carrier}; OMPI_MCA_coll_cepheus_carrier=$carrier exec "$@"'
+        choice = 'if [ "$OMPI_COMM_WORLD_RANK" -lt 2 ]; then way=direct; else way=ucx; fi'
+        program = f'{choice}; OMPI_MCA_coll_cepheus_carrier=$way exec "$@"'
         self.assert_ok(over_fabric("/bin/sh", "-c", program, "sh", CHECK, "--count", 40, "--max", 200_000, mca=REQUIRE))
 
 
