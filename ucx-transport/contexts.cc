@@ -1,6 +1,7 @@
 #include "ucx-transport/contexts.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace cepheus::uct {
@@ -8,7 +9,11 @@ namespace {
 
 std::string text(const char* from) { return from != nullptr ? from : ""; }
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
-unsigned milliseconds(double seconds) { return static_cast<unsigned>(seconds * 1e3); }
+// 0 is libmcast's default, and no time that the user gave.
+unsigned milliseconds(double seconds) {
+  constexpr double kMost = std::numeric_limits<unsigned>::max();
+  return seconds <= 0 ? 0 : static_cast<unsigned>(std::clamp(seconds * 1e3, 1.0, kMost));
+}
 
 }  // namespace
 
@@ -42,7 +47,12 @@ mcast_context_params_t Contexts::Settings::params() const {
 
 mcast_status_t Contexts::open(uct_worker_h worker, const std::string& device,
                               const ContextConfig& config, mcast_context_h* out) {
+  if (config.mrp_port > std::numeric_limits<uint16_t>::max()) {
+    ucs_error("rc_mcast: MRP_PORT is a UDP port, 65535 at most");
+    return MCAST_ERR_INVALID;
+  }
   Settings settings(worker, device, config);
+  const std::lock_guard lock(mutex_);
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& each) { return each.settings == settings; });
   if (found != entries_.end()) {

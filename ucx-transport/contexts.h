@@ -5,6 +5,7 @@
 #include <mcast/mcast.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ class Contexts {
     Settings settings;
     std::unique_ptr<mcast_context, Destroy> context;
   };
+  std::mutex mutex_;  // workers of several threads may share a domain
   std::vector<Entry> entries_;
 };
 

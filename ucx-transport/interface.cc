@@ -16,6 +16,8 @@ static_assert(MCAST_LANE_EAGER == 0 && MCAST_LANE_BULK == 1);
 const char* const kLostMembers[] = {"evict", "end-group", nullptr};
 static_assert(MCAST_LOST_MEMBER_EVICTED == 0 && MCAST_LOST_MEMBER_ENDS_GROUP == 1);
 
+constexpr unsigned kDefaultDepth = 64;  // libmcast's
+
 constexpr size_t at(size_t in_context) { return offsetof(InterfaceConfig, context) + in_context; }
 
 }  // namespace
@@ -65,8 +67,7 @@ namespace {
 static_assert(MCAST_RECV_HEADROOM >= sizeof(uct_recv_desc_t*));
 
 void release_buffer(uct_recv_desc_t* self, void* data) {
-  const mcast_group_h group = reinterpret_cast<BufferRelease*>(self)->state->group;
-  if (group != nullptr) mcast_recv_release(group, data);
+  mcast_recv_release(reinterpret_cast<BufferRelease*>(self)->state->group, data);
 }
 
 ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
@@ -86,7 +87,7 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
     attr->cap.tag.recv.min_recv = 0;
     attr->cap.tag.recv.max_zcopy = state.max_message;
     attr->cap.tag.recv.max_iov = 1;
-    attr->cap.tag.recv.max_outstanding = 64;
+    attr->cap.tag.recv.max_outstanding = state.recv_depth;
     attr->cap.flags |= UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY;
     attr->cap.put.max_bcopy = std::min(BounceBuffers::kBytes, state.max_message);
     attr->cap.put.max_zcopy = state.max_message;
@@ -245,6 +246,7 @@ ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
   state->failure_level = base.config.failure_level;
   state->lane = attr.lane;
   state->max_message = attr.max_message;
+  state->recv_depth = config.recv_depth != 0 ? config.recv_depth : kDefaultDepth;
   state->release.super.cb = release_buffer;
   state->release.state = state;
   *out = state;

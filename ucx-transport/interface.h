@@ -44,6 +44,7 @@ struct InterfaceState {
   bool is_active = false;  // once sends are possible
   mcast_lane_t lane = MCAST_LANE_EAGER;
   size_t max_message = 0;
+  unsigned recv_depth = 0;
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   bool is_closed = false;        // no callbacks

@@ -1,8 +1,8 @@
 #include "ucx-transport/memory_domain.h"
 
 #include <climits>
-#include <cstdio>
 #include <new>
+#include <string>
 
 namespace cepheus::uct {
 
@@ -21,7 +21,7 @@ namespace {
 
 struct MemoryDomain {
   uct_md_t super;
-  char device[UCT_DEVICE_NAME_MAX];
+  std::string device;
   Contexts contexts;
 };
 
@@ -125,17 +125,17 @@ ucs_status_t open_memory_domain(uct_component_t* component, const char*,
   md->super.ops = &ops;
   md->super.component = component;
   const char* devices = reinterpret_cast<const MemoryDomainConfig*>(config)->devices;
-  snprintf(md->device, sizeof md->device, "%s", devices != nullptr ? devices : "");
+  md->device = devices != nullptr ? devices : "";
   *out = &md->super;
   return UCS_OK;
 }
 
-const char* shown_device(uct_md_h md) { return domain_of(md).device; }
+const char* shown_device(uct_md_h md) { return domain_of(md).device.c_str(); }
 
 mcast_status_t open_context(uct_md_h md, uct_worker_h worker, const ContextConfig& config,
                             mcast_context_h* out) {
   MemoryDomain& domain = domain_of(md);
-  const std::string device = domain.device;
+  const std::string& device = domain.device;
   return domain.contexts.open(worker, device == "any" ? "" : device, config, out);
 }
 

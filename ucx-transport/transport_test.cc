@@ -98,6 +98,24 @@ TEST_F(RcMcast, SharesAContextBetweenInterfacesOfEqualSettings) {
   md_ = Ucx::instance().open("fake0");
 }
 
+TEST_F(RcMcast, HasTimesThatUsersCanWrite) {
+  ASSERT_EQ(open({{"REGISTER_TIMEOUT", "inf"}, {"PROGRESS_TIMEOUT", "10us"}}), UCS_OK);
+  EXPECT_EQ(lib.contexts.back().params.register_timeout_ms, 0xFFFFFFFF);
+  EXPECT_EQ(lib.contexts.back().params.progress_timeout_ms, 1u) << "0 is the default";
+}
+
+TEST_F(RcMcast, RefusesPortsThatUdpLacks) {
+  EXPECT_EQ(open({{"MRP_PORT", "70000"}}), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(lib.contexts.size(), 0u);
+}
+
+TEST_F(RcMcast, HasTheReceivesThatItsVariableNames) {
+  ASSERT_EQ(open({{"LANE", "bulk"}, {"RECV_DEPTH", "16"}}), UCS_OK);
+  uct_iface_attr_t attr;
+  ASSERT_EQ(uct_iface_query(iface_, &attr), UCS_OK);
+  EXPECT_EQ(attr.cap.tag.recv.max_outstanding, 16u);
+}
+
 TEST_F(RcMcast, OpensNoInterfaceWithoutADevice) {
   lib.opening = MCAST_ERR_NO_DEVICE;
   EXPECT_EQ(open(), UCS_ERR_NO_DEVICE);
@@ -317,21 +335,6 @@ TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsSpace) {
   uct_ep_pending_purge(
       ep_, [](uct_pending_req_t*, void* arg) { ++*static_cast<int*>(arg); }, &purged);
   EXPECT_EQ(purged, 1);
-}
-
-// A handler that kept a buffer may return it late.
-TEST_F(RcMcast, TakesKeptBuffersOfAnEndedGroup) {
-  make("eager", 64);
-  Handled handled;
-  handled.answer = UCS_INPROGRESS;
-  ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &handled, 0), UCS_OK);
-  alignas(64) char memory[128] = {};
-  char* const data = memory + MCAST_RECV_HEADROOM;
-  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 5), MCAST_INPROGRESS);
-  uct_ep_destroy(ep_);
-  ep_ = nullptr;
-  uct_iface_release_desc(data);
-  EXPECT_THAT(lib.released, IsEmpty());
 }
 
 // Receives are possible without an endpoint. Their owner may be gone when the interface closes.

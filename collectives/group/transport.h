@@ -63,6 +63,8 @@ class Transport {
   };
 
   Transport() = default;
+  // A program that exits without MPI_Finalize may have threads that use the context.
+  ~Transport() { (void)uct_.release(); }
   static Opened open_context();
   static void open_carrier(Opened& opened, const mcast_context_params_t& params);
 

@@ -149,6 +149,7 @@ bool UctDomain::set(const char* name, const std::string& value) {
 mcast_status_t UctDomain::open_context(const mcast_context_params_t& params, mcast_context_h* out) {
   const auto milliseconds = [](std::uint32_t number) { return std::to_string(number) + "ms"; };
   const bool is_set = set("FAILURE", "diag") &&  // coll/cepheus reports failures itself
+                      set("KEY_FILE", "") && set("GID_INDEX", "-1") && set("PATH_MTU", "0") &&
                       set("MCST_POOL", params.mcst_pool != nullptr ? params.mcst_pool : "") &&
                       set("MRP_PORT", std::to_string(params.mrp_port)) &&
                       set("MAX_EAGER_MEMORY", std::to_string(params.max_eager_memory)) &&

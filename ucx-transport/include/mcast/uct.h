@@ -33,8 +33,9 @@ MCAST_API mcast_group_h cepheus_uct_rc_mcast_group(uct_iface_h iface);
 
 /* The context of the interfaces that `worker` opens on `md` with `config`, of
  * uct_md_iface_config_read(). The first call opens the device, and blocks meanwhile. The context
- * lasts as long as `md`. Progress of such an interface is mcast_progress() of its context, which
- * the program may call instead. One thread at a time, as the worker's. */
+ * lasts as long as `md`. For an interface without pending requests, and without completions of
+ * flush and check, the program may call mcast_progress() of its context instead of
+ * uct_iface_progress(). One thread at a time, as the worker's. */
 #define RC_MCAST_CONTEXT "cepheus_uct_rc_mcast_context"
 typedef mcast_status_t (*rc_mcast_context_t)(uct_md_h md, uct_worker_h worker,
                                              const uct_iface_config_t* config,
