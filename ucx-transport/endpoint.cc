@@ -95,7 +95,7 @@ ucs_status_t join_group(const uct_ep_params_t* params) {
   return UCS_OK;
 }
 
-// Callbacks of what was in flight run inside the call.
+// Callbacks of operations in flight run inside the call.
 void leave_group(InterfaceState& state) {
   if (state.group == nullptr) return;
   mcast_group_destroy(state.group);
