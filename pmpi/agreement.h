@@ -10,7 +10,8 @@ struct Verdict {
   std::string why_not = "";  // empty: all ranks are served
   bool is_first_rank = false;
 };
-// Inside MPI_Init, on all ranks, also on those with mode off. `is_able`: this rank may be served.
+// Inside MPI_Init, on all ranks, also on those with mode off. `is_able`: this rank may be served. Later
+// again, on all ranks: whether each still is.
 Verdict agree(bool is_off, bool is_able);
 
 }  // namespace cepheus::pmpi

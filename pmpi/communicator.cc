@@ -50,11 +50,10 @@ std::vector<int> world_ranks_of(Comm comm, int size) {
 }
 
 bool find_this_machine() {
-  int rank = 0, all = 0, here = 0;
+  int all = 0, here = 0;
   Comm machine = kCommNull;
-  if (calls().Comm_rank(kCommWorld, &rank) != kSuccess ||
-      calls().Comm_size(kCommWorld, &all) != kSuccess ||
-      calls().Comm_split_type(kCommWorld, kTypeShared, rank, kInfoNull, &machine) != kSuccess)
+  if (calls().Comm_split_type(kCommWorld, kTypeShared, 0, kInfoNull, &machine) != kSuccess ||
+      calls().Comm_size(kCommWorld, &all) != kSuccess)
     return false;
   on_this_machine.assign(static_cast<std::size_t>(all), false);
   if (calls().Comm_size(machine, &here) == kSuccess) {
@@ -109,15 +108,16 @@ Comm create_private(Comm comm) {
 }  // namespace
 
 bool open_communicators() {
-  if (calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) != kSuccess ||
-      calls().Comm_dup(kCommSelf, &own) != kSuccess ||
-      calls().Comm_set_errhandler(own, kErrorsReturn) != kSuccess || !find_this_machine())
-    return false;
-  Communicator* const world = communicator_of(kCommWorld);
-  if (world == nullptr) return false;
-  // A non-blocking broadcast can't make it.
-  if (world->state) (void)make_private(*world, kCommWorld);
-  return true;
+  return calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) == kSuccess &&
+         calls().Comm_dup(kCommSelf, &own) == kSuccess &&
+         calls().Comm_set_errhandler(own, kErrorsReturn) == kSuccess;
+}
+
+bool open_world() { return find_this_machine() && communicator_of(kCommWorld) != nullptr; }
+
+void make_private_of_world() {
+  Communicator& world = *communicator_of(kCommWorld);
+  if (world.state) (void)make_private(world, kCommWorld);
 }
 
 void close_communicators() {

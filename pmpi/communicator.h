@@ -28,8 +28,11 @@ namespace cepheus::pmpi {
 
 using Communicator = coll::host::Communicator;
 
-// Inside MPI_Init, on all ranks: false if MPI failed.
+// Inside MPI_Init. Each returns false if MPI failed on this rank. The second one waits for all ranks.
 bool open_communicators();
+bool open_world();
+// Once all have succeeded on all ranks: a non-blocking broadcast can't make it.
+void make_private_of_world();
 // Inside MPI_Finalize, on all ranks, while messages still flow.
 void close_communicators();
 

@@ -69,17 +69,23 @@ std::string why_unable(bool has_calls, int level) {
 
 // MPI is initialised. All ranks come here, because one alone would wait for the others for ever.
 void begin(bool has_calls, int level) {
+  const std::string failed = "a function of it failed";
   const bool is_off = parameters().chosen_mode() == Mode::kOff;
   std::string why = is_off ? "" : why_unable(has_calls, level);
   bool reports_reason = true;
   if (has_calls) {
-    const Verdict verdict = agree(is_off, why.empty());
+    if (!is_off && why.empty() && !(open_communicators() && watch_finalize())) why = failed;
+    Verdict verdict = agree(is_off, why.empty());
     if (verdict.is_off) return;
+    if (verdict.why_not.empty()) {
+      if (!open_world()) why = failed;
+      verdict = agree(false, why.empty());
+    }
     if (why.empty()) {
       why = verdict.why_not;
       reports_reason = verdict.is_first_rank;
     }
-    if (why.empty() && !(open_communicators() && watch_finalize())) why = "a function of it failed";
+    if (why.empty()) make_private_of_world();
   }
   serves = why.empty() && !is_off;
   if (serves || is_off) return;

@@ -306,6 +306,14 @@ class WithoutAFabric(Mpich):
                 self.assert_ok(run)
                 self.assertEqual(run.cepheus_lines(), [f"cepheus: {lines}"], run.everything())
 
+    def test_one_rank_without_attributes_leaves_all_to_mpich(self):
+        self.compile("attributeless", "broadcast_check", "no_attributes", flags=("-rdynamic",))
+        run = self.without_fabric("attributeless", "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
+        self.assert_ok(run)
+        self.assertEqual(sorted(run.cepheus_lines()),
+                         [f"cepheus: this MPI library serves all broadcasts: {why}" for why in ("a function of it failed", "another rank is not able to multicast")],
+                         run.everything())
+
     def test_ranks_with_other_settings(self):
         settings = {**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}
         run = self.without_fabric("broadcast_check", "--count", 20, settings=settings, last_rank={"CEPHEUS_MIN_MEMBERS": "9"})
