@@ -128,10 +128,12 @@ std::size_t Mpi::under_way(int tag) const {
 }
 
 bool Mpi::uses(const std::vector<std::byte>& memory) const {
-  return std::any_of(receives_.begin(), receives_.end(), [&](const Request* each) {
+  const auto is_there = [&](const Request* each) {
     const auto* const first = static_cast<const std::byte*>(each->memory);
     return first >= memory.data() && first < memory.data() + memory.size();
-  });
+  };
+  return std::any_of(receives_.begin(), receives_.end(), is_there) ||
+         std::any_of(messages_.begin(), messages_.end(), is_there);
 }
 
 void Mpi::fail_operations_with_the_dead() {

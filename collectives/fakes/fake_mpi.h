@@ -71,7 +71,7 @@ class Mpi {
   void deliver(std::size_t index);
   // Messages there that no rank has received.
   std::size_t under_way(int tag) const;
-  // A receive under way may write some of these bytes.
+  // A message under way may read or write some of these bytes.
   bool uses(const std::vector<std::byte>& memory) const;
   // The rank's process has died: it receives nothing more. Its sent messages still arrive.
   void kill(int rank) { dead_.insert(rank); }

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "collectives/core/parameters.h"
+
 namespace cepheus::coll {
 
 // Sends of communicators that have ended. Their copies stay until the host has taken them. Never
@@ -66,7 +68,6 @@ Messages::Pending& Messages::next() {
 Code Messages::start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
                      Pending& out) {
   out.is_receive = false;
-  out.is_copied = size <= kCopied;
   out.size = size;
   if (out.is_copied) {
     const std::size_t bytes = std::max<std::size_t>(size, 1);
@@ -81,13 +82,16 @@ Code Messages::start(const void* data, std::size_t size, int to, Tag tag, const 
 }
 
 Code Messages::send(const void* data, std::size_t size, int to, Tag tag, const Team& team) {
-  const Code rc = start(data, size, to, tag, team, next());
+  Pending& pending = next();
+  pending.is_copied = size <= std::max(kCopied, parameters().copied_bytes);
+  const Code rc = start(data, size, to, tag, team, pending);
   if (rc == Code::kDone) ++started_;
   return rc;
 }
 
 Code Messages::post(const void* data, std::size_t size, int to, Tag tag, const Team& team) {
   Pending pending;
+  pending.is_copied = true;
   const Code rc = start(data, size, to, tag, team, pending);
   if (rc == Code::kDone) keep(std::move(pending));
   return rc;

@@ -14,11 +14,11 @@
 namespace cepheus::coll {
 
 // Several sends and receives in flight together. The host reads and writes the caller's memory
-// until test() reports all complete. Sends of up to kCopied bytes are copied first. An object in
-// repeated use allocates nothing for messages of the same lengths.
+// until test() reports all complete. Sends of up to Parameters::copied_bytes, at least kCopied, are
+// copied first. An object in repeated use allocates nothing for messages of the same lengths.
 class Messages {
  public:
-  static constexpr std::size_t kCopied = 4096;
+  static constexpr std::size_t kCopied = 32;
 
   Messages() = default;
   ~Messages() { forget(); }
@@ -29,7 +29,7 @@ class Messages {
   // less. A message of no bytes is Code::kEmpty.
   Code send(const void* data, std::size_t size, int to, Tag tag, const Team& team);
   Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
-  // Sends a copy of up to kCopied bytes, and forgets it.
+  // Sends a copy, and forgets it.
   static Code post(const void* data, std::size_t size, int to, Tag tag, const Team& team);
   // Gives those back that are complete. That may destroy communicators.
   static void free_completed();
@@ -54,6 +54,7 @@ class Messages {
     std::unique_ptr<std::byte[]> copy;  // of the bytes to send; kept for the next message
     std::size_t capacity = 0;
   };
+  // `out` says whether to copy.
   static Code start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
                     Pending& out);
   struct Kept;

@@ -44,6 +44,7 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.returns_errors = pick(2) == 0;
   plan.has_slow_set_up = pick(4) == 0;
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
+  plan.copies_little = pick(2) == 0;
   return plan;
 }
 
@@ -58,6 +59,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.has_slow_link) text += ", a slow link";
   if (plan.has_slow_set_up) text += ", slow set-up";
   if (plan.has_gaps) text += ", gaps";
+  if (plan.copies_little) text += ", few copies";
   if (plan.has_safeguard) text += ", a safeguard";
   if (plan.requires_multicast) text += ", mode require";
   return text;

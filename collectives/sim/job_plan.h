@@ -36,6 +36,7 @@ struct JobPlan {
   bool has_slow_link = false;    // on which control messages from one rank to another are late
   bool has_slow_set_up = false;  // one rank learns late that a group is ready
   bool has_gaps = false;         // some data is not contiguous
+  bool copies_little = false;    // messages leave from the program's memory
   bool requires_multicast = false;
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
   // A death: the launcher ends the job after this number of events. Until then the others wait, or

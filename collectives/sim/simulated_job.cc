@@ -35,6 +35,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   fake::use_small_sizes();
   if (plan.requires_multicast) parameters().mode = static_cast<int>(Mode::kRequire);
   if (plan.has_safeguard) fake::use_safeguard();
+  if (plan.copies_little) parameters().copied_bytes = 0;
   const int blocking = pick(3);
   for (std::size_t i = 0; i < plan.steps; ++i) {
     const std::size_t bytes = pick(3) == 0 ? 300 + static_cast<std::size_t>(pick(700))

@@ -1,5 +1,7 @@
 #include "collectives/units/tree_operation.h"
 
+#include "collectives/core/rules.h"
+
 namespace cepheus::coll {
 
 namespace {
@@ -103,7 +105,8 @@ Code TreeOperation::progress(Actions&) {
   while (rc == Code::kDone && here_ < segments()) rc = call_.is_root() ? pass_on() : take();
   if (rc != Code::kDone) return rc;
   Code error = Code::kDone;
-  if (!sends_.test(error) || !has_received_all()) return Code::kPending;
+  const bool has_sent = sends_.test(error) || !rules.sends_are_awaited;
+  if (!has_sent || !has_received_all()) return Code::kPending;
   note_unsent(error);
   if (refusal_ == Code::kTruncated)
     return refusal_;  // counts differ: there may be no next unit here
