@@ -115,9 +115,22 @@ bool is_usual(const void* memory, Count count, Datatype type, int root, int size
          is_ready(type) && has_memory(memory, type);
 }
 
+// The communicator that this thread's call of MPI_Comm_free ends. Functions that delete its attributes
+// may broadcast. MPI serves that, because MPICH finds no attribute once it has deleted one, and ranks
+// may have different ones.
+thread_local Comm ending = kCommNull;
+
+template <typename Next>
+int end_communicator(void* comm, Next next_one) {
+  const Comm outer = std::exchange(ending, comm != nullptr ? *static_cast<Comm*>(comm) : kCommNull);
+  const int rc = next_one(comm);
+  ending = outer;
+  return rc;
+}
+
 // Null: MPI serves the call. Else it has these bytes, one at least.
 Communicator* find_served(BroadcastCall& call, Comm comm) {
-  if (!serves || comm == kCommNull || call.type == kDatatypeNull) return nullptr;
+  if (!serves || comm == kCommNull || comm == ending || call.type == kDatatypeNull) return nullptr;
   Communicator* const communicator = communicator_of(comm);
   if (communicator == nullptr || !communicator->state ||
       !is_usual(call.memory, call.count, call.type, call.root, communicator->size))
@@ -254,6 +267,16 @@ DEFINE_INIT(PMPI_)
 
 // MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
 DEFINE_BOTH(Finalize, (), (), end_thread())
+
+CEPHEUS_EXPORT int MPI_Comm_free(void* comm) {
+  static const auto next_one = next<int(void*)>("MPI_Comm_free");
+  return end_communicator(comm, next_one);
+}
+
+CEPHEUS_EXPORT int MPI_Comm_disconnect(void* comm) {
+  static const auto next_one = next<int(void*)>("MPI_Comm_disconnect");
+  return end_communicator(comm, next_one);
+}
 
 CEPHEUS_EXPORT int MPI_Bcast(void* memory, int count, Handle type, int root, Handle comm) {
   static const auto next_one = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");

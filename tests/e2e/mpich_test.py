@@ -15,7 +15,7 @@ from live import LiveRun
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
 PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
-            "name_check", "wrong_arguments_check", "exhausted_check",
+            "name_check", "wrong_arguments_check", "exhausted_check", "delete_check",
             "absent_root_check", "ibcast_check", "threads_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
@@ -288,6 +288,9 @@ class WithoutAFabric(Mpich):
         run = self.without_fabric("exhausted_check", settings={**REQUIRE, "CEPHEUS_RANKS_PER_HOST": "1"})
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertEqual(run.err.count("can't multicast: MPI has no communicator left for our messages"), 1, run.everything())
+
+    def test_broadcasts_while_the_communicator_is_freed(self):
+        self.assert_ok(self.without_fabric("delete_check", settings={**TRY, "CEPHEUS_RANKS_PER_HOST": "1"}, ranks=2))
 
     def test_one_rank(self):
         self.assert_ok(self.without_fabric("broadcast_check", "--count", 10, settings=REQUIRE, ranks=1))
