@@ -30,6 +30,12 @@ class Metadata(unittest.TestCase):
         needed = {entry.split()[0] for entry in field.split(",")}
         self.assertEqual(needed - {"debhelper-compat"}, set(listed.split()) - NO_BUILD_DEPENDENCIES)
 
+    def test_packages_that_the_doctor_asks_for_are_recommended_with_it(self):
+        remedies = set(re.findall(r'"apt-get install ([\w-]+)"', (SOURCE / "tools/doctor/cepheus.in").read_text()))
+        stanza = re.search(r"^Package: cepheus$.*?^$", (DEBIAN / "control").read_text(), re.MULTILINE | re.DOTALL).group(0)
+        recommended = {entry.split()[0] for entry in re.search(r"^Recommends: (.*)$", stanza, re.MULTILINE).group(1).split(",")}
+        self.assertLessEqual(remedies, recommended)
+
     def test_the_symbols_file_has_all_exports_of_libmcast(self):
         exported = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", BUILD / "lib/libmcast.so"], text=True,
                                   capture_output=True, check=True).stdout
