@@ -5,7 +5,11 @@
 -- adds who is meant, by the table of switch-emulator/engine/bridging.h. What it knows of a group beyond a packet (epoch, turns) it has from
 -- earlier packets of the same capture.
 
-local mrp = Proto("cepheus_mrp", "Cepheus registration (MRP)")
+-- If the package has installed this file, too, Wireshark has loaded that one first.
+local first, mrp = pcall(Proto, "cepheus_mrp", "Cepheus registration (MRP)")
+if not first then
+  return
+end
 local group = Proto("cepheus_group", "Cepheus group")
 
 mrp.prefs.port = Pref.uint("Registration port", 18516, "UDP port that switches listen at")

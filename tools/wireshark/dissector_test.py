@@ -113,6 +113,11 @@ class Records(Dissector):
         packet = self.dissect([datagram(bytes.fromhex("0902 0000 12345678"))])[0]
         self.assertIn("mrp.must_know", packet.values)
 
+    def test_a_script_beside_an_installed_one_is_no_error(self):
+        self.dissect([datagram(member())])
+        again = tshark.run(self.capture, "-X", f"lua_script:{tshark.script_for_all()}", "-Y", "cepheus_mrp")
+        self.assertEqual(len(again.splitlines()), 1)
+
     def test_another_port_is_a_preference(self):
         dissected = self.dissect([datagram(member())], preferences=["cepheus_mrp.port:4000"], port=4000)[0]
         self.assertEqual(dissected.one("mrp.member.host"), "10.0.0.2")
