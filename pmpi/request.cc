@@ -35,12 +35,14 @@ struct Running : BufferOf, Broadcast {
   Request handle = kRequestNull;
 };
 
-// Another thread of the program's may free the request before this returns.
+// Another thread of the program's may free the request, and `running`, once it is complete. Requests
+// in flight are counted until then: MPI_Waitall of MPICH 4.0 ends the job if it has to wait for one.
 void complete(Broadcast* broadcast, Code) {
   auto& running = *static_cast<Running*>(broadcast);
+  const Request handle = running.handle;
   running.buffer.reset();
+  (void)calls().Grequest_complete(handle);
   in_flight.fetch_sub(1);
-  (void)calls().Grequest_complete(running.handle);
 }
 
 int query(void* state, Status* status) {
@@ -74,7 +76,7 @@ int start_request(Communicator& communicator, const BroadcastCall& call, Request
   return kSuccess;
 }
 
-bool is_in_flight() { return in_flight.load(std::memory_order_relaxed) > 0; }
+bool is_in_flight() { return in_flight.load(std::memory_order_acquire) > 0; }
 
 bool is_over(Request request) {
   Status status{};

@@ -14,7 +14,7 @@ namespace cepheus::pmpi {
 
 // Of at least one byte, on a communicator that has its private one. MPI's error, or kSuccess.
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
-// Non-blocking broadcasts have begun, and not ended.
+// Non-blocking broadcasts have begun, and their requests are not complete.
 bool is_in_flight();
 // Of any request of the program's: complete, inactive, or not a request. Lets MPI progress.
 bool is_over(Request request);

@@ -175,6 +175,11 @@ class Ibcast(Reported):
     def test_threads_with_several_in_flight_each(self):
         self.assert_ok(self.over_fabric("threads_check", "--threads", 3, "--count", 40, "--outstanding", 4))
 
+    def test_a_request_completes_while_another_thread_waits_for_it(self):
+        slow = self.compile("slow_completion.so", "slow_completion", flags=("-shared", "-fPIC"))
+        settings = {**REQUIRE, "LD_PRELOAD": str(slow)}
+        self.assert_ok(self.over_fabric("threads_check", "--threads", 3, "--count", 40, "--outstanding", 4, settings=settings))
+
     def test_several_ranks_on_a_host(self):
         self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--mix", 1, options=("--ranks-per-host", 2), hosts=2))
         self.assertIn("ibcast: hosts", self.paths())
