@@ -1,6 +1,8 @@
 """Shared by the end-to-end tests: runs MPI programs over a fabric, or without one."""
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -14,6 +16,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from switch_process import star  # noqa: E402, F401  for the tests
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
@@ -32,13 +35,23 @@ class Run:
         self.out = completed.stdout
         self.err = completed.stderr
         self.status = status
+        self.report = None  # of a program of MPICH: what its first process reported
 
     def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
     def variables(self):
-        """coll/cepheus's MPI_T variables, as rank 0 printed them."""
+        """coll/cepheus's MPI_T variables, as rank 0 printed them. Of MPICH's programs those that count calls, from a report."""
+        if self.report is not None:
+            counts = dict.fromkeys(("bcasts_eager", "bcasts_bulk", "bcasts_hosts", "bcasts_saved", "ibcasts_eager", "ibcasts_bulk",
+                                    "ibcasts_hosts", "ibcasts_tree", "ibcasts_saved"), 0)
+            for communicator in self.report["communicators"]:
+                for path in communicator["paths"]:
+                    kind, _, way = path["path"].rpartition(": ")
+                    way = {"point to point": "tree" if kind else "saved", "mpich": "saved"}.get(way, way.removesuffix(" lane"))
+                    counts[f"{kind or 'bcast'}s_{way}"] += path["calls"]
+            return counts
         return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
                 if words[0].startswith("coll_cepheus_")}
 
@@ -59,6 +72,95 @@ def mca_arguments(mca):
     for name, value in {"coll_cepheus_safeguard_samples": 0, **mca}.items():
         arguments += ["--mca", name, str(value)]
     return arguments
+
+
+class OpenMpi:
+    """How tests run a program with an MPI implementation. Settings are named as MCA parameters."""
+
+    NAME = "open mpi"  # in lines of Cepheus
+    OPTIONS = ()  # of cepheus-run
+
+    @staticmethod
+    def parameter(name):
+        return f"coll_cepheus_{name}"
+
+    @staticmethod
+    def program(path):
+        return path
+
+    @staticmethod
+    def arguments(mca):
+        """Of mpirun."""
+        return mca_arguments(mca)
+
+    @staticmethod
+    def without_fabric(ranks):
+        """mpirun, and its environment."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
+        env["OMPI_MCA_coll_cepheus_set_up_after"] = "0"  # as cepheus-run
+        env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
+        command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
+                   "--mca", "btl_tcp_if_include", "lo"]
+        return command + (["--allow-run-as-root"] if os.geteuid() == 0 else []), env
+
+
+class Mpich:
+    """... with MPICH. Its programs are compiled when they first run."""
+
+    NAME = "mpich"
+    OPTIONS = ("--mpi", "mpich")
+    LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
+
+    @staticmethod
+    @functools.cache
+    def scratch():
+        directory = tempfile.TemporaryDirectory(prefix="cepheus-mpich-")
+        atexit.register(directory.cleanup)
+        return pathlib.Path(directory.name)
+
+    @classmethod
+    @functools.cache
+    def program(cls, path):
+        return cls.compile(path.name, path.name) if path.parent == PROGRAMS else path
+
+    @classmethod
+    def compile(cls, program, *sources, flags=()):
+        """`sources`: of tests/mpi, those in C and C++ without a suffix."""
+        folder = SOURCE / "tests/mpi"
+        paths = [folder / name if "." in name else next(folder.glob(f"{name}.c*")) for name in sources]
+        compiler = {".c": ["mpicc.mpich"], ".cc": ["mpicxx.mpich", "-std=c++20", "-DMPICH_SKIP_MPICXX"]}.get(paths[0].suffix, ["mpifort.mpich"])
+        # -w: GCC takes MPICH's MPI_STATUSES_IGNORE for an address. -rdynamic: some programs replace functions of the C library.
+        definitions = (f'-DFAKE_GPU_DRIVER="{PROGRAMS}/fake_gpu/libcuda.so.1"',)
+        subprocess.run([*compiler, "-O1", "-w", "-rdynamic", f"-I{SOURCE}", *definitions, *flags, *paths, "-ldl", "-o", cls.scratch() / program],
+                       check=True)
+        return cls.scratch() / program
+
+    @staticmethod
+    def parameter(name):
+        return "CEPHEUS_MPI_VERBOSE" if name == "verbose" else f"CEPHEUS_{name.upper()}"
+
+    @classmethod
+    def arguments(cls, mca):
+        values = {"coll_cepheus_safeguard_samples": 0, **mca}
+        return [word for name, value in values.items() for word in ("-genv", cls.parameter(name.removeprefix("coll_cepheus_")), str(value))]
+
+    @classmethod
+    def without_fabric(cls, ranks):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
+        return ["mpirun.mpich", "-genv", "LD_PRELOAD", str(cls.LIBRARY), "-np", str(ranks)], {**env, "CEPHEUS_SET_UP_AFTER": "0"}
+
+
+_mpi = OpenMpi
+
+
+def use(mpi):
+    """The MPI of all programs from now on."""
+    global _mpi
+    _mpi = mpi
+
+
+def mpi():
+    return _mpi
 
 
 def children_of(pid):
@@ -106,37 +208,52 @@ def finish(command, timeout, env=None):
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
+@contextlib.contextmanager
+def first_report():
+    """The environment of a program of MPICH, and a function that gives what its first process reported."""
+    with tempfile.TemporaryDirectory(prefix="cepheus-reports-", dir="/dev/shm") as directory:
+        env = {"CEPHEUS_REPORT_DIR": os.environ.get("CEPHEUS_REPORT_DIR", directory)}
+
+        def report():
+            shown = subprocess.run([BUILD / "bin/cepheusctl", "explain", "--json"], text=True, capture_output=True, timeout=60,
+                                   env={**os.environ, **env}, check=True).stdout
+            jobs = json.loads(shown)["jobs"]
+            return jobs[0] if jobs else None
+
+        yield env, report
+
+
+def run_and_report(command, timeout, env, status):
+    """`status()`: of the fabric, once the program has ended."""
+    if _mpi is OpenMpi:
+        return Run(finish(command, timeout, env), status())
+    with first_report() as (more, report):
+        run = Run(finish(command, timeout, {**env, **more}), status())
+        run.report = report()
+        return run
+
+
 def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=(), environment=None):
-    """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's. With `environment` it
-    is MPICH's: no arguments for MCA."""
+    """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's."""
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
         stats = pathlib.Path(scratch) / "stats.json"
-        command = [str(BUILD / "bin/cepheus-run"), "--stats-json", str(stats), *map(str, options)]
+        command = [str(BUILD / "bin/cepheus-run"), *_mpi.OPTIONS, "--stats-json", str(stats), *map(str, options)]
         if topology is None:
             command += ["--hosts", str(hosts)]
         else:
             path = pathlib.Path(scratch) / "fabric.toml"
             path.write_text(topology)
             command += ["--topology", str(path)]
-        own = mca_arguments(mca or {}) if environment is None else []
-        command += ["--", *map(str, mpirun)] + own + [str(program), *map(str, arguments)]
-        completed = finish(command, timeout, None if environment is None else {**os.environ, **environment})
-        status = json.loads(stats.read_text()) if stats.exists() else None
-        return Run(completed, status)
+        command += ["--", *map(str, mpirun), *_mpi.arguments(mca or {}), str(_mpi.program(program)), *map(str, arguments)]
+        return run_and_report(command, timeout, {**os.environ, **(environment or {})},
+                              lambda: json.loads(stats.read_text()) if stats.exists() else None)
 
 
 def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120, environment=None):
-    """Runs an MPI program with coll/cepheus loaded, and without a fabric."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
-    env["OMPI_MCA_coll_cepheus_set_up_after"] = "0"  # as cepheus-run
-    env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
-    env.update(environment or {})
-    command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
-               "--mca", "btl_tcp_if_include", "lo"]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    command += mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
-    return Run(finish(command, timeout, env))
+    """Runs an MPI program with Cepheus's library for its MPI, and without a fabric."""
+    command, env = _mpi.without_fabric(ranks)
+    command += [*_mpi.arguments(mca or {}), str(_mpi.program(program)), *map(str, arguments)]
+    return run_and_report(command, timeout, {**env, **(environment or {})}, lambda: None)
 
 
 # A busy machine must not look like a failed fabric.

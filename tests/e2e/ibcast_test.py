@@ -56,6 +56,9 @@ class Data(EndToEnd):
         self.assert_ok(run)
         self.assertGreater(run.variables()["ibcasts_tree"], 20)
 
+    def test_a_wait_reports_the_error_once(self):
+        self.assert_ok(over_fabric(CHECK, "--short", 1, hosts=3))
+
     def test_counts_calls_by_path(self):
         run = over_fabric(CHECK, "--count", 60, mca=REQUIRE)
         self.assert_ok(run)
@@ -75,6 +78,9 @@ class Progress(EndToEnd):
 
     def test_data_moves_to_three_hosts(self):
         self.check_in_directory("--moved", "--count", 3, "--max", MEGA, hosts=4, mca=REQUIRE)
+
+    def test_ranks_in_another_function_of_mpi(self):
+        self.assert_ok(over_fabric(CHECK, "--absent", 1, mca=REQUIRE))
 
     def test_a_rank_that_starts_late_is_no_fault(self):
         self.check_in_directory("--late", "--delay", 1, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 200})

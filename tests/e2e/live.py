@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD, CHECK, mca_arguments  # it extends the path for the next import
+from harness import BUILD, CHECK, mpi  # it extends the path for the next import
 from switch_process import Switch as SwitchProcess
 from switch_process import end
 
@@ -82,7 +82,7 @@ class LiveRun:
     `hosts` run it; `fabric`: cepheus-switch's arguments for further hosts; `switch`: path of another cepheus-switch than the tree's.
     """
 
-    STARTED = "^started"
+    STARTED = "started"  # in any place: MPICH's mpirun may merge lines of two ranks
     CHECK = CHECK
 
     def __init__(self, *arguments, hosts=4, fabric=(), mca=None, seed=1, switch=None):
@@ -100,11 +100,11 @@ class LiveRun:
         return Switch(*arguments, program=program)
 
     def command(self, mca, program):
-        return [str(BUILD / "bin/cepheus-run"), "--fabric", self.switch.socket, "--", "-np", str(len(self.hosts)),
-                *mca_arguments(mca), *program]
+        return [str(BUILD / "bin/cepheus-run"), *mpi().OPTIONS, "--fabric", self.switch.socket, "--", "-np", str(len(self.hosts)),
+                *mpi().arguments(mca), *program]
 
     def program(self, arguments, seed):
-        return [str(self.CHECK), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
+        return [str(mpi().program(self.CHECK)), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
 
     def __enter__(self):
         if not self.out.wait_for(self.STARTED):
@@ -131,8 +131,9 @@ class LiveRun:
                 raise RuntimeError("the program makes no progress\n" + self.everything())
 
     def pid(self, rank):
-        self.out.wait_for(rf"^pid {rank} ")
-        return next(int(line.split()[2]) for line in self.out.lines if line.startswith(f"pid {rank} "))
+        pattern = rf"pid {rank} (\d+)"
+        self.out.wait_for(pattern)
+        return int(re.search(pattern, self.out.text()).group(1))
 
     def finish(self):
         """Lets the program end; its exit code."""

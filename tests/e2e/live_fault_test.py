@@ -19,7 +19,7 @@ import unittest
 from live import LiveRun
 
 MEGA = 1 << 20
-OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group failed)"
+OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): ((open mpi|mpich)'s own algorithms from broadcast|the group failed)"
 MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
 VERBOSE = {"coll_cepheus_verbose": 1}
 LARGE = ("--count", 4, "--size", 64 * MEGA, "--max", 64 * MEGA)

@@ -2,21 +2,23 @@
 """MPI_Bcast of MPICH programs, which preload libcepheus-mpi.so: over a fabric, and without one."""
 
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from harness import BUILD, EndToEnd, Reporting, Run, finish, over_fabric, star
+import harness
+# One list for both MPIs: Open MPI's programs run these classes in their own files.
+from broadcast_test import Broadcast, HostSynchronisation, Loss  # noqa: F401
+from fallback_test import Fallback  # noqa: F401
+from harness import PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, over_fabric, star
+from ibcast_test import Data, Faults, Progress  # noqa: F401
 from live import LiveRun
+from live_fault_test import LiveFaults  # noqa: F401
+from lost_member_test import LostMember  # noqa: F401
+from programs_test import Communicators, Hosts, Order, Threads, Times, Types  # noqa: F401
+from types_test import RandomTypes  # noqa: F401
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
-PROGRAMS = ("broadcast_check", "communicators_check", "late_check", "rendezvous_check", "large_count_types_check",
-            "name_check", "wrong_arguments_check", "exhausted_check", "delete_check",
-            "absent_root_check", "ibcast_check", "threads_check")
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
@@ -24,49 +26,28 @@ VERBOSE = {"CEPHEUS_MPI_VERBOSE": "1"}
 
 
 class AbsentRoot(LiveRun):
-    def __init__(self, program):
-        self.CHECK = program
-        super().__init__()
-
-    def command(self, mca, program):
-        settings = [word for name, value in {**TRY, **VERBOSE}.items() for word in ("-genv", name, value)]
-        return [str(BUILD / "bin/cepheus-run"), "--mpi", "mpich", "--fabric", self.switch.socket, "--", "-np", str(len(self.hosts)), *settings, *program]
+    CHECK = PROGRAMS / "absent_root_check"
 
 
-class Mpich(EndToEnd):
-    @classmethod
-    def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-mpich-")
-        cls.addClassCleanup(scratch.cleanup)
-        cls.programs = pathlib.Path(scratch.name)
-        for name in PROGRAMS:
-            cls.compile(name, name)
+class OfMpich(EndToEnd):
+    """Tests of MPICH alone: settings are variables."""
 
-    @classmethod
-    def compile(cls, program, *sources, flags=()):
-        """`sources`: without a suffix in C."""
-        paths = [SOURCE / "tests/mpi" / (name if "." in name else f"{name}.c") for name in sources]
-        compiler = "mpicc.mpich" if paths[0].suffix == ".c" else "mpifort.mpich"
-        # -w: GCC takes MPICH's MPI_STATUSES_IGNORE for an address.
-        subprocess.run([compiler, "-O1", "-w", f"-I{SOURCE}", *flags, *paths, "-o", cls.programs / program], check=True)
-        return cls.programs / program
-
-    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4, topology=None):
-        return over_fabric(self.programs / program, *arguments, hosts=hosts, topology=topology, environment=settings,
-                           options=("--mpi", "mpich", *options))
+    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4, topology=None, mca=None):
+        return over_fabric(PROGRAMS / program, *arguments, hosts=hosts, topology=topology, environment=settings, options=options, mca=mca)
 
     def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, tools=()):
         """`last_rank`: settings of one more rank. `tools`: libraries in front of ours."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("CEPHEUS_")}
-        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", ":".join(map(str, (*tools, LIBRARY))), "-np", ranks, self.programs / program, *arguments]
+        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", ":".join(map(str, (*tools, Mpich.LIBRARY))), "-np", ranks, Mpich.program(PROGRAMS / program),
+                   *arguments]
         if last_rank is not None:
             own = [word for name, value in last_rank.items() for word in ("-env", name, value)]
-            command += [":", "-np", 1, *own, self.programs / program, *arguments]
+            command += [":", "-np", 1, *own, Mpich.program(PROGRAMS / program), *arguments]
         settings = {"CEPHEUS_SET_UP_AFTER": "0", **settings}
         return Run(finish([*map(str, command)], 120, {**env, **settings}))
 
 
-class Reported(Mpich, Reporting):
+class Reported(OfMpich, Reporting):
     def paths(self):
         """All paths that ranks reported, with their reasons."""
         return {path["path"]: path["reason"] for job in self.jobs().values() for each in job["communicators"] for path in each["paths"]}
@@ -78,28 +59,11 @@ class Abi(unittest.TestCase):
                         SOURCE / "tests/mpi/abi_check.cc"], check=True)
 
 
-class OverAFabric(Mpich):
-    def test_roots_rotate_over_both_lanes(self):
-        self.assert_ok(self.over_fabric("broadcast_check", "--count", 60, "--max", 1 << 20))
-
-    def test_the_roots_link_carries_the_data_once(self):
-        self.assert_data_once(self.over_fabric("broadcast_check", "--count", 10, "--max", 1 << 22, "--root", "0"))
-
-    def test_one_line_names_the_path(self):
-        run = self.over_fabric("broadcast_check", "--count", 4, "--max", 64, settings={**REQUIRE, **VERBOSE})
-        self.assert_ok(run)
-        self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
-        self.assertRegex(run.cepheus_lines()[0], r"cepheus: MPI_COMM_WORLD \(4 ranks\): multicast, eager lane on group 198\.1[89]\.")
-
+class OverAFabric(OfMpich):
     def test_lines_have_the_present_name_of_a_communicator(self):
         run = self.over_fabric("name_check", settings={**TRY, **VERBOSE, "CEPHEUS_SET_UP_AFTER": "2"})
         self.assert_ok(run)
         self.assertEqual([line.partition(" (")[0] for line in run.cepheus_lines()], ["cepheus: first name", "cepheus: second name"], run.everything())
-
-    def test_types_with_gaps(self):
-        for types in ("vector", "mixed"):
-            with self.subTest(types):
-                self.assert_ok(self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, "--type", types))
 
     def test_types_made_with_large_counts(self):
         self.assert_ok(self.over_fabric("large_count_types_check"))
@@ -107,53 +71,31 @@ class OverAFabric(Mpich):
     def test_mpich_reports_wrong_arguments(self):
         self.assert_ok(self.over_fabric("wrong_arguments_check"))
 
-    def test_a_plug_in_brings_mpi_with_it(self):
-        plugin = self.compile("plugin.so", "broadcast_check", flags=("-shared", "-fPIC", "-Dmain=program_main"))
-        subprocess.run(["cc", "-O1", f"-I{SOURCE}", SOURCE / "tests/mpi/plugin_host.c", "-o", self.programs / "plugin_host"], check=True)
-        self.assert_ok(self.over_fabric("plugin_host", plugin, "--count", 20, "--max", 1 << 16))
+    def test_programs_with_sessions_alone_use_mpichs_algorithms(self):
+        self.assert_ok(self.over_fabric("session_check", settings=TRY))
 
-    def test_communicators_that_the_program_makes(self):
-        for kind in ("dup", "split"):
-            with self.subTest(kind):
-                run = self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 18, "--comm", kind)
-                self.assert_ok(run)
-                self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+    def test_a_plug_in_brings_mpi_with_it(self):
+        plugin = Mpich.compile("plugin.so", "broadcast_check", flags=("-shared", "-fPIC", "-Dmain=program_main"))
+        host = Mpich.scratch() / "plugin_host"
+        subprocess.run(["cc", "-O1", f"-I{SOURCE}", SOURCE / "tests/mpi/plugin_host.c", "-o", host], check=True)
+        self.assert_ok(self.over_fabric(host, plugin, "--count", 20, "--max", 1 << 16))
 
     def test_programs_that_finalize_by_another_name(self):
-        self.compile("pmpi_finalize", "broadcast_check", flags=("-DMPI_Finalize=PMPI_Finalize",))
-        run = self.over_fabric("pmpi_finalize", "--count", 40, "--max", 1 << 18)
+        program = Mpich.compile("pmpi_finalize", "broadcast_check", flags=("-DMPI_Finalize=PMPI_Finalize",))
+        run = self.over_fabric(program, "--count", 40, "--max", 1 << 18)
         self.assert_ok(run)
         self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
-
-    def test_many_communicators(self):
-        self.assert_ok(self.over_fabric("communicators_check", "--alive", 8))
-        self.assert_ok(self.over_fabric("communicators_check", "--churn", 12))
-
-    def test_ranks_that_come_late(self):
-        self.assert_ok(self.over_fabric("late_check", "--late", 0.5))
-        self.assert_ok(self.over_fabric("late_check", "--end", 1))
-        self.assert_ok(self.over_fabric("late_check", "--leave", 50))
 
     def test_a_peers_message_needs_a_rank_that_is_in_a_broadcast(self):
         self.assert_ok(self.over_fabric("rendezvous_check"))
 
     def test_a_root_answers_while_its_program_is_in_no_broadcast(self):
-        with AbsentRoot(self.programs / "absent_root_check") as run:
-            self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+        with AbsentRoot(mca=harness.VERBOSE) as run:
+            self.assertTrue(run.out.wait_for("pausing"), run.everything())
             run.switch.set_links(["h3"], up=False)
             self.assertEqual(run.finish(), 0, run.everything())
             self.assertEqual(run.out.count("^ok: "), 1, run.everything())
             self.assertEqual(run.err.count("the group failed .* from number 11 on"), 1, run.everything())
-
-    def test_two_ranks_on_each_host(self):
-        run = self.over_fabric("broadcast_check", "--count", 40, "--max", 1 << 19, options=("--ranks-per-host", 2), hosts=2)
-        self.assert_ok(run)
-        self.assertGreater(run.port("h0")["rx_payload_bytes"], 1 << 19)
-
-    def test_mode_off_leaves_the_fabric_alone(self):
-        run = self.over_fabric("broadcast_check", "--count", 10, "--max", 1 << 18, settings={"CEPHEUS_MODE": "off", **VERBOSE})
-        self.assert_ok(run)
-        self.assertEqual(run.port("h0")["rx_payload_bytes"], 0, run.everything())
 
 
 class Ibcast(Reported):
@@ -163,54 +105,28 @@ class Ibcast(Reported):
         self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--outstanding", 6))
         self.assertEqual(set(self.paths()), {"ibcast: eager lane", "ibcast: bulk lane"})
 
-    def test_types_that_differ_among_blocking_broadcasts(self):
-        self.assert_ok(self.over_fabric("ibcast_check", "--count", 60, "--type", "mixed", "--mix", 1))
-
     def test_communicators_freed_with_broadcasts_in_flight(self):
         self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--free", 1, "--mix", 1))
         paths = self.paths()
         self.assertLessEqual({"eager lane", "ibcast: eager lane", "ibcast: mpich"}, set(paths))
         self.assertEqual(paths["ibcast: mpich"], "an MPI_Ibcast before the communicator's first MPI_Bcast")
 
-    def test_threads_with_several_in_flight_each(self):
-        self.assert_ok(self.over_fabric("threads_check", "--threads", 3, "--count", 40, "--outstanding", 4))
-
     def test_a_request_completes_while_another_thread_waits_for_it(self):
-        slow = self.compile("slow_completion.so", "slow_completion", flags=("-shared", "-fPIC"))
+        slow = Mpich.compile("slow_completion.so", "slow_completion", flags=("-shared", "-fPIC"))
         settings = {**REQUIRE, "LD_PRELOAD": str(slow)}
         self.assert_ok(self.over_fabric("threads_check", "--threads", 3, "--count", 40, "--outstanding", 4, settings=settings))
 
-    def test_several_ranks_on_a_host(self):
-        self.assert_ok(self.over_fabric("ibcast_check", "--count", 20, "--mix", 1, options=("--ranks-per-host", 2), hosts=2))
-        self.assertIn("ibcast: hosts", self.paths())
-
-    def test_data_moves_while_no_rank_calls_mpi(self):
-        with tempfile.TemporaryDirectory(prefix="cepheus-ibcast-") as directory:
-            self.assert_ok(self.over_fabric("ibcast_check", "--moved", directory, "--count", 3, "--max", 1 << 20, hosts=2))
-
-    def test_ranks_in_another_function_of_mpi(self):
-        self.assert_ok(self.over_fabric("ibcast_check", "--absent", 1))
-
     def test_waits_and_tests_need_no_thread(self):
-        self.compile("threadless", "ibcast_check", "no_time_limits", flags=("-rdynamic",))
-        self.assert_ok(self.over_fabric("threadless", "--count", 60, "--outstanding", 6))
-
-    def test_a_wait_reports_the_error(self):
-        self.assert_ok(self.over_fabric("ibcast_check", "--short", 1, settings=TRY, hosts=3))
-
-    def test_no_fabric(self):
-        settings = {**TRY, "CEPHEUS_RANKS_PER_HOST": "1", "CEPHEUS_REPORT_DIR": str(self.directory)}
-        run = self.without_fabric("ibcast_check", "--count", 40, "--type", "mixed", settings=settings)
-        self.assert_ok(run)
-        self.assertIn("ibcast: point to point", self.paths())
+        program = Mpich.compile("threadless", "ibcast_check", "no_time_limits")
+        self.assert_ok(self.over_fabric(program, "--count", 60, "--outstanding", 6))
 
 
 class Fortran(Reported):
     """Programs in Fortran multicast, and their MPI_Wait needs no thread."""
 
     def check(self, *sources, flags=()):
-        self.compile("fortran", *sources, "no_time_limits", flags=("-rdynamic", *flags))
-        self.assert_ok(self.over_fabric("fortran"))
+        program = Mpich.compile("fortran", *sources, "no_time_limits", flags=flags)
+        self.assert_ok(self.over_fabric(program))
         self.assertLessEqual({"eager lane", "bulk lane", "ibcast: eager lane"}, set(self.paths()))
 
     def test_77(self):
@@ -223,11 +139,11 @@ class Fortran(Reported):
         self.check("fortran_check.F90", flags=("-DMODULE=mpi_f08", "-DFORTRAN_2008"))
 
 
-class OtherTools(Mpich):
+class OtherTools(OfMpich):
     """Another library that defines MPI's functions in front of MPI."""
 
     def setUp(self):
-        self.tool = self.compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
+        self.tool = Mpich.compile("tool.so", "counting_tool", flags=("-shared", "-fPIC"))
 
     def test_behind(self):
         run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(self.tool)})
@@ -240,12 +156,13 @@ class OtherTools(Mpich):
         self.assertRegex(run.out, "tool: 1 inits, [1-9]")
 
 
-class Safeguard(Mpich, Reporting):
+class Safeguard(OfMpich, Reporting):
     """Mode try compares multicast with MPICH's own broadcast."""
 
     def run_compared(self, program, *arguments, options=()):
         topology = star(2, 'rate = "200Mbps"')
-        run = self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try", **VERBOSE}, topology=topology, options=options)
+        run = self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try", **VERBOSE}, topology=topology, options=options,
+                               mca={"coll_cepheus_safeguard_samples": 5})
         self.assert_ok(run)
         return run
 
@@ -267,20 +184,7 @@ class Safeguard(Mpich, Reporting):
         self.assertTrue(any(sizes.startswith("ibcast") for sizes in self.choices()), self.explained())
 
 
-class WithoutAFabric(Mpich):
-    def test_mpichs_own_algorithms_serve(self):
-        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 20, settings={**TRY, **VERBOSE})
-        self.assert_ok(run)
-        self.assertIn("mpich's own algorithms: all ranks are on one machine", run.err, run.everything())
-        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "-1"})
-        self.assert_ok(run)
-        self.assertIn("mpich's own algorithms", run.err, run.everything())
-
-    def test_each_rank_a_host_without_a_device(self):
-        run = self.without_fabric("broadcast_check", "--count", 60, "--max", 1 << 18, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
-        self.assert_ok(run)
-        self.assertIn("mpich's own algorithms", run.err, run.everything())
-
+class WithoutAFabric(OfMpich):
     def test_no_communicator_is_left_for_our_messages(self):
         for per_host in ("1", "2"):
             with self.subTest(ranks_per_host=per_host):
@@ -315,8 +219,8 @@ class WithoutAFabric(Mpich):
                 self.assertEqual(run.cepheus_lines(), [f"cepheus: {lines}"], run.everything())
 
     def test_one_rank_without_attributes_leaves_all_to_mpich(self):
-        self.compile("attributeless", "broadcast_check", "no_attributes", flags=("-rdynamic",))
-        run = self.without_fabric("attributeless", "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
+        program = Mpich.compile("attributeless", "broadcast_check", "no_attributes")
+        run = self.without_fabric(program, "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"})
         self.assert_ok(run)
         self.assertEqual(sorted(run.cepheus_lines()),
                          [f"cepheus: this MPI library serves all broadcasts: {why}" for why in ("a function of it failed", "another rank is not able to multicast")],
@@ -339,4 +243,5 @@ if __name__ == "__main__":
     if shutil.which("mpirun.mpich") is None or shutil.which("mpicc.mpich") is None:
         print("mpich_test: SKIPPED, nothing was checked: MPICH is missing; as root: apt-get install mpich libmpich-dev")
         sys.exit(77)
+    harness.use(Mpich)
     unittest.main()

@@ -104,7 +104,11 @@ std::vector<Basic> basics() {
 // Open MPI 5.0's own MPI_Pack takes the wrong bytes if such complex numbers have gaps between them
 // (all of 24 bytes, for instance), and leaves out a long double's padding.
 #if OMPI_MAJOR_VERSION < 5
-        {MPI_C_DOUBLE_COMPLEX, 16}, {MPI_LONG_DOUBLE, 16},
+        {MPI_C_DOUBLE_COMPLEX, 16},
+#endif
+// MPICH leaves out a long double's padding, too.
+#if OMPI_MAJOR_VERSION < 5 && !defined(MPICH_VERSION)
+        {MPI_LONG_DOUBLE, 16},
 #endif
   };
 }
