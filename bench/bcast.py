@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Measure MPI_Bcast by Cepheus, by Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
+"""Measure MPI_Bcast by Cepheus, by the MPI library's algorithms over the same NIC and switch; Open MPI's over TCP loopback and
+shared memory, too.
 
 A calibration finds the best segment size of each algorithm at each size. Then all are measured in turns within one run. Ranks
 synchronise by shared memory before each call; a call lasts until the last rank returns. Calls that a rank begins more than 5 us
@@ -8,13 +9,15 @@ late are discarded. CPU time is that of all ranks and the switch, per call, in c
 
 import ctypes
 import os
+import pathlib
+import subprocess
 import sys
 import time
 
 import algorithms
 import plots
 from algorithms import ALGORITHMS
-from fabric import MESSAGES_OVER_NIC, Fabric
+from fabric import MESSAGES_OVER_NIC, MPICH_OVER_NIC, Fabric
 from records import Records, human, parse, percentile, rows_of
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -22,6 +25,9 @@ SEGMENTS = [0, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB]
 LINKS = {"unshaped": "", "shaped": 'rate = "1Gbps"\ndelay = "100us"\nqueue = "64MiB"'}
 SHAPED = algorithms.Link(rate=1000.0, delay=100.0)
 JOB_SECONDS = 600
+# MPICH's; "auto" is its own choice.
+MPICH_ALGORITHMS = {"auto": "auto", "binomial": "binomial", "scatter_doubling": "scatter_recursive_doubling_allgather",
+                    "scatter_ring": "scatter_ring_allgather"}
 
 
 class Scope:
@@ -101,6 +107,28 @@ class Jobs:
             candidate.rows.append(row)
 
 
+class MpichJobs(Jobs):
+    """MPICH's: a job has one algorithm for all its calls."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        source = pathlib.Path(__file__).resolve().parent
+        self.program = self.fabric.directory / "mpi_bcast"
+        subprocess.run(["mpicc.mpich", "-O2", "-w", f"-I{source.parent}", source / "mpi_bcast.c", "-o", self.program, "-lrt", "-lm"], check=True)
+
+    def run(self, transport, candidates, seconds=None):
+        for algorithm in dict.fromkeys(each.algorithm for each in candidates):
+            some = [each for each in candidates if each.algorithm == algorithm]
+            command = [str(self.build / "bin/cepheus-run"), "--mpi", "mpich", "--fabric", self.fabric.socket, "--", "-np", str(self.hosts)]
+            command += ["-genv", "CEPHEUS_MODE", "require" if algorithm is None else "off"]
+            if algorithm is not None:
+                command += [*MPICH_OVER_NIC, "-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none", "-genv", "MPIR_CVAR_BCAST_INTRA_ALGORITHM", MPICH_ALGORITHMS[algorithm]]
+            command += [str(self.program), "--seconds", str(seconds or self.seconds), "--switch", str(self.fabric.pid),
+                        ",".join(str(each.size) for each in some)]
+            for each, row in zip(some, rows_of(f"bcast: mpich, {algorithm or transport} failed,", command, len(some), JOB_SECONDS)):
+                each.rows.append(row)
+
+
 def progress(text):
     print(f"bench bcast: {text}", file=sys.stderr, flush=True)
 
@@ -140,13 +168,18 @@ def memory_rate():
 
 
 class Measurement:
-    def __init__(self, scope, build, link, hosts, rate):
+    def __init__(self, scope, build, link, hosts, rate, mpi):
         self.link, self.hosts, self.rate = link, hosts, rate
         sizes = scope.sizes(link)
         with Fabric(build, hosts, link=LINKS[link]) as fabric:
-            jobs = Jobs(build, fabric, hosts, scope.seconds)
+            jobs = (Jobs if mpi == "openmpi" else MpichJobs)(build, fabric, hosts, scope.seconds)
             groups = {"cepheus": [Candidate("cepheus", None, size) for size in sizes]}
-            for transport in ("rc", "tcp", "shm") if link == "unshaped" else ("rc",):
+            if mpi == "mpich":
+                groups["rc"] = [Candidate("rc", name, size) for size in sizes for name in MPICH_ALGORITHMS]
+                rivals = ()
+            else:
+                rivals = ("rc", "tcp", "shm") if link == "unshaped" else ("rc",)
+            for transport in rivals:
                 progress(f"{hosts} hosts, {link}: calibrating {transport}")
                 if transport == "rc" or not scope.quick:
                     groups[transport] = calibrate(jobs, transport, scope, sizes)
@@ -165,8 +198,11 @@ class Measurement:
         return [row for row in self.rows if row.size == size and row.transport == transport]
 
     def bound(self, row):
-        """The least time it can take, microseconds: of the links if they are shaped, else of copying on all cores."""
+        """The least time it can take, microseconds: of the links if they are shaped, else of copying on all cores. Of MPICH's
+        algorithms 0: not known."""
         algorithm = row.algorithm or "cepheus"
+        if algorithm in MPICH_ALGORITHMS and algorithm not in ALGORITHMS:
+            return 0.0
         if self.link == "shaped":
             return algorithms.shaped_bound(algorithm, row.size, row.segment, self.hosts, SHAPED)
         return algorithms.copies(algorithm, self.hosts) * row.size / (self.rate * os.cpu_count())
@@ -200,6 +236,7 @@ class Measurement:
 def main():
     options = parse("bcast", __doc__, "measure 4 hosts, few sizes and segments, in under 3 minutes", {
         "--link": dict(choices=LINKS, help="measure only this kind of link (default: both)"),
+        "--mpi": dict(choices=["openmpi", "mpich"], default="openmpi", help="measure programs of this MPI (default: openmpi)"),
         "--hosts": dict(type=int, help="measure only N hosts (default: 4 and 8)", metavar="N")}, plots=True)
     scope = Scope(options.quick)
     build = options.build
@@ -207,7 +244,7 @@ def main():
     records = Records("bcast")
     for link in [options.link] if options.link else LINKS:
         for hosts in [options.hosts] if options.hosts else scope.hosts:
-            measurement = Measurement(scope, build, link, hosts, rate)
+            measurement = Measurement(scope, build, link, hosts, rate, options.mpi)
             measurement.print()
             measurement.record(records)
     records.save(options.json)

@@ -5,7 +5,8 @@ bench_help() {
 usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME --help describes it
 
   micro      measure parts: ICRC, table bytes, switch copies, registration, RC stream
-  bcast      measure MPI_Bcast by size, against Open MPI's algorithms over the same NIC, TCP, shared memory
+  bcast      measure MPI_Bcast by size, against Open MPI's algorithms over the same NIC, TCP, shared memory;
+             --mpi mpich: against MPICH's over the same NIC
   overlap    measure how much of an MPI_Ibcast a computation of its length hides
   safeguard  measure mode try against the better of its two ways, on good, lossy and slow links
   ranks      measure MPI_Bcast of 32 and 64 ranks on this machine, against Open MPI alone
@@ -30,7 +31,12 @@ bench_command() {
       build ;;
     bcast)
       need gnuplot-nox
-      build "${runtime_targets[@]}" ;;
+      if [[ "$*" == *mpich* ]]; then
+        need mpich libmpich-dev
+        build "${runtime_targets[@]}" cepheus-mpi
+      else
+        build "${runtime_targets[@]}"
+      fi ;;
     overlap) build "${runtime_targets[@]}" mpi_overlap ;;
     safeguard) build "${runtime_targets[@]}" mpi_total ;;
     ranks) build "${runtime_targets[@]}" ;;
