@@ -3,7 +3,7 @@
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
-    live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
+    live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich]
 
 --within: time limit of the longest broadcast (5 s; the test allows more, since machines are busy).
 """
@@ -16,6 +16,7 @@ import sys
 import threading
 import unittest
 
+import harness
 from live import LiveRun
 
 MEGA = 1 << 20
@@ -172,7 +173,10 @@ def command_line(cases, within):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", choices=[case.__name__ for case in cases])
     parser.add_argument("--within", type=float, default=within)
+    parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi")
     options = parser.parse_args()
+    if options.mpi == "mpich":
+        harness.use(harness.Mpich)
     failures = sum(run_case(case, options.moments, options.seed, options.within) for case in cases
                    if options.case in (None, case.__name__))
     print(f"{failures} of {options.moments * (1 if options.case else len(cases))} moments failed")

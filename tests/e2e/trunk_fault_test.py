@@ -3,7 +3,7 @@
 
 As a test: a few random moments of each fault. As a command, to look for trouble:
 
-    trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
+    trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS] [--mpi mpich]
 
 --within: time limit for the return of multicast (2 s; the test allows more, since machines are busy).
 """

@@ -2,17 +2,27 @@
 
 faults_help() {
   cat <<'TEXT'
-usage: ./run faults [MOMENTS]
+usage: ./run faults [--mpi mpich] [MOMENTS]
 
 Break live fabrics under broadcasts, at MOMENTS random moments (default: 20) for each fault, first on one switch, then on
-a fat-tree. Data must be right each time.
+a fat-tree. Data must be right each time. --mpi mpich: broadcasts of MPICH's programs, not of Open MPI's.
 TEXT
 }
 faults_command() {
-  build_for_tests "${runtime_targets[@]}" broadcast_check
-  local failed=0 test
+  local failed=0 test mpi=openmpi
+  if [[ ${1:-} == --mpi ]]; then
+    mpi=${2:-}
+    shift 2 || shift
+  fi
+  case $mpi in
+    openmpi) build_for_tests "${runtime_targets[@]}" broadcast_check ;;
+    mpich)
+      need mpich libmpich-dev
+      build_for_tests "${runtime_targets[@]}" cepheus-mpi ;;
+    *) faults_help | usage ;;
+  esac
   for test in live_fault_test trunk_fault_test; do
-    CEPHEUS_BUILD=$PWD/$build /usr/bin/python3 tests/e2e/$test.py --moments "${1:-20}" || failed=1
+    CEPHEUS_BUILD=$PWD/$build /usr/bin/python3 tests/e2e/$test.py --mpi "$mpi" --moments "${1:-20}" || failed=1
   done
   return $failed
 }
