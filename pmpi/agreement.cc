@@ -1,9 +1,14 @@
 #include "pmpi/agreement.h"
 
+#include <unistd.h>
+
 #include <climits>
+#include <ctime>
+#include <string>
 
 #include "collectives/core/parameters.h"
 #include "collectives/host_mpi.h"
+#include "collectives/reports/report_file.h"
 #include "pmpi/calls.h"
 
 namespace cepheus::pmpi {
@@ -13,14 +18,22 @@ using namespace coll;
 static constexpr const char* kFailed = "a function of it failed";
 
 Verdict agree(bool is_off, bool is_able) {
-  enum { kOff, kNotOff, kAble, kSettings, kInverseSettings, kFacts };
+  enum { kOff, kNotOff, kAble, kSettings, kInverseSettings, kProcess, kTime, kFacts };
   int rank = 0, all[kFacts] = {};
   if (calls().Comm_rank(kCommWorld, &rank) != kSuccess) return {false, kFailed};
   const int settings = static_cast<int>(parameters().fingerprint());
-  const int mine[kFacts] = {is_off ? rank : INT_MAX, is_off ? INT_MAX : rank, is_able ? 1 : 0,
-                            settings, ~settings};
+  const int mine[kFacts] = {is_off ? rank : INT_MAX,
+                            is_off ? INT_MAX : rank,
+                            is_able ? 1 : 0,
+                            settings,
+                            ~settings,
+                            rank == 0 ? getpid() : INT_MAX,
+                            rank == 0 ? static_cast<int>(time(nullptr) % INT_MAX) : INT_MAX};
   if (calls().Allreduce(mine, all, kFacts, kInt, kMin, kCommWorld) != kSuccess)
     return {false, kFailed};
+  // Hydra gives jobs no name.
+  ReportFile::set_job(std::string(host::implementation()) + "-" + std::to_string(all[kProcess]) +
+                      "-" + std::to_string(all[kTime]));
   const bool is_first = rank == 0;
   if (all[kOff] != INT_MAX) {
     if (is_first && all[kNotOff] != INT_MAX) {

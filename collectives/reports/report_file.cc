@@ -55,6 +55,11 @@ bool holds(const std::array<char, N>& field, const char* text) {
   return std::strncmp(field.data(), text, N) == 0;
 }
 
+std::string& hosts_job() {
+  static auto& name = *new std::string;
+  return name;
+}
+
 }  // namespace
 
 ReportFile& ReportFile::instance() {
@@ -112,7 +117,7 @@ wire::Result<void> ReportFile::make() {
   header.pid = static_cast<std::uint32_t>(getpid());
   reports::put_text(header.program, program_invocation_short_name);
   const char* job = std::getenv("PMIX_NAMESPACE");
-  reports::put_text(header.job, job == nullptr ? "" : job);
+  reports::put_text(header.job, job == nullptr ? hosts_job() : job);
   reports::put_text(header.device, device_);
   auto own = directory->create(header);
   if (!own) return tl::unexpected(own.error());
@@ -174,6 +179,8 @@ std::int64_t ReportFile::begin_call() {
   const std::int64_t now = monotonic_ns();
   return lease->is_on(now) ? now : 0;
 }
+
+void ReportFile::set_job(const std::string& name) { hosts_job() = name; }
 
 void ReportFile::set_address(wire::Ipv4 address) {
   address_of_nic.store(address.value(), std::memory_order_relaxed);

@@ -48,6 +48,8 @@ class ReportFile {
   void count_elsewhere();
   // The time, in nanoseconds of CLOCK_MONOTONIC, if calls are recorded, else 0. Two loads.
   std::int64_t begin_call();
+  // The name of this process's job, where its launcher gives it none. Before the first call.
+  static void set_job(const std::string& name);
   // This process's host in recordings.
   static void set_address(wire::Ipv4 address);
   // The device that serves the calls, and why it was taken. Any thread.

@@ -35,7 +35,7 @@ class Run:
         self.out = completed.stdout
         self.err = completed.stderr
         self.status = status
-        self.report = None  # of a program of MPICH: what its first process reported
+        self.report = None  # of a program of MPICH: what its job reported
 
     def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
@@ -50,7 +50,7 @@ class Run:
                 for path in communicator["paths"]:
                     kind, _, way = path["path"].rpartition(": ")
                     way = {"point to point": "tree" if kind else "saved", "mpich": "saved"}.get(way, way.removesuffix(" lane"))
-                    counts[f"{kind or 'bcast'}s_{way}"] += path["calls"]
+                    counts[f"{kind or 'bcast'}s_{way}"] += path["most"]
             return counts
         return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
                 if words[0].startswith("coll_cepheus_")}
@@ -209,8 +209,8 @@ def finish(command, timeout, env=None):
 
 
 @contextlib.contextmanager
-def first_report():
-    """The environment of a program of MPICH, and a function that gives what its first process reported."""
+def own_report():
+    """The environment of a program of MPICH, and a function that gives what its job reported."""
     with tempfile.TemporaryDirectory(prefix="cepheus-reports-", dir="/dev/shm") as directory:
         env = {"CEPHEUS_REPORT_DIR": os.environ.get("CEPHEUS_REPORT_DIR", directory)}
 
@@ -227,7 +227,7 @@ def run_and_report(command, timeout, env, status):
     """`status()`: of the fabric, once the program has ended."""
     if _mpi is OpenMpi:
         return Run(finish(command, timeout, env), status())
-    with first_report() as (more, report):
+    with own_report() as (more, report):
         run = Run(finish(command, timeout, {**env, **more}), status())
         run.report = report()
         return run

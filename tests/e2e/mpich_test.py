@@ -59,6 +59,16 @@ class Abi(unittest.TestCase):
                         SOURCE / "tests/mpi/abi_check.cc"], check=True)
 
 
+class Reports(Reported):
+    def test_ranks_report_as_one_job(self):
+        self.assert_ok(self.over_fabric("broadcast_check", "--count", 12, "--max", 100_000))
+        job, world = self.world()
+        self.assertEqual((job["processes"], world["ranks"]), (4, 4))
+        for path in world["paths"]:
+            self.assertIn(path["path"], ("eager lane", "bulk lane"))
+            self.assertEqual((path["ranks_reporting"], path["fewest"]), (4, path["most"]))
+
+
 class OverAFabric(OfMpich):
     def test_lines_have_the_present_name_of_a_communicator(self):
         run = self.over_fabric("name_check", settings={**TRY, **VERBOSE, "CEPHEUS_SET_UP_AFTER": "2"})
