@@ -172,7 +172,7 @@ class Safeguard(OfMpich, Reporting):
     def run_compared(self, program, *arguments, options=()):
         topology = star(2, 'rate = "200Mbps"')
         run = self.over_fabric(program, *arguments, settings={"CEPHEUS_MODE": "try", **VERBOSE}, topology=topology, options=options,
-                               mca={"coll_cepheus_safeguard_samples": 5})
+                               mca={"coll_cepheus_safeguard_samples": 10})
         self.assert_ok(run)
         return run
 
