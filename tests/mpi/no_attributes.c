@@ -1,4 +1,4 @@
-/* On rank 1 MPI makes no attribute, as if it had no memory. Linked into a program of MPICH. */
+/* On rank 1 MPI makes no attribute, as if it had no memory. A library to preload. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
