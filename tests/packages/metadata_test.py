@@ -30,7 +30,7 @@ class Metadata(unittest.TestCase):
         needed = {entry.split()[0] for entry in field.split(",")}
         self.assertEqual(needed - {"debhelper-compat"}, set(listed.split()) - NO_BUILD_DEPENDENCIES)
 
-    def test_packages_that_the_doctor_asks_for_are_recommended_with_it(self):
+    def test_packages_that_the_doctor_names_are_recommended_with_it(self):
         remedies = set(re.findall(r'"apt-get install ([\w-]+)"', (SOURCE / "tools/doctor/cepheus.in").read_text()))
         stanza = re.search(r"^Package: cepheus$.*?^$", (DEBIAN / "control").read_text(), re.MULTILINE | re.DOTALL).group(0)
         recommended = {entry.split()[0] for entry in re.search(r"^Recommends: (.*)$", stanza, re.MULTILINE).group(1).split(",")}
