@@ -20,7 +20,7 @@ install_command() {
   [[ ${1:-} ]] || install_help | usage
   need "${packages[@]}"
   configure release
-  cmake --build build/release >&2
+  cmake --build build/release --target installed >&2
   cmake --install build/release --prefix "$1"
 }
 
