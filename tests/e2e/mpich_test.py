@@ -13,20 +13,15 @@ from broadcast_test import Broadcast, HostSynchronisation, Loss  # noqa: F401
 from fallback_test import Fallback  # noqa: F401
 from harness import PROGRAMS, SOURCE, EndToEnd, Mpich, Reporting, Run, finish, over_fabric, star
 from ibcast_test import Data, Faults, Progress  # noqa: F401
-from live import LiveRun
 from live_fault_test import LiveFaults  # noqa: F401
 from lost_member_test import LostMember  # noqa: F401
-from programs_test import Communicators, Hosts, Order, Threads, Times, Types  # noqa: F401
+from programs_test import Communicators, Hosts, Order, Threads, Times, Types, Waits  # noqa: F401
 from types_test import RandomTypes  # noqa: F401
 
 # A busy machine must not look like a failed fabric, nor choose the path.
 REQUIRE = {"CEPHEUS_MODE": "require", "CEPHEUS_WATCHDOG_MS": "30000"}
 TRY = {"CEPHEUS_MODE": "try", "CEPHEUS_SAFEGUARD_SAMPLES": "0"}
 VERBOSE = {"CEPHEUS_MPI_VERBOSE": "1"}
-
-
-class AbsentRoot(LiveRun):
-    CHECK = PROGRAMS / "absent_root_check"
 
 
 class OfMpich(EndToEnd):
@@ -95,17 +90,6 @@ class OverAFabric(OfMpich):
         run = self.over_fabric(program, "--count", 40, "--max", 1 << 18)
         self.assert_ok(run)
         self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
-
-    def test_a_peers_message_needs_a_rank_that_is_in_a_broadcast(self):
-        self.assert_ok(self.over_fabric("rendezvous_check"))
-
-    def test_a_root_answers_while_its_program_is_in_no_broadcast(self):
-        with AbsentRoot(mca=harness.VERBOSE) as run:
-            self.assertTrue(run.out.wait_for("pausing"), run.everything())
-            run.switch.set_links(["h3"], direction="down", loss=1)  # silently: the group must not fail before the broadcast
-            self.assertEqual(run.finish(), 0, run.everything())
-            self.assertEqual(run.out.count("^ok: "), 1, run.everything())
-            self.assertEqual(run.err.count("the group failed .* from number 11 on"), 1, run.everything())
 
 
 class Ibcast(Reported):

@@ -4,6 +4,8 @@
 import unittest
 
 from harness import CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
+from live import LiveRun
+from live_fault_test import OWN_ALGORITHMS
 
 MPI_ERR_TRUNCATE = 15  # Open MPI's mpi.h; MPI_ERRORS_ARE_FATAL aborts with it
 MIXED = ("--count", 4, "--size", 100_000, "--max", 100_000, "--type", "mixed", "--root", "0")
@@ -136,6 +138,23 @@ class Times(EndToEnd):
         run = over_fabric(PROGRAMS / "late_check", "--leave", 60, topology=star(4, "loss = 0.05"), mca=REQUIRE)
         self.assert_ok(run)
         self.assert_lost(run)
+
+
+class AbsentRoot(LiveRun):
+    CHECK = PROGRAMS / "absent_root_check"
+
+
+class Waits(EndToEnd):
+    def test_a_peers_message_needs_a_rank_that_is_in_a_broadcast(self):
+        self.assert_ok(over_fabric(PROGRAMS / "rendezvous_check", mca=REQUIRE))
+
+    def test_a_root_answers_while_its_program_is_in_no_broadcast(self):
+        with AbsentRoot(mca=VERBOSE) as run:
+            self.assertTrue(run.out.wait_for("pausing"), run.everything())
+            run.switch.set_links(["h3"], direction="down", loss=1)  # silently: the group must not fail before the broadcast
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertEqual(run.out.count("^ok: "), 1, run.everything())
+            self.assertTrue(run.err.count(OWN_ALGORITHMS), run.everything())
 
 
 class OpenMpisTypes(EndToEnd):
