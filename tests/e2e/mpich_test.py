@@ -30,10 +30,10 @@ class OfMpich(EndToEnd):
     def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4, topology=None, mca=None):
         return over_fabric(PROGRAMS / program, *arguments, hosts=hosts, topology=topology, environment=settings, options=options, mca=mca)
 
-    def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, in_front=(), behind=()):
-        """`last_rank`: settings of one more rank. `in_front`, `behind`: libraries beside ours."""
+    def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, libraries=(Mpich.LIBRARY,)):
+        """`last_rank`: settings of one more rank."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("CEPHEUS_")}
-        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", ":".join(map(str, (*in_front, Mpich.LIBRARY, *behind))), "-np", ranks, Mpich.program(PROGRAMS / program),
+        command = ["mpirun.mpich", "-genv", "LD_PRELOAD", ":".join(map(str, libraries)), "-np", ranks, Mpich.program(PROGRAMS / program),
                    *arguments]
         if last_rank is not None:
             own = [word for name, value in last_rank.items() for word in ("-env", name, value)]
@@ -144,8 +144,14 @@ class OtherTools(OfMpich):
         self.assert_ok(run)
         self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
 
+    def test_behind_begins_once(self):
+        run = self.without_fabric("broadcast_check", "--count", 4, settings={**TRY, **VERBOSE}, last_rank={"CEPHEUS_MIN_MEMBERS": "9"},
+                                  libraries=(Mpich.LIBRARY, self.tool))
+        self.assert_ok(run)
+        self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
+
     def test_in_front(self):
-        run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, in_front=(self.tool,))
+        run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, libraries=(self.tool, Mpich.LIBRARY))
         self.assert_ok(run)
         self.assertRegex(run.out, "tool: 1 inits, [1-9]")
 
@@ -214,7 +220,7 @@ class WithoutAFabric(OfMpich):
 
     def test_one_rank_without_attributes_leaves_all_to_mpich(self):
         library = Mpich.compile("no_attributes.so", "no_attributes", flags=("-shared", "-fPIC"))
-        run = self.without_fabric("broadcast_check", "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}, behind=(library,))
+        run = self.without_fabric("broadcast_check", "--count", 20, settings={**TRY, **VERBOSE, "CEPHEUS_RANKS_PER_HOST": "1"}, libraries=(Mpich.LIBRARY, library))
         self.assert_ok(run)
         self.assertEqual(sorted(run.cepheus_lines()),
                          [f"cepheus: this MPI library serves all broadcasts: {why}" for why in ("a function of it failed", "another rank is not able to multicast")],
