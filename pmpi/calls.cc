@@ -101,7 +101,6 @@ bool find_calls() {
   FIND(Pack);
   FIND(Pack_size);
   FIND(Request_free);
-  FIND(Request_get_status);
   FIND(Test);
   FIND(Type_commit);
   FIND(Type_create_hindexed);

@@ -38,7 +38,6 @@ struct Calls {
   int (*Pack)(const void*, int, Datatype, void*, int, int*, Comm);
   int (*Pack_size)(int, Datatype, Comm, int*);
   int (*Request_free)(Request*);
-  int (*Request_get_status)(Request, int*, Status*);
   int (*Test)(Request*, int*, Status*);
   int (*Type_commit)(Datatype*);
   int (*Type_create_hindexed)(int, const int*, const std::intptr_t*, Datatype, Datatype*);

@@ -181,37 +181,6 @@ int start_broadcast(BroadcastCall call, Comm comm, Request* request, Saved saved
   return report(start_request(*communicator, call, *request), comm);
 }
 
-// Before MPI's function that waits: progress until `is_ready()`.
-template <typename IsReady>
-void progress_until(IsReady is_ready) {
-  while (is_in_flight() && !is_ready()) host::progress();
-}
-// Before MPI's function that tests.
-void progress_once() {
-  if (is_in_flight()) host::progress();
-}
-
-// MPI reports a null pointer.
-Request request_at(const void* requests, int i) {
-  return requests != nullptr ? static_cast<const Request*>(requests)[i] : kRequestNull;
-}
-
-void progress_until_all_over(int count, const void* requests) {
-  for (int i = 0; i < count && is_in_flight(); ++i)
-    progress_until([&] { return is_over(request_at(requests, i)); });
-}
-
-bool is_any_over(int count, const void* requests) {
-  bool has_any = false;
-  for (int i = 0; i < count; ++i) {
-    const Request request = request_at(requests, i);
-    if (request == kRequestNull) continue;
-    if (is_over(request)) return true;
-    has_any = true;
-  }
-  return !has_any;
-}
-
 // Inside MPI_Init or its kin. A tool behind this library calls PMPI_Init from its MPI_Init.
 bool is_initializing = false;
 
@@ -306,24 +275,42 @@ CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root
                          [&] { return next_one(memory, count, type, root, comm, request); });
 }
 
-// Only MPICH's family has broadcasts of ours in flight: there `requests` are Requests.
-DEFINE_BOTH(Wait, (void* request, void* status), (request, status),
-            progress_until([&] { return is_over(request_at(request, 0)); }))
-DEFINE_BOTH(Waitall, (int count, void* requests, void* statuses), (count, requests, statuses),
-            progress_until_all_over(count, requests))
-DEFINE_BOTH(Waitany, (int count, void* requests, int* index, void* status),
-            (count, requests, index, status),
-            progress_until([&] { return is_any_over(count, requests); }))
-DEFINE_BOTH(Waitsome, (int count, void* requests, int* done, int* indices, void* statuses),
-            (count, requests, done, indices, statuses),
-            progress_until([&] { return is_any_over(count, requests); }))
-DEFINE_BOTH(Test, (void* request, int* flag, void* status), (request, flag, status),
-            progress_once())
-DEFINE_BOTH(Testall, (int count, void* requests, int* flag, void* statuses),
-            (count, requests, flag, statuses), progress_once())
-DEFINE_BOTH(Testany, (int count, void* requests, int* index, int* flag, void* status),
-            (count, requests, index, flag, status), progress_once())
-DEFINE_BOTH(Testsome, (int count, void* requests, int* done, int* indices, void* statuses),
-            (count, requests, done, indices, statuses), progress_once())
-DEFINE_BOTH(Request_get_status, (Handle request, int* flag, void* status), (request, flag, status),
-            progress_once())
+// A wait tests while a broadcast is in flight. So broadcasts make progress, and MPI polls all kinds of
+// requests, and reports each error once. `is_over`: the test has found completed requests, or none.
+#define DEFINE_WAIT_OF(prefix, name, parameters, arguments, test, test_parameters, test_arguments, \
+                       is_over)                                                                    \
+  CEPHEUS_EXPORT int prefix##name parameters {                                                     \
+    static const auto next_wait = next<int parameters>(#prefix #name);                             \
+    static const auto next_test = next<int test_parameters>(#prefix #test);                        \
+    while (is_in_flight()) {                                                                       \
+      [[maybe_unused]] int flag = 0;                                                               \
+      const int rc = next_test test_arguments;                                                     \
+      if (rc != kSuccess || (is_over)) return rc;                                                  \
+      host::progress();                                                                            \
+    }                                                                                              \
+    return next_wait arguments;                                                                    \
+  }
+#define DEFINE_WAIT(...)            \
+  DEFINE_WAIT_OF(MPI_, __VA_ARGS__) \
+  DEFINE_WAIT_OF(PMPI_, __VA_ARGS__)
+#define DEFINE_TEST(name, parameters, arguments) \
+  DEFINE_BOTH(name, parameters, arguments, if (is_in_flight()) host::progress())
+
+DEFINE_WAIT(Wait, (void* request, void* status), (request, status), Test, (void*, int*, void*),
+            (request, &flag, status), flag != 0)
+DEFINE_WAIT(Waitall, (int count, void* requests, void* statuses), (count, requests, statuses),
+            Testall, (int, void*, int*, void*), (count, requests, &flag, statuses), flag != 0)
+DEFINE_WAIT(Waitany, (int count, void* requests, int* index, void* status),
+            (count, requests, index, status), Testany, (int, void*, int*, int*, void*),
+            (count, requests, index, &flag, status), flag != 0)
+DEFINE_WAIT(Waitsome, (int count, void* requests, int* done, int* indices, void* statuses),
+            (count, requests, done, indices, statuses), Testsome, (int, void*, int*, int*, void*),
+            (count, requests, done, indices, statuses), *done != 0)
+DEFINE_TEST(Test, (void* request, int* flag, void* status), (request, flag, status))
+DEFINE_TEST(Testall, (int count, void* requests, int* flag, void* statuses),
+            (count, requests, flag, statuses))
+DEFINE_TEST(Testany, (int count, void* requests, int* index, int* flag, void* status),
+            (count, requests, index, flag, status))
+DEFINE_TEST(Testsome, (int count, void* requests, int* done, int* indices, void* statuses),
+            (count, requests, done, indices, statuses))
+DEFINE_TEST(Request_get_status, (Handle request, int* flag, void* status), (request, flag, status))

@@ -17,7 +17,6 @@ using coll::Code;
 namespace {
 
 std::atomic<int> in_flight{0};
-thread_local bool is_looking = false;  // in is_over(): errors are for the program's own call
 
 void complete(Broadcast* broadcast, Code code);
 
@@ -47,8 +46,7 @@ void complete(Broadcast* broadcast, Code) {
 
 int query(void* state, Status* status) {
   *status = {0, 0, kAnySource, kAnyTag, kSuccess};  // as of MPICH's own collectives
-  const auto* const running = static_cast<Running*>(state);
-  return is_looking ? kSuccess : from_code(running->outcome);
+  return from_code(static_cast<Running*>(state)->outcome);
 }
 
 int free_running(void* state) {
@@ -77,14 +75,5 @@ int start_request(Communicator& communicator, const BroadcastCall& call, Request
 }
 
 bool is_in_flight() { return in_flight.load(std::memory_order_acquire) > 0; }
-
-bool is_over(Request request) {
-  Status status{};
-  int flag = 0;
-  is_looking = true;
-  const int rc = calls().Request_get_status(request, &flag, &status);
-  is_looking = false;
-  return rc != kSuccess || flag != 0;
-}
 
 }  // namespace cepheus::pmpi

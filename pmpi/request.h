@@ -2,8 +2,8 @@
 // broadcast completes.
 //
 // MPI's functions that wait for such a request do not call us. Those that programs use are therefore
-// defined in entry.cc, and call progress() while a broadcast is in flight. In other functions of MPI
-// the background thread does.
+// defined in entry.cc, and call host::progress() while a broadcast is in flight. In other functions
+// of MPI the background thread does.
 #pragma once
 
 #include "pmpi/buffer.h"
@@ -16,7 +16,5 @@ namespace cepheus::pmpi {
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
 // Non-blocking broadcasts have begun, and their requests are not complete.
 bool is_in_flight();
-// Of any request of the program's: complete, inactive, or not a request. Lets MPI progress.
-bool is_over(Request request);
 
 }  // namespace cepheus::pmpi

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -113,6 +114,12 @@ class Ibcast(Reported):
     def test_waits_and_tests_need_no_thread(self):
         program = Mpich.compile("threadless", "ibcast_check", "no_time_limits")
         self.assert_ok(self.over_fabric(program, "--count", 60, "--outstanding", 6))
+
+    def test_file_reads_are_waited_for_meanwhile(self):
+        with tempfile.NamedTemporaryFile(prefix="cepheus-ibcast-") as file:
+            file.write(bytes(1000))
+            file.flush()
+            self.assert_ok(self.over_fabric("ibcast_check", "--file", file.name))
 
 
 class Fortran(Reported):

@@ -4,7 +4,7 @@
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
  *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
- *   mpirun ... ibcast_check --absent 1 | --short 1
+ *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -14,7 +14,8 @@
  * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
  * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. --absent:
  * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
- * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way. Rank 0
+ * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way.
+ * --file: other ranks than the root wait until they have read FILE, and then the root starts. Rank 0
  * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
  * if all was right; else 1 and the error.
  */
@@ -71,10 +72,11 @@ static void start(const struct one* it, MPI_Comm comm, MPI_Request* request) {
   MPI_Type_free(&type);
 }
 
-/* Each rank completes them in its own way. */
+/* Each rank completes them in its own way. The list begins with an inactive request. */
 static void complete(int n, MPI_Request* requests, uint64_t how) {
-  int index, flag;
-  switch (how % 4) {
+  int index = 0, flag = 0, done = 0, indices[kMost + 1];
+  MPI_Status statuses[kMost + 1];
+  switch (how % 8) {
     case 0:
       MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
       break;
@@ -82,14 +84,28 @@ static void complete(int n, MPI_Request* requests, uint64_t how) {
       for (int i = n; i-- > 0;) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
       break;
     case 2:
-      for (int i = 0; i < n; i++) MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE);
+      while (index != MPI_UNDEFINED) MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE);
+      break;
+    case 3:
+      while (done != MPI_UNDEFINED) MPI_Waitsome(n, requests, &done, indices, statuses);
+      break;
+    case 4:
+      while (!flag) MPI_Testall(n, requests, &flag, statuses);
+      break;
+    case 5:
+      while (!flag || index != MPI_UNDEFINED)
+        MPI_Testany(n, requests, &index, &flag, MPI_STATUS_IGNORE);
+      break;
+    case 6:
+      while (done != MPI_UNDEFINED) MPI_Testsome(n, requests, &done, indices, MPI_STATUSES_IGNORE);
       break;
     default:
       for (int i = 0; i < n; i++) {
+        for (flag = 0; !flag;) MPI_Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE);
         for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
       }
   }
-  for (int i = 0; i < n; i++) {
+  for (int i = 1; i < n; i++) {
     if (requests[i] != MPI_REQUEST_NULL) die("a completed request is not MPI_REQUEST_NULL");
   }
 }
@@ -118,14 +134,16 @@ static int random_rounds(int argc, char** argv) {
     printf("pid %d %d\n", rank, (int)getpid());
     fflush(stdout);
   }
-  int wrong = 0;
+  int wrong = 0, nothing = 0;
+  MPI_Request inactive;
+  MPI_Send_init(&nothing, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &inactive);
   long round = 0;
   for (int stop = 0; !stop; round++) {
     const uint64_t key = mix(seed * 1000003u + (uint64_t)round);
     const int n = 1 + (int)(mix(key) % (uint64_t)outstanding);
     MPI_Comm comm = MPI_COMM_WORLD;
     if (freed) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Request requests[kMost];
+    MPI_Request list_with_inactive[kMost + 1] = {inactive}, *requests = list_with_inactive + 1;
     for (int i = 0; i < n; i++) {
       list[i].key = mix(key + 100 + (uint64_t)i);
       list[i].bytes = size_of(list[i].key, max);
@@ -143,7 +161,7 @@ static int random_rounds(int argc, char** argv) {
       }
     }
     if (freed) MPI_Comm_free(&comm);
-    complete(n, requests, mix(key + 7 + (uint64_t)rank));
+    complete(n + 1, list_with_inactive, mix(key + 7 + (uint64_t)rank));
     for (int i = 0; i < n; i++) wrong |= is_wrong(&list[i], plain, "MPI_Ibcast");
     stop = round + 1 >= count;
     if (until != NULL) {
@@ -155,6 +173,7 @@ static int random_rounds(int argc, char** argv) {
       MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
   }
+  MPI_Request_free(&inactive);
   for (int i = 0; i < outstanding; i++) free(list[i].memory);
   free(plain);
   return conclude(wrong, "rounds of non-blocking broadcasts", round);
@@ -263,6 +282,31 @@ static int absent(void) {
   return conclude(wrong, "broadcasts with ranks in MPI_Recv", kRounds);
 }
 
+static int with_file(const char* path) {
+  enum { kBytes = 1000 };
+  unsigned char memory[kBytes], read[kBytes];
+  int message = 0, wrong = broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
+  before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  MPI_Request request, reading;
+  if (rank == 0) {
+    for (int other = 1; other < ranks; other++)
+      MPI_Recv(&message, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  MPI_Ibcast(memory, kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  if (rank != 0) {
+    MPI_File file;
+    if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+      die("can't open the file");
+    MPI_File_iread(file, read, kBytes, MPI_BYTE, &reading);
+    MPI_Wait(&reading, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Send(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  return conclude(wrong, "broadcasts with a file read meanwhile", 1);
+}
+
 static int errors;
 static void count_error(MPI_Comm* comm, int* code, ...) {
   (void)comm;
@@ -313,6 +357,8 @@ int main(int argc, char** argv) {
     wrong = late(argc, argv);
   } else if (atoi(option(argc, argv, "--absent", "0"))) {
     wrong = absent();
+  } else if (option(argc, argv, "--file", NULL) != NULL) {
+    wrong = with_file(option(argc, argv, "--file", NULL));
   } else if (atoi(option(argc, argv, "--short", "0"))) {
     wrong = with_short_buffer();
   } else {
