@@ -24,7 +24,8 @@ void complete(Broadcast* broadcast, Code code);
 struct BufferOf {
   std::optional<Buffer> buffer;
 };
-// From the call until MPI frees the request.
+// From the call until the broadcast is over and MPI has freed the request. MPI_Request_free, which
+// programs shall not call for it, comes first.
 struct Running : BufferOf, Broadcast {
   Running(const BroadcastCall& call, Comm comm)
       : BufferOf{std::optional<Buffer>(std::in_place, call, comm)},
@@ -32,26 +33,28 @@ struct Running : BufferOf, Broadcast {
     buffer->hold_type();
   }
   Request handle = kRequestNull;
+  std::atomic<int> owners{2};
 };
 
-// Another thread of the program's may free the request, and `running`, once it is complete. Requests
-// in flight are counted until then: MPI_Waitall of MPICH 4.0 ends the job if it has to wait for one.
+int release(void* state) {
+  auto* const running = static_cast<Running*>(state);
+  if (running->owners.fetch_sub(1) == 1) delete running;
+  return kSuccess;
+}
+
+// Requests in flight are counted until they are complete: MPI_Waitall of MPICH 4.0 ends the job if it
+// has to wait for one.
 void complete(Broadcast* broadcast, Code) {
-  auto& running = *static_cast<Running*>(broadcast);
-  const Request handle = running.handle;
-  running.buffer.reset();
-  (void)calls().Grequest_complete(handle);
+  auto* const running = static_cast<Running*>(broadcast);
+  running->buffer.reset();
+  (void)calls().Grequest_complete(running->handle);
   in_flight.fetch_sub(1);
+  (void)release(running);
 }
 
 int query(void* state, Status* status) {
   *status = {0, 0, kAnySource, kAnyTag, kSuccess};  // as of MPICH's own collectives
   return from_code(static_cast<Running*>(state)->outcome);
-}
-
-int free_running(void* state) {
-  delete static_cast<Running*>(state);
-  return kSuccess;
 }
 
 // MPI-4.0 6.12: non-blocking collectives can't be cancelled.
@@ -62,8 +65,7 @@ int refuse_cancel(void*, int) { return kErrRequest; }
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out) {
   auto* const running = new (std::nothrow) Running(call, communicator.messages);
   if (running == nullptr) return kErrNoMem;
-  const int rc =
-      calls().Grequest_start(query, free_running, refuse_cancel, running, &running->handle);
+  const int rc = calls().Grequest_start(query, release, refuse_cancel, running, &running->handle);
   if (rc != kSuccess) {
     delete running;
     return rc;

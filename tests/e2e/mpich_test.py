@@ -121,6 +121,10 @@ class Ibcast(Reported):
             file.flush()
             self.assert_ok(self.over_fabric("ibcast_check", "--file", file.name))
 
+    def test_a_program_frees_requests_in_flight(self):
+        overwritten = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # freed memory
+        self.assert_ok(self.over_fabric("ibcast_check", "--forget", 1, settings={**REQUIRE, **overwritten}))
+
 
 class Fortran(Reported):
     """Programs in Fortran multicast, and their MPI_Wait needs no thread."""

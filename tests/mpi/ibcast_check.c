@@ -4,7 +4,7 @@
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
  *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
- *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE
+ *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE | --forget 1
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -15,7 +15,8 @@
  * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. --absent:
  * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
  * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way.
- * --file: other ranks than the root wait until they have read FILE, and then the root starts. Rank 0
+ * --file: other ranks than the root wait until they have read FILE, and then the root starts.
+ * --forget: other ranks than the root free their requests, and then the root starts. Rank 0
  * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
  * if all was right; else 1 and the error.
  */
@@ -282,16 +283,20 @@ static int absent(void) {
   return conclude(wrong, "broadcasts with ranks in MPI_Recv", kRounds);
 }
 
+static void rank_0_waits(void) {
+  int message = 0;
+  for (int other = 1; rank == 0 && other < ranks; other++)
+    MPI_Recv(&message, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank != 0) MPI_Send(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+}
+
 static int with_file(const char* path) {
   enum { kBytes = 1000 };
   unsigned char memory[kBytes], read[kBytes];
-  int message = 0, wrong = broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
+  int wrong = broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
   before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   MPI_Request request, reading;
-  if (rank == 0) {
-    for (int other = 1; other < ranks; other++)
-      MPI_Recv(&message, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
+  if (rank == 0) rank_0_waits();
   MPI_Ibcast(memory, kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
   if (rank != 0) {
     MPI_File file;
@@ -300,11 +305,30 @@ static int with_file(const char* path) {
     MPI_File_iread(file, read, kBytes, MPI_BYTE, &reading);
     MPI_Wait(&reading, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
-    MPI_Send(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    rank_0_waits();
   }
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   return conclude(wrong, "broadcasts with a file read meanwhile", 1);
+}
+
+/* A blocking broadcast is complete behind those before it. */
+static int forget(void) {
+  enum { kBytes = 1000 };
+  unsigned char memory[kBytes], other[kBytes];
+  int wrong = broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
+  before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  if (rank == 0) rank_0_waits();
+  MPI_Request request;
+  MPI_Ibcast(memory, kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  if (rank != 0) {
+    MPI_Request_free(&request);
+    rank_0_waits();
+  }
+  wrong |= broadcast_and_check(other, kBytes, 3, 0, MPI_COMM_WORLD);
+  wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return conclude(wrong, "broadcast with freed requests", 1);
 }
 
 static int errors;
@@ -359,6 +383,8 @@ int main(int argc, char** argv) {
     wrong = absent();
   } else if (option(argc, argv, "--file", NULL) != NULL) {
     wrong = with_file(option(argc, argv, "--file", NULL));
+  } else if (atoi(option(argc, argv, "--forget", "0"))) {
+    wrong = forget();
   } else if (atoi(option(argc, argv, "--short", "0"))) {
     wrong = with_short_buffer();
   } else {
