@@ -320,6 +320,7 @@ void CommunicatorState::watch() {
 bool CommunicatorState::close() {
   closing_ = true;
   if (closed_) return true;
+  if (is_in_flight()) return false;
   const Guard guard(busy_);
   if (!guard || (multicast_ != nullptr && !multicast_->tear_down())) return false;
   if (multicast_ != nullptr) multicast_->destroy_groups();

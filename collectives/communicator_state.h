@@ -56,7 +56,8 @@ class CommunicatorState {
 
   // All ranks that are members agree: groups were set up, so they are torn down together.
   bool has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
-  // No broadcast will follow. True once no rank needs the groups any more and they are destroyed.
+  // No broadcast will follow. True once none is in flight, no rank needs the groups any more, and they
+  // are destroyed.
   // Call it, or watch(), until then. Never blocks.
   bool close();
   bool is_closing() const { return closing_.load(); }

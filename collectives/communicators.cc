@@ -95,13 +95,14 @@ bool progress_in_background() {
 }
 
 void free_communicator(CommunicatorState& state) {
-  state.finish_started();
-  if (!state.has_groups() || state.close()) {
+  // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an MPI
+  // session waits for no rank.
+  const bool waits_here = host::is_dynamic(state.comm()) || !host::will_finalize();
+  if (waits_here) state.finish_started();
+  if ((!state.is_in_flight() && !state.has_groups()) || state.close()) {
     forget(&state);
     state.detach();
-  } else if (host::is_dynamic(state.comm()) || !host::will_finalize()) {
-    // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an
-    // MPI session waits for no rank.
+  } else if (waits_here) {
     while (!state.close()) host::progress();
     forget(&state);
     state.detach();
@@ -121,9 +122,7 @@ void finalize_communicators() {
   }
   // Started broadcasts need the other ranks, which may finish their communicators in another order.
   // So all communicators advance meanwhile.
-  for (CommunicatorState* state : states) {
-    if (!state->is_closing()) state->finish_started();
-  }
+  for (CommunicatorState* state : states) state->finish_started();
   release_communicators();
   {
     const ListGuard guard;

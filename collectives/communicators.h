@@ -2,10 +2,11 @@
 // their end, when they are freed or at the start of MPI_Finalize, while messages still arrive.
 //
 // Groups are destroyed once all members have everything, and a member may call MPI_Comm_free at any
-// time later. So a freed communicator with groups keeps its object until the last member has
-// called. MPI_Comm_free returns at once, and no new communicator gets the context id while messages
-// of the old one may be under way. MPI_Finalize waits for all of them; there the host waits for all
-// ranks anyway. Programs with MPI sessions only have no MPI_Finalize: their MPI_Comm_free waits.
+// time later. So a freed communicator keeps its object until its non-blocking broadcasts are
+// complete, and if it has groups, until the last member has called. MPI_Comm_free returns at once,
+// and no new communicator gets the context id while messages of the old one may be under way.
+// MPI_Finalize waits for all of them; there the host waits for all ranks anyway. Programs with MPI
+// sessions only have no MPI_Finalize: their MPI_Comm_free waits.
 #pragma once
 
 #include "collectives/communicator_state.h"

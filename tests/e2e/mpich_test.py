@@ -125,6 +125,11 @@ class Ibcast(Reported):
         overwritten = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # freed memory
         self.assert_ok(self.over_fabric("ibcast_check", "--forget", 1, settings={**REQUIRE, **overwritten}))
 
+    def test_the_root_frees_the_communicator_before_other_ranks_start(self):
+        run = self.over_fabric("ibcast_check", "--leave", 1)
+        self.assert_ok(run)
+        self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+
 
 class Fortran(Reported):
     """Programs in Fortran multicast, and their MPI_Wait needs no thread."""

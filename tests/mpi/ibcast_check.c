@@ -4,7 +4,7 @@
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
  *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
- *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE | --forget 1
+ *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE | --forget 1 | --leave 1
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -16,9 +16,10 @@
  * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
  * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way.
  * --file: other ranks than the root wait until they have read FILE, and then the root starts.
- * --forget: other ranks than the root free their requests, and then the root starts. Rank 0
- * prints the performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..."
- * if all was right; else 1 and the error.
+ * --forget: other ranks than the root free their requests, and then the root starts. --leave: the
+ * root frees the communicator, and then the other ranks start. Rank 0 prints the performance
+ * variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..." if all was right; else 1
+ * and the error.
  */
 #include <unistd.h>
 
@@ -283,6 +284,12 @@ static int absent(void) {
   return conclude(wrong, "broadcasts with ranks in MPI_Recv", kRounds);
 }
 
+static void others_wait(void) {
+  int message = 0;
+  for (int other = 1; rank == 0 && other < ranks; other++)
+    MPI_Send(&message, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+  if (rank != 0) MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 static void rank_0_waits(void) {
   int message = 0;
   for (int other = 1; rank == 0 && other < ranks; other++)
@@ -329,6 +336,27 @@ static int forget(void) {
   wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   return conclude(wrong, "broadcast with freed requests", 1);
+}
+
+static int leave(void) {
+  enum { kBytes = 100000, kRounds = 3 };
+  unsigned char* memory = get_memory(kBytes);
+  int wrong = 0;
+  for (int round = 0; round < kRounds; round++) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    wrong |= broadcast_and_check(memory, kBytes, 1, 0, comm);
+    before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+    if (rank != 0) others_wait();
+    MPI_Request request;
+    MPI_Ibcast(memory, kBytes, MPI_BYTE, 0, comm, &request);
+    MPI_Comm_free(&comm);
+    if (rank == 0) others_wait();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
+  }
+  free(memory);
+  return conclude(wrong, "broadcasts on communicators that the root frees first", kRounds);
 }
 
 static int errors;
@@ -385,6 +413,8 @@ int main(int argc, char** argv) {
     wrong = with_file(option(argc, argv, "--file", NULL));
   } else if (atoi(option(argc, argv, "--forget", "0"))) {
     wrong = forget();
+  } else if (atoi(option(argc, argv, "--leave", "0"))) {
+    wrong = leave();
   } else if (atoi(option(argc, argv, "--short", "0"))) {
     wrong = with_short_buffer();
   } else {
