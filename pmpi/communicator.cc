@@ -25,7 +25,7 @@ int on_comm_free(Comm, int, void* value, void*) {
   (void)name_of(communicator);
   {
     const std::lock_guard<std::mutex> guard(communicator.naming);
-    communicator.programs = kCommNull;
+    *communicator.programs = kCommNull;
   }
   if (is_closed) return kSuccess;
   if (communicator.state) free_communicator(*communicator.state);
@@ -137,7 +137,7 @@ Communicator* communicator_of(Comm comm) {
       calls().Comm_rank(comm, &made->rank) != kSuccess ||
       calls().Comm_size(comm, &made->size) != kSuccess)
     return nullptr;
-  made->programs = comm;
+  *made->programs = comm;
   if (is_inter == 0) made->world_ranks = world_ranks_of(comm, made->size);
   if (calls().Comm_set_attr(comm, keyval, made.get()) != kSuccess) return nullptr;
   Communicator& communicator = *made.release();
@@ -149,8 +149,8 @@ std::string name_of(const Communicator& communicator) {
   const std::lock_guard<std::mutex> guard(communicator.naming);
   char name[kMaxObjectName] = "";
   int length = 0;
-  if (communicator.programs != kCommNull &&
-      calls().Comm_get_name(communicator.programs, name, &length) == kSuccess)
+  if (*communicator.programs != kCommNull &&
+      calls().Comm_get_name(*communicator.programs, name, &length) == kSuccess)
     communicator.name = length > 0 ? name : "a communicator without a name";
   return communicator.name;
 }

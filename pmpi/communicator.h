@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,12 +12,18 @@
 #include "collectives/communicator_state.h"
 #include "pmpi/mpich_abi.h"
 
+namespace cepheus::pmpi {
+using SharedComm = std::shared_ptr<std::atomic<Comm>>;
+}
+
 // The object that the port of the collectives names.
 struct cepheus::coll::host::Communicator {
   int rank = 0, size = 0;
-  mutable std::mutex naming;                                // of the next two
-  mutable std::string name;                                 // the last one that was asked for
-  cepheus::pmpi::Comm programs = cepheus::pmpi::kCommNull;  // null: the program has freed it
+  mutable std::mutex naming;  // of the next two
+  mutable std::string name;   // the last one that was asked for
+  // Null: the program has freed it. Shared with requests, which may be the last to go.
+  const cepheus::pmpi::SharedComm programs =
+      std::make_shared<std::atomic<cepheus::pmpi::Comm>>(cepheus::pmpi::kCommNull);
   cepheus::pmpi::Comm messages = cepheus::pmpi::kCommNull;  // private; see make_private()
   bool is_refused = false;                                  // MPI has made none, on all ranks
   std::vector<int> world_ranks;                             // of its ranks

@@ -181,6 +181,20 @@ int start_broadcast(BroadcastCall call, Comm comm, Request* request, Saved saved
   return report(start_request(*communicator, call, *request), comm);
 }
 
+// MPICH reports errors of collectives' requests to their communicators only in MPI_Wait and MPI_Test.
+template <typename Call>
+int complete_one(Call call) {
+  Failure failure;
+  set_failure(&failure);
+  const int rc = call();
+  set_failure(nullptr);
+  return rc != kSuccess ? rc : report(failure.error, failure.comm);
+}
+template <typename Call>
+int complete_any(Call call) {
+  return call();
+}
+
 // Inside MPI_Init or its kin. A tool behind this library calls PMPI_Init from its MPI_Init.
 bool is_initializing = false;
 
@@ -200,20 +214,8 @@ int start_mpi(Initialize initialize) {
 
 }  // namespace
 
-// A function by both of its names: MPICH's Fortran 2008 calls PMPI_Init and PMPI_Wait. Each goes to
-// the next function of the same name. `before` runs first.
-#define DEFINE_BOTH(name, parameters, arguments, before)              \
-  CEPHEUS_EXPORT int MPI_##name parameters {                          \
-    static const auto next_one = next<int parameters>("MPI_" #name);  \
-    before;                                                           \
-    return next_one arguments;                                        \
-  }                                                                   \
-  CEPHEUS_EXPORT int PMPI_##name parameters {                         \
-    static const auto next_one = next<int parameters>("PMPI_" #name); \
-    before;                                                           \
-    return next_one arguments;                                        \
-  }
-
+// Functions are defined by both of their names: MPICH's Fortran 2008 calls PMPI_Init and PMPI_Wait.
+// Each goes to the next function of the same name.
 #define DEFINE_INIT(prefix)                                                                        \
   CEPHEUS_EXPORT int prefix##Init_thread(int* argc, char*** argv, int required, int* provided) {   \
     static const auto next_one = next<int(int*, char***, int, int*)>(#prefix "Init_thread");       \
@@ -235,7 +237,14 @@ DEFINE_INIT(MPI_)
 DEFINE_INIT(PMPI_)
 
 // MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
-DEFINE_BOTH(Finalize, (), (), end_thread())
+#define DEFINE_FINALIZE(prefix)                                   \
+  CEPHEUS_EXPORT int prefix##Finalize() {                         \
+    static const auto next_one = next<int()>(#prefix "Finalize"); \
+    end_thread();                                                 \
+    return next_one();                                            \
+  }
+DEFINE_FINALIZE(MPI_)
+DEFINE_FINALIZE(PMPI_)
 
 CEPHEUS_EXPORT int MPI_Comm_free(void* comm) {
   static const auto next_one = next<int(void*)>("MPI_Comm_free");
@@ -277,40 +286,51 @@ CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root
 
 // A wait tests while a broadcast is in flight. So broadcasts make progress, and MPI polls all kinds of
 // requests, and reports each error once. `is_over`: the test has found completed requests, or none.
-#define DEFINE_WAIT_OF(prefix, name, parameters, arguments, test, test_parameters, test_arguments, \
-                       is_over)                                                                    \
-  CEPHEUS_EXPORT int prefix##name parameters {                                                     \
-    static const auto next_wait = next<int parameters>(#prefix #name);                             \
-    static const auto next_test = next<int test_parameters>(#prefix #test);                        \
-    while (is_in_flight()) {                                                                       \
-      [[maybe_unused]] int flag = 0;                                                               \
-      const int rc = next_test test_arguments;                                                     \
-      if (rc != kSuccess || (is_over)) return rc;                                                  \
-      host::progress();                                                                            \
-    }                                                                                              \
-    return next_wait arguments;                                                                    \
+#define DEFINE_WAIT_OF(prefix, complete, name, parameters, arguments, test, test_parameters, \
+                       test_arguments, is_over)                                              \
+  CEPHEUS_EXPORT int prefix##name parameters {                                               \
+    static const auto next_wait = next<int parameters>(#prefix #name);                       \
+    static const auto next_test = next<int test_parameters>(#prefix #test);                  \
+    while (is_in_flight()) {                                                                 \
+      [[maybe_unused]] int flag = 0;                                                         \
+      const int rc = complete([&] { return next_test test_arguments; });                     \
+      if (rc != kSuccess || (is_over)) return rc;                                            \
+      host::progress();                                                                      \
+    }                                                                                        \
+    return complete([&] { return next_wait arguments; });                                    \
   }
 #define DEFINE_WAIT(...)            \
   DEFINE_WAIT_OF(MPI_, __VA_ARGS__) \
   DEFINE_WAIT_OF(PMPI_, __VA_ARGS__)
-#define DEFINE_TEST(name, parameters, arguments) \
-  DEFINE_BOTH(name, parameters, arguments, if (is_in_flight()) host::progress())
+#define DEFINE_TEST_OF(prefix, complete, name, parameters, arguments) \
+  CEPHEUS_EXPORT int prefix##name parameters {                        \
+    static const auto next_one = next<int parameters>(#prefix #name); \
+    if (is_in_flight()) host::progress();                             \
+    return complete([&] { return next_one arguments; });              \
+  }
+#define DEFINE_TEST(...)            \
+  DEFINE_TEST_OF(MPI_, __VA_ARGS__) \
+  DEFINE_TEST_OF(PMPI_, __VA_ARGS__)
 
-DEFINE_WAIT(Wait, (void* request, void* status), (request, status), Test, (void*, int*, void*),
-            (request, &flag, status), flag != 0)
-DEFINE_WAIT(Waitall, (int count, void* requests, void* statuses), (count, requests, statuses),
-            Testall, (int, void*, int*, void*), (count, requests, &flag, statuses), flag != 0)
-DEFINE_WAIT(Waitany, (int count, void* requests, int* index, void* status),
+DEFINE_WAIT(complete_one, Wait, (void* request, void* status), (request, status), Test,
+            (void*, int*, void*), (request, &flag, status), flag != 0)
+DEFINE_WAIT(complete_any, Waitall, (int count, void* requests, void* statuses),
+            (count, requests, statuses), Testall, (int, void*, int*, void*),
+            (count, requests, &flag, statuses), flag != 0)
+DEFINE_WAIT(complete_any, Waitany, (int count, void* requests, int* index, void* status),
             (count, requests, index, status), Testany, (int, void*, int*, int*, void*),
             (count, requests, index, &flag, status), flag != 0)
-DEFINE_WAIT(Waitsome, (int count, void* requests, int* done, int* indices, void* statuses),
+DEFINE_WAIT(complete_any, Waitsome,
+            (int count, void* requests, int* done, int* indices, void* statuses),
             (count, requests, done, indices, statuses), Testsome, (int, void*, int*, int*, void*),
             (count, requests, done, indices, statuses), *done != 0)
-DEFINE_TEST(Test, (void* request, int* flag, void* status), (request, flag, status))
-DEFINE_TEST(Testall, (int count, void* requests, int* flag, void* statuses),
+DEFINE_TEST(complete_one, Test, (void* request, int* flag, void* status), (request, flag, status))
+DEFINE_TEST(complete_any, Testall, (int count, void* requests, int* flag, void* statuses),
             (count, requests, flag, statuses))
-DEFINE_TEST(Testany, (int count, void* requests, int* index, int* flag, void* status),
+DEFINE_TEST(complete_any, Testany, (int count, void* requests, int* index, int* flag, void* status),
             (count, requests, index, flag, status))
-DEFINE_TEST(Testsome, (int count, void* requests, int* done, int* indices, void* statuses),
+DEFINE_TEST(complete_any, Testsome,
+            (int count, void* requests, int* done, int* indices, void* statuses),
             (count, requests, done, indices, statuses))
-DEFINE_TEST(Request_get_status, (Handle request, int* flag, void* status), (request, flag, status))
+DEFINE_TEST(complete_any, Request_get_status, (Handle request, int* flag, void* status),
+            (request, flag, status))

@@ -17,6 +17,7 @@ using coll::Code;
 namespace {
 
 std::atomic<int> in_flight{0};
+thread_local Failure* failure_of_thread = nullptr;
 
 void complete(Broadcast* broadcast, Code code);
 
@@ -27,11 +28,13 @@ struct BufferOf {
 // From the call until the broadcast is over and MPI has freed the request. MPI_Request_free, which
 // programs shall not call for it, comes first.
 struct Running : BufferOf, Broadcast {
-  Running(const BroadcastCall& call, Comm comm)
-      : BufferOf{std::optional<Buffer>(std::in_place, call, comm)},
-        Broadcast(buffer->payload(), call.root, complete) {
+  Running(const BroadcastCall& call, const Communicator& communicator)
+      : BufferOf{std::optional<Buffer>(std::in_place, call, communicator.messages)},
+        Broadcast(buffer->payload(), call.root, complete),
+        comm(communicator.programs) {
     buffer->hold_type();
   }
+  const SharedComm comm;
   Request handle = kRequestNull;
   std::atomic<int> owners{2};
 };
@@ -54,7 +57,12 @@ void complete(Broadcast* broadcast, Code) {
 
 int query(void* state, Status* status) {
   *status = {0, 0, kAnySource, kAnyTag, kSuccess};  // as of MPICH's own collectives
-  return from_code(static_cast<Running*>(state)->outcome);
+  const auto& running = *static_cast<Running*>(state);
+  const Failure failure{from_code(running.outcome), *running.comm};
+  if (failure.error == kSuccess || failure.comm == kCommNull || failure_of_thread == nullptr)
+    return failure.error;
+  *failure_of_thread = failure;
+  return kSuccess;
 }
 
 // MPI-4.0 6.12: non-blocking collectives can't be cancelled.
@@ -63,7 +71,7 @@ int refuse_cancel(void*, int) { return kErrRequest; }
 }  // namespace
 
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out) {
-  auto* const running = new (std::nothrow) Running(call, communicator.messages);
+  auto* const running = new (std::nothrow) Running(call, communicator);
   if (running == nullptr) return kErrNoMem;
   const int rc = calls().Grequest_start(query, release, refuse_cancel, running, &running->handle);
   if (rc != kSuccess) {
@@ -75,6 +83,8 @@ int start_request(Communicator& communicator, const BroadcastCall& call, Request
   communicator.state->start(*running);
   return kSuccess;
 }
+
+void set_failure(Failure* failure) { failure_of_thread = failure; }
 
 bool is_in_flight() { return in_flight.load(std::memory_order_acquire) > 0; }
 

@@ -14,6 +14,14 @@ namespace cepheus::pmpi {
 
 // Of at least one byte, on a communicator that has its private one. MPI's error, or kSuccess.
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
+// A failed broadcast's, and its communicator.
+struct Failure {
+  int error = kSuccess;
+  Comm comm = kCommNull;
+};
+// MPI reports failed requests of ours to MPI_COMM_WORLD. If this thread has set a failure, those whose
+// communicator is not freed go there instead. Null: none is set.
+void set_failure(Failure* failure);
 // Non-blocking broadcasts have begun, and their requests are not complete.
 bool is_in_flight();
 

@@ -14,12 +14,12 @@
  * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
  * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. --absent:
  * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
- * passes too few bytes, and its MPI_Wait reports that once, while another broadcast is under way.
- * --file: other ranks than the root wait until they have read FILE, and then the root starts.
- * --forget: other ranks than the root free their requests, and then the root starts. --leave: the
- * root frees the communicator, and then the other ranks start. Rank 0 prints the performance
- * variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..." if all was right; else 1
- * and the error.
+ * passes too few bytes, and its MPI_Wait reports that once, to the communicator, while another
+ * broadcast is under way. --file: other ranks than the root wait until they have read FILE, and then
+ * the root starts. --forget: other ranks than the root free their requests, and then the root starts.
+ * --leave: the root frees the communicator, and then the other ranks start. Rank 0 prints the
+ * performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..." if all was
+ * right; else 1 and the error.
  */
 #include <unistd.h>
 
@@ -373,14 +373,16 @@ static int with_short_buffer(void) {
   int class = MPI_SUCCESS, wrong = 0;
   MPI_Request request, behind;
   MPI_Errhandler counting;
+  MPI_Comm comm;
   MPI_Comm_create_errhandler(count_error, &counting);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
-  wrong |= broadcast_and_check(memory, kBytes, 1, 0, MPI_COMM_WORLD);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, counting);
+  wrong |= broadcast_and_check(memory, kBytes, 1, 0, comm);
   before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   before_broadcast(other, kBytes, 3, 0, MPI_COMM_WORLD);
-  MPI_Ibcast(memory, is_last ? kBytes / 2 : kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  MPI_Ibcast(memory, is_last ? kBytes / 2 : kBytes, MPI_BYTE, 0, comm, &request);
   if (rank == 0) MPI_Recv(&class, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Ibcast(other, kBytes, MPI_BYTE, 0, MPI_COMM_WORLD, &behind);
+  MPI_Ibcast(other, kBytes, MPI_BYTE, 0, comm, &behind);
   MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
   if (class != (is_last ? MPI_ERR_TRUNCATE : MPI_SUCCESS) || errors != is_last) {
     fprintf(stderr, "ibcast_check: rank %d: error class %d, reported %d times\n", rank, class,
@@ -391,6 +393,7 @@ static int with_short_buffer(void) {
   MPI_Wait(&behind, MPI_STATUS_IGNORE);
   if (!is_last) wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   wrong |= after_broadcast(other, kBytes, 3, 0, MPI_COMM_WORLD);
+  MPI_Comm_free(&comm);
   MPI_Errhandler_free(&counting);
   return conclude(wrong, "broadcasts with a short buffer", 1);
 }
