@@ -22,6 +22,9 @@ class Data(EndToEnd):
     def test_communicators_freed_with_broadcasts_in_flight(self):
         self.assert_ok(over_fabric(CHECK, "--count", 20, "--free", 1, mca=REQUIRE))
 
+    def test_the_root_frees_the_communicator_before_other_ranks_start(self):
+        self.assert_ok(over_fabric(CHECK, "--leave", 1, mca=REQUIRE))
+
     def test_threads_with_several_in_flight_each(self):
         run = over_fabric(PROGRAMS / "threads_check", "--threads", 3, "--count", 80, "--outstanding", 4, mca=REQUIRE)
         self.assert_ok(run)
