@@ -351,6 +351,7 @@ void Multicast::report(const TeamLane& lane, bool again) {
 // --- Tear-down.
 
 bool Multicast::tear_down() {
+  if (!has_groups()) return true;  // on all members: none waits for another
   Code error = Code::kDone;
   if (!is_released_) {
     look_after();

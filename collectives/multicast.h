@@ -73,7 +73,7 @@ class Multicast {
   // Groups were set up: all members agree on that, so they are torn down together. Any thread, also
   // without the guard.
   bool has_groups() const { return has_groups_.load(); }
-  // True when all members have all data, and this one has all their messages.
+  // True when all members have all data, and this one has all their messages; at once without groups.
   bool tear_down();
   void destroy_groups();  // local only
   void detach();          // local: cancels receives on the communicator

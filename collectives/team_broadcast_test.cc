@@ -256,6 +256,16 @@ TEST_F(Leftover, OfALateRanksRefusedSetUpIsNothing) {
   expect_nothing_left(job);
 }
 
+// One that frees its communicator with a broadcast in flight is torn down, and others are not.
+TEST_F(Leftover, WithoutAGroupNoRankWaitsForAnother) {
+  fake::Job job(2);
+  job.fabric.outcomes = {MCAST_ERR_REJECTED};
+  job.begin_all(0, 300);
+  ASSERT_TRUE(job.run());
+  EXPECT_TRUE(job.close(1));
+  expect_nothing_left(job);
+}
+
 // Ranks 1 and 2 report that they are ready to rank 0, which has given the group up.
 TEST_F(Leftover, OfAFailureInALargeBroadcastIsNothing) {
   fake::Job job(3);

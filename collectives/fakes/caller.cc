@@ -119,7 +119,7 @@ void Caller::look_after() {
 
 bool Caller::close() {
   if (multicast_ == nullptr) return true;
-  if (multicast_->has_groups() && !multicast_->tear_down()) return false;
+  if (!multicast_->tear_down()) return false;
   multicast_->destroy_groups();
   multicast_->detach();
   return true;

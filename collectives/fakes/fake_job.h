@@ -33,6 +33,8 @@ class Job {
   void pass(std::chrono::milliseconds time);
   // The same until no rank broadcasts. False if one still does after `most`.
   bool run(std::chrono::milliseconds most = std::chrono::seconds(20));
+  // One rank gives its communicator back. False: it waits for others.
+  bool close(int rank) { return at(rank).caller->close(); }
   // All ranks give their communicator back. False if one can't.
   bool close();
 
