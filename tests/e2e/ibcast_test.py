@@ -60,7 +60,7 @@ class Data(EndToEnd):
         self.assertGreater(run.variables()["ibcasts_tree"], 20)
 
     def test_a_wait_reports_the_error_once(self):
-        self.assert_ok(over_fabric(CHECK, "--short", 1, hosts=3))
+        self.assert_ok(over_fabric(CHECK, "--short", "world", hosts=3))
 
     def test_counts_calls_by_path(self):
         run = over_fabric(CHECK, "--count", 60, mca=REQUIRE)

@@ -115,6 +115,10 @@ class Ibcast(Reported):
         program = Mpich.compile("threadless", "ibcast_check", "no_time_limits")
         self.assert_ok(self.over_fabric(program, "--count", 60, "--outstanding", 6))
 
+    def test_a_wait_reports_the_error_to_the_communicator(self):
+        """Open MPI reports errors of non-blocking collectives to MPI_COMM_WORLD."""
+        self.assert_ok(self.over_fabric("ibcast_check", "--short", "duplicate", settings=TRY, hosts=3))
+
     def test_file_reads_are_waited_for_meanwhile(self):
         with tempfile.NamedTemporaryFile(prefix="cepheus-ibcast-") as file:
             file.write(bytes(1000))

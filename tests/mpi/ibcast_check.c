@@ -4,7 +4,7 @@
  *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
  *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
  *   mpirun ... ibcast_check --late DIR [--delay SECONDS] [--max BYTES]
- *   mpirun ... ibcast_check --absent 1 | --short 1 | --file FILE | --forget 1 | --leave 1
+ *   mpirun ... ibcast_check --absent 1 | --short COMMUNICATOR | --file FILE | --forget 1 | --leave 1
  *
  * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
  * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
@@ -12,14 +12,14 @@
  * N rounds until FILE exists; rank 0 prints "started" after the first. vector, mixed: as in
  * broadcast_check.
  * --moved: no rank calls MPI between the start and the arrival of all data at all ranks; files in
- * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS. --absent:
- * other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the last rank
- * passes too few bytes, and its MPI_Wait reports that once, to the communicator, while another
- * broadcast is under way. --file: other ranks than the root wait until they have read FILE, and then
- * the root starts. --forget: other ranks than the root free their requests, and then the root starts.
- * --leave: the root frees the communicator, and then the other ranks start. Rank 0 prints the
- * performance variables of coll/cepheus, if there are any. Exit 0 and a line "ok: ..." if all was
- * right; else 1 and the error.
+ * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS.
+ * --absent: other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the
+ * last rank passes too few bytes, and its MPI_Wait reports that once while another broadcast is
+ * under way, to that communicator: world or duplicate. --file: other ranks than the root wait until
+ * they have read FILE, and then the root starts. --forget: other ranks than the root free their
+ * requests, and then the root starts. --leave: the root frees the communicator, and then the other
+ * ranks start. Rank 0 prints the performance variables of coll/cepheus, if there are any. Exit 0
+ * and a line "ok: ..." if all was right; else 1 and the error.
  */
 #include <unistd.h>
 
@@ -366,16 +366,16 @@ static void count_error(MPI_Comm* comm, int* code, ...) {
   errors++;
 }
 
-static int with_short_buffer(void) {
+static int with_short_buffer(int is_duplicate) {
   enum { kBytes = 1000 };
   unsigned char memory[kBytes], other[kBytes];
   const int is_last = rank == ranks - 1;
   int class = MPI_SUCCESS, wrong = 0;
   MPI_Request request, behind;
   MPI_Errhandler counting;
-  MPI_Comm comm;
+  MPI_Comm comm = MPI_COMM_WORLD;
   MPI_Comm_create_errhandler(count_error, &counting);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (is_duplicate) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, counting);
   wrong |= broadcast_and_check(memory, kBytes, 1, 0, comm);
   before_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
@@ -393,7 +393,7 @@ static int with_short_buffer(void) {
   MPI_Wait(&behind, MPI_STATUS_IGNORE);
   if (!is_last) wrong |= after_broadcast(memory, kBytes, 2, 0, MPI_COMM_WORLD);
   wrong |= after_broadcast(other, kBytes, 3, 0, MPI_COMM_WORLD);
-  MPI_Comm_free(&comm);
+  if (is_duplicate) MPI_Comm_free(&comm);
   MPI_Errhandler_free(&counting);
   return conclude(wrong, "broadcasts with a short buffer", 1);
 }
@@ -418,8 +418,8 @@ int main(int argc, char** argv) {
     wrong = forget();
   } else if (atoi(option(argc, argv, "--leave", "0"))) {
     wrong = leave();
-  } else if (atoi(option(argc, argv, "--short", "0"))) {
-    wrong = with_short_buffer();
+  } else if (*option(argc, argv, "--short", "")) {
+    wrong = with_short_buffer(strcmp(option(argc, argv, "--short", ""), "duplicate") == 0);
   } else {
     wrong = random_rounds(argc, argv);
   }
