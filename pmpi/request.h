@@ -19,8 +19,8 @@ struct Failure {
   int error = kSuccess;
   Comm comm = kCommNull;
 };
-// MPI reports failed requests of ours to MPI_COMM_WORLD. If this thread has set a failure, those whose
-// communicator is not freed go there instead. Null: none is set.
+// MPI reports failed requests of ours to MPI_COMM_WORLD. If this thread has set a failure, a request
+// of a communicator that is not freed is reported there instead. Null: none is set.
 void set_failure(Failure* failure);
 // Non-blocking broadcasts have begun, and their requests are not complete.
 bool is_in_flight();

@@ -449,8 +449,8 @@ void Registrar::age(Call& call, McstId id) {
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
       !(entry.current->loss_ends && call.rules().loss_ends)) {
     Group& group = entry.current->group;
-    const auto others = [&] { return group.paths.size() - 1; };
-    const bool has_receivers = others() > 1 || !group.paths[1 - group.leader].is_host;
+    const bool has_receivers =
+        group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
     if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
         has_receivers) {
       entry.leaderless = true;
@@ -461,9 +461,8 @@ void Registrar::age(Call& call, McstId id) {
       return groups_.reschedule(id, entry);
     }
   }
-  const bool orphaned = entry.orphaned.has_value();
   call.count(Counter::kStaleTableAged);
-  dissolve(call, id, orphaned ? MrpReject::kEvicted : MrpReject::kNone);
+  dissolve(call, id, entry.orphaned ? MrpReject::kEvicted : MrpReject::kNone);
 }
 
 // No leader repeats a switch's UNREGISTER. Switches that got the first pass this one on.
