@@ -8,10 +8,16 @@ std::string to_text(const SizeClass& sizes) {
   return (sizes.blocking ? "up to " : "ibcast up to ") + most + kUnits[sizes.exponent / 10u];
 }
 
+void Comparison::follow(const Plan& plan) {
+  plan_ = plan;
+  at_ = 0;
+  if (!plan.goes_on) own_ = samples_ = {};
+}
+
 Comparison::Turn Comparison::next() {
   const std::uint32_t at = at_++;
   if (at >= plan_.own) return {other(plan_.way), true, true};
-  return {plan_.way, false, at > 0 && at + kWindow >= plan_.own};
+  return {plan_.way, false, (at > 0 || plan_.goes_on) && at + kWindow >= plan_.own};
 }
 
 std::int64_t Comparison::Tally::mean() const {

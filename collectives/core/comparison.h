@@ -54,19 +54,20 @@ struct Times {
 struct Plan {
   Way way;
   std::uint32_t own, samples;
+  bool goes_on = false;  // times add to those of the plan before
 };
 
 class Comparison {
  public:
-  // The last broadcasts of a run are timed, at most this number. The first of a plan is never
-  // timed, because it may set up a group.
+  // The last broadcasts of a run are timed, at most this number. The first of a plan is not timed,
+  // because it may set up a group, unless the plan goes on.
   static constexpr std::uint32_t kWindow = 64;
 
   explicit Comparison(const Plan& plan) : plan_(plan) {}
 
   // The ranks report times() and agree on the plan to follow before the class's next broadcast.
   bool is_due() const { return at_ == plan_.own + plan_.samples; }
-  void follow(const Plan& plan) { *this = Comparison(plan); }
+  void follow(const Plan& plan);
   const Plan& plan() const { return plan_; }
 
   // The class's next broadcast: the way that it shall go, and whether to time it.

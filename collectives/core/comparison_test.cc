@@ -68,6 +68,20 @@ TEST(Comparison, IsVoidIfABroadcastWentAnotherWay) {
   EXPECT_EQ(comparison.times().samples, Times::kNone);
 }
 
+TEST(Comparison, GoesOnWithTheTimesOfThePlanBefore) {
+  Comparison comparison(Plan{Way::kMulticast, 2, 1});
+  const auto take = [&comparison](int took) {
+    const auto turn = comparison.next();
+    if (turn.is_timed) comparison.end(turn, microseconds(took));
+  };
+  for (const int took : {1000, 30, 40}) take(took);
+  comparison.follow({Way::kMulticast, 1, 1, true});
+  take(9000);
+  take(80);
+  EXPECT_EQ(comparison.times().own, 30'000) << "the longest of both is left out";
+  EXPECT_EQ(comparison.times().samples, 40'000);
+}
+
 TEST(Times, OfAllRanksAreThoseOfTheSlowest) {
   Times all{10, 300};
   all.take_slower({20, 200});

@@ -15,41 +15,50 @@ bool Judge::is_clearly_slow() const {
          2 * (1 + limits_.threshold) * static_cast<double>(saved_);
 }
 
+bool Judge::is_clearly_fast() const {
+  return static_cast<double>(saved_) > kClear * static_cast<double>(multicast_);
+}
+
 Plan Judge::judge(const Plan& plan, const Times& times) {
   const Way way = plan.way;
   spent_ += plan.samples;
   const bool is_void = times.own == Times::kVoid || times.samples == Times::kVoid;
-  if (is_void) return plan.samples == 0 ? rest(way) : pause(way);
+  if (is_void) {
+    if (plan.samples == 0) return rest(way);
+    tried_ = is_first() ? 0 : tried_;
+    return pause(way);
+  }
   if (times.own != Times::kNone) time_of(way) = times.own;
   // Compares the last report with new samples.
-  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, run_} : rest(way);
+  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, limits_.run} : rest(way);
   time_of(other(way)) = times.samples;
   ++comparisons_;
-  if (speaks_against(way)) {
-    const bool is_enough = is_doubted_ || (way == Way::kMulticast && is_clearly_slow());
-    if (!is_enough) {
-      is_doubted_ = true;
-      return compare(way);
-    }
+  if (is_first()) return continue_first(way, plan.samples);
+  if (!speaks_against(way)) {
     is_doubted_ = false;
-    return pause(other(way));
+    return pause(way);
   }
-  is_doubted_ = false;
-  const bool is_clear =
-      static_cast<double>(times.samples) > kClear * static_cast<double>(time_of(way));
-  if (is_clear || run_ >= limits_.run << (kRuns - 1)) return pause(way);
-  run_ *= 2;
-  return compare(way);
+  const bool is_enough = is_doubted_ || (way == Way::kMulticast && is_clearly_slow());
+  is_doubted_ = !is_enough;
+  return is_enough ? pause(other(way)) : Plan{way, limits_.run + 1, limits_.run};
 }
 
-// All later comparisons have as many samples as the longest of the first ones.
+Plan Judge::continue_first(Way way, std::uint32_t samples) {
+  tried_ += samples;
+  const std::uint32_t tried = tried_;
+  const bool is_slow = is_first() ? tried >= kSlowAfter && is_clearly_slow() : speaks_against(way);
+  const bool is_fast = tried >= kFastAfter && is_clearly_fast();
+  if (is_first() && !is_slow && !is_fast) return {way, tried, tried, true};
+  tried_ = limits_.run;
+  return pause(is_slow ? other(way) : way);
+}
+
 Plan Judge::pause(Way way) {
-  run_ = limits_.run << (kRuns - 1);
   const double own = static_cast<double>(time_of(way)),
                samples = static_cast<double>(time_of(other(way)));
   const double longer = own > 0 ? std::max(1.0, samples / own) : 1.0;
-  const double wanted = std::max(1u, std::exchange(spent_, 0)) * longer / limits_.share;
-  pause_ = static_cast<std::uint32_t>(std::clamp<double>(wanted, run_, kMost));
+  const double wanted = std::max(next_samples(), std::exchange(spent_, 0)) * longer / limits_.share;
+  pause_ = static_cast<std::uint32_t>(std::clamp<double>(wanted, limits_.run, kMost));
   check_ = kFewest * limits_.run;
   return rest(way);
 }
@@ -58,7 +67,7 @@ Plan Judge::rest(Way way) {
   const std::int64_t own = time_of(way);
   const std::uint32_t fewest = kFewest * limits_.run;
   const bool is_near = own == Times::kNone || pause_ <= check_ + fewest;
-  if (is_near) return {way, std::exchange(pause_, 0) + 1, run_};
+  if (is_near) return {way, std::exchange(pause_, 0) + 1, next_samples()};
   pause_ -= check_;
   const Plan plan{way, check_, 0};
   const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, fewest, kMost);

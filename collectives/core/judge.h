@@ -2,13 +2,16 @@
 // Pure.
 //
 // Multicast is given up if it takes longer than the saved function by more than the threshold. It
-// returns if it is faster than the saved function. Between the two a class keeps its way. A
-// comparison that speaks against the present way is repeated at once, and a second one in a row
-// decides. One is enough if multicast takes twice the time that the threshold allows.
+// returns if it is faster than the saved function. Between the two a class keeps its way.
 //
-// The first comparisons have few samples each. They follow each other at once until kRuns of them
-// agree, or until one way is kClear times as fast. Later ones are rare: samples stay below their
-// share of the class's broadcasts, and of their time. In between the ranks report times of the
+// The first comparisons follow each other at once, and each has as many samples as all before it.
+// Their times are one mean, so a decision rests on all of them. The first one has a single sample
+// of each way, because a broadcast over a fabric that loses packets may take as long as hundreds of
+// the other way. They end early if one way is clearly faster.
+//
+// Later comparisons are rare: samples stay below their share of the class's broadcasts, and of their
+// time. One that speaks against the present way is repeated at once, and a second one in a row
+// decides. One is enough if multicast is clearly slow. In between the ranks report times of the
 // present way alone, every kCheckTime of broadcasting. If that way has become slow, the ways are
 // compared at once. The first such reports come sooner, because a short comparison may miss losses.
 #pragma once
@@ -22,24 +25,25 @@ namespace cepheus::coll {
 
 class Judge {
  public:
-  static constexpr std::uint32_t kRuns = 3;  // each has twice the samples of the one before
-  static constexpr double kClear = 3;
+  // After as many samples the first comparisons may end early: multicast is clearly slow, or clearly
+  // fast.
+  static constexpr std::uint32_t kSlowAfter = 2, kFastAfter = 4;
+  static constexpr double kClear = 3;  // times as fast
   static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
-  static constexpr std::uint32_t kFewest = 16;  // of the first runs: broadcasts between reports
+  static constexpr std::uint32_t kFewest =
+      4;  // times a comparison's samples: broadcasts between reports
   static constexpr std::uint32_t kMost = 1'000'000;  // broadcasts until the next comparison
 
   struct Limits {
     double threshold;   // 0.5: by half longer
     double share;       // of samples in the long run
-    std::uint32_t run;  // samples of the first comparison
+    std::uint32_t run;  // samples of the first comparisons together, and of each later one
   };
 
-  explicit Judge(const Limits& limits) : limits_(limits), run_(limits.run) {}
+  explicit Judge(const Limits& limits) : limits_(limits) {}
 
   // For a class without any report.
-  static Plan first_plan(const Limits& limits) {
-    return {Way::kMulticast, limits.run + 1, limits.run};
-  }
+  static Plan first_plan() { return {Way::kMulticast, 2, 1, false}; }
   // `plan` is over, and took the slowest rank these times.
   Plan judge(const Plan& plan, const Times& times);
 
@@ -49,17 +53,20 @@ class Judge {
   std::uint32_t comparisons() const { return comparisons_; }
 
  private:
+  bool is_first() const { return tried_ < limits_.run; }
+  std::uint32_t next_samples() const { return is_first() ? 1 : limits_.run; }
   bool speaks_against(Way way) const;
   bool is_clearly_slow() const;
-  Plan compare(Way way) const { return {way, run_ + 1, run_}; }
+  bool is_clearly_fast() const;
+  Plan continue_first(Way way, std::uint32_t samples);
   Plan pause(Way way);
   Plan rest(Way way);
   std::int64_t& time_of(Way way) { return way == Way::kMulticast ? multicast_ : saved_; }
 
   const Limits limits_;
-  std::uint32_t run_;
   std::int64_t multicast_ = Times::kNone, saved_ = Times::kNone;
   std::uint32_t comparisons_ = 0;
+  std::uint32_t tried_ = 0;  // samples of the first comparisons; limits_.run or more: they are over
   std::uint32_t spent_ = 0;  // samples since the last pause
   std::uint32_t pause_ = 0;  // broadcasts until the next comparison
   std::uint32_t check_ = 0;  // until the ranks report the present way's times

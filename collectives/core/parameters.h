@@ -39,7 +39,7 @@ struct Parameters {
   size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
   size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
   size_t copied_bytes = 4096;             // of a message between ranks: up to this it is copied
-  std::uint32_t safeguard_run = 4;        // samples of a class's first comparison
+  std::uint32_t safeguard_run = 16;       // samples of a class's comparison
   // Null or empty: see docs/parameters.md.
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
