@@ -16,7 +16,7 @@ void Comparison::follow(const Plan& plan) {
 
 Comparison::Turn Comparison::next() {
   const std::uint32_t at = at_++;
-  if (at >= plan_.own) return {other(plan_.way), true, true};
+  if (at >= plan_.own) return {other(plan_.way), true, at > plan_.own};
   return {plan_.way, false, (at > 0 || plan_.goes_on) && at + kWindow >= plan_.own};
 }
 

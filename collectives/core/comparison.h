@@ -59,8 +59,9 @@ struct Plan {
 
 class Comparison {
  public:
-  // The last broadcasts of a run are timed, at most this number. The first of a plan is not timed,
-  // because it may set up a group, unless the plan goes on.
+  // The last broadcasts of each way are timed, at most this number. The first one is not: it may set
+  // up a group, and waits for ranks that the other way still keeps. But a plan that goes on times
+  // the first of its own.
   static constexpr std::uint32_t kWindow = 64;
 
   explicit Comparison(const Plan& plan) : plan_(plan) {}

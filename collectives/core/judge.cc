@@ -30,25 +30,25 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   }
   if (times.own != Times::kNone) time_of(way) = times.own;
   // Compares the last report with new samples.
-  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, limits_.run} : rest(way);
+  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, next_samples()} : rest(way);
   time_of(other(way)) = times.samples;
   ++comparisons_;
-  if (is_first()) return continue_first(way, plan.samples);
+  if (is_first()) return continue_first(way, plan.samples - 1);
   if (!speaks_against(way)) {
     is_doubted_ = false;
     return pause(way);
   }
   const bool is_enough = is_doubted_ || (way == Way::kMulticast && is_clearly_slow());
   is_doubted_ = !is_enough;
-  return is_enough ? pause(other(way)) : Plan{way, limits_.run + 1, limits_.run};
+  return is_enough ? pause(other(way)) : Plan{way, limits_.run + 1, next_samples()};
 }
 
-Plan Judge::continue_first(Way way, std::uint32_t samples) {
-  tried_ += samples;
+Plan Judge::continue_first(Way way, std::uint32_t timed) {
+  tried_ += timed;
   const std::uint32_t tried = tried_;
   const bool is_slow = is_first() ? tried >= kSlowAfter && is_clearly_slow() : speaks_against(way);
   const bool is_fast = tried >= kFastAfter && is_clearly_fast();
-  if (is_first() && !is_slow && !is_fast) return {way, tried, tried, true};
+  if (is_first() && !is_slow && !is_fast) return {way, tried, tried + 1, true};
   tried_ = limits_.run;
   return pause(is_slow ? other(way) : way);
 }
@@ -59,18 +59,17 @@ Plan Judge::pause(Way way) {
   const double longer = own > 0 ? std::max(1.0, samples / own) : 1.0;
   const double wanted = std::max(next_samples(), std::exchange(spent_, 0)) * longer / limits_.share;
   pause_ = static_cast<std::uint32_t>(std::clamp<double>(wanted, limits_.run, kMost));
-  check_ = kFewest * limits_.run;
+  check_ = limits_.run;
   return rest(way);
 }
 
 Plan Judge::rest(Way way) {
   const std::int64_t own = time_of(way);
-  const std::uint32_t fewest = kFewest * limits_.run;
-  const bool is_near = own == Times::kNone || pause_ <= check_ + fewest;
+  const bool is_near = own == Times::kNone || pause_ <= check_ + limits_.run;
   if (is_near) return {way, std::exchange(pause_, 0) + 1, next_samples()};
   pause_ -= check_;
   const Plan plan{way, check_, 0};
-  const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, fewest, kMost);
+  const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, limits_.run, kMost);
   check_ = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * std::int64_t{check_}, most));
   return plan;
 }

@@ -13,7 +13,8 @@
 // time. One that speaks against the present way is repeated at once, and a second one in a row
 // decides. One is enough if multicast is clearly slow. In between the ranks report times of the
 // present way alone, every kCheckTime of broadcasting. If that way has become slow, the ways are
-// compared at once. The first such reports come sooner, because a short comparison may miss losses.
+// compared at once. The first such reports come sooner: after as many broadcasts as a comparison
+// has samples, then after twice as many each time. A short comparison may miss losses.
 #pragma once
 
 #include <chrono>
@@ -30,20 +31,18 @@ class Judge {
   static constexpr std::uint32_t kSlowAfter = 2, kFastAfter = 4;
   static constexpr double kClear = 3;  // times as fast
   static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
-  static constexpr std::uint32_t kFewest =
-      4;  // times a comparison's samples: broadcasts between reports
   static constexpr std::uint32_t kMost = 1'000'000;  // broadcasts until the next comparison
 
   struct Limits {
     double threshold;   // 0.5: by half longer
     double share;       // of samples in the long run
-    std::uint32_t run;  // samples of the first comparisons together, and of each later one
+    std::uint32_t run;  // timed samples of the first comparisons together, and of each later one
   };
 
   explicit Judge(const Limits& limits) : limits_(limits) {}
 
   // For a class without any report.
-  static Plan first_plan() { return {Way::kMulticast, 2, 1, false}; }
+  static Plan first_plan() { return {Way::kMulticast, 2, 2}; }
   // `plan` is over, and took the slowest rank these times.
   Plan judge(const Plan& plan, const Times& times);
 
@@ -54,11 +53,12 @@ class Judge {
 
  private:
   bool is_first() const { return tried_ < limits_.run; }
-  std::uint32_t next_samples() const { return is_first() ? 1 : limits_.run; }
+  // Of the next comparison, with the one that is not timed.
+  std::uint32_t next_samples() const { return 1 + (is_first() ? 1 : limits_.run); }
   bool speaks_against(Way way) const;
   bool is_clearly_slow() const;
   bool is_clearly_fast() const;
-  Plan continue_first(Way way, std::uint32_t samples);
+  Plan continue_first(Way way, std::uint32_t timed);
   Plan pause(Way way);
   Plan rest(Way way);
   std::int64_t& time_of(Way way) { return way == Way::kMulticast ? multicast_ : saved_; }
@@ -66,7 +66,8 @@ class Judge {
   const Limits limits_;
   std::int64_t multicast_ = Times::kNone, saved_ = Times::kNone;
   std::uint32_t comparisons_ = 0;
-  std::uint32_t tried_ = 0;  // samples of the first comparisons; limits_.run or more: they are over
+  std::uint32_t tried_ =
+      0;  // timed samples of the first comparisons; limits_.run or more: they are over
   std::uint32_t spent_ = 0;  // samples since the last pause
   std::uint32_t pause_ = 0;  // broadcasts until the next comparison
   std::uint32_t check_ = 0;  // until the ranks report the present way's times

@@ -43,15 +43,15 @@ class Job {
 
 TEST(Judge, GivesMulticastUpAfterTwoSamplesIfItIsManyTimesSlower) {
   Job job;
-  job.broadcasts(6, 600'000, 60'000);
+  job.broadcasts(8, 600'000, 60'000);
   EXPECT_EQ(job.way(), Way::kSaved);
-  job.broadcasts(1994, 600'000, 60'000);
+  job.broadcasts(1992, 600'000, 60'000);
   EXPECT_LT(job.total(), 1.05 * 2000 * 60'000);
 }
 
 TEST(Judge, GivesMulticastUpAfterTheFirstComparisonsIfItIsALittleSlower) {
   Job job;
-  job.broadcasts(33, 160'000, 100'000);
+  job.broadcasts(38, 160'000, 100'000);
   EXPECT_EQ(job.way(), Way::kMulticast);
   job.broadcast(160'000, 100'000);
   EXPECT_EQ(job.way(), Way::kSaved);
@@ -78,7 +78,7 @@ TEST(Judge, PaysForFewLossesBeforeItGivesMulticastUp) {
 TEST(Judge, BeginsWithFewSamplesAgainAfterAVoidComparison) {
   Judge judge(kLimits);
   const Plan plan = judge.judge(Judge::first_plan(), {Times::kVoid, Times::kVoid});
-  EXPECT_EQ(plan.samples, 1u);
+  EXPECT_EQ(plan.samples, 2u);
   EXPECT_FALSE(plan.goes_on);
 }
 
