@@ -65,15 +65,11 @@ void set_example(CLI::App& app, const std::string& command, const std::string& n
   app.footer("Example: " + command + (notes.empty() ? "" : "\n" + notes));
 }
 
-int finish(const CLI::App& app, const CLI::ParseError& error) {
-  return app.exit(error) == 0 ? 0 : kWrongUsage;
-}
-
 std::optional<int> parse(CLI::App& app, int argc, char** argv) try {
   app.parse(argc, argv);
   return std::nullopt;
 } catch (const CLI::ParseError& error) {
-  return finish(app, error);
+  return app.exit(error) == 0 ? 0 : kWrongUsage;
 }
 
 }  // namespace cepheus::command_line

@@ -15,9 +15,7 @@ void set_up(CLI::App& app, const std::string& name, const std::string& version);
 // line. Call it for a program after its subcommands are added, else they inherit the example.
 void set_example(CLI::App& app, const std::string& command, const std::string& notes = "");
 
-// Prints help, version or wrong usage. The exit code: 0, or 2 for wrong usage.
-int finish(const CLI::App& app, const CLI::ParseError& error);
-// Parses, and finishes if that ends the program: its exit code.
+// Parses. If it printed help, version or wrong usage: the exit code, 0, or 2 for wrong usage.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 }  // namespace cepheus::command_line

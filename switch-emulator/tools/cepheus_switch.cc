@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "net/shapes.h"
 #include "support/command_line/command_line.h"
@@ -182,11 +180,7 @@ int main(int argc, char** argv) {
       throw CLI::RequiredError("--hosts N, --shape SHAPE or --topology FILE");
     }
   });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return cepheus::command_line::finish(app, error);
-  }
+  if (const auto code = cepheus::command_line::parse(app, argc, argv)) return *code;
   spdlog::set_default_logger(spdlog::stderr_logger_st("cepheus-switch"));
   spdlog::set_pattern("cepheus-switch: %v");
   spdlog::set_level(arguments.verbose ? spdlog::level::info : spdlog::level::warn);

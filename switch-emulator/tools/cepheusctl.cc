@@ -233,11 +233,7 @@ class CommandLine {
   }
 
   int run(int argc, char** argv) {
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return command_line::finish(app_, error);
-    }
+    if (const auto code = command_line::parse(app_, argc, argv)) return *code;
     if (command_.act) return command_.act();
     return command_.watch_seconds ? watch(command_) : print(command_.text());
   }
