@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "switch-emulator/live/printable.h"
+#include "switch-emulator/tools/endings.h"
 #include "switch-emulator/tools/top_frame.h"
 #include "switch-emulator/tools/view_source.h"
 #include "wire/unique_fd.h"
@@ -68,15 +69,9 @@ class Terminal {
 class Signals {
  public:
   Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    const sigset_t set = block_endings({SIGINT, SIGTERM, SIGHUP, SIGWINCH});
     fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }
-  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
   int fd() const { return fd_.get(); }
   bool is_stop_requested() const {
     signalfd_siginfo info;
@@ -86,7 +81,6 @@ class Signals {
   }
 
  private:
-  sigset_t before_{};
   wire::UniqueFd fd_;
 };
 
