@@ -5,11 +5,10 @@
 #include <openssl/hmac.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <fstream>
-#include <string>
 
 #include "wire/byte_order.h"
 
@@ -20,13 +19,6 @@ constexpr std::size_t kSha256 = 32;
 constexpr std::size_t kMostMessage = 2048;
 
 using Digest = std::array<std::uint8_t, kSha256>;
-
-int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 std::optional<Digest> digest_of(std::span<const std::uint8_t> key, Ipv4 source,
                                 std::span<const std::uint8_t> message) {
@@ -44,25 +36,19 @@ std::optional<Digest> digest_of(std::span<const std::uint8_t> key, Ipv4 source,
 }  // namespace
 
 Result<MrpKey> MrpKey::parse(std::string_view text) {
-  std::vector<std::uint8_t> bytes;
-  int high = -1;
-  for (const char c : text) {
-    if (std::isspace(static_cast<unsigned char>(c)) != 0) continue;
-    const int value = digit_value(c);
-    if (value < 0) {
-      return invalid("a key is hexadecimal digits: make one with `openssl rand -hex 32`");
-    }
-    if (high < 0) {
-      high = value;
-    } else {
-      bytes.push_back(static_cast<std::uint8_t>(high << 4 | value));
-      high = -1;
-    }
+  std::string digits(text);
+  std::erase_if(digits, [](unsigned char c) { return std::isspace(c) != 0; });
+  if (digits.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+    return invalid("a key is hexadecimal digits: make one with `openssl rand -hex 32`");
   }
-  if (high >= 0 || bytes.size() < kMinBytes) {
+  if (digits.size() % 2 != 0 || digits.size() < 2 * kMinBytes) {
     return invalid(
         "a key has an even number of hexadecimal digits, 32 or more: make one with "
         "`openssl rand -hex 32`");
+  }
+  std::vector<std::uint8_t> bytes(digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::from_chars(&digits[2 * i], &digits[2 * i] + 2, bytes[i], 16);
   }
   return MrpKey(std::move(bytes));
 }

@@ -1,25 +1,11 @@
 #include "wire/types.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <cstdio>
 
 namespace cepheus::wire {
-namespace {
-
-// Reads a decimal number of at most `max`, without sign or leading zeros, and removes it from
-// `text`.
-std::optional<std::uint32_t> take_number(std::string_view& text, std::uint32_t max) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const auto digits = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc{} || value > max || (digits > 1 && text.front() == '0')) {
-    return std::nullopt;
-  }
-  text.remove_prefix(digits);
-  return value;
-}
-
-}  // namespace
 
 std::string Ipv4::to_string() const {
   char text[16];
@@ -29,28 +15,25 @@ std::string Ipv4::to_string() const {
 }
 
 std::optional<Ipv4> Ipv4::parse(std::string_view dotted) {
-  std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) {
-    if (i > 0) {
-      if (dotted.empty() || dotted.front() != '.') return std::nullopt;
-      dotted.remove_prefix(1);
-    }
-    const auto octet = take_number(dotted, 255);
-    if (!octet) return std::nullopt;
-    value = value << 8 | *octet;
+  const bool ends_early = dotted.find('\0') != std::string_view::npos;
+  in_addr address{};
+  if (ends_early || inet_pton(AF_INET, std::string(dotted).c_str(), &address) != 1) {
+    return std::nullopt;
   }
-  if (!dotted.empty()) return std::nullopt;
-  return Ipv4(value);
+  return Ipv4(ntohl(address.s_addr));
 }
 
 std::optional<Ipv4Prefix> Ipv4Prefix::parse(std::string_view cidr) {
   const std::size_t slash = cidr.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   const auto base = Ipv4::parse(cidr.substr(0, slash));
-  std::string_view rest = cidr.substr(slash + 1);
-  const auto length = take_number(rest, 32);
-  if (!base || !length || !rest.empty()) return std::nullopt;
-  const Ipv4Prefix prefix{*base, static_cast<int>(*length)};
+  const std::string_view digits = cidr.substr(slash + 1);
+  const char* const end = digits.data() + digits.size();
+  unsigned length = 0;
+  const auto read = std::from_chars(digits.data(), end, length);
+  if (!base || read.ec != std::errc{} || read.ptr != end || length > 32) return std::nullopt;
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
+  const Ipv4Prefix prefix{*base, static_cast<int>(length)};
   if ((base->value() & ~prefix.mask()) != 0) return std::nullopt;
   return prefix;
 }

@@ -51,6 +51,7 @@ TEST(Ipv4, RefusesTextThatIsNoAddress) {
                            "1.2.3.0x4", "99999999999.1.1.1", "1,2,3,4"}) {
     EXPECT_FALSE(Ipv4::parse(text)) << text;
   }
+  EXPECT_FALSE(Ipv4::parse(std::string_view("1.2.3.4\0", 8)));
 }
 
 TEST(Ipv4Prefix, ContainsItsBlockAndNothingElse) {
