@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "controller/test_leader.h"
 
 namespace cepheus::mrp::test {

@@ -1,7 +1,6 @@
 // A switch's settings for lossless links: its buffer, and the headroom of each port.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "net/shared_buffer.h"

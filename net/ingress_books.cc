@@ -1,6 +1,7 @@
 #include "net/ingress_books.h"
 
 #include <cassert>
+#include <utility>
 
 namespace cepheus::net {
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "net/shared_buffer.h"

@@ -10,7 +10,6 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
-#include <string_view>
 
 #include "net/ecn.h"
 #include "wire/splitmix.h"

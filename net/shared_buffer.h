@@ -11,7 +11,6 @@
 // This class only counts: the caller sends the pause frames.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "wire/types.h"

@@ -2,9 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <limits>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "net/topology_check.h"

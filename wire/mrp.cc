@@ -1,7 +1,6 @@
 #include "wire/mrp.h"
 
 #include <algorithm>
-#include <array>
 
 #include "wire/byte_order.h"
 #include "wire/splitmix.h"

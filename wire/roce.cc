@@ -2,7 +2,6 @@
 
 #include <cassert>
 
-#include "wire/byte_order.h"
 #include "wire/icrc.h"
 
 namespace cepheus::wire {

@@ -1,6 +1,5 @@
 #include "fabric-sim/checked/group_ledger.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "fabric-sim/core/random.h"

@@ -1,6 +1,5 @@
 #include "fabric-sim/checked/scenario_plan.h"
 
-#include <algorithm>
 #include <array>
 #include <numeric>
 

@@ -1,7 +1,5 @@
 #include "fabric-sim/core/simulator.h"
 
-#include <algorithm>
-
 namespace cepheus::sim {
 
 void Simulator::push_far(const Event& event) {

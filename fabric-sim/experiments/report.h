@@ -2,7 +2,6 @@
 // value from theory, and a note.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <optional>

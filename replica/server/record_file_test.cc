@@ -1,7 +1,6 @@
 #include "replica/server/record_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "replica/server/record_file.h"
 #include "wire/whole_io.h"

@@ -1,7 +1,5 @@
 #include "replica/sim/history.h"
 
-#include <algorithm>
-
 namespace cepheus::replica::sim {
 
 std::uint64_t History::begin_write(Instant now, unsigned writer, std::size_t block,

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 
 #include "replica/server/replica_server.h"

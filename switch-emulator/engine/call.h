@@ -5,7 +5,6 @@
 
 #include <array>
 #include <deque>
-#include <span>
 
 #include "switch-emulator/engine/switch.h"
 #include "wire/mrp.h"

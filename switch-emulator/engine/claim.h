@@ -9,8 +9,6 @@
 //                            synchronisation)
 #pragma once
 
-#include <optional>
-
 #include "switch-emulator/engine/bridging.h"
 
 namespace cepheus::fabric {

@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/trunks.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace cepheus::fabric {
 namespace {

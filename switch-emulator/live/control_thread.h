@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <thread>

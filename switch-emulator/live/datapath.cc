@@ -1,7 +1,6 @@
 #include "switch-emulator/live/datapath.h"
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 
 namespace cepheus::live {

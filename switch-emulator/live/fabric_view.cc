@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/topology_graph.h"

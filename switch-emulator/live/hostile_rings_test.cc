@@ -2,7 +2,6 @@
 // legal in the same round.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <random>
 
 #include "switch-emulator/live/test_datapath.h"

@@ -14,7 +14,6 @@
 #include "switch-emulator/live/link_request.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/record_request.h"
-#include "switch-emulator/live/status.h"
 #include "switch-emulator/ports/processor.h"
 #include "switch-emulator/ports/short_slices.h"
 #include "wire/clock.h"

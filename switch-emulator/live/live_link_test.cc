@@ -1,7 +1,6 @@
 // Links with rate, delay and faults in a live fabric: lost frames are counted, others arrive whole.
 #include <gmock/gmock.h>
 
-#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/control_protocol.h"

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "support/recording/counter_watch.h"

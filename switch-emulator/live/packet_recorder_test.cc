@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/control_protocol.h"

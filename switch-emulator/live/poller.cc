@@ -1,7 +1,6 @@
 #include "switch-emulator/live/poller.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace cepheus::live {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <vector>
 
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/ports/bare_client.h"

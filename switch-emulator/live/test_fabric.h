@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/test_readings.h"

@@ -1,7 +1,6 @@
 // A fabric's switches and trees as text.
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 
 #include "switch-emulator/live/text_table.h"
 #include "switch-emulator/live/topology_graph.h"

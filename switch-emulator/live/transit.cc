@@ -1,7 +1,5 @@
 #include "switch-emulator/live/transit.h"
 
-#include <algorithm>
-
 namespace cepheus::live {
 
 using wire::Instant;

@@ -1,6 +1,5 @@
 #include "switch-emulator/ports/payload_pool.h"
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstring>

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "wire/byte_order.h"
-#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <deque>

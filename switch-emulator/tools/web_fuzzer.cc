@@ -4,7 +4,6 @@
 // Input: a byte of flags, then Host, content type, token and body, separated by zeros.
 #include <algorithm>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 
 #include "switch-emulator/live/control_request.h"

@@ -1,6 +1,5 @@
 #include "tests/hostile/floods.h"
 
-#include <algorithm>
 #include <array>
 
 #include "tests/hostile/flood.h"

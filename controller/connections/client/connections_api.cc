@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstring>
-#include <new>
 #include <string_view>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // The sender's side of connections: offers, answers, and the one outcome.
 #include <algorithm>
-#include <cassert>
 #include <set>
 
 #include "controller/connections/engine/broker.h"

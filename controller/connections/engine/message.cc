@@ -1,7 +1,6 @@
 #include "controller/connections/engine/message.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "wire/bytes.h"

@@ -1,7 +1,5 @@
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
-#include <algorithm>
-
 namespace cepheus::fabric {
 
 using wire::AckKind;

@@ -2,7 +2,6 @@
 // VI-A for equal-cost paths, V-A for switches at the top of racks alone).
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 

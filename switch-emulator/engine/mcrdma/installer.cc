@@ -1,12 +1,8 @@
 #include "switch-emulator/engine/mcrdma/installer.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
-#include "wire/times.h"
 
 namespace cepheus::fabric {
 

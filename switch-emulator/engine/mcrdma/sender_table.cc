@@ -1,7 +1,5 @@
 #include "switch-emulator/engine/mcrdma/sender_table.h"
 
-#include <algorithm>
-
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "switch-emulator/engine/test_network.h"
 #include "wire/sender_group.h"
 #include "wire/test_bytes.h"
