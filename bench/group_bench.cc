@@ -55,8 +55,6 @@ class LiveSwitch {
     fabric_->stop();
     thread_.join();
   }
-  LiveSwitch(const LiveSwitch&) = delete;
-  LiveSwitch& operator=(const LiveSwitch&) = delete;
 
   std::unique_ptr<HostPort> attach(std::size_t host) const {
     auto port = HostPort::attach({socket_, "#" + std::to_string(host)});

@@ -36,8 +36,6 @@ class Load {
  public:
   Load(cepheus_volume_h volume, const Case& of)
       : volume_(volume), of_(of), data_(of.size), places_(kSpan / of.size), random_(of.depth) {}
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
 
   void fill(std::uint64_t seed) {
     for (std::size_t at = 0; at < of_.size; at += 8) {

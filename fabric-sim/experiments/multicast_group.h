@@ -21,8 +21,6 @@ class MulticastGroup {
   MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
                  wire::McstId id = kFirstGroup);
   ~MulticastGroup();
-  MulticastGroup(const MulticastGroup&) = delete;
-  MulticastGroup& operator=(const MulticastGroup&) = delete;
 
   // When the leader knew that all had confirmed.
   Instant ready_at() const { return ready_at_; }

@@ -32,8 +32,6 @@ class UnicastRun {
   UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<std::size_t>& hosts,
              const HostCost& cost = {});
   ~UnicastRun();
-  UnicastRun(const UnicastRun&) = delete;
-  UnicastRun& operator=(const UnicastRun&) = delete;
 
   void start();
   // Whether every send has been received.

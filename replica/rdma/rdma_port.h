@@ -19,8 +19,6 @@ class RdmaPort {
   // `device` empty: libmcast's choice.
   static wire::Result<std::unique_ptr<RdmaPort>> open(const std::string& device);
   ~RdmaPort();
-  RdmaPort(const RdmaPort&) = delete;
-  RdmaPort& operator=(const RdmaPort&) = delete;
 
   mcast_context_h groups() const { return groups_; }
   const mcast_verbs_t& verbs() const { return verbs_; }

@@ -16,8 +16,6 @@ class DataPath {
   DataPath(std::string device, std::span<std::uint8_t> data, bool maps_file)
       : device_(std::move(device)), data_(data), maps_file_(maps_file) {}
   ~DataPath() { fence(); }
-  DataPath(const DataPath&) = delete;
-  DataPath& operator=(const DataPath&) = delete;
 
   // Opens the device, unless it is open and up. kInvalid: the device changes a mapped file's pages
   // without making them dirty, so that a flush would miss them.

@@ -28,8 +28,6 @@ class GroupPath {
   GroupPath(std::string device, Multicast multicast, unsigned replicas, unsigned depth,
             std::span<std::uint8_t> memory, std::size_t copy);
   ~GroupPath();
-  GroupPath(const GroupPath&) = delete;
-  GroupPath& operator=(const GroupPath&) = delete;
 
   static constexpr std::size_t kProbe = 64;
 

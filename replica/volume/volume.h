@@ -39,8 +39,6 @@ class Volume {
   // Serves when it returns.
   static tl::expected<std::unique_ptr<Volume>, Failure> open(VolumeOptions options);
   ~Volume();
-  Volume(const Volume&) = delete;
-  Volume& operator=(const Volume&) = delete;
 
   const Geometry& geometry() const { return geometry_; }
   // As in <cepheus/volume.h>.

@@ -18,8 +18,6 @@ struct Group {
   Group(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
         const SwitchConfig& config)
       : id(mcst_id), epoch(registration_epoch), behaviour(make(*this, config)) {}
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
 
   const McstId id;
   const std::uint16_t epoch;

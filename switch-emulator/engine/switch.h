@@ -162,8 +162,6 @@ class Switch {
   // `payloads`: for the frames that this switch keeps.
   Switch(SwitchConfig config, PayloadStore& payloads, MakeBehaviour make = make_behaviour);
   ~Switch();
-  Switch(const Switch&) = delete;
-  Switch& operator=(const Switch&) = delete;
 
   void on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out);
   void on_timer(Instant now, SwitchOutput& out);

@@ -49,8 +49,6 @@ class ControlThread {
                                                            const Access& access,
                                                            ControlServer::Answer answer);
   ~ControlThread();
-  ControlThread(const ControlThread&) = delete;
-  ControlThread& operator=(const ControlThread&) = delete;
 
   // Call it once: it serves from here on.
   wire::Result<void> start();

@@ -38,8 +38,6 @@ class LiveFabric {
                                                          const LiveOptions& options);
   // Detaches every client, closes the captures and removes the sockets.
   ~LiveFabric();
-  LiveFabric(const LiveFabric&) = delete;
-  LiveFabric& operator=(const LiveFabric&) = delete;
 
   // Serves on the calling thread until stop().
   void run();

@@ -26,8 +26,6 @@ class PcapTap {
   static wire::Result<std::unique_ptr<PcapTap>> create(
       const std::string& path, std::function<void(const std::string&)> warn = [](const auto&) {});
   ~PcapTap();
-  PcapTap(const PcapTap&) = delete;
-  PcapTap& operator=(const PcapTap&) = delete;
 
   // Stamped with the wall-clock time of the call.
   void write(const wire::Frame& frame);

@@ -19,8 +19,6 @@ class TaskQueue {
  public:
   // kUnavailable: no descriptor is left.
   static wire::Result<std::unique_ptr<TaskQueue>> create();
-  TaskQueue(const TaskQueue&) = delete;
-  TaskQueue& operator=(const TaskQueue&) = delete;
 
   // Readable while there may be tasks.
   int fd() const { return notice_.get(); }

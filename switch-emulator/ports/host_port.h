@@ -47,8 +47,6 @@ class HostPort {
   // another process holds or has reserved the port; the error names its pid).
   static wire::Result<std::unique_ptr<HostPort>> attach(const Options& options);
   ~HostPort();
-  HostPort(const HostPort&) = delete;
-  HostPort& operator=(const HostPort&) = delete;
 
   const HostIdentity& identity() const;
 

@@ -48,8 +48,6 @@ class PacketSocket final : public InterfaceDriver {
                                                           std::uint32_t largest_frame,
                                                           Filter filter);
   ~PacketSocket() override;
-  PacketSocket(const PacketSocket&) = delete;
-  PacketSocket& operator=(const PacketSocket&) = delete;
 
   // Whether the interface of its name is the opened one, and not a later one.
   bool is_at_its_interface() const;

@@ -59,8 +59,6 @@ class FabricWatcher {
     end();
     thread_.join();
   }
-  FabricWatcher(const FabricWatcher&) = delete;
-  FabricWatcher& operator=(const FabricWatcher&) = delete;
 
   struct View {
     std::string json;  // of fabric_view(), with "control"; or {"error"}
