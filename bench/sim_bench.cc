@@ -74,9 +74,8 @@ void permute(Testbed& testbed, std::size_t hosts, std::uint64_t bytes) {
     flows.push_back(std::make_unique<sim::UnicastRun>(testbed, sim::fan_out(2, bytes), ends));
   }
   for (const auto& flow : flows) flow->start();
-  testbed.run_until([&] {
-    return std::all_of(flows.begin(), flows.end(), [](const auto& f) { return f->is_done(); });
-  });
+  testbed.run_until(
+      [&] { return std::ranges::all_of(flows, [](const auto& f) { return f->is_done(); }); });
 }
 
 void run(const Case& c) {

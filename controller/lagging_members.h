@@ -44,12 +44,12 @@ class LaggingMembers {
     std::erase_if(list_, [host](const LaggingMember& l) { return l.host == host; });
   }
   bool any(wire::Instant now) const {
-    return std::any_of(list_.begin(), list_.end(),
-                       [&](const LaggingMember& l) { return now - l.last <= pause_; });
+    return std::ranges::any_of(list_,
+                               [&](const LaggingMember& l) { return now - l.last <= pause_; });
   }
   // True if a member named within the last `limit` had been silent for as long by then.
   bool any_silent(wire::Instant now, wire::Duration limit) const {
-    return std::any_of(list_.begin(), list_.end(), [&](const LaggingMember& l) {
+    return std::ranges::any_of(list_, [&](const LaggingMember& l) {
       return now - l.last <= limit && l.last - l.since >= limit;
     });
   }
@@ -62,9 +62,8 @@ class LaggingMembers {
     wire::Instant since, last;  // silent since; named last
   };
   std::vector<LaggingMember>::iterator find(wire::Ipv4 host, Role role) {
-    return std::find_if(list_.begin(), list_.end(), [host, role](const LaggingMember& l) {
-      return l.host == host && l.role == role;
-    });
+    return std::ranges::find_if(
+        list_, [host, role](const LaggingMember& l) { return l.host == host && l.role == role; });
   }
 
   wire::Duration pause_;

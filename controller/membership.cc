@@ -16,9 +16,8 @@ void Membership::set_state(State state, const char* reason) {
 
 bool Membership::is_named_by(const MrpMessage& message) const {
   const auto list = message.list();
-  return std::any_of(list.begin(), list.end(), [this](const MrpMember& m) {
-    return m.is_same_as(self_) && m.token == self_.token;
-  });
+  return std::ranges::any_of(
+      list, [this](const MrpMember& m) { return m.is_same_as(self_) && m.token == self_.token; });
 }
 
 bool Membership::is_of_group(const wire::MrpHeader& header) const {

@@ -182,9 +182,7 @@ Expected<void> Context::set_receive(Group& group, mcast_recv_cb_t callback, void
 }
 
 Group* Context::find_group(std::uint32_t number) {
-  const auto at = std::lower_bound(
-      groups_.begin(), groups_.end(), number,
-      [](const auto& group, std::uint32_t wanted) { return group->number() < wanted; });
+  const auto at = std::ranges::lower_bound(groups_, number, {}, &Group::number);
   return at == groups_.end() || (*at)->number() != number ? nullptr : at->get();
 }
 

@@ -152,7 +152,7 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
         const auto is_it = [&](const wire::MrpMember& m) { return m.is_same_as(group->member()); };
         const bool is_its_group = group->engine().role().mcst_id() == message.header.mcst_id;
         known |= is_its_group && group->engine().role().is_leader();
-        if (is_its_group || std::any_of(named.begin(), named.end(), is_it)) {
+        if (is_its_group || std::ranges::any_of(named, is_it)) {
           group->engine().role().on_message(now, from, message, actions_);
         }
       }
@@ -312,19 +312,18 @@ wire::Instant ControlPlane::deadline() const {
 }
 
 void ControlPlane::update_busy() {
-  busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
-            return !g->engine().has_outcome();
-          });
+  busy_ = is_unregistering() ||
+          std::ranges::any_of(groups_, [](const Group* g) { return !g->engine().has_outcome(); });
 }
 
 bool ControlPlane::is_on_duty() const {
-  return is_unregistering() || std::any_of(groups_.begin(), groups_.end(),
-                                           [](const Group* g) { return g->engine().is_on_duty(); });
+  return is_unregistering() ||
+         std::ranges::any_of(groups_, [](const Group* g) { return g->engine().is_on_duty(); });
 }
 
 Group* ControlPlane::find(const wire::MrpMember& member) const {
-  const auto at = std::find_if(groups_.begin(), groups_.end(),
-                               [&](const Group* g) { return g->member().is_same_as(member); });
+  const auto at =
+      std::ranges::find_if(groups_, [&](const Group* g) { return g->member().is_same_as(member); });
   return at == groups_.end() ? nullptr : *at;
 }
 

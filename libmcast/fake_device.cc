@@ -157,8 +157,7 @@ struct Calls {
   }
   static ibv_cq* fetch(const ibv_comp_channel& channel) {
     auto& fired = device().fired_;
-    const auto at = std::find_if(fired.begin(), fired.end(),
-                                 [&](const ibv_cq* cq) { return cq->channel == &channel; });
+    const auto at = std::ranges::find(fired, &channel, &ibv_cq::channel);
     if (at == fired.end()) return nullptr;
     eventfd_t unused = 0;
     eventfd_read(channel.fd, &unused);

@@ -35,11 +35,9 @@ void add_rate(wire::BitRate& fastest, const LinkConfig& link) {
 
 std::vector<BufferPlan> buffer_plans(const Topology& t) {
   const auto is_lossless = [](const auto& link) { return link.pfc.on; };
-  const bool any = std::any_of(t.hosts.begin(), t.hosts.end(),
-                               [&](const HostSpec& h) { return is_lossless(h.up); }) ||
-                   std::any_of(t.trunks.begin(), t.trunks.end(), [&](const TrunkSpec& trunk) {
-                     return is_lossless(trunk.ab) || is_lossless(trunk.ba);
-                   });
+  const bool any = std::ranges::any_of(t.hosts, is_lossless, &HostSpec::up) ||
+                   std::ranges::any_of(t.trunks, is_lossless, &TrunkSpec::ab) ||
+                   std::ranges::any_of(t.trunks, is_lossless, &TrunkSpec::ba);
   if (!any) return {};
   std::vector<BufferPlan> plans(t.switches.size());
   std::vector<wire::BitRate> fastest(t.switches.size(), wire::BitRate{1});

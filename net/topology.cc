@@ -101,10 +101,9 @@ class Planner {
 
   // "s1", and "s1#2" for the second trunk to the same neighbour.
   std::string trunk_port_name(std::size_t at, std::size_t peer) const {
-    const auto earlier =
-        std::count_if(plan_.ends[at].begin(), plan_.ends[at].end(), [peer](const PortEnd& end) {
-          return end.kind == PortKind::kSwitch && end.peer_switch == peer;
-        });
+    const auto earlier = std::ranges::count_if(plan_.ends[at], [peer](const PortEnd& end) {
+      return end.kind == PortKind::kSwitch && end.peer_switch == peer;
+    });
     const std::string& name = t_.switches[peer].name;
     return earlier == 0 ? name : name + "#" + std::to_string(earlier + 1);
   }

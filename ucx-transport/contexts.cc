@@ -53,8 +53,7 @@ mcast_status_t Contexts::open(uct_worker_h worker, const std::string& device,
   }
   Settings settings(worker, device, config);
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& each) { return each.settings == settings; });
+  const auto found = std::ranges::find(entries_, settings, &Entry::settings);
   if (found != entries_.end()) {
     *out = found->context.get();
     return MCAST_OK;

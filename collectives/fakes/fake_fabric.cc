@@ -42,14 +42,14 @@ Fabric::Fabric() { running_fabric = this; }
 Fabric::~Fabric() { running_fabric = nullptr; }
 
 mcast_group* Fabric::find(std::uint32_t end) const {
-  const auto at = std::find_if(groups_.begin(), groups_.end(),
-                               [&](const auto& each) { return each->number == end; });
+  const auto at =
+      std::ranges::find_if(groups_, [&](const auto& each) { return each->number == end; });
   return at == groups_.end() ? nullptr : at->get();
 }
 
 bool Fabric::knows(mcast_group_h group) {
-  const bool is_there = std::any_of(groups_.begin(), groups_.end(),
-                                    [&](const auto& each) { return each.get() == group; });
+  const bool is_there =
+      std::ranges::any_of(groups_, [&](const auto& each) { return each.get() == group; });
   if (!is_there) ++misuses_;
   return is_there;
 }
@@ -173,16 +173,15 @@ void Fabric::fail(std::uint32_t end, mcast_cause_t cause, const std::string& why
 std::vector<std::uint32_t> Fabric::stalled() const {
   std::vector<std::uint32_t> found;
   for (const auto& each : groups_) {
-    const bool waits = std::any_of(each->sends.begin(), each->sends.end(), [&](const auto& send) {
-      return each->is_mute || !send.lacking.empty();
-    });
+    const bool waits = std::ranges::any_of(
+        each->sends, [&](const auto& send) { return each->is_mute || !send.lacking.empty(); });
     if (each->status == MCAST_OK && each->is_watched && waits) found.push_back(each->number);
   }
   return found;
 }
 
 std::size_t Fabric::lost_for_good(int rank) const {
-  return static_cast<std::size_t>(std::count_if(lost_.begin(), lost_.end(), [&](const auto& lost) {
+  return static_cast<std::size_t>(std::ranges::count_if(lost_, [&](const auto& lost) {
     return lost.first == rank && acknowledged(lost.second) > 0;
   }));
 }
@@ -192,10 +191,10 @@ bool Fabric::uses(const std::vector<std::byte>& memory) const {
     const auto* const byte = static_cast<const std::byte*>(at);
     return byte >= memory.data() && byte < memory.data() + memory.size();
   };
-  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-    return std::any_of(group->receives.begin(), group->receives.end(),
-                       [&](const auto& each) { return is_inside(each.memory); }) ||
-           std::any_of(group->sends.begin(), group->sends.end(), [&](const auto& each) {
+  return std::ranges::any_of(groups_, [&](const auto& group) {
+    return std::ranges::any_of(group->receives,
+                               [&](const auto& each) { return is_inside(each.memory); }) ||
+           std::ranges::any_of(group->sends, [&](const auto& each) {
              return each.op != nullptr && is_inside(each.memory);
            });
   });

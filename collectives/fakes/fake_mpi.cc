@@ -71,7 +71,7 @@ void Mpi::hand_over(Request& receive, int from, const void* data, std::size_t si
 }
 
 void Mpi::receive(Request* request) {
-  const auto at = std::find_if(unexpected_.begin(), unexpected_.end(), [&](const Arrived& each) {
+  const auto at = std::ranges::find_if(unexpected_, [&](const Arrived& each) {
     return matches(*request, each.from, each.to, each.tag);
   });
   if (at == unexpected_.end()) return receives_.push_back(request);
@@ -85,7 +85,7 @@ std::vector<std::size_t> Mpi::deliverable() const {
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     const Request& one = *messages_[i];
     if (dead_.contains(one.peer)) continue;
-    const auto first = std::find_if(messages_.begin(), messages_.end(), [&](const Request* each) {
+    const auto first = std::ranges::find_if(messages_, [&](const Request* each) {
       return each->rank == one.rank && each->peer == one.peer && each->tag == one.tag;
     });
     if (static_cast<std::size_t>(first - messages_.begin()) == i) found.push_back(i);
@@ -98,9 +98,8 @@ void Mpi::deliver(std::size_t index) {
   messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(index));
   const int from = send.rank;
   const auto* const bytes = static_cast<const std::byte*>(send.memory);
-  const auto at = std::find_if(receives_.begin(), receives_.end(), [&](const Request* each) {
-    return matches(*each, from, send.peer, send.tag);
-  });
+  const auto at = std::ranges::find_if(
+      receives_, [&](const Request* each) { return matches(*each, from, send.peer, send.tag); });
   if (at == receives_.end()) {
     unexpected_.push_back({from, send.peer, send.tag, {bytes, bytes + send.size}});
     return complete(send, from, send.size, Code::kDone);
@@ -120,10 +119,10 @@ void Mpi::end_in_part() {
 }
 
 std::size_t Mpi::under_way(int tag) const {
-  const auto sent = std::count_if(messages_.begin(), messages_.end(),
-                                  [&](const Request* each) { return each->tag == tag; });
-  const auto arrived = std::count_if(unexpected_.begin(), unexpected_.end(),
-                                     [&](const Arrived& each) { return each.tag == tag; });
+  const auto sent =
+      std::ranges::count_if(messages_, [&](const Request* each) { return each->tag == tag; });
+  const auto arrived =
+      std::ranges::count_if(unexpected_, [&](const Arrived& each) { return each.tag == tag; });
   return static_cast<std::size_t>(sent + arrived);
 }
 
@@ -132,8 +131,7 @@ bool Mpi::uses(const std::vector<std::byte>& memory) const {
     const auto* const first = static_cast<const std::byte*>(each->memory);
     return first >= memory.data() && first < memory.data() + memory.size();
   };
-  return std::any_of(receives_.begin(), receives_.end(), is_there) ||
-         std::any_of(messages_.begin(), messages_.end(), is_there);
+  return std::ranges::any_of(receives_, is_there) || std::ranges::any_of(messages_, is_there);
 }
 
 void Mpi::fail_operations_with_the_dead() {

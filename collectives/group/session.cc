@@ -129,8 +129,7 @@ bool Session::is_delivered(uint64_t unit) const {
 }
 
 const std::vector<std::byte>* Session::stored(uint64_t unit) const {
-  const auto at = std::find_if(stored_.begin(), stored_.end(),
-                               [&](const Stored& each) { return each.unit == unit; });
+  const auto at = std::ranges::find(stored_, unit, &Stored::unit);
   return at == stored_.end() ? nullptr : &at->message;
 }
 

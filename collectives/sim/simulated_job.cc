@@ -96,8 +96,7 @@ JobOutcome SimulatedJob::run() {
 // --- The random world.
 
 bool SimulatedJob::is_over() const {
-  return std::all_of(ranks_.begin(), ranks_.end(),
-                     [](const auto& each) { return each->is_closed; });
+  return std::ranges::all_of(ranks_, [](const auto& each) { return each->is_closed; });
 }
 
 std::size_t SimulatedJob::furthest() const {

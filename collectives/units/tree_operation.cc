@@ -96,8 +96,7 @@ Code TreeOperation::take() {
 // After an error, too: messages from the parent still use this rank's memory.
 bool TreeOperation::has_received_all() {
   Code error = Code::kDone;
-  return std::all_of(receives_.begin(), receives_.end(),
-                     [&](Messages& each) { return each.test(error); });
+  return std::ranges::all_of(receives_, [&](Messages& each) { return each.test(error); });
 }
 
 Code TreeOperation::progress(Actions&) {

@@ -159,8 +159,7 @@ void GroupScenario::run_operations() {
   const Instant faults_end =
       std::max({Instant{plan_.faults.end}, Instant{plan_.lasts}, last_begins});
   const Instant give_up = faults_end + plan_.recovery;
-  const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
-                                    [](const GroupPlan& g) { return g.in_turns; });
+  const bool must_end = std::ranges::any_of(plan_.groups, &GroupPlan::in_turns);
   const Instant end = must_end ? give_up : faults_end + 20ms;
   while (simulator_.now() < end) {
     const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : faults_end;
@@ -192,8 +191,8 @@ void GroupScenario::dissolve() {
   for (const auto& group : groups_) group->leader().unregister();
   const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.recovery;
   const auto all_gone = [this] {
-    return std::all_of(groups_.begin(), groups_.end(),
-                       [](const auto& group) { return group->leader().is_gone(); });
+    return std::ranges::all_of(groups_,
+                               [](const auto& group) { return group->leader().is_gone(); });
   };
   while (!all_gone() && simulator_.now() < end) {
     if (!run_until(simulator_.now() + kStep)) return;
@@ -228,7 +227,7 @@ void GroupScenario::dissolve() {
 }
 
 bool GroupScenario::something_is_left() const {
-  return std::any_of(network_.switches().begin(), network_.switches().end(), [](const auto& node) {
+  return std::ranges::any_of(network_.switches(), [](const auto& node) {
     const fabric::Switch& engine = node->engine();
     return engine.group_count() + engine.tombstone_count() + engine.sender_groups().size() > 0;
   });

@@ -18,14 +18,13 @@ constexpr std::uint32_t kForgedFrames = 120;
 constexpr std::uint32_t kMostIncidents = 5;
 
 bool is_member(const GroupPlan& group, std::size_t host) {
-  return std::any_of(group.members.begin(), group.members.end(),
-                     [&](const MemberPlan& m) { return m.host == host; });
+  return std::ranges::any_of(group.members, [&](const MemberPlan& m) { return m.host == host; });
 }
 
 std::optional<std::size_t> outsider(const ScenarioPlan& plan) {
   for (std::size_t host = 0; host < plan.topology.hosts.size(); ++host) {
     const auto holds = [&](const GroupPlan& group) { return is_member(group, host); };
-    if (std::none_of(plan.groups.begin(), plan.groups.end(), holds)) return host;
+    if (std::ranges::none_of(plan.groups, holds)) return host;
   }
   return std::nullopt;
 }

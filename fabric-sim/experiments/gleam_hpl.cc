@@ -25,9 +25,8 @@ Groups set_up(Testbed& testbed, const HostGroups& hosts, std::uint32_t first_id)
 // Until the last of them has received.
 template <typename Ones>
 wire::Duration finish(Testbed& testbed, const Ones& ones, Instant begin) {
-  testbed.run_until([&] {
-    return std::all_of(ones.begin(), ones.end(), [](const auto& one) { return one->is_done(); });
-  });
+  testbed.run_until(
+      [&] { return std::ranges::all_of(ones, [](const auto& one) { return one->is_done(); }); });
   Instant end = begin;
   for (const auto& one : ones) end = std::max(end, one->received_at());
   return end - begin;

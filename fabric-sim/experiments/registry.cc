@@ -20,8 +20,7 @@ std::span<const Experiment> experiments() {
 
 const Experiment* find_experiment(std::string_view name) {
   const auto all = experiments();
-  const auto at =
-      std::find_if(all.begin(), all.end(), [&](const Experiment& e) { return e.name == name; });
+  const auto at = std::ranges::find(all, name, &Experiment::name);
   return at == all.end() ? nullptr : &*at;
 }
 

@@ -70,9 +70,8 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   bool is_small(const Send& send) const { return run_.schedule_.slices[send.slice] <= kEager; }
   bool may_begin(const Send& send) {
     if (is_small(send)) return true;
-    const auto others = std::count_if(under_way_.begin(), under_way_.end(), [&](const auto& to) {
-      return to.first != send.to && to.second > 0;
-    });
+    const auto others = std::ranges::count_if(
+        under_way_, [&](const auto& to) { return to.first != send.to && to.second > 0; });
     return static_cast<std::size_t>(others) < run_.schedule_.at_once;
   }
   void post_one(std::size_t number) {

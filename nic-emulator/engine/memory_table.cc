@@ -88,16 +88,12 @@ wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
   }
   const MemoryRegion region{
       key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};
-  chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), key,
-                                  [](std::uint32_t k, const MemoryRegion& r) { return k < r.key; }),
-                 region);
+  chosen_.insert(std::ranges::upper_bound(chosen_, key, {}, &MemoryRegion::key), region);
   return {};
 }
 
 const MemoryTable::MemoryRegion* MemoryTable::find_chosen(std::uint32_t key) const {
-  const auto at =
-      std::lower_bound(chosen_.begin(), chosen_.end(), key,
-                       [](const MemoryRegion& r, std::uint32_t k) { return r.key < k; });
+  const auto at = std::ranges::lower_bound(chosen_, key, {}, &MemoryRegion::key);
   return at != chosen_.end() && at->key == key ? &*at : nullptr;
 }
 

@@ -133,8 +133,7 @@ void LiveNic::remove_listener(Listener& listener) {
 
 CqId LiveNic::add_queue(CompletionQueue& queue, Listener& listener) {
   const std::scoped_lock lock(mutex_);
-  auto slot = std::find_if(queues_.begin(), queues_.end(),
-                           [](const Queue& each) { return each.queue == nullptr; });
+  auto slot = std::ranges::find(queues_, nullptr, &Queue::queue);
   if (slot == queues_.end()) slot = queues_.insert(slot, Queue{});
   *slot = Queue{&queue, &listener};
   return static_cast<CqId>(slot - queues_.begin());

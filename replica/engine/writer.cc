@@ -27,8 +27,7 @@ ChunkRange Writer::chunks_of(const IoRequest& io) const {
 
 bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
   if (under_way_ == settings_.depth || has_ended()) return false;
-  const auto free = std::find_if(ops_.begin(), ops_.end() - 1,
-                                 [](const Op& op) { return op.state == OpState::kFree; });
+  const auto free = std::ranges::find(ops_.begin(), ops_.end() - 1, OpState::kFree, &Op::state);
   assert(free != ops_.end() - 1);
   free->state = OpState::kWaiting;
   free->io = io;
@@ -135,7 +134,7 @@ void Writer::post_ready(Instant now, WriterActions& out) {
     if (ops_[i].state != OpState::kReady) continue;
     if (phase_ == Phase::kServing || ops_[i].is_copy) sorted_.push_back(i);
   }
-  std::sort(sorted_.begin(), sorted_.end(), [this](std::size_t a, std::size_t b) {
+  std::ranges::sort(sorted_, [this](std::size_t a, std::size_t b) {
     const std::uint64_t x = ops_[a].post - 1, y = ops_[b].post - 1;  // 0 becomes the largest
     return x != y ? x < y : ops_[a].order < ops_[b].order;
   });
@@ -308,8 +307,7 @@ Instant Writer::deadline() const {
 
 std::uint32_t Writer::marked() const {
   return static_cast<std::uint32_t>(
-      std::count_if(chunks_.begin(), chunks_.end(),
-                    [](const Chunk& c) { return c.state != ChunkState::kClear; }));
+      std::ranges::count_if(chunks_, [](const Chunk& c) { return c.state != ChunkState::kClear; }));
 }
 
 ChunkBitmap Writer::unflushed() const {

@@ -30,7 +30,7 @@ void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpos
 }
 
 bool Writer::is_requested(unsigned replica, Round::Purpose purpose) const {
-  return std::any_of(rounds_.begin(), rounds_.end(), [&](const Round& round) {
+  return std::ranges::any_of(rounds_, [&](const Round& round) {
     return round.purpose == purpose && round.peer == replica;
   });
 }
@@ -53,9 +53,8 @@ void Writer::flush_again(unsigned replica) {
 // being copied has all copies to flush, so requests continue without its flushes.
 void Writer::evict_hung(Instant now, WriterActions& out) {
   const auto find = [&] {
-    return std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& round) {
-      return may_be_late(round) && now >= round.until;
-    });
+    return std::ranges::find_if(
+        rounds_, [&](const Round& round) { return may_be_late(round) && now >= round.until; });
   };
   for (auto late = find(); late != rounds_.end(); late = find()) {
     const unsigned replica = late->waiting.lowest();
@@ -106,7 +105,7 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
   if (answer.type == RequestType::kPromise) {
     on_promise(replica, answer);
   } else {
-    const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& r) {
+    const auto round = std::ranges::find_if(rounds_, [&](const Round& r) {
       return r.request.serial == answer.serial && r.waiting.has(replica);
     });
     if (round == rounds_.end()) return;  // a ping's, or of a round that no longer needs it
@@ -197,12 +196,11 @@ void Writer::send_marks(unsigned replica, WriterActions& out) {
 void Writer::start_cleaning(Instant now, WriterActions& out) {
   clean_at_ = now + settings_.clean;
   const bool all = is_confirmed_ && config_.members == Members::all(settings_.replicas);
-  const bool any = std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& c) {
+  const bool any = std::ranges::any_of(chunks_, [&](const Chunk& c) {
     return c.state == ChunkState::kMarked && c.writes == 0 && c.last_write + settings_.clean <= now;
   });
-  const bool is_cleaning = std::any_of(rounds_.begin(), rounds_.end(), [](const Round& r) {
-    return r.purpose == Round::Purpose::kClean;
-  });
+  const bool is_cleaning = std::ranges::any_of(
+      rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kClean; });
   if (!all || !any || is_cleaning) return;
   clean_before_ = now - settings_.clean;
   if (!settings_.rules.flush_before_clear) return clean(out);

@@ -45,8 +45,7 @@ void History::serve(Instant now, unsigned writer, const Epoch& epoch) {
 
 bool History::is_superseded(unsigned writer) const {
   return served_at(writer) != kNever &&
-         std::any_of(epochs_.begin(), epochs_.end(),
-                     [&](const Epoch& other) { return epochs_[writer] < other; });
+         std::ranges::any_of(epochs_, [&](const Epoch& other) { return epochs_[writer] < other; });
 }
 
 void History::resume(unsigned writer) {
@@ -69,8 +68,7 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
   const bool is_torn = value >= kTorn;
   const bool is_excused = is_torn && value - kTorn < excused_torn_;
   if (is_torn) value = torn_[value - kTorn];
-  const auto found = std::find_if(written.begin(), written.end(),
-                                  [value](const Written& w) { return w.write == value; });
+  const auto found = std::ranges::find(written, value, &Written::write);
   if (found == written.end()) {
     return what + "value " + std::to_string(value) + ", which was never written there";
   }

@@ -166,8 +166,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   add_hangs(plan, seed);
   let_fabric_refuse_one(plan, seed);
   pause_writer(plan, seed);
-  std::sort(plan.faults.begin(), plan.faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  std::ranges::sort(plan.faults, {}, &Fault::at);
   return plan;
 }
 

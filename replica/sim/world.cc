@@ -134,9 +134,8 @@ void World::add_writer() {
 }
 
 bool World::has_other_claim(const Epoch& own) const {
-  return std::any_of(claims_.begin(), claims_.end(), [&](const auto& claim) {
-    return claim.first != own.writer && own < claim.second;
-  });
+  return std::ranges::any_of(
+      claims_, [&](const auto& claim) { return claim.first != own.writer && own < claim.second; });
 }
 
 void World::note_claim(const Epoch& promised) {
@@ -267,8 +266,8 @@ void World::mend_disks() {
 // The requests of every living writer end, with success or not.
 bool World::end_requests() {
   const auto all_ended = [this] {
-    return std::all_of(writers.begin(), writers.end(),
-                       [](const auto& writer) { return !writer->is_up() || writer->is_idle(); });
+    return std::ranges::all_of(
+        writers, [](const auto& writer) { return !writer->is_up() || writer->is_idle(); });
   };
   if (run_until(events.now() + 5s, all_ended)) return true;
   if (!outcome.failure) fail("requests of a living writer do not end");

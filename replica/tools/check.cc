@@ -84,8 +84,7 @@ class Check {
   }
 
   static bool is_alike(const AllDigests& found) {
-    return std::all_of(found.begin(), found.end(),
-                       [&](const Digest& d) { return d == found.front(); });
+    return std::ranges::all_of(found, [&](const Digest& d) { return d == found.front(); });
   }
 
   // A block counts as different if all replicas held the same as before in several comparisons.
@@ -131,8 +130,7 @@ std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
     return std::tuple(c.at("epoch").get<std::uint64_t>(), c.at("writer").get<std::uint64_t>(),
                       c.at("version").get<std::uint64_t>());
   };
-  const auto& latest = *std::max_element(
-      all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  const auto& latest = *std::ranges::max_element(all, {}, order);
   const auto& members = latest.at("config").at("members");
   std::vector<std::string> out;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -192,8 +192,7 @@ bool GroupPath::all_are_members() const {
 
 void GroupPath::post_writes(wire::Instant now) {
   while (!waiting_.empty()) {
-    const auto free =
-        std::find_if(writes_.begin(), writes_.end(), [](const Write& w) { return w.is_free; });
+    const auto free = std::ranges::find_if(writes_, &Write::is_free);
     if (free == writes_.end()) return;
     const Waiting& next = waiting_.front();
     free->op = {&GroupPath::on_written, &*free};
@@ -217,8 +216,7 @@ std::uint8_t* GroupPath::probe_place(unsigned replica) const {
 
 void GroupPath::post(OpKind kind, std::uint64_t attempt, unsigned replica, void* data,
                      std::size_t length, std::uint64_t offset) {
-  const auto free =
-      std::find_if(ops_.begin(), ops_.end(), [](const Op& op) { return op.kind == OpKind::kFree; });
+  const auto free = std::ranges::find(ops_, OpKind::kFree, &Op::kind);
   free->kind = kind;
   free->attempt = attempt;
   free->replica = replica;

@@ -56,8 +56,7 @@ RequestQueue::RequestQueue(unsigned depth, std::size_t arena, std::size_t reserv
 }
 
 RequestQueue::Slot* RequestQueue::find_space(std::size_t length, unsigned& number) {
-  const auto at =
-      std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.is_busy; });
+  const auto at = std::ranges::find_if(slots_, [](const Slot& slot) { return !slot.is_busy; });
   if (at == slots_.end()) return nullptr;
   std::uint8_t* bounce = length > 0 ? arena_.take(length) : nullptr;
   if (length > 0 && bounce == nullptr) return nullptr;

@@ -45,9 +45,7 @@ DeviceChoice::DeviceChoice(hwloc_topology_t topology, hwloc_const_cpuset_t cores
     }
     places_.push_back(std::move(place));
   }
-  std::stable_sort(placed.begin(), placed.end(), [this](std::size_t a, std::size_t b) {
-    return *places_[a].far_cores < *places_[b].far_cores;
-  });
+  std::ranges::stable_sort(placed, {}, [this](std::size_t i) { return *places_[i].far_cores; });
   auto next = placed.begin();
   for (std::size_t i = 0; i < names.size(); ++i) {
     order_.push_back(places_[i].far_cores ? *next++ : i);

@@ -55,8 +55,7 @@ nanoseconds changed_at(const struct stat& file) {
 }
 
 void sort_by_age(std::vector<ReportDirectory::Entry>& entries) {
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.changed < b.changed; });
+  std::ranges::sort(entries, {}, &ReportDirectory::Entry::changed);
 }
 
 // posix_fallocate returns its error; a mapped page that the file system can't back would be a

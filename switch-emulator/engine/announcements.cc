@@ -6,9 +6,7 @@ namespace cepheus::fabric {
 
 // Position of that member's queue, present or not.
 std::size_t Announcements::place_of(PortId port) const {
-  const auto at =
-      std::lower_bound(queues_.begin(), queues_.end(), port,
-                       [](const Queue& queue, PortId wanted) { return queue.port < wanted; });
+  const auto at = std::ranges::lower_bound(queues_, port, {}, &Queue::port);
   return static_cast<std::size_t>(at - queues_.begin());
 }
 

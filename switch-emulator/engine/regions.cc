@@ -7,16 +7,13 @@ namespace cepheus::fabric {
 
 // Position of that region, present or not.
 std::size_t Regions::place_of(PortId port, std::uint32_t number) const {
-  const auto at = std::lower_bound(regions_.begin(), regions_.end(), std::tuple(port, number),
-                                   [](const Region& r, const auto& wanted) {
-                                     return std::tuple(r.port, std::uint32_t{r.number}) < wanted;
-                                   });
+  const auto place = [](const Region& r) { return std::tuple(r.port, std::uint32_t{r.number}); };
+  const auto at = std::ranges::lower_bound(regions_, std::tuple(port, number), {}, place);
   return static_cast<std::size_t>(at - regions_.begin());
 }
 
 std::vector<Regions::Serial>::iterator Regions::serial_of(PortId port) {
-  return std::lower_bound(serials_.begin(), serials_.end(), port,
-                          [](const Serial& s, PortId wanted) { return s.port < wanted; });
+  return std::ranges::lower_bound(serials_, port, {}, &Serial::port);
 }
 
 Regions::Taken Regions::publish(PortId port, std::uint16_t serial,

@@ -3,17 +3,11 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
-namespace {
-
-bool by_host(const Roster::Member& a, const Roster::Member& b) { return a.host < b.host; }
-
-}  // namespace
 
 // Position of `host`, present or not, among the first members.
 std::size_t Roster::place_of(Ipv4 host, std::size_t among) const {
   const auto end = members_.begin() + static_cast<std::ptrdiff_t>(among);
-  const auto at = std::lower_bound(members_.begin(), end, host,
-                                   [](const Member& m, Ipv4 wanted) { return m.host < wanted; });
+  const auto at = std::ranges::lower_bound(members_.begin(), end, host, {}, &Member::host);
   return static_cast<std::size_t>(at - members_.begin());
 }
 
@@ -24,12 +18,12 @@ void Roster::add(std::span<const Member> members) {
     if (at == known || members_[at].host != m.host) members_.push_back(m);
   }
   const auto fresh = members_.begin() + static_cast<std::ptrdiff_t>(known);
-  std::stable_sort(fresh, members_.end(), by_host);
+  std::ranges::stable_sort(fresh, members_.end(), {}, &Member::host);
   members_.erase(std::unique(fresh, members_.end(),
                              [](const Member& a, const Member& b) { return a.host == b.host; }),
                  members_.end());
   for (auto m = fresh; m != members_.end(); ++m) count(*m);
-  std::inplace_merge(members_.begin(), fresh, members_.end(), by_host);
+  std::ranges::inplace_merge(members_, fresh, {}, &Member::host);
 }
 
 void Roster::count(const Member& member) {
@@ -130,7 +124,7 @@ void Roster::add_unsent(const Member& member) {
 }
 
 void Roster::check_consistent() const {
-  must(std::is_sorted(members_.begin(), members_.end(), by_host), "the roster is not sorted");
+  must(std::ranges::is_sorted(members_, {}, &Member::host), "the roster is not sorted");
   std::size_t owed = 0, ready = 0, by_trunk = 0, behind = 0;
   for (const Member& m : members_) {
     owed += m.owed ? 1 : 0;

@@ -116,10 +116,8 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
 void AttachServer::dismiss_longest_silent() {
   std::map<uid_t, std::size_t> by_user;
   for (const auto& [fd, pending_peer] : pending_) ++by_user[pending_peer.peer.uid];
-  const uid_t user =
-      std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
-        return a.second < b.second;
-      })->first;
+  const auto count = [](const auto& each) { return each.second; };
+  const uid_t user = std::ranges::max_element(by_user, {}, count)->first;
   const std::pair<const int, PendingPeer>* longest = nullptr;
   for (const auto& each : pending_) {
     if (each.second.peer.uid != user) continue;

@@ -31,8 +31,7 @@ class Rates {
 const PortStatus* port_of(const FabricStatus& status, std::size_t of_switch, wire::PortId id) {
   if (of_switch >= status.switches.size()) return nullptr;
   const auto& ports = status.switches[of_switch].ports;
-  const auto at = std::find_if(ports.begin(), ports.end(),
-                               [id](const PortStatus& port) { return port.id == id; });
+  const auto at = std::ranges::find(ports, id, &PortStatus::id);
   return at == ports.end() ? nullptr : &*at;
 }
 
@@ -90,9 +89,8 @@ std::size_t members_of(const FabricStatus& status, wire::McstId id) {
   for (const SwitchStatus& one : status.switches) {
     for (const fabric::GroupView& group : one.groups) {
       if (group.id != id || !group.active) continue;
-      members += static_cast<std::size_t>(
-          std::count_if(group.paths.begin(), group.paths.end(),
-                        [](const fabric::PathView& path) { return path.is_host; }));
+      members +=
+          static_cast<std::size_t>(std::ranges::count_if(group.paths, &fabric::PathView::is_host));
     }
   }
   return members;

@@ -98,9 +98,8 @@ class Text {
   }
 
   std::string group(const TopologyGraph::Tree& tree) const {
-    const auto members = std::count_if(tree.cables.begin(), tree.cables.end(), [&](std::size_t c) {
-      return graph_.cables[c].to == TopologyGraph::kNone;
-    });
+    const auto members = std::ranges::count_if(
+        tree.cables, [&](std::size_t c) { return graph_.cables[c].to == TopologyGraph::kNone; });
     const wire::Ipv4 source = tree.group.source;
     std::string text =
         styled(tree.group.id.to_string(), Style::kTitle, colour_) + "  " + std::to_string(members) +

@@ -58,16 +58,14 @@ PayloadPools::PayloadPools(const PoolGeometry& geometry)
 }
 
 wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
-  const auto known = std::find_if(pools_.begin(), pools_.end(), [uid](const Pool& pool) {
-    return pool.slots != nullptr && pool.uid == uid;
-  });
+  const auto known = std::ranges::find_if(
+      pools_, [uid](const Pool& pool) { return pool.slots != nullptr && pool.uid == uid; });
   if (known != pools_.end()) {
     ++known->clients;
     return static_cast<std::uint32_t>(known - pools_.begin());
   }
-  const auto users = std::count_if(pools_.begin(), pools_.end(), [](const Pool& pool) {
-    return pool.slots != nullptr && pool.uid != kNobody;
-  });
+  const auto users = std::ranges::count_if(
+      pools_, [](const Pool& pool) { return pool.slots != nullptr && pool.uid != kNobody; });
   if (uid != kNobody && users == kMaxUsers) {
     return wire::fail(wire::ErrorCode::kRefused,
                       "the fabric serves no more than " + std::to_string(kMaxUsers) + " users");
@@ -118,8 +116,7 @@ wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
   pool.areas.resize(geometry_.areas);
   pool.switch_free.reserve(geometry_.slots_per_area);
   for (std::uint32_t slot = geometry_.slots_per_area; slot-- > 0;) pool.switch_free.push_back(slot);
-  auto place = std::find_if(pools_.begin(), pools_.end(),
-                            [](const Pool& each) { return each.slots == nullptr; });
+  auto place = std::ranges::find_if(pools_, [](const Pool& each) { return each.slots == nullptr; });
   if (place == pools_.end()) place = pools_.emplace(place);
   *place = std::move(pool);
   return static_cast<std::uint32_t>(place - pools_.begin());

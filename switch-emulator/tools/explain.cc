@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "support/reports/report_directory.h"
@@ -104,8 +105,7 @@ struct JobTally {
     for (auto& [key, tally] : communicators) {
       CommunicatorUse one{key.first, key.second, tally.freed, {}, std::move(tally.sizes)};
       for (const auto& [names, path] : tally.paths) one.paths.push_back(path.use);
-      std::stable_sort(one.paths.begin(), one.paths.end(),
-                       [](const PathUse& a, const PathUse& b) { return a.calls > b.calls; });
+      std::ranges::stable_sort(one.paths, std::greater{}, &PathUse::calls);
       use.communicators.push_back(std::move(one));
     }
     // The freed ones, all in one row, come last.
@@ -167,9 +167,7 @@ wire::Result<std::vector<FoundReport>> read_reports(const std::string& path) {
     found.push_back(
         {entry.name, std::move(*report), ReportDirectory::is_held(file.get()), entry.changed});
   }
-  std::stable_sort(found.begin(), found.end(), [](const FoundReport& a, const FoundReport& b) {
-    return a.report.header.pid < b.report.header.pid;
-  });
+  std::ranges::stable_sort(found, {}, [](const FoundReport& r) { return r.report.header.pid; });
   return found;
 }
 
@@ -184,7 +182,7 @@ std::vector<JobUse> explain(const std::vector<FoundReport>& reports) {
   }
   std::vector<JobTally*> jobs;
   for (auto& [key, job] : tallies) jobs.push_back(&job);
-  std::stable_sort(jobs.begin(), jobs.end(), [](const JobTally* a, const JobTally* b) {
+  std::ranges::stable_sort(jobs, [](const JobTally* a, const JobTally* b) {
     const bool a_runs = a->use.running > 0, b_runs = b->use.running > 0;
     return a_runs != b_runs ? a_runs : !a_runs && a->changed > b->changed;
   });
