@@ -24,8 +24,7 @@ wire::Result<Readiness> Readiness::create() {
 }
 
 void Readiness::set() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(fd(), &one, sizeof one);
+  ::eventfd_write(fd(), 1);
   is_set_.store(1);
   if (waiting_.load() > 0) {
     ::syscall(SYS_futex, &is_set_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -35,8 +34,8 @@ void Readiness::set() {
 void Readiness::clear() {
   is_set_.store(0);
   // Never blocks, even on a blocking descriptor: the owner's lock is held and the value is not 0.
-  std::uint64_t value = 0;
-  [[maybe_unused]] const ssize_t got = ::read(fd(), &value, sizeof value);
+  eventfd_t value = 0;
+  ::eventfd_read(fd(), &value);
 }
 
 void Readiness::renew() {

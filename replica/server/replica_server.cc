@@ -63,10 +63,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
   stored_.boot =
       file_.outlives_program() ? boot : "";  // none: every start of the program loses the memory
   make_engine();
-  const auto ring = [this] {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
-  };
+  const auto ring = [this] { eventfd_write(wake_.get(), 1); };
   record_worker_ = std::make_unique<DiskWorker>(
       [this](DiskWorker::Batch& batch) { return batch.save ? record_file_.save(*batch.save) : 0; },
       ring);
@@ -96,8 +93,7 @@ void ReplicaServer::make_engine() { engine_.emplace(stored_.geometry, stored_.re
 
 void ReplicaServer::stop() {
   stop_requested_ = true;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
+  eventfd_write(wake_.get(), 1);
 }
 
 wire::Result<void> ReplicaServer::run() {
@@ -158,8 +154,8 @@ void ReplicaServer::wait() {
   poll(fds.data(), fds.size(), timeout);
   data_path_.progress();
   if (fds[0].revents != 0) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t n = read(wake_.get(), &count, sizeof count);
+    eventfd_t count = 0;
+    eventfd_read(wake_.get(), &count);
   }
   finish_jobs(*record_worker_);
   finish_jobs(*flush_worker_);

@@ -78,10 +78,7 @@ Volume::~Volume() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Volume::wake() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
-}
+void Volume::wake() { eventfd_write(wake_.get(), 1); }
 
 // --- Callers' threads.
 
@@ -198,8 +195,8 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   for (std::size_t i = 0; i < links_.size(); ++i)
     revents_[i] = ready > 0 ? fds[i + kOwn].revents : short{0};
   if (ready > 0 && fds[0].revents != 0) {
-    std::uint64_t unused = 0;
-    [[maybe_unused]] const ssize_t n = read(wake_.get(), &unused, sizeof unused);
+    eventfd_t unused = 0;
+    eventfd_read(wake_.get(), &unused);
   }
 }
 
