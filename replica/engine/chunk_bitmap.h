@@ -43,12 +43,7 @@ class ChunkBitmap {
     for (const std::uint64_t word : words_) sum += static_cast<std::uint32_t>(std::popcount(word));
     return sum;
   }
-  bool empty() const {
-    for (const std::uint64_t word : words_) {
-      if (word != 0) return false;
-    }
-    return true;
-  }
+  bool empty() const { return !first(); }
   // The first set bit, if any.
   std::optional<std::uint32_t> first() const {
     for (std::size_t i = 0; i < words_.size(); ++i) {

@@ -9,17 +9,13 @@ namespace cepheus::live {
 namespace {
 
 const SwitchStatus* switch_called(const FabricStatus& status, const std::string& name) {
-  for (const SwitchStatus& one : status.switches) {
-    if (one.name == name) return &one;
-  }
-  return nullptr;
+  const auto at = std::ranges::find(status.switches, name, &SwitchStatus::name);
+  return at == status.switches.end() ? nullptr : &*at;
 }
 
 const fabric::GroupView* view_of(const SwitchStatus& one, wire::McstId id) {
-  for (const fabric::GroupView& group : one.groups) {
-    if (group.id == id) return &group;
-  }
-  return nullptr;
+  const auto at = std::ranges::find(one.groups, id, &fabric::GroupView::id);
+  return at == one.groups.end() ? nullptr : &*at;
 }
 
 bool source_is_here(const fabric::GroupView& group) {
