@@ -40,10 +40,9 @@ wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
       return Lease{id, at->epoch};
     }
   }
-  return wire::fail(wire::ErrorCode::kUnavailable,
-                    "all " + std::to_string(count) + " group addresses of " +
-                        pool_.base.to_string() + "/" + std::to_string(pool_.length) +
-                        " are in use or resting: free groups or give a larger pool");
+  return wire::unavailable("all " + std::to_string(count) + " group addresses of " +
+                           pool_.base.to_string() + "/" + std::to_string(pool_.length) +
+                           " are in use or resting: free groups or give a larger pool");
 }
 
 void McstAllocator::free(Instant now, McstId id) {

@@ -75,24 +75,24 @@ void Registration::request_again(MrpType type, Outbox& out) const {
 wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> members,
                                        Outbox& out) {
   if (state_ != State::kIdle) {
-    return wire::fail(ErrorCode::kInvalid, "registration was started before: use a fresh one");
+    return wire::invalid("registration was started before: use a fresh one");
   }
   if (members.size() < 2) {
-    return wire::fail(ErrorCode::kInvalid, "a group needs the leader and at least one more member");
+    return wire::invalid("a group needs the leader and at least one more member");
   }
   if (members.size() > kMaxMembers) {
-    return wire::fail(ErrorCode::kInvalid, "too many members: a group has 65535 at most");
+    return wire::invalid("too many members: a group has 65535 at most");
   }
   std::vector<MrpMember> sorted(members.begin(), members.end());
   std::ranges::sort(sorted, {}, &MrpMember::host);
   const auto twice = std::ranges::adjacent_find(sorted, {}, &MrpMember::host);
   if (twice != sorted.end()) {
-    return wire::fail(ErrorCode::kInvalid, "host " + twice->host.to_string() +
-                                               " is listed twice: name one member for each host");
+    return wire::invalid("host " + twice->host.to_string() +
+                         " is listed twice: name one member for each host");
   }
   if (!std::ranges::binary_search(sorted, config_.host, {}, &MrpMember::host)) {
-    return wire::fail(ErrorCode::kInvalid, "the leader " + config_.host.to_string() +
-                                               " is not among the members: add it");
+    return wire::invalid("the leader " + config_.host.to_string() +
+                         " is not among the members: add it");
   }
   members_ = std::move(sorted);
   latest_ = now + config_.timeout;

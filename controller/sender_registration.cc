@@ -59,35 +59,32 @@ wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMem
                                              std::span<const SenderGroupMessage::Region> regions,
                                              Outbox& out) {
   if (state_ != State::kIdle) {
-    return wire::fail(ErrorCode::kInvalid, "registration was started before: use a fresh one");
+    return wire::invalid("registration was started before: use a fresh one");
   }
   if (receivers.empty()) {
-    return wire::fail(ErrorCode::kInvalid, "a sender group needs at least one receiver");
+    return wire::invalid("a sender group needs at least one receiver");
   }
   if (receivers.size() > SenderGroupMessage::kMaxReceivers) {
-    return wire::fail(ErrorCode::kInvalid, std::to_string(receivers.size()) +
-                                               " receivers: a sender group has at most " +
-                                               std::to_string(SenderGroupMessage::kMaxReceivers) +
-                                               ", use a group without sender_group");
+    return wire::invalid(
+        std::to_string(receivers.size()) + " receivers: a sender group has at most " +
+        std::to_string(SenderGroupMessage::kMaxReceivers) + ", use a group without sender_group");
   }
   SenderGroupMessage group = group_;
   group.header.epoch = 1;
   group.addressed = receivers.front().host;
   for (const MrpMember& receiver : receivers) {
     if (receiver.host == config_.host || !group.add(receiver)) {
-      return wire::fail(ErrorCode::kInvalid,
-                        "host " + receiver.host.to_string() +
-                            " is listed twice, or is the sender's: name one member for each host");
+      return wire::invalid("host " + receiver.host.to_string() +
+                           " is listed twice, or is the sender's: name one member for each host");
     }
   }
   for (const SenderGroupMessage::Region& each : regions) {
     assert(each.receiver < receivers.size());
     if (!group.add_region(each.receiver, each.region)) {
-      return wire::fail(ErrorCode::kInvalid,
-                        std::to_string(regions.size()) +
-                            " regions: the receivers of a sender group have at most " +
-                            std::to_string(SenderGroupMessage::kMaxRegions) +
-                            " together, make them fewer and larger");
+      return wire::invalid(std::to_string(regions.size()) +
+                           " regions: the receivers of a sender group have at most " +
+                           std::to_string(SenderGroupMessage::kMaxRegions) +
+                           " together, make them fewer and larger");
     }
   }
   group_ = group;

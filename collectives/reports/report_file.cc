@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <bit>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -125,8 +124,7 @@ wire::Result<void> ReportFile::make() {
   void* const memory = mmap(nullptr, reports::kMostReportBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                             own->file.get(), 0);
   if (memory == MAP_FAILED) {
-    auto failure = wire::fail(wire::ErrorCode::kUnavailable,
-                              std::string("can't map a report: ") + std::strerror(errno));
+    auto failure = wire::call_failed("can't map a report");
     directory->end(*own);
     return failure;
   }

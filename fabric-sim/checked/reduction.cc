@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t kGone = std::numeric_limits<std::size_t>::max();
 
-tl::unexpected<wire::Error> invalid(const std::string& why) {
-  return wire::fail(wire::ErrorCode::kInvalid, why);
-}
-
 // By old number: the new one, or kGone.
 template <typename IsLeftOut>
 std::vector<std::size_t> renumbered(std::size_t count, IsLeftOut&& is_left_out) {
@@ -218,12 +214,12 @@ wire::Result<ScenarioPlan> without(const ScenarioPlan& plan, const Reduction& re
   const std::vector<Part> parts = parts_of(plan);
   const Reduction known(parts.begin(), parts.end());
   for (const Part& part : reduction) {
-    if (!known.contains(part)) return invalid("the seed's plan has no " + to_text({part}));
+    if (!known.contains(part)) return wire::invalid("the seed's plan has no " + to_text({part}));
   }
   ScenarioPlan smaller = Cutter(plan, reduction).cut();
-  if (smaller.groups.empty()) return invalid("no group of two members and a message is left");
-  if (!has_ways(smaller)) return invalid("hosts are left without a way between them");
-  if (const auto wired = smaller.topology.plan(); !wired) return invalid(wired.error().text);
+  if (smaller.groups.empty()) return wire::invalid("no group of two members and a message is left");
+  if (!has_ways(smaller)) return wire::invalid("hosts are left without a way between them");
+  if (const auto wired = smaller.topology.plan(); !wired) return wire::invalid(wired.error().text);
   return smaller;
 }
 

@@ -93,11 +93,10 @@ wire::Result<Reduction> reduction_from(std::string_view text) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, end);
     if (!add_parts(part, parts)) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "'" + std::string(part) +
-                            "' is not a part of a scenario: write h3-5 for hosts, s, t and g for "
-                            "switches, trunks and groups, i for incidents, m0.4 for a message of "
-                            "group 0, or loss, duplicate, reorder, corrupt, cut, packets");
+      return wire::invalid("'" + std::string(part) +
+                           "' is not a part of a scenario: write h3-5 for hosts, s, t and g for "
+                           "switches, trunks and groups, i for incidents, m0.4 for a message of "
+                           "group 0, or loss, duplicate, reorder, corrupt, cut, packets");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -12,8 +12,7 @@ constexpr double kLargest = 1 << 30;  // largest message of a queue pair
 
 tl::unexpected<wire::Error> invalid(const std::string& source, std::size_t line,
                                     const std::string& why) {
-  return wire::fail(wire::ErrorCode::kInvalid,
-                    source + ", line " + std::to_string(line) + ": " + why);
+  return wire::invalid(source + ", line " + std::to_string(line) + ": " + why);
 }
 
 }  // namespace
@@ -56,8 +55,7 @@ wire::Result<MessageSizes> MessageSizes::from_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      path + " can't be read; name a file with lines 'BYTES PERCENT'");
+    return wire::invalid(path + " can't be read; name a file with lines 'BYTES PERCENT'");
   }
   return parse(text.str(), path);
 }

@@ -8,10 +8,10 @@ using wire::Instant;
 
 wire::Result<void> CongestionConfig::check() const {
   if (link.is_unlimited()) {
-    return wire::fail(wire::ErrorCode::kInvalid, "congestion control needs the link's rate");
+    return wire::invalid("congestion control needs the link's rate");
   }
   if (cnp_interval.count() < 0 || catch_up.count() < 0) {
-    return wire::fail(wire::ErrorCode::kInvalid, "cnp_interval must not be negative");
+    return wire::invalid("cnp_interval must not be negative");
   }
   return reaction.check(link);
 }

@@ -47,8 +47,7 @@ constexpr std::array kParameters = {
 };
 
 tl::unexpected<wire::Error> refuse(std::string_view text, const std::string& why) {
-  return wire::fail(wire::ErrorCode::kInvalid,
-                    "congestion control '" + std::string(text) + "': " + why);
+  return wire::invalid("congestion control '" + std::string(text) + "': " + why);
 }
 
 std::string known_names() {

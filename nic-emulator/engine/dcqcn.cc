@@ -35,20 +35,17 @@ DcqcnParameters DcqcnParameters::hpcc(wire::BitRate link) {
 }
 
 wire::Result<void> DcqcnParameters::check(wire::BitRate link) const {
-  const auto refuse = [](const std::string& text) {
-    return wire::fail(wire::ErrorCode::kInvalid, text);
-  };
-  if (alpha_timer < 100ns) return refuse("alpha_timer must be at least 0.1 us");
-  if (rate_timer < 100ns) return refuse("rate_timer must be at least 0.1 us");
-  if (cut_interval < 0ns) return refuse("cut_interval must not be negative");
-  if (!(g > 0 && g <= 1)) return refuse("g must lie above 0 and be at most 1");
+  if (alpha_timer < 100ns) return wire::invalid("alpha_timer must be at least 0.1 us");
+  if (rate_timer < 100ns) return wire::invalid("rate_timer must be at least 0.1 us");
+  if (cut_interval < 0ns) return wire::invalid("cut_interval must not be negative");
+  if (!(g > 0 && g <= 1)) return wire::invalid("g must lie above 0 and be at most 1");
   if (byte_counter != 0 && byte_counter < 4096) {
-    return refuse("byte_counter must be 0 (none) or at least 4096 bytes");
+    return wire::invalid("byte_counter must be 0 (none) or at least 4096 bytes");
   }
-  if (min_bps == 0) return refuse("min_rate must be above 0");
+  if (min_bps == 0) return wire::invalid("min_rate must be above 0");
   if (additive_bps < link.bits_per_second / kMostSteps) {
-    return refuse("additive must be at least the link's rate / " + std::to_string(kMostSteps) +
-                  ": recovery would never end");
+    return wire::invalid("additive must be at least the link's rate / " +
+                         std::to_string(kMostSteps) + ": recovery would never end");
   }
   return {};
 }

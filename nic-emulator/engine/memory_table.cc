@@ -17,17 +17,14 @@ constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
 wire::Result<void> check(const void* memory, std::uint64_t length, std::uint64_t iova,
                          std::uint32_t access) {
   if ((access & kRemoteModify) != 0 && (access & kLocalWrite) == 0) {
-    return wire::fail(
-        wire::ErrorCode::kInvalid,
+    return wire::invalid(
         "remote write or atomic access needs local write: add IBV_ACCESS_LOCAL_WRITE");
   }
   if (memory == nullptr && length != 0) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "null memory: register an address in this process");
+    return wire::invalid("null memory: register an address in this process");
   }
   if (iova + length < iova) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "region wraps around the address space: lower iova or length");
+    return wire::invalid("region wraps around the address space: lower iova or length");
   }
   return {};
 }
@@ -55,7 +52,7 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
     slot = free_slots_.front();
     free_slots_.pop_front();
   } else {
-    return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
+    return wire::unavailable("all memory regions in use: deregister some");
   }
   MemoryRegion& r = regions_[slot];
   do {
@@ -74,9 +71,8 @@ wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
                                        std::uint64_t length, std::uint64_t iova,
                                        std::uint32_t access) {
   if (key == 0 || key > kLastChosenKey) {
-    return wire::fail(wire::ErrorCode::kInvalid, "key " + std::to_string(key) +
-                                                     " can't be chosen: take 1 to " +
-                                                     std::to_string(kLastChosenKey));
+    return wire::invalid("key " + std::to_string(key) + " can't be chosen: take 1 to " +
+                         std::to_string(kLastChosenKey));
   }
   if (auto ok = check(memory, length, iova, access); !ok) return ok;
   if (find_chosen(key) != nullptr) {
@@ -84,7 +80,7 @@ wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
                       "key " + std::to_string(key) + " is in use on this device: take another");
   }
   if (chosen_.size() >= max_regions_) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
+    return wire::unavailable("all memory regions in use: deregister some");
   }
   const MemoryRegion region{
       key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};

@@ -29,18 +29,17 @@ wire::Result<void> check_caps(const QpCap& cap) {
                                   over(cap.max_send_sge, kMaxCap.max_send_sge, "max_send_sge"),
                                   over(cap.max_recv_sge, kMaxCap.max_recv_sge, "max_recv_sge"),
                                   over(cap.max_inline, kMaxCap.max_inline, "max_inline")}) {
-    if (!text.empty()) return wire::fail(wire::ErrorCode::kInvalid, text);
+    if (!text.empty()) return wire::invalid(text);
   }
   return {};
 }
 
 tl::unexpected<wire::Error> unknown_srq() {
-  return wire::fail(wire::ErrorCode::kInvalid,
-                    "no such shared receive queue: it was destroyed or never created");
+  return wire::invalid("no such shared receive queue: it was destroyed or never created");
 }
 
 tl::unexpected<wire::Error> unknown_qp() {
-  return wire::fail(wire::ErrorCode::kInvalid, "no such qp: it was destroyed or never created");
+  return wire::invalid("no such qp: it was destroyed or never created");
 }
 
 }  // namespace
@@ -105,8 +104,7 @@ wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {
   }
   const SharedReceiveQueue* srq = state_->srqs.create(init);
   if (srq == nullptr) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      "all shared receive queues in use: destroy some");
+    return wire::unavailable("all shared receive queues in use: destroy some");
   }
   return srq->id();
 }
@@ -150,7 +148,7 @@ wire::Result<Qpn> Nic::create_qp(const QpInit& requested) {
   if (auto ok = check_caps(init.cap); !ok) return tl::unexpected(ok.error());
   const QueuePair* qp = state_->qps.create(state_->port, init, srq);
   if (qp == nullptr) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "all queue pairs in use: destroy some");
+    return wire::unavailable("all queue pairs in use: destroy some");
   }
   return qp->qpn();
 }

@@ -48,9 +48,8 @@ QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue
 wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out) {
   const QpState from = context_.state;
   if ((mask & kAttrCurrentState) != 0 && attr.current_state != from) {
-    return wire::fail(wire::ErrorCode::kInvalid, std::string("current state is ") +
-                                                     to_string(from) + ", not " +
-                                                     to_string(attr.current_state));
+    return wire::invalid(std::string("current state is ") + to_string(from) + ", not " +
+                         to_string(attr.current_state));
   }
   const QpState to = (mask & kAttrState) != 0 ? attr.state : from;
   if (auto ok = check_transition(type(), from, to, mask); !ok) return ok;
@@ -173,9 +172,8 @@ wire::Result<void> QueuePair::post_send(const SendWr& wr, NicOutput& out) {
       sends_.complete_flushed(wr, out);
       return {};
     default:
-      return wire::fail(wire::ErrorCode::kInvalid, std::string("qp is in state ") +
-                                                       to_string(context_.state) +
-                                                       ": bring it to rts before sending");
+      return wire::invalid(std::string("qp is in state ") + to_string(context_.state) +
+                           ": bring it to rts before sending");
   }
 }
 
@@ -194,8 +192,7 @@ wire::Result<void> QueuePair::post_sends(std::span<const SendWr> wrs, NicOutput&
 wire::Result<void> QueuePair::post_recv(const RecvWr& wr, NicOutput& out) {
   switch (context_.state) {
     case QpState::kReset:
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "qp is in state reset: bring it to init before posting receives");
+      return wire::invalid("qp is in state reset: bring it to init before posting receives");
     case QpState::kErr:
       if (receives_.is_shared()) return receives_.post(wr);
       receives_.complete(wr.wr_id, WcStatus::kFlush, out);

@@ -30,8 +30,7 @@ class ReceiveQueue {
   // Errors: kInvalid, kAgain (queue full).
   wire::Result<void> post(const RecvWr& wr) {
     if (shared_ != nullptr) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "the qp uses a shared receive queue: post to that");
+      return wire::invalid("the qp uses a shared receive queue: post to that");
     }
     return post_receive(queue_, wr, qp_.init.cap.max_recv_sge);
   }

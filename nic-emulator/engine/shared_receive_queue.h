@@ -13,7 +13,7 @@ namespace cepheus::rnic {
 inline wire::Result<void> post_receive(WorkQueue<RecvWqe>& queue, const RecvWr& wr,
                                        std::uint32_t max_sge) {
   if (wr.sges.size() > max_sge) {
-    return wire::fail(wire::ErrorCode::kInvalid, "more SGEs than the queue's max_recv_sge");
+    return wire::invalid("more SGEs than the queue's max_recv_sge");
   }
   if (queue.full()) {
     return wire::fail(wire::ErrorCode::kAgain, "receive queue full: poll completions first");
@@ -37,7 +37,7 @@ class SharedReceiveQueue {
 
   wire::Result<void> arm(std::uint32_t limit, NicOutput& out) {
     if (limit > init_.max_wr) {
-      return wire::fail(wire::ErrorCode::kInvalid, "limit above the queue's max_wr: lower it");
+      return wire::invalid("limit above the queue's max_wr: lower it");
     }
     limit_ = limit;
     check_limit(out);

@@ -102,8 +102,7 @@ class NicHolder {
     }
     const Environment environment = Environment::read();
     if (environment.fabric.empty()) {
-      return wire::fail(
-          wire::ErrorCode::kUnavailable,
+      return wire::unavailable(
           "CEPHEUS_FABRIC is not set; set it to the socket of a running cepheus-switch");
     }
     if (!environment.refusal.empty()) {
@@ -114,8 +113,7 @@ class NicHolder {
     const auto congestion =
         rnic::parse_congestion(environment.congestion, (*port)->identity().rate);
     if (!congestion) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "CEPHEUS_CONGESTION: " + congestion.error().text);
+      return wire::invalid("CEPHEUS_CONGESTION: " + congestion.error().text);
     }
     auto nic = LiveNic::start(std::move(*port), *congestion);
     if (!nic) return tl::unexpected(nic.error());

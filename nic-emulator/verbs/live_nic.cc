@@ -283,11 +283,11 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
                                           std::uint16_t to_port,
                                           std::span<const std::uint8_t> data) {
   if (data.size() > kMaxDatagram) {
-    return wire::fail(wire::ErrorCode::kInvalid, "a datagram holds at most 1472 bytes; send less");
+    return wire::invalid("a datagram holds at most 1472 bytes; send less");
   }
   const std::scoped_lock lock(mutex_);
   if (is_abandoned() || !is_up()) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric has ended; start it again");
+    return wire::unavailable("the fabric has ended; start it again");
   }
   const auto no_space = wire::fail(wire::ErrorCode::kAgain, "the port is full; send again later");
   if (port_->free_entries() == 0) return no_space;

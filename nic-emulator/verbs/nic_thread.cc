@@ -39,9 +39,8 @@ wire::Result<void> LiveNic::start_thread() {
   const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable, std::string("can't start the NIC's thread: ") +
-                                                         std::strerror(error) +
-                                                         "; raise the limit of processes");
+    return wire::unavailable(std::string("can't start the NIC's thread: ") + std::strerror(error) +
+                             "; raise the limit of processes");
   }
   thread_runs_ = true;
   ::pthread_setname_np(thread_, "cepheus-nic");

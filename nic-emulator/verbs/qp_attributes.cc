@@ -12,10 +12,6 @@ constexpr int kRefused = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | 
 constexpr unsigned kRemoteAccess =
     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-tl::unexpected<wire::Error> invalid(const char* text) {
-  return wire::fail(wire::ErrorCode::kInvalid, text);
-}
-
 // Both sides count the states alike.
 static_assert(static_cast<int>(QpState::kReset) == IBV_QPS_RESET &&
               static_cast<int>(QpState::kInit) == IBV_QPS_INIT &&
@@ -64,7 +60,7 @@ const char* set_address(const ibv_ah_attr& ah, QpAttr& out) {
 }  // namespace
 
 wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from, QpType type) {
-  if (const char* problem = check_verbs_only(a, mask)) return invalid(problem);
+  if (const char* problem = check_verbs_only(a, mask)) return wire::invalid(problem);
   QpChange change;
   QpAttr& out = change.attributes;
   const auto take = [&](int verbs_bit, std::uint32_t bit) {
@@ -75,24 +71,24 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from, Q
   QpState to = from;
   if (take(IBV_QP_STATE, kAttrState)) {
     const auto state = to_engine(a.qp_state);
-    if (!state) return invalid("no such qp_state; use reset, init, rtr, rts, sqd or err");
+    if (!state) return wire::invalid("no such qp_state; use reset, init, rtr, rts, sqd or err");
     out.state = to = *state;
   }
   if (take(IBV_QP_CUR_STATE, kAttrCurrentState)) {
     const auto state = to_engine(a.cur_qp_state);
-    if (!state) return invalid("no such cur_qp_state");
+    if (!state) return wire::invalid("no such cur_qp_state");
     out.current_state = *state;
   }
   if (const int missing = required_by_verbs(from, to, type) & ~mask; missing != 0) {
-    return invalid(
+    return wire::invalid(
         "pkey_index and port (init), max_dest_rd_atomic (rtr), max_rd_atomic (rts) are required");
   }
   if (take(IBV_QP_AV, kAttrAddress)) {
-    if (const char* problem = set_address(a.ah_attr, out)) return invalid(problem);
+    if (const char* problem = set_address(a.ah_attr, out)) return wire::invalid(problem);
   }
   if (take(IBV_QP_PATH_MTU, kAttrPathMtu)) {
     out.path_mtu = mtu_bytes(a.path_mtu);
-    if (out.path_mtu == 0) return invalid("no such path_mtu");
+    if (out.path_mtu == 0) return wire::invalid("no such path_mtu");
   }
   if (take(IBV_QP_ACCESS_FLAGS, kAttrAccess)) out.access = a.qp_access_flags & kRemoteAccess;
   if (take(IBV_QP_DEST_QPN, kAttrRemoteQpn)) out.remote_qpn = Qpn(a.dest_qp_num);

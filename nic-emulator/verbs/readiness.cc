@@ -16,9 +16,8 @@ namespace cepheus::verbs {
 wire::Result<Readiness> Readiness::create() {
   const int fd = ::eventfd(0, EFD_CLOEXEC);
   if (fd < 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable, std::string("can't open an eventfd: ") +
-                                                         std::strerror(errno) +
-                                                         "; raise the limit of open files");
+    return wire::unavailable(std::string("can't open an eventfd: ") + std::strerror(errno) +
+                             "; raise the limit of open files");
   }
   return Readiness(fd);
 }

@@ -83,7 +83,7 @@ bool FrameSocket::flush() {
 
 wire::Result<Endpoint> Endpoint::parse(const std::string& text) {
   const auto invalid = [&](const std::string& why) {
-    return wire::fail(wire::ErrorCode::kInvalid, "'" + text + "' " + why);
+    return wire::invalid("'" + text + "' " + why);
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {

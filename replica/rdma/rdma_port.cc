@@ -20,14 +20,13 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
   params.progress_timeout_ms = kGroupTimeLimitMs;
   if (mcast_context_create(&params, &port->groups_) != MCAST_OK) {
     port->groups_ = nullptr;
-    return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
+    return wire::unavailable(mcast_last_error());
   }
   mcast_context_query(port->groups_, &port->attributes_);
   mcast_context_verbs(port->groups_, &port->verbs_);
   ibv_context* const context = port->verbs_.context;
   const auto refused = [&](const char* what) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string(port->attributes_.device) + " lacks " + what);
+    return wire::unavailable(std::string(port->attributes_.device) + " lacks " + what);
   };
   ibv_device_attr limits{};
   if (ibv_query_device(context, &limits) != 0) return refused("limits");

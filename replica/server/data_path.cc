@@ -16,16 +16,14 @@ wire::Result<void> DataPath::open() {
   auto port = RdmaPort::open(device_);
   if (!port) return tl::unexpected(port.error());
   if (maps_file_ && (*port)->verbs().stores_in_process == 0) {
-    return wire::fail(
-        wire::ErrorCode::kInvalid,
-        std::string((*port)->attributes().device) +
-            " stores data by DMA, which makes no page of a mapped file dirty: a flush "
-            "would miss data. Serve the replica with --cache direct");
+    return wire::invalid(std::string((*port)->attributes().device) +
+                         " stores data by DMA, which makes no page of a mapped file dirty: a flush "
+                         "would miss data. Serve the replica with --cache direct");
   }
   mcast_mem_h memory = nullptr;
   if (mcast_mem_register_shared((*port)->groups(), data_.data(), data_.size(), &memory) !=
       MCAST_OK) {
-    return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
+    return wire::unavailable(mcast_last_error());
   }
   port_ = std::move(*port);
   memory_.reset(memory);
@@ -53,7 +51,7 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast
       (params.sender_group != 0 && mcast_group_regions(group_, &region, &regions) != MCAST_OK)) {
     const std::string why = mcast_last_error();
     fence();
-    return wire::fail(wire::ErrorCode::kUnavailable, why);
+    return wire::unavailable(why);
   }
   connection_ = std::move(*connection);
   // No completions come here, so the queue stays armed: a NIC in user space must not leave packets

@@ -90,7 +90,7 @@ std::optional<DecodedRecord> decode_record(std::span<const std::uint8_t> slot) {
 
 wire::Result<RecordFile> RecordFile::create(const std::string& path, const StoredReplica& stored) {
   if (stored.volume.empty() || stored.volume.size() > kLongestName) {
-    return wire::fail(wire::ErrorCode::kInvalid, "a volume's name has 1 to 255 bytes");
+    return wire::invalid("a volume's name has 1 to 255 bytes");
   }
   RecordFile made(wire::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
                   slot_size(stored.geometry));
@@ -122,10 +122,9 @@ wire::Result<RecordFile> RecordFile::open(const std::string& path) {
     opened.stored_ = std::move(record->stored);
   }
   if (opened.sequence_ == 0 || opened.slot_ != slot_size(opened.stored_.geometry)) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      path +
-                          " is damaged: remove it and the data, and serve with --create; the "
-                          "volume's other replicas have all data");
+    return wire::invalid(path +
+                         " is damaged: remove it and the data, and serve with --create; the "
+                         "volume's other replicas have all data");
   }
   return opened;
 }

@@ -37,7 +37,7 @@ short ReplicaServer::events_of(const Peer& peer) {
 
 wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake.is_open()) return wire::fail(wire::ErrorCode::kUnavailable, std::strerror(errno));
+  if (!wake.is_open()) return wire::unavailable(std::strerror(errno));
   std::unique_ptr<ReplicaServer> server(new ReplicaServer(std::move(parts), std::move(wake)));
   // From now on it reports that it has restarted.
   if (const int error = server->record_file_.save(server->stored_)) {

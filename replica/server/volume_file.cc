@@ -31,15 +31,14 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
                                           Cache cache) {
   const bool is_direct = cache == Cache::kDirect;
   if (is_direct && size % kDirectBlock != 0) {
-    return wire::fail(wire::ErrorCode::kInvalid, path + " has " + std::to_string(size) +
-                                                     " bytes; past the page cache it has "
-                                                     "to be a multiple of " +
-                                                     std::to_string(kDirectBlock));
+    return wire::invalid(path + " has " + std::to_string(size) +
+                         " bytes; past the page cache it has "
+                         "to be a multiple of " +
+                         std::to_string(kDirectBlock));
   }
   wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | (is_direct ? O_DIRECT : 0)));
   if (!file.is_open() && is_direct && errno == EINVAL) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      path + ": its file system has no O_DIRECT; serve it with --cache page");
+    return wire::invalid(path + ": its file system has no O_DIRECT; serve it with --cache page");
   }
   if (!file.is_open()) return tl::unexpected(failed(path, errno));
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -50,9 +49,8 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
   struct stat found {};
   if (fstat(file.get(), &found) != 0) return tl::unexpected(failed(path, errno));
   if (static_cast<std::uint64_t>(found.st_size) != size) {
-    return wire::fail(wire::ErrorCode::kInvalid, path + " has " + std::to_string(found.st_size) +
-                                                     " bytes, its record says " +
-                                                     std::to_string(size));
+    return wire::invalid(path + " has " + std::to_string(found.st_size) +
+                         " bytes, its record says " + std::to_string(size));
   }
   if (const int error = posix_fallocate(file.get(), 0, found.st_size)) {
     return tl::unexpected(failed(path, error));

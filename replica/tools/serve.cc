@@ -39,20 +39,17 @@ wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
   Geometry geometry;
   geometry.size = arguments.size;
   geometry.block = arguments.block;
-  const auto invalid = [](const std::string& why) {
-    return wire::fail(wire::ErrorCode::kInvalid, why);
-  };
   if (!std::has_single_bit(geometry.block) || geometry.block < kSmallestBlock ||
       geometry.block > kLargestBlock) {
-    return invalid("--block " + std::to_string(geometry.block) +
-                   " must be a power of two from 512 to 65536");
+    return wire::invalid("--block " + std::to_string(geometry.block) +
+                         " must be a power of two from 512 to 65536");
   }
   if (geometry.size == 0 || geometry.size % geometry.block != 0) {
-    return invalid("--size " + std::to_string(geometry.size) + " must be a multiple of --block " +
-                   std::to_string(geometry.block));
+    return wire::invalid("--size " + std::to_string(geometry.size) +
+                         " must be a multiple of --block " + std::to_string(geometry.block));
   }
   if (geometry.size / 8 / geometry.chunk > kMostBitmap)
-    return invalid("--size " + std::to_string(geometry.size) + " is too large; give less");
+    return wire::invalid("--size " + std::to_string(geometry.size) + " is too large; give less");
   return geometry;
 }
 
@@ -77,8 +74,8 @@ wire::Result<RecordFile> create(const ServeArguments& arguments, const std::stri
 
 wire::Result<void> check_same(const ServeArguments& arguments, const StoredReplica& stored) {
   const auto differs = [&](const std::string& what, const std::string& is) {
-    return wire::fail(wire::ErrorCode::kInvalid, arguments.file + " has " + what + " " + is +
-                                                     "; correct the option, or name another file");
+    return wire::invalid(arguments.file + " has " + what + " " + is +
+                         "; correct the option, or name another file");
   };
   if (stored.volume != arguments.volume) return differs("volume", stored.volume);
   if (arguments.size != 0 && stored.geometry.size != arguments.size) {

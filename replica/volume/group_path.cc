@@ -53,7 +53,7 @@ wire::Result<void> GroupPath::open_port() {
   if (!port) return tl::unexpected(port.error());
   mcast_mem_h memory = nullptr;
   if (mcast_mem_register((*port)->groups(), memory_.data(), memory_.size(), &memory) != MCAST_OK) {
-    return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
+    return wire::unavailable(mcast_last_error());
   }
   port_ = std::move(*port);
   registered_.reset(memory);

@@ -11,9 +11,8 @@ namespace {
 constexpr std::array kUnwanted = {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"};
 
 tl::unexpected<wire::Error> unknown(const std::string& what) {
-  return wire::fail(wire::ErrorCode::kUnavailable, "hwloc can't read this machine's topology (" +
-                                                       what + ": " + std::strerror(errno) +
-                                                       "); try lstopo");
+  return wire::unavailable("hwloc can't read this machine's topology (" + what + ": " +
+                           std::strerror(errno) + "); try lstopo");
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <new>
 
@@ -18,16 +17,11 @@
 namespace cepheus::reports {
 namespace {
 
-using wire::ErrorCode;
 using wire::UniqueFd;
 
 constexpr const char* kLease = "/recording.lease";
 constexpr const char* kRingSuffix = ".ring";
 constexpr std::size_t kLeaseBytes = 64;
-
-tl::unexpected<wire::Error> fail_errno(const std::string& what) {
-  return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
-}
 
 // A regular file of this user with the full length, so that the whole mapping is backed.
 bool is_usable(int fd, std::size_t bytes) {
@@ -38,10 +32,10 @@ bool is_usable(int fd, std::size_t bytes) {
 
 wire::Result<std::unique_ptr<SharedFile>> map(UniqueFd file, std::size_t bytes, int protection) {
   if (!is_usable(file.get(), bytes)) {
-    return wire::fail(ErrorCode::kUnavailable, "not a recording's file of this user");
+    return wire::unavailable("not a recording's file of this user");
   }
   void* const memory = mmap(nullptr, bytes, protection, MAP_SHARED, file.get(), 0);
-  if (memory == MAP_FAILED) return fail_errno("can't map a recording's file");
+  if (memory == MAP_FAILED) return wire::call_failed("can't map a recording's file");
   return std::make_unique<SharedFile>(memory, bytes, std::move(file));
 }
 
@@ -55,10 +49,10 @@ SharedFile::~SharedFile() { munmap(memory_, bytes_); }
 wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) {
   const std::string path = directory + kLease;
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-  if (!file.is_open()) return fail_errno("can't open " + path);
+  if (!file.is_open()) return wire::call_failed("can't open " + path);
   if (!is_usable(file.get(), 0) ||
       (errno = posix_fallocate(file.get(), 0, static_cast<off_t>(kLeaseBytes))) != 0) {
-    return fail_errno("can't use " + path);
+    return wire::call_failed("can't use " + path);
   }
   auto mapped = map(std::move(file), kLeaseBytes, PROT_READ | PROT_WRITE);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -73,13 +67,12 @@ wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& dire
                            std::to_string(made.fetch_add(1)) + kRingSuffix;
   ::unlink(path.c_str());  // of a process that had the same number
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.is_open()) return fail_errno("can't make " + path);
+  if (!file.is_open()) return wire::call_failed("can't make " + path);
   const bool has_space = FreeSpace::of(file.get()).allows(sizeof(Ring));
   if (!has_space || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     ::unlink(path.c_str());
-    return wire::fail(ErrorCode::kUnavailable,
-                      "too little space for recorded calls in " + directory);
+    return wire::unavailable("too little space for recorded calls in " + directory);
   }
   auto mapped = map(std::move(file), sizeof(Ring), PROT_READ | PROT_WRITE);
   if (!mapped) {

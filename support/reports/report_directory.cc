@@ -20,7 +20,6 @@ namespace cepheus::reports {
 namespace {
 
 using std::chrono::nanoseconds;
-using wire::ErrorCode;
 using wire::UniqueFd;
 
 constexpr std::string_view kSuffix = ".calls";
@@ -30,7 +29,7 @@ constexpr int kMostNames = 16;  // of the default directory
 constexpr char kRemedy[] = "; set CEPHEUS_REPORT_DIR to another directory";
 
 tl::unexpected<wire::Error> fail_errno_with_remedy(const std::string& what) {
-  return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno) + kRemedy);
+  return wire::unavailable(what + ": " + std::strerror(errno) + kRemedy);
 }
 
 std::string hidden(const std::string& name) { return "." + name; }
@@ -99,7 +98,7 @@ wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
   directory.fd_.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat there {};
   if (!directory.fd_.is_open() || fstat(directory.fd_.get(), &there) != 0) {
-    return wire::fail(ErrorCode::kUnavailable, path + ": " + std::strerror(errno));
+    return wire::call_failed(path);
   }
   directory.owner_ = there.st_uid;
   return directory;
@@ -110,7 +109,7 @@ wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, Spa
     return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
   if (!directory || !directory->is_ours()) {
-    return wire::fail(ErrorCode::kUnavailable, path + " is not a directory of this user" + kRemedy);
+    return wire::unavailable(path + " is not a directory of this user" + kRemedy);
   }
   directory->space_ = std::move(space);
   return directory;
@@ -152,9 +151,8 @@ bool ReportDirectory::is_held(int report) {
 wire::Result<void> ReportDirectory::check_space(std::uint64_t bytes) const {
   const FreeSpace space = space_(fd_.get());
   if (space.allows(bytes)) return {};
-  return wire::fail(ErrorCode::kUnavailable,
-                    "too little space for reports in " + path_ + ": " + space.text() +
-                        ", which other programs keep; free some" + kRemedy);
+  return wire::unavailable("too little space for reports in " + path_ + ": " + space.text() +
+                           ", which other programs keep; free some" + kRemedy);
 }
 
 wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
@@ -187,7 +185,7 @@ wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& h
 wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) const {
   const FreeSpace space = space_(fd_.get());
   if (bytes > space.limit_of_one()) {
-    return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
+    return wire::unavailable("the report has the size it may have");
   }
   if (auto enough = check_space(kReportStep); !enough) return enough;
   if (!reserve(report.file.get(), bytes))

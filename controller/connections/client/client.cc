@@ -32,14 +32,14 @@ wire::Result<Client> Client::open(const std::string& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.empty() || socket.size() >= sizeof address.sun_path) {
-    return wire::fail(wire::ErrorCode::kInvalid, "'" + socket + "' can't be a socket's path");
+    return wire::invalid("'" + socket + "' can't be a socket's path");
   }
   std::memcpy(address.sun_path, socket.c_str(), socket.size() + 1);
   wire::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_open() ||
       connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable, "no cepheus-cmd answers at " + socket + " (" +
-                                                         std::strerror(errno) + "): start it");
+    return wire::unavailable("no cepheus-cmd answers at " + socket + " (" + std::strerror(errno) +
+                             "): start it");
   }
   Client client(std::move(fd));
   if (auto sent = client.send({.type = MessageType::kProgram}); !sent) {

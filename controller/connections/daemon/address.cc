@@ -22,16 +22,14 @@ wire::Result<Address> Address::parse(const std::string& text) {
   if (text.starts_with(kUnix)) {
     address.path = text.substr(kUnix.size());
     if (address.path.empty() || address.path.size() >= sizeof(sockaddr_un{}.sun_path)) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "'" + text + "': a UNIX socket's path has 1 to " +
-                            std::to_string(sizeof(sockaddr_un{}.sun_path) - 1) + " characters");
+      return wire::invalid("'" + text + "': a UNIX socket's path has 1 to " +
+                           std::to_string(sizeof(sockaddr_un{}.sun_path) - 1) + " characters");
     }
     return address;
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-    return wire::fail(wire::ErrorCode::kInvalid,
-                      "'" + text + "' is neither HOST:PORT nor unix:PATH");
+    return wire::invalid("'" + text + "' is neither HOST:PORT nor unix:PATH");
   }
   address.host = text.substr(0, colon);
   address.port = text.substr(colon + 1);

@@ -23,7 +23,7 @@ using Local = asio::local::stream_protocol;
 
 wire::Result<bool> listen_at(Local::acceptor& acceptor, const std::string& path, mode_t mode) {
   const auto fail = [&](const std::string& why) {
-    return wire::fail(wire::ErrorCode::kInvalid, "can't listen at " + path + ": " + why);
+    return wire::invalid("can't listen at " + path + ": " + why);
   };
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
@@ -57,8 +57,8 @@ wire::Result<bool> listen_at(asio::ip::tcp::acceptor& acceptor, const Address& a
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   }
   if (!error) return true;
-  return wire::fail(wire::ErrorCode::kInvalid, "can't listen at " + at.to_string() + ": " +
-                                                   error.message() + "; choose another --listen");
+  return wire::invalid("can't listen at " + at.to_string() + ": " + error.message() +
+                       "; choose another --listen");
 }
 
 }  // namespace
@@ -102,8 +102,7 @@ wire::Result<bool> Daemon::run() {
                settings_.peers.key ? "with the fabric's key" : "without a key");
   if (settings_.ready_fd >= 0) {
     if (write(settings_.ready_fd, "ready\n", 6) != 6) {
-      return wire::fail(wire::ErrorCode::kInvalid,
-                        "can't write to --ready-fd: name an open descriptor");
+      return wire::invalid("can't write to --ready-fd: name an open descriptor");
     }
     ::close(settings_.ready_fd);
   }
