@@ -11,7 +11,6 @@
 
 namespace {
 
-using cepheus::fabric::Switch;
 using cepheus::fabric::TableBytes;
 using cepheus::fabric::TableShape;
 
@@ -22,7 +21,7 @@ nlohmann::json to_json(const TableBytes::Rows& rows) {
 }
 
 nlohmann::json to_json(const TableShape& shape) {
-  const TableBytes bytes = Switch::table_bytes(shape);
+  const TableBytes bytes = cepheus::fabric::Switch::table_bytes(shape);
   return {{"ports", shape.ports},          {"paths", shape.paths},
           {"members", shape.members},      {"active", shape.active},
           {"table", to_json(bytes.table)}, {"beside", to_json(bytes.beside)}};

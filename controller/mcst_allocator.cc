@@ -5,7 +5,6 @@
 
 namespace cepheus::mrp {
 
-using wire::Duration;
 using wire::Instant;
 using wire::McstId;
 
@@ -19,7 +18,7 @@ std::uint64_t usable(const wire::Ipv4Prefix& pool) {
 
 }  // namespace
 
-McstAllocator::McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration rest)
+McstAllocator::McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, wire::Duration rest)
     : pool_(pool), random_(seed), rest_(rest) {}
 
 wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {

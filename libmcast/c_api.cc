@@ -13,8 +13,6 @@
 #include "libmcast/parameters.h"
 
 using namespace cepheus::mcast;
-namespace mrp = cepheus::mrp;
-namespace wire = cepheus::wire;
 
 namespace {
 

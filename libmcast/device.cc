@@ -19,7 +19,6 @@ std::uint32_t bytes_of(ibv_mtu mtu) { return 128u << mtu; }  // IBV_MTU_256 = 1 
 struct FreeList {
   void operator()(ibv_device** list) const { ibv_free_device_list(list); }
 };
-using DeviceList = std::unique_ptr<ibv_device*, FreeList>;
 
 // The reason that a device library in this process gives for a missing device.
 std::string hint() {
@@ -47,7 +46,7 @@ ibv_gid gid_of(wire::Ipv4 address) {
 
 Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   int count = 0;
-  const DeviceList list(ibv_get_device_list(&count));
+  const std::unique_ptr<ibv_device*, FreeList> list(ibv_get_device_list(&count));
   std::vector<std::string> names;
   std::vector<std::size_t> order;  // indices in which to try them
   for (int i = 0; list && i < count; ++i) {

@@ -5,10 +5,9 @@
 
 namespace cepheus::net {
 
-using wire::Bytes;
 using wire::PortId;
 
-IngressBooks::EntryId IngressBooks::open(PortId port, Bytes bytes) {
+IngressBooks::EntryId IngressBooks::open(PortId port, wire::Bytes bytes) {
   buffer_.take(port, bytes);
   if (free_.empty()) {
     free_.push_back(static_cast<EntryId>(entries_.size()));

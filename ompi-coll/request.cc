@@ -9,7 +9,6 @@
 
 using namespace cepheus::ompi;
 using cepheus::coll::Broadcast;
-using cepheus::coll::Code;
 using cepheus::coll::CommunicatorState;
 
 struct cepheus_request_t;
@@ -50,7 +49,7 @@ BufferOf::BufferOf(cepheus_request_t& of)
     : request(of), buffer(of.call.memory, of.call.count, of.call.type) {}
 
 // May call back into MPI: nothing is held.
-void complete(Broadcast* broadcast, Code code) {
+void complete(Broadcast* broadcast, cepheus::coll::Code code) {
   auto* const running = static_cast<Running*>(broadcast);
   ompi_request_t* const request = &running->request.super;
   running->~Running();

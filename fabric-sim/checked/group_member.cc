@@ -7,7 +7,6 @@
 
 namespace cepheus::sim {
 
-using rnic::QpAttr;
 using rnic::QpState;
 
 namespace {
@@ -168,7 +167,7 @@ mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::Kep
     require(set_state(host(), qpn(), QpState::kErr));
     return {};
   }
-  const QpAttr pair = require(host().nic().query_qp(qpn()));
+  const rnic::QpAttr pair = require(host().nic().query_qp(qpn()));
   require(set_state(host(), qpn(), QpState::kReset));
   initialise(host(), qpn());
   for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);

@@ -37,9 +37,8 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
   entry->last_seen = now;
   entry->due = expires(*entry);
   order_.emplace(entry->due, id);
-  const auto [at, is_new] = entries_.emplace(id, std::move(entry));
+  [[maybe_unused]] const auto [at, is_new] = entries_.emplace(id, std::move(entry));
   assert(is_new);
-  static_cast<void>(is_new);
   return *at->second;
 }
 

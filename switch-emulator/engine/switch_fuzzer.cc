@@ -18,7 +18,6 @@
 namespace {
 
 using namespace cepheus;  // NOLINT: a fuzzer's own file
-using fabric::Switch;
 using fabric::SwitchOutput;
 using wire::Frame;
 
@@ -160,7 +159,7 @@ class Harness {
   }
 
   fabric::TestPayloads payloads_;
-  Switch switch_{make_config(), payloads_};
+  fabric::Switch switch_{make_config(), payloads_};
   wire::Instant now_{std::chrono::seconds(1)};
 };
 

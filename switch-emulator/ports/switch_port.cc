@@ -10,7 +10,6 @@
 namespace cepheus::fabric {
 namespace {
 
-using wire::BufferRef;
 using wire::Frame;
 using wire::kNoBuffer;
 
@@ -77,7 +76,7 @@ void SwitchPort::close() {
   if (!open_) return;
   pools_.set_owner(pool_, area_, nullptr);
   for (; reclaimed_ != rx_.produced(); ++reclaimed_) {
-    const BufferRef ref = rx_entries_[reclaimed_ % kFrameRing].ref;
+    const wire::BufferRef ref = rx_entries_[reclaimed_ % kFrameRing].ref;
     if (ref == kNoBuffer) continue;
     share_.remove(ref);
     pools_.drop(ref);

@@ -23,7 +23,6 @@
 namespace {
 
 using cepheus::live::LiveFabric;
-using cepheus::live::LiveOptions;
 using cepheus::net::Topology;
 
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
@@ -104,7 +103,7 @@ int serve(const Arguments& arguments) {
     complain(topology.error());
     return kUsage;
   }
-  LiveOptions options;
+  cepheus::live::LiveOptions options;
   options.socket = arguments.socket;
   options.pcap_dir = arguments.pcap;
   options.warn = [](const std::string& text) {

@@ -16,7 +16,6 @@ namespace {
 
 using reports::CallRecord;
 using reports::ChoiceRecord;
-using reports::RecordState;
 using reports::ReportDirectory;
 
 constexpr std::string_view kNoJobs =
@@ -70,13 +69,11 @@ void merge(std::vector<SizesUse>& all, SizesUse use) {
   known->other_us += share * (use.other_us - known->other_us);
 }
 
-// Name and size; size 0 collects those that were freed.
-using CommunicatorKey = std::pair<std::string, std::uint32_t>;
-
 struct JobTally {
   JobUse use;
   std::chrono::nanoseconds changed{};
-  std::map<CommunicatorKey, CommunicatorTally> communicators;
+  // By name and size; size 0 collects those that were freed.
+  std::map<std::pair<std::string, std::uint32_t>, CommunicatorTally> communicators;
 
   void add(const FoundReport& found) {
     use.program = reports::get_text(found.report.header.program);
@@ -87,7 +84,7 @@ struct JobTally {
     if (!device.empty()) ++use.devices[device];
     changed = std::max(changed, found.changed);
     for (const CallRecord& record : found.report.records) {
-      const bool folded = record.state == RecordState::kFolded;
+      const bool folded = record.state == reports::RecordState::kFolded;
       CommunicatorTally& tally =
           communicators[{reports::get_text(record.communicator), folded ? 0 : record.ranks}];
       if (folded) tally.freed = std::max(tally.freed, record.ranks);

@@ -21,7 +21,6 @@
 namespace cepheus::tools {
 namespace {
 
-using nlohmann::json;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenRates{1000}, kFirstRates{500};

@@ -14,8 +14,6 @@ namespace {
 
 using namespace cepheus;  // NOLINT: a fuzzer's own file
 using nlohmann::json;
-using tools::Answerable;
-using tools::HttpRefusal;
 
 const std::string kToken = "0123456789abcdef0123456789abcdef";
 enum Flags : std::uint8_t { kControl = 1, kHasToken = 2, kRightToken = 4, kRightType = 8 };
@@ -30,12 +28,12 @@ std::string take_part(std::string_view& rest) {
   return std::string(part);
 }
 
-void check(const HttpRefusal& refusal) {
+void check(const tools::HttpRefusal& refusal) {
   require((refusal.status == 400 || refusal.status == 403) && !refusal.why.empty());
 }
 
 template <typename Kind>
-void check(const Answerable<json>& request, std::string_view kind, bool may_change) {
+void check(const tools::Answerable<json>& request, std::string_view kind, bool may_change) {
   require(!request || may_change);
   if (!request) return check(request.error());
   require(request->at("ask") == kind);
