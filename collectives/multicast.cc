@@ -12,11 +12,7 @@
 
 namespace cepheus::coll {
 
-namespace {
-
 constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
-
-}  // namespace
 
 Multicast::Multicast(const Team& team, std::function<void()> called)
     : team_(team),

@@ -7,7 +7,6 @@
 #include "controller/reject_text.h"
 
 namespace cepheus::mrp {
-namespace {
 
 using wire::ErrorCode;
 using wire::kNever;
@@ -15,8 +14,6 @@ using wire::MrpReject;
 using wire::MrpType;
 
 constexpr std::size_t kMaxMembers = 0xFFFF;  // the count in ACTIVATE's MrpHeader::flags
-
-}  // namespace
 
 Registration::Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch)
     : config_(config),

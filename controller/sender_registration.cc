@@ -7,7 +7,6 @@
 #include "controller/reject_text.h"
 
 namespace cepheus::mrp {
-namespace {
 
 using wire::ErrorCode;
 using wire::kNever;
@@ -19,8 +18,6 @@ constexpr std::size_t kAttemptsThatDo = 4;
 constexpr auto kRole =
     LaggingMembers::Role::kReceiver;      // of all named members: only the sender sends
 constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
-
-}  // namespace
 
 Ipv4 destination(const SenderGroupMessage& message) {
   switch (message.header.type) {

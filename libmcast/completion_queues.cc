@@ -7,11 +7,8 @@
 #include <cerrno>
 
 namespace cepheus::mcast {
-namespace {
 
 constexpr std::uint32_t kUsualReservations = 4096;
-
-}  // namespace
 
 CompletionQueues::CompletionQueues(const Device& device)
     : device_(device), channel_(ibv_create_comp_channel(device.context())) {

@@ -8,11 +8,8 @@
 #include "wire/times.h"
 
 namespace cepheus::mcast {
-namespace {
 
 constexpr int kMaxDatagramsPerPoll = 64;
-
-}  // namespace
 
 ControlPlane::ControlPlane(const ControlPlaneConfig& config,
                            std::unique_ptr<ControlChannel> channel)

@@ -9,14 +9,11 @@
 #include "wire/clock.h"
 
 namespace cepheus::mcast {
-namespace {
 
 // Also the longest delay of a deadline that was set while the thread slept.
 constexpr wire::Duration kLongestSleep = std::chrono::seconds(30);
 // After work that failed, for want of memory for instance.
 constexpr wire::Duration kTryAgain = std::chrono::milliseconds(500);
-
-}  // namespace
 
 void KeepAlive::start() {
   if (thread_.joinable()) {

@@ -3,12 +3,9 @@
 #include "wire/byte_order.h"
 
 namespace cepheus::wire {
-namespace {
 
 constexpr std::uint8_t kSwitchRecord = 3;
 constexpr std::uint16_t kReceives = 1;  // MrpHeader::flags
-
-}  // namespace
 
 std::optional<Hello> Hello::parse(std::span<const std::uint8_t> data) {
   const auto header = MrpHeader::parse(data);

@@ -1,14 +1,11 @@
 #include "wire/pause.h"
 
 namespace cepheus::wire {
-namespace {
 
 constexpr std::size_t kTimesOffset = 4;
 constexpr std::size_t kEnd = kTimesOffset + 2 * PauseFrame::kPriorities;
 static_assert(kEnd <= PauseFrame::kPayload);
 static_assert(Ethernet::kSize + PauseFrame::kPayload <= Frame::kCapacity);
-
-}  // namespace
 
 std::optional<PauseFrame> PauseFrame::parse(const Frame& frame) {
   const auto payload = frame.payload();

@@ -3,11 +3,8 @@
 #include "wire/byte_order.h"
 
 namespace cepheus::wire {
-namespace {
 
 constexpr std::size_t kBeforeRegions = MrpHeader::kSize + MrpMember::kSize;
-
-}  // namespace
 
 std::optional<MrpRegion::Record> MrpRegion::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize || data[0] != kRecordType || data[1] != kSize / 4) return std::nullopt;

@@ -7,13 +7,10 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::sim {
-namespace {
 
 using namespace std::chrono_literals;
 
 constexpr Duration kStep = 500us;  // between two checks for the end
-
-}  // namespace
 
 GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace, std::ostream* recording)
     : plan_(plan),

@@ -5,12 +5,9 @@
 #include "wire/sender_group.h"
 
 namespace cepheus::sim {
-namespace {
 
 // Useless requests that a switch may send: this number, and one for this number of data packets.
 constexpr std::uint64_t kMostInVain = 8, kDataPerVain = 8;
-
-}  // namespace
 
 IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
     : pool_(plan.topology.mcst_pool), findings_(findings) {

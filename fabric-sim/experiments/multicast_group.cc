@@ -7,7 +7,6 @@
 #include "wire/announcement.h"
 
 namespace cepheus::sim {
-namespace {
 
 using namespace std::chrono_literals;
 
@@ -15,8 +14,6 @@ constexpr std::uint32_t kInstance = 1;
 constexpr std::uint16_t kEpoch = 1;
 constexpr std::uint32_t kToken = 0x70CE;
 constexpr std::uint8_t kGroupTimeout = 7;  // 0.5 ms
-
-}  // namespace
 
 class MulticastGroup::Member final : public GroupProgram, public CompletionClient {
  public:

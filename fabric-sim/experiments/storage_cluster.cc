@@ -4,13 +4,10 @@
 #include <cmath>
 
 namespace cepheus::sim {
-namespace {
 
 constexpr std::uint32_t kRequestBytes = 64;  // bytes of a read request
 constexpr std::size_t kReplicas = 3;
 constexpr double kGigabits = 100;  // a second, of a client's link
-
-}  // namespace
 
 class StorageCluster::Client final : public Actor {
  public:

@@ -10,11 +10,7 @@ namespace cepheus::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
 constexpr std::uint32_t kNoWindow = 1 << 16;
-
-}  // namespace
 
 Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
     : seed_(config.seed),

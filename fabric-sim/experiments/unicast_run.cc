@@ -6,11 +6,8 @@
 #include "fabric-sim/core/connection.h"
 
 namespace cepheus::sim {
-namespace {
 
 constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
-
-}  // namespace
 
 class UnicastRun::Program final : public Actor, public CompletionClient {
  public:

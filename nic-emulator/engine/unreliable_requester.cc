@@ -4,11 +4,8 @@
 #include <cassert>
 
 namespace cepheus::rnic {
-namespace {
 
 constexpr std::uint32_t kOwnQkey = 0x80000000;  // selects the QP's own (IBTA 10.2.5)
-
-}  // namespace
 
 UnreliableRequester::UnreliableRequester(const QpContext& context, SendQueue& queue)
     : qp_(context), queue_(queue) {}

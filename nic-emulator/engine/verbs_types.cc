@@ -3,7 +3,6 @@
 #include <array>
 
 namespace cepheus::rnic {
-namespace {
 
 constexpr std::array kStateNames{"reset", "init", "rtr", "rts", "sqd", "sqe", "err"};
 static_assert(kStateNames.size() == static_cast<std::size_t>(QpState::kErr) + 1);
@@ -20,8 +19,6 @@ constexpr std::array kStatusNames{"success",
                                   "rnr retry counter exceeded",
                                   "bad response"};
 static_assert(kStatusNames.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
-
-}  // namespace
 
 const char* to_string(QpState state) { return kStateNames[static_cast<std::size_t>(state)]; }
 

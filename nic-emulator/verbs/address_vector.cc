@@ -6,13 +6,10 @@
 #include "nic-emulator/verbs/limits.h"
 
 namespace cepheus::verbs {
-namespace {
 
 // 1 means "in this subnet", and 0 that the program has set no value. The fabric is one subnet to
 // programs, but its switches count hops.
 constexpr std::uint8_t kLeastHops = 64;
-
-}  // namespace
 
 const char* to_engine(const ibv_ah_attr& ah, AddressVector& out) {
   if (ah.is_global == 0) return "RoCE needs a GRH: set ah_attr.is_global and a dgid";

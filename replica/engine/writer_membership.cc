@@ -12,11 +12,8 @@
 #include "wire/splitmix.h"
 
 namespace cepheus::replica {
-namespace {
 
 constexpr Duration kInARow = std::chrono::minutes(1);  // from one group's failure to the next one's
-
-}  // namespace
 
 Members Writer::promised() const {
   return peers_that([](const Peer& peer) { return peer.has_promised; });

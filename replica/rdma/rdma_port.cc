@@ -5,13 +5,10 @@
 #include <algorithm>
 
 namespace cepheus::replica {
-namespace {
 
 constexpr int kCompletions = 4096;
 // A group without progress for this long is formed anew: the volume finds the cause in another way.
 constexpr unsigned kGroupTimeLimitMs = 1000;
-
-}  // namespace
 
 wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device) {
   std::unique_ptr<RdmaPort> port(new RdmaPort);

@@ -11,7 +11,6 @@
 #include "wire/clock.h"
 
 namespace cepheus::replica {
-namespace {
 
 using namespace std::chrono_literals;
 using Kind = ReplicaAction::Kind;
@@ -22,8 +21,6 @@ constexpr int kIdleMs = 1000;
 constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
 constexpr std::uint64_t kMostDigested = 16 << 20;  // in one request
-
-}  // namespace
 
 bool ReplicaServer::can_go_on(const Peer& peer) {
   return peer.has_more && !peer.is_digesting && (peer.socket.events() & POLLOUT) == 0;

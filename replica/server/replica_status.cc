@@ -4,11 +4,8 @@
 #include "replica/server/replica_server.h"
 
 namespace cepheus::replica {
-namespace {
 
 constexpr const char* kLosses[] = {"none", "program", "memory", "all"};  // as Loss
-
-}  // namespace
 
 std::string ReplicaServer::status() const {
   const ReplicaRecord& record = engine_->record();

@@ -12,7 +12,6 @@
 #include "replica/control/volume_key.h"
 
 namespace cepheus::replica {
-namespace {
 
 using namespace std::chrono_literals;
 
@@ -26,8 +25,6 @@ constexpr wire::Duration kPollInterval = 50us;
 constexpr wire::Duration kGroupStep = 10ms;
 constexpr wire::Duration kIdleStep = 100ms;
 constexpr unsigned kSlotBits = 16;
-
-}  // namespace
 
 GroupPath::GroupPath(std::string device, Multicast multicast, unsigned replicas, unsigned depth,
                      std::span<std::uint8_t> memory, std::size_t copy)

@@ -6,12 +6,9 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
-namespace {
 
 // RNR timer codes, from 10.24 ms to 81.92 ms; two more double the time.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
-
-}  // namespace
 
 const char* to_string(Turn::State state) {
   constexpr std::array kNames{"finished", "running", "abandoned"};

@@ -7,11 +7,8 @@
 #include "switch-emulator/live/datapath.h"
 
 namespace cepheus::live {
-namespace {
 
 constexpr std::size_t kStepsPerRound = 4096;  // before the hosts' turn
-
-}  // namespace
 
 void Datapath::add_queues(const net::Topology& topology) {
   std::vector<net::BufferPlan> plans = net::buffer_plans(topology);

@@ -10,14 +10,11 @@
 #include <ctime>
 
 namespace cepheus::live {
-namespace {
 
 constexpr int kSnapLength = 1 << 17;  // longer than any frame
 
 constexpr std::size_t kRecordHead = 16;       // in the file, before each frame (pcap-savefile(5))
 constexpr std::size_t kMostUnflushed = 1024;  // frames
-
-}  // namespace
 
 wire::Result<std::unique_ptr<PcapTap>> PcapTap::create(
     const std::string& path, std::function<void(const std::string&)> warn) {

@@ -3,13 +3,10 @@
 #include "switch-emulator/ports/one_armed_interface.h"
 
 namespace cepheus::fabric {
-namespace {
 
 // Lifetime of a next hop: shorter than the replacement of a failed router takes (VRRP, RFC 5798:
 // three advertisements of 1 s), and long enough to cost nothing with thousands of hosts.
 constexpr wire::Duration kBelieved = std::chrono::seconds(1);
-
-}  // namespace
 
 OneArmedPort::OneArmedPort(OneArmedInterface& interface, FlushList& flush_list,
                            const OneArmedHost& host)

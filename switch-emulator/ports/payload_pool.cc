@@ -11,7 +11,6 @@
 #include "wire/mrp.h"
 
 namespace cepheus::fabric {
-namespace {
 
 // A NIC's window towards each of many peers at once. The slots returned last are used first, so
 // unused memory is never touched.
@@ -19,8 +18,6 @@ constexpr std::uint32_t kMinSlotsPerArea = 8192;
 constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: limit of BufferRef
 // The user id of nobody (setuid(2) treats it as an error).
 constexpr uid_t kNobody = ~uid_t{0};
-
-}  // namespace
 
 PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
   PoolGeometry geometry;

@@ -34,12 +34,8 @@ std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
   return std::nullopt;
 }
 
-namespace {
-
 constexpr std::uint8_t kTcp = 6;
 constexpr std::size_t kUdpChecksum = 6, kTcpChecksum = 16;  // offsets behind the IPv4 header
-
-}  // namespace
 
 void complete_checksum(std::span<std::uint8_t> frame) {
   const auto ethernet = wire::Ethernet::parse(frame);

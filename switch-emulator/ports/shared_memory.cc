@@ -8,11 +8,8 @@
 #include <utility>
 
 namespace cepheus::fabric {
-namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-
-}  // namespace
 
 wire::Result<UniqueFd> create_shared_memory(const char* name, std::size_t bytes) {
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));

@@ -6,12 +6,8 @@
 
 namespace cepheus::fabric {
 
-namespace {
-
 constexpr unsigned long long kSliceNs = 100'000;  // the shortest allowed
 constexpr unsigned kOrdinary = 0;  // SCHED_OTHER; any other policy was chosen on purpose
-
-}  // namespace
 
 void request_short_slices(bool wanted) {
   sched_attr attributes{};

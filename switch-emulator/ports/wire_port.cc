@@ -8,7 +8,6 @@
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
-namespace {
 
 constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
@@ -16,8 +15,6 @@ constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
 // them as fast as they are read.
 constexpr std::uint32_t kForeignFramesAtOnce = 64;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
-
-}  // namespace
 
 WirePort::WirePort(PayloadPools& pools, const std::unordered_set<wire::Ipv4>& neighbours,
                    FlushList& flush_list, WirePortConfig config)

@@ -4,11 +4,8 @@
 #include <nlohmann/json.hpp>
 
 namespace cepheus::tools {
-namespace {
 
 constexpr double kForgetSeconds = 5;
-
-}  // namespace
 
 wire::Result<nlohmann::json> ViewSource::look() {
   const auto before = std::exchange(before_, std::nullopt);
