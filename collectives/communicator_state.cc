@@ -75,8 +75,7 @@ void CommunicatorState::look_again() {
     unserved_reason_ = placement().reason;
     alike_ = false;
     is_placed_ = false;
-    host_discovery_.again();
-    return;
+    return host_discovery_.again();
   }
 }
 

@@ -103,8 +103,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
     assert(sent(0).slot == id.slot);
     sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
     --sent_count_;
-    send_slots_.give_back(id.slot);
-    return;
+    return send_slots_.give_back(id.slot);
   }
   assert(receives_[id.slot] == Receive::kPosted);
   if (wc.status != IBV_WC_SUCCESS) {

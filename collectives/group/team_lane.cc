@@ -135,8 +135,7 @@ void TeamLane::start() {
     snprintf(outcome_.reason, sizeof outcome_.reason,
              "%s's point-to-point layer failed during set-up (%d)", host::implementation(),
              static_cast<int>(rc));
-    finish();
-    return;
+    return finish();
   }
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
 }
@@ -165,17 +164,13 @@ void TeamLane::gathered() {
     const auto any = std::find_if(records_.begin(), records_.end(),
                                   [](const MemberRecord& r) { return r.status != MCAST_OK; });
     const bool passes = lasting == records_.end() && any != records_.end();
-    announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_INVALID), why);
-    return;
+    return announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_INVALID), why);
   }
   std::vector<mcast_member_t> members;
   members.reserve(records_.size());
   for (const MemberRecord& record : records_) members.push_back(record.member);
   const mcast_status_t status = channel_->lead(members);
-  if (status != MCAST_OK && status != MCAST_INPROGRESS) {
-    announce(status, mcast_last_error());
-    return;
-  }
+  if (status != MCAST_OK && status != MCAST_INPROGRESS) return announce(status, mcast_last_error());
   set_state(State::kRegistering);
 }
 
@@ -207,8 +202,7 @@ void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
     // Without a group this member's session has failed meanwhile.
-    set_state(channel_ != nullptr ? State::kReady : State::kClosed);
-    return;
+    return set_state(channel_ != nullptr ? State::kReady : State::kClosed);
   }
   destroy();
   const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;

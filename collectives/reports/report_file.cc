@@ -265,8 +265,7 @@ void ReportFile::fold_oldest() {
     }
     add_calls(slot.calls, calls_of(record));
     std::atomic_ref(slot.ranks).fetch_add(1, std::memory_order_relaxed);
-    store_state(record, RecordState::kFree);
-    return;
+    return store_state(record, RecordState::kFree);
   }
   store_state(record, RecordState::kFree);
   record.rank = 0;

@@ -185,14 +185,11 @@ void GroupLedger::on_completed(std::size_t message) {
     const bool is_excused = dead_[member] && !plan_.loss_ends;
     const bool has_it = has(message, member) || has_arrived(message, member);
     if (has_it || is_excused || take_silent(member, message)) continue;
-    findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
-                                                 std::to_string(member) + " lacks it");
-    return;
+    return findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
+                                                        std::to_string(member) + " lacks it");
   }
-  if (completed_[message]) {
-    findings_.report(Invariant::kCompletion, name_of(message) + " completed twice");
-    return;
-  }
+  if (completed_[message])
+    return findings_.report(Invariant::kCompletion, name_of(message) + " completed twice");
   completed_[message] = true;
   recount();
 }
@@ -253,13 +250,11 @@ void GroupLedger::check_ended() const {
   for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
     for (std::size_t member = 0; member < plan_.members.size(); ++member) {
       if (has(m, member) || !is_expected(m, member)) continue;
-      findings_.report(Invariant::kLiveness,
-                       name_of(m) + " never reached member " + std::to_string(member));
-      return;
+      return findings_.report(Invariant::kLiveness,
+                              name_of(m) + " never reached member " + std::to_string(member));
     }
     if (completed_[m] || !is_expected(m, plan_.messages[m].source)) continue;
-    findings_.report(Invariant::kLiveness, name_of(m) + " never completed");
-    return;
+    return findings_.report(Invariant::kLiveness, name_of(m) + " never completed");
   }
 }
 

@@ -34,8 +34,7 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
     require_success(completion);
     if ((completion.wr_id & kSendFlag) != 0) {
       --under_way_[sends_[completion.wr_id & ~kSendFlag].to];
-      post();
-      return;
+      return post();
     }
     --run_.receives_left_;
     run_.received_at_ = std::max(run_.received_at_, now + run_.cost_.receive);

@@ -217,23 +217,14 @@ void Nic::on_packet(Instant now, const wire::Frame& frame, NicOutput& out) {
   counters.add(Counter::kRxPackets);
   counters.add(Counter::kRxBytes, frame.size());
   const auto headers = wire::RoceHeaders::parse(frame);
-  if (!headers || headers->bth.transport_version != 0 || frame.payload_len % 4 != 0) {
-    counters.add(Counter::kRxDropMalformed);
-    return;
-  }
+  if (!headers || headers->bth.transport_version != 0 || frame.payload_len % 4 != 0)
+    return counters.add(Counter::kRxDropMalformed);
   if (headers->ip.destination != state_->port.config.address) {
-    counters.add(Counter::kRxDropNotMine);
-    return;
+    return counters.add(Counter::kRxDropNotMine);
   }
-  if (!wire::check_icrc(frame)) {
-    counters.add(Counter::kRxDropIcrc);
-    return;
-  }
+  if (!wire::check_icrc(frame)) return counters.add(Counter::kRxDropIcrc);
   QueuePair* qp = state_->qps.find(headers->bth.destination_qp);
-  if (qp == nullptr) {
-    counters.add(Counter::kRxDropUnknownQp);
-    return;
-  }
+  if (qp == nullptr) return counters.add(Counter::kRxDropUnknownQp);
   const auto data = frame.payload().first(frame.payload_len - std::size_t{headers->bth.pad_count});
   qp->on_packet(now, *headers, data, out);
   state_->refresh(*qp);

@@ -40,10 +40,7 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
 void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out) {
   const bool known = aeth.kind == wire::AckKind::kAck || aeth.kind == wire::AckKind::kRnrNak ||
                      aeth.is_sequence_nak() || aeth.is_fatal_nak();
-  if (!known) {
-    counters_.add(Counter::kRxDropMalformed);
-    return;
-  }
+  if (!known) return counters_.add(Counter::kRxDropMalformed);
   const auto packet = packet_of(psn);
   if (!packet) return;
   switch (aeth.kind) {
@@ -63,10 +60,8 @@ void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& 
 void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
                           std::span<const std::uint8_t> data, NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
-  if (info.aeth && headers.aeth.kind != wire::AckKind::kAck) {
-    counters_.add(Counter::kRxDropMalformed);
-    return;
-  }
+  if (info.aeth && headers.aeth.kind != wire::AckKind::kAck)
+    return counters_.add(Counter::kRxDropMalformed);
   const auto packet = packet_of(headers.bth.psn);
   if (!packet) return;
   counters_.add(info.atomic_ack_eth ? Counter::kRxAtomicAck : Counter::kRxReadResponse);

@@ -137,17 +137,11 @@ void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
     result = atomic_result(headers.bth.psn, *original);
     served = true;
   }
-  if (!served) {
-    counters_.add(Counter::kRxDropStaleRequest);
-    return;
-  }
+  if (!served) return counters_.add(Counter::kRxDropStaleRequest);
   // The requester went back to this PSN and repeats every request behind it. Results before it stay:
   // it has repeated several requests at once.
   if (results_.drop_from(headers.bth.psn) && owed_ == Owed::kAck) owed_ = Owed::kNothing;
-  if (results_.full()) {
-    counters_.add(Counter::kRxDropStaleRequest);
-    return;
-  }
+  if (results_.full()) return counters_.add(Counter::kRxDropStaleRequest);
   result.msn = msn_;
   result.repeated = true;
   results_.push(result);

@@ -40,10 +40,7 @@ void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict v
 }
 
 void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaActions& out) {
-  if (request.epoch < record_.promised) {
-    answer(link, request, Verdict::kRefused, out);
-    return;
-  }
+  if (request.epoch < record_.promised) return answer(link, request, Verdict::kRefused, out);
   // A new connection of the same writer fences, too: its earlier writes must not land any more.
   if (rules_.fencing) out.push_back({Kind::kFence});
   if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kDisconnect, link_});
@@ -60,13 +57,9 @@ void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaA
 }
 
 void ReplicaEngine::on_request(std::uint64_t link, const Request& request, ReplicaActions& out) {
-  if (request.type == RequestType::kPromise) {
-    promise(link, request, out);
-    return;
-  }
+  if (request.type == RequestType::kPromise) return promise(link, request, out);
   if (request.epoch != record_.promised && rules_.fencing) {
-    answer(link, request, Verdict::kRefused, out);
-    return;
+    return answer(link, request, Verdict::kRefused, out);
   }
   // An old connection of the same writer: it needs no answers.
   if (link != link_ && rules_.fencing) return;
@@ -88,8 +81,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case RequestType::kClear:
       if (request.range.first > geometry_.chunks() ||
           request.range.count > geometry_.chunks() - request.range.first) {
-        answer(link, request, Verdict::kFailed, out);
-        return;
+        return answer(link, request, Verdict::kFailed, out);
       }
       if (request.type == RequestType::kMark) {
         record_.marks.set(request.range);

@@ -75,8 +75,7 @@ void Writer::admit(Instant now, Op& op, WriterActions& out) {
     return;
   }
   if (op.io.kind == IoKind::kFlush) {
-    start_flush(now, static_cast<std::size_t>(&op - ops_.data()), out);
-    return;
+    return start_flush(now, static_cast<std::size_t>(&op - ops_.data()), out);
   }
   count_writes(op.io, 1, now);
   mark(now, chunks_of(op.io), out);

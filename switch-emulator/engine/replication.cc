@@ -260,10 +260,7 @@ void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
   if (!group.tree.paths[packet.path].is_host) return;
   const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
-  if (group.turn.source() == packet.path) {
-    fail_source(call, group, invalid);
-    return;
-  }
+  if (group.turn.source() == packet.path) return fail_source(call, group, invalid);
   // A NAK acknowledges all PSNs below it, so it names the first PSN that this host can have
   // outstanding.
   const auto next = group.numbering.first_outstanding(group, packet.path, packet.psn());
