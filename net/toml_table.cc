@@ -1,5 +1,6 @@
 #include "net/toml_table.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "net/nearest_name.h"
@@ -102,9 +103,7 @@ TomlTable::TomlTable(TomlErrors& errors, const toml::table& table, std::string l
   // toml++ sorts keys by name; an error should name the first one in the file.
   const toml::key* unknown = nullptr;
   for (const auto& [key, node] : table_) {
-    bool is_known = false;
-    for (const std::string_view name : known) is_known = is_known || name == key.str();
-    if (is_known) continue;
+    if (std::ranges::find(known, key.str()) != known.end()) continue;
     if (unknown == nullptr || key.source().begin < unknown->source().begin) unknown = &key;
   }
   if (unknown != nullptr) {

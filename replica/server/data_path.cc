@@ -75,9 +75,7 @@ void DataPath::fence() {
 }
 
 bool DataPath::is_registering() const {
-  if (group_ == nullptr) return false;
-  const mcast_status_t status = mcast_group_test(group_);
-  return status == MCAST_INPROGRESS;
+  return group_ != nullptr && mcast_group_test(group_) == MCAST_INPROGRESS;
 }
 
 void DataPath::progress() {

@@ -11,14 +11,10 @@
 namespace cepheus::live {
 namespace {
 
-std::uint64_t lag_of(const fabric::GroupView& group) {
+template <typename View>
+std::uint64_t largest_lag(const std::vector<View>& views) {
   std::uint32_t most = 0;
-  for (const fabric::PathView& path : group.paths) most = std::max(most, path.lag);
-  return most;
-}
-std::uint64_t lag_of(const fabric::SenderGroupView& group) {
-  std::uint32_t most = 0;
-  for (const fabric::SenderReceiverView& one : group.receivers) most = std::max(most, one.lag);
+  for (const View& view : views) most = std::max(most, view.lag);
   return most;
 }
 
