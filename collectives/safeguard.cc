@@ -24,8 +24,7 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
   const auto known = classes_.find(sizes);
   if (known != classes_.end()) return *known;
   const Judge::Limits limits = parameters().safeguard_limits();
-  return *classes_.emplace(sizes, Compared{Comparison(Judge::first_plan()), Judge(limits)})
-              .first;
+  return *classes_.emplace(sizes, Compared{Comparison(Judge::first_plan()), Judge(limits)}).first;
 }
 
 Code Safeguard::choose(std::size_t bytes, bool blocking, Way& way) {
