@@ -15,7 +15,7 @@
 #include <mutex>
 #include <string>
 
-#include "collectives/group/uct_channel.h"
+#include "collectives/group/uct_domain.h"
 
 namespace cepheus::coll {
 

@@ -90,7 +90,7 @@ Transfer* transfer_of(Context* context) {
 
 }  // namespace
 
-bool UctDomain::load(std::string& why) {
+bool OpenUctDomain::load(std::string& why) {
   const char* named = parameters().uct_library;
   const bool is_named = named != nullptr && *named != '\0';
   const std::string library =
@@ -113,7 +113,7 @@ bool UctDomain::load(std::string& why) {
   return false;
 }
 
-ucs_status_t UctDomain::make(const char* device) {
+ucs_status_t OpenUctDomain::make(const char* device) {
   uct_md_config_t* config = nullptr;
   ucs_status_t status = uct_md_config_read(component_, nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
@@ -127,7 +127,7 @@ ucs_status_t UctDomain::make(const char* device) {
 }
 
 std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why) {
-  std::unique_ptr<UctDomain> domain(new UctDomain);
+  auto domain = std::make_unique<OpenUctDomain>();
   if (!domain->load(why)) return nullptr;
   const ucs_status_t status = domain->make(device);
   if (status == UCS_OK) return domain;
@@ -135,18 +135,19 @@ std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why)
   return nullptr;
 }
 
-UctDomain::~UctDomain() {
+OpenUctDomain::~OpenUctDomain() {
   if (config_ != nullptr) uct_config_release(config_);
   if (worker_ != nullptr) uct_worker_destroy(worker_);
   if (async_ != nullptr) ucs_async_context_destroy(async_);
   if (md_ != nullptr) uct_md_close(md_);
 }
 
-bool UctDomain::set(const char* name, const std::string& value) {
+bool OpenUctDomain::set(const char* name, const std::string& value) {
   return set_variable(config_, "RC_MCAST_", name, value.c_str()) == UCS_OK;
 }
 
-mcast_status_t UctDomain::open_context(const mcast_context_params_t& params, mcast_context_h* out) {
+mcast_status_t OpenUctDomain::open_context(const mcast_context_params_t& params,
+                                           mcast_context_h* out) {
   const auto milliseconds = [](std::uint32_t number) { return std::to_string(number) + "ms"; };
   const bool is_set = set("FAILURE", "diag") &&  // coll/cepheus reports failures itself
                       set("KEY_FILE", "") && set("GID_INDEX", "-1") && set("PATH_MTU", "0") &&
@@ -159,9 +160,9 @@ mcast_status_t UctDomain::open_context(const mcast_context_params_t& params, mca
   return is_set ? context_of_(md_, worker_, config_, out) : MCAST_ERR_INVALID;
 }
 
-std::unique_ptr<Channel> UctDomain::open_channel(const mcast_group_params_t& params,
-                                                 Channel::Arrival arrival, void* arg,
-                                                 mcast_status_t& status) {
+std::unique_ptr<Channel> OpenUctDomain::open_channel(const mcast_group_params_t& params,
+                                                     Channel::Arrival arrival, void* arg,
+                                                     mcast_status_t& status) {
   status = MCAST_ERR_INVALID;
   const bool is_set =
       set("LANE", params.lane == MCAST_LANE_EAGER ? "eager" : "bulk") &&

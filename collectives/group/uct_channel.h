@@ -5,8 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "collectives/group/channel.h"
+#include "collectives/group/uct_domain.h"
 
 extern "C" {
 // Exported by libucs, declared in a header that libucx-dev does not install.
@@ -16,28 +17,22 @@ void ucs_async_context_destroy(ucs_async_context_t* async);
 
 namespace cepheus::coll {
 
-class UctChannel;
-
 // The process's way into rc_mcast: its component, memory domain and worker.
-class UctDomain {
+class OpenUctDomain final : public UctDomain {
  public:
-  // `device` null: the nearest. Null: `why` has the reason.
-  static std::unique_ptr<UctDomain> open(const char* device, std::string& why);
-  ~UctDomain();
-  UctDomain(const UctDomain&) = delete;
-  UctDomain& operator=(const UctDomain&) = delete;
+  OpenUctDomain() = default;
+  ~OpenUctDomain() override;
+  OpenUctDomain(const OpenUctDomain&) = delete;
+  OpenUctDomain& operator=(const OpenUctDomain&) = delete;
 
-  // The context of all channels, as mcast_context_create().
-  mcast_status_t open_context(const mcast_context_params_t& params, mcast_context_h* out);
-  // See DirectChannel::open().
-  std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
-                                        Channel::Arrival arrival, void* arg,
-                                        mcast_status_t& status);
-
- private:
-  UctDomain() = default;
   bool load(std::string& why);
   ucs_status_t make(const char* device);
+  mcast_status_t open_context(const mcast_context_params_t& params, mcast_context_h* out) override;
+  std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
+                                        Channel::Arrival arrival, void* arg,
+                                        mcast_status_t& status) override;
+
+ private:
   // Variables of UCX_RC_MCAST_*.
   bool set(const char* name, const std::string& value);
 

@@ -1,0 +1,29 @@
+// The process's access to groups through UCX. uct_channel.cc implements it, and uct_absent.cc in
+// builds without UCX.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <memory>
+#include <string>
+
+#include "collectives/group/channel.h"
+
+namespace cepheus::coll {
+
+class UctDomain {
+ public:
+  // `device` null: the nearest. Null: `why` has the reason.
+  static std::unique_ptr<UctDomain> open(const char* device, std::string& why);
+  virtual ~UctDomain() = default;
+
+  // The context of all channels, as mcast_context_create().
+  virtual mcast_status_t open_context(const mcast_context_params_t& params,
+                                      mcast_context_h* out) = 0;
+  // See DirectChannel::open().
+  virtual std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
+                                                Channel::Arrival arrival, void* arg,
+                                                mcast_status_t& status) = 0;
+};
+
+}  // namespace cepheus::coll
