@@ -1,4 +1,4 @@
-# ./run build, install, package: products of the tree. Sourced by ./run.
+# ./run build, install, package, spack: products of the tree. Sourced by ./run.
 
 build_help() {
   cat <<'TEXT'
@@ -46,4 +46,17 @@ package_command() {
   # The packages are not for a distribution's archive, so checks of its own rules are off.
   lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs,bad-distribution-in-changes-file \
     "$directory"/cepheus_"$version"_*.changes
+}
+
+spack_help() {
+  cat <<'TEXT'
+usage: ./run spack
+
+Build the Spack recipe's variants in build/spack, with its options and Debian's libraries: none, each alone, all, all but
+each. Compare the files that each installs with a list.
+TEXT
+}
+spack_command() {
+  need "${packages[@]}" libdpdk-dev
+  /usr/bin/python3 -B tools/spack/check.py build/spack
 }
