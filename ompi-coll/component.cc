@@ -140,3 +140,8 @@ extern "C" int cepheus_register(void) {
   register_variables(&mca_coll_cepheus_component.collm_version);
   return OMPI_SUCCESS;
 }
+
+// libcepheus-mpi.so calls it: one of both serves a process.
+extern "C" __attribute__((visibility("default"))) int mca_coll_cepheus_serves(void) {
+  return parameters().chosen_mode() != Mode::kOff ? 1 : 0;
+}

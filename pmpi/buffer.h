@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "collectives/units/payload.h"
-#include "pmpi/mpich_abi.h"
+#include "pmpi/mpi_abi.h"
 
 namespace cepheus::pmpi {
 

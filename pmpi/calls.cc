@@ -1,8 +1,10 @@
 #include "pmpi/calls.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,7 +14,7 @@ namespace {
 
 // In the MPI library that a plug-in of the program has loaded for itself, as Python's modules do.
 void* find_in_a_local_library(const char* name) {
-  for (const char* library : {"libmpich.so.12", "libmpi.so.12"}) {
+  for (const char* library : kLibraries) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) continue;
     void* const found = dlsym(handle, name);
@@ -53,9 +55,15 @@ bool has_our_abi() {
   int length = 0;
   if (get_library_version(text.data(), &length) != kSuccess) return false;
   const std::string_view version(text.data());
-  constexpr std::string_view kFamily[] = {"MPICH", "Intel(R) MPI", "MVAPICH"};
   return std::ranges::any_of(
-      kFamily, [&](std::string_view each) { return version.find(each) != version.npos; });
+      kVersions, [&](std::string_view each) { return version.find(each) != version.npos; });
+}
+
+// If the program is linked to the object, it may have a copy of it, and MPI uses that copy. So the
+// program comes first.
+void* find_object(const char* symbol) {
+  void* const found = dlsym(RTLD_DEFAULT, symbol);
+  return found != nullptr ? found : find_in_a_local_library(symbol);
 }
 
 }  // namespace
@@ -66,7 +74,7 @@ Calls& calls() {
 }
 
 bool find_calls() {
-  if (!has_our_abi()) return false;
+  if (!has_our_abi() || !find_handles(find_object)) return false;
   Calls& c = calls();
   bool found = true;
 #define FIND(name) found = find("PMPI_" #name, c.name) && found
@@ -114,6 +122,23 @@ bool find_calls() {
 #undef FIND
   (void)find("PMPI_Type_get_envelope_c", c.Type_get_envelope_c);
   return found;
+}
+
+bool component_serves() {
+  std::string path;
+  (void)dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* out) {
+        const bool is_it = std::string_view(object->dlpi_name).ends_with("/mca_coll_cepheus.so");
+        if (is_it) *static_cast<std::string*>(out) = object->dlpi_name;
+        return is_it ? 1 : 0;
+      },
+      &path);
+  void* const component = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (component == nullptr) return false;
+  const auto serves = reinterpret_cast<int (*)()>(dlsym(component, "mca_coll_cepheus_serves"));
+  const bool result = serves == nullptr || serves() != 0;
+  (void)dlclose(component);
+  return result;
 }
 
 }  // namespace cepheus::pmpi

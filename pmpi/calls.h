@@ -1,9 +1,15 @@
 // MPI's own functions, found when the program runs: this library links no MPI.
 #pragma once
 
-#include "pmpi/mpich_abi.h"
+#include "pmpi/mpi_abi.h"
 
 namespace cepheus::pmpi {
+
+using CopyAttribute = int (*)(Comm, int, void*, void*, void*, int*);
+using DeleteAttribute = int (*)(Comm, int, void*, void*);
+using QueryRequest = int (*)(void*, Status*);
+using FreeRequest = int (*)(void*);
+using CancelRequest = int (*)(void*, int);
 
 // Each is PMPI_<name>.
 struct Calls {
@@ -58,5 +64,13 @@ Calls& calls();
 bool find_calls();
 // The definition of `name` behind this library: the next tool's, or MPI's. Null: there is none.
 void* next_definition(const char* name);
+// This process's Open MPI has loaded coll/cepheus, and its mode is not off.
+bool component_serves();
+
+// For MPI_Comm_create_keyval: Open MPI takes no null function.
+inline int copy_nothing(Comm, int, void*, void*, void*, int* copies) {
+  *copies = 0;
+  return kSuccess;
+}
 
 }  // namespace cepheus::pmpi

@@ -38,7 +38,7 @@ int on_comm_free(Comm, int, void* value, void*) {
 std::vector<int> world_ranks_of(Comm comm, int size) {
   std::vector<int> ranks(static_cast<std::size_t>(size)), found(ranks.size(), kUndefined);
   std::iota(ranks.begin(), ranks.end(), 0);
-  Group group = 0, world = 0;
+  Group group{}, world{};
   if (calls().Comm_group(comm, &group) != kSuccess) return {};
   int rc = calls().Comm_group(kCommWorld, &world);
   if (rc == kSuccess) {
@@ -87,7 +87,7 @@ void decide(Communicator& communicator, bool is_inter) {
 // Null on all ranks: MPI may have no communicator left, which is no error of the program's. Not by
 // MPI_Comm_dup, which would call the program's functions that copy attributes.
 Comm create_private(Comm comm) {
-  Group group = 0;
+  Group group{};
   Comm made = kCommNull;
   Errhandler programs = kErrorsReturn;
   (void)calls().Comm_get_errhandler(comm, &programs);
@@ -108,7 +108,7 @@ Comm create_private(Comm comm) {
 }  // namespace
 
 bool open_communicators() {
-  return calls().Comm_create_keyval(nullptr, on_comm_free, &keyval, nullptr) == kSuccess &&
+  return calls().Comm_create_keyval(copy_nothing, on_comm_free, &keyval, nullptr) == kSuccess &&
          calls().Comm_dup(kCommSelf, &own) == kSuccess &&
          calls().Comm_set_errhandler(own, kErrorsReturn) == kSuccess;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/communicator_state.h"
-#include "pmpi/mpich_abi.h"
+#include "pmpi/mpi_abi.h"
 
 namespace cepheus::pmpi {
 using SharedComm = std::shared_ptr<std::atomic<Comm>>;

@@ -1,8 +1,8 @@
 // MPI's functions that this library defines in front of MPI: programs that preload it call these.
 //
 // All other work goes to the next definition, which is another tool's or MPI's, by the arguments as
-// they came. A handle is a word here: MPICH's handles are ints, those of an MPI that is not served
-// are pointers.
+// they came. A handle is a word here: MPICH's handles are ints, Open MPI's are pointers, and the MPI
+// may be one that this build does not serve.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -46,7 +46,7 @@ int on_finalize(Comm, int, void*, void*) {
 
 bool watch_finalize() {
   int keyval = kKeyvalInvalid;
-  return calls().Comm_create_keyval(nullptr, on_finalize, &keyval, nullptr) == kSuccess &&
+  return calls().Comm_create_keyval(copy_nothing, on_finalize, &keyval, nullptr) == kSuccess &&
          calls().Comm_set_attr(kCommSelf, keyval, nullptr) == kSuccess;
 }
 
@@ -56,7 +56,7 @@ Function* next(const char* name) {
 }
 
 std::string why_unable(bool has_calls, int level) {
-  if (!has_calls) return "it has not the ABI of MPICH, or is too old";
+  if (!has_calls) return std::string("it has not the ABI of ") + kAbi + ", or is too old";
   if (level < kThreadMultiple) return "it gave no MPI_THREAD_MULTIPLE";
   // Ranks may use different types of one signature: packed data must be the bare bytes.
   constexpr int kCount = 7;
@@ -67,11 +67,15 @@ std::string why_unable(bool has_calls, int level) {
   return "";
 }
 
+constexpr char kComponent[] =
+    "it has loaded coll/cepheus; \"--mca coll ^cepheus\" leaves them to libcepheus-mpi.so";
+
 // MPI is initialised. All ranks come here, because one alone would wait for the others for ever.
 void begin(bool has_calls, int level) {
   const std::string failed = "a function of it failed";
   const bool is_off = parameters().chosen_mode() == Mode::kOff;
-  std::string why = is_off ? "" : why_unable(has_calls, level);
+  const bool has_component = !is_off && has_calls && component_serves();
+  std::string why = is_off ? "" : has_component ? kComponent : why_unable(has_calls, level);
   bool reports_reason = true;
   if (has_calls) {
     if (!is_off && why.empty() && !(open_communicators() && watch_finalize())) why = failed;
@@ -85,20 +89,24 @@ void begin(bool has_calls, int level) {
       why = verdict.why_not;
       reports_reason = verdict.is_first_rank;
     }
+    if (has_component) reports_reason = verdict.is_first_rank;
     if (why.empty()) make_private_of_world();
   }
   serves = why.empty() && !is_off;
   if (serves || is_off) return;
   const bool required = parameters().chosen_mode() == Mode::kRequire;
   if (required || reports_reason)
-    host::log(required ? 0 : 1, "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
+    host::log(required || has_component ? 0 : 1,
+              "cepheus: this MPI library serves all broadcasts: %s", why.c_str());
   if (required) exit(1);
 }
 
-// The type is committed. Reports nothing to the program.
+// The type is committed: MPI packs no element of it. Reports nothing to the program.
 bool is_ready(Datatype type) {
-  int bytes = 0;
-  return calls().Pack_size(0, type, own_communicator(), &bytes) == kSuccess;
+  char none = 0;
+  int position = 0;
+  return calls().Pack(&none, 0, type, &none, sizeof none, &position, own_communicator()) ==
+         kSuccess;
 }
 
 // MPI_BOTTOM is null. A type has its data elsewhere only if its true lower bound says so.
@@ -120,9 +128,21 @@ bool is_usual(const void* memory, Count count, Datatype type, int root, int size
 // may have different ones.
 thread_local Comm ending = kCommNull;
 
+// In a call of the next definition: a tool's calls PMPI_Bcast, which then goes on to MPI.
+thread_local bool is_passed_on = false;
+
+template <typename Next>
+int pass_on(Next next_one) {
+  const bool outer = std::exchange(is_passed_on, true);
+  const int rc = next_one();
+  is_passed_on = outer;
+  return rc;
+}
+
 template <typename Next>
 int end_communicator(void* comm, Next next_one) {
-  const Comm outer = std::exchange(ending, comm != nullptr ? *static_cast<Comm*>(comm) : kCommNull);
+  if (!serves || comm == nullptr) return next_one(comm);
+  const Comm outer = std::exchange(ending, *static_cast<Comm*>(comm));
   const int rc = next_one(comm);
   ending = outer;
   return rc;
@@ -130,7 +150,8 @@ int end_communicator(void* comm, Next next_one) {
 
 // Null: MPI serves the call. Else it has these bytes, one at least.
 Communicator* find_served(BroadcastCall& call, Comm comm) {
-  if (!serves || comm == kCommNull || comm == ending || call.type == kDatatypeNull) return nullptr;
+  if (!serves || is_passed_on || comm == kCommNull || comm == ending || call.type == kDatatypeNull)
+    return nullptr;
   Communicator* const communicator = communicator_of(comm);
   if (communicator == nullptr || !communicator->state ||
       !is_usual(call.memory, call.count, call.type, call.root, communicator->size))
@@ -146,8 +167,9 @@ int report(int error, Comm comm) {
   return error;
 }
 
-template <typename Saved>
-int broadcast(BroadcastCall call, Comm comm, Saved saved) {
+template <typename Next>
+int broadcast(BroadcastCall call, Comm comm, Next next_one) {
+  const auto saved = [&] { return pass_on(next_one); };
   Communicator* const communicator = find_served(call, comm);
   if (communicator == nullptr) return saved();
   std::optional<Buffer> buffer;
@@ -165,8 +187,9 @@ int broadcast(BroadcastCall call, Comm comm, Saved saved) {
 }
 
 // Other ranks may be late: nothing here waits for them, nor makes a private communicator.
-template <typename Saved>
-int start_broadcast(BroadcastCall call, Comm comm, Request* request, Saved saved) {
+template <typename Next>
+int start_broadcast(BroadcastCall call, Comm comm, Request* request, Next next_one) {
+  const auto saved = [&] { return pass_on(next_one); };
   Communicator* const communicator = request != nullptr ? find_served(call, comm) : nullptr;
   if (communicator == nullptr) return saved();
   CommunicatorState& state = *communicator->state;
@@ -246,43 +269,38 @@ DEFINE_INIT(PMPI_)
 DEFINE_FINALIZE(MPI_)
 DEFINE_FINALIZE(PMPI_)
 
-CEPHEUS_EXPORT int MPI_Comm_free(void* comm) {
-  static const auto next_one = next<int(void*)>("MPI_Comm_free");
-  return end_communicator(comm, next_one);
-}
-
-CEPHEUS_EXPORT int MPI_Comm_disconnect(void* comm) {
-  static const auto next_one = next<int(void*)>("MPI_Comm_disconnect");
-  return end_communicator(comm, next_one);
-}
-
-CEPHEUS_EXPORT int MPI_Bcast(void* memory, int count, Handle type, int root, Handle comm) {
-  static const auto next_one = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
-  return broadcast({memory, count, static_cast<Datatype>(type), root}, static_cast<Comm>(comm),
-                   [&] { return next_one(memory, count, type, root, comm); });
-}
-
-CEPHEUS_EXPORT int MPI_Bcast_c(void* memory, Count count, Handle type, int root, Handle comm) {
-  static const auto next_one = next<int(void*, Count, Handle, int, Handle)>("MPI_Bcast_c");
-  return broadcast({memory, count, static_cast<Datatype>(type), root}, static_cast<Comm>(comm),
-                   [&] { return next_one(memory, count, type, root, comm); });
-}
-
-CEPHEUS_EXPORT int MPI_Ibcast(void* memory, int count, Handle type, int root, Handle comm,
-                              void* request) {
-  static const auto next_one = next<int(void*, int, Handle, int, Handle, void*)>("MPI_Ibcast");
-  return start_broadcast({memory, count, static_cast<Datatype>(type), root},
-                         static_cast<Comm>(comm), static_cast<Request*>(request),
-                         [&] { return next_one(memory, count, type, root, comm, request); });
-}
-
-CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root, Handle comm,
-                                void* request) {
-  static const auto next_one = next<int(void*, Count, Handle, int, Handle, void*)>("MPI_Ibcast_c");
-  return start_broadcast({memory, count, static_cast<Datatype>(type), root},
-                         static_cast<Comm>(comm), static_cast<Request*>(request),
-                         [&] { return next_one(memory, count, type, root, comm, request); });
-}
+#define DEFINE_FREE(name)                                 \
+  CEPHEUS_EXPORT int name(void* comm) {                   \
+    static const auto next_one = next<int(void*)>(#name); \
+    return end_communicator(comm, next_one);              \
+  }
+#define DEFINE_BCAST(name, Number)                                                          \
+  CEPHEUS_EXPORT int name(void* memory, Number count, Handle type, int root, Handle comm) { \
+    static const auto next_one = next<int(void*, Number, Handle, int, Handle)>(#name);      \
+    return broadcast({memory, count, Datatype(type), root}, Comm(comm),                     \
+                     [&] { return next_one(memory, count, type, root, comm); });            \
+  }
+#define DEFINE_IBCAST(name, Number)                                                             \
+  CEPHEUS_EXPORT int name(void* memory, Number count, Handle type, int root, Handle comm,       \
+                          void* request) {                                                      \
+    static const auto next_one = next<int(void*, Number, Handle, int, Handle, void*)>(#name);   \
+    return start_broadcast({memory, count, Datatype(type), root}, Comm(comm),                   \
+                           static_cast<Request*>(request),                                      \
+                           [&] { return next_one(memory, count, type, root, comm, request); }); \
+  }
+DEFINE_FREE(MPI_Comm_free)
+DEFINE_FREE(MPI_Comm_disconnect)
+DEFINE_BCAST(MPI_Bcast, int)
+DEFINE_BCAST(MPI_Bcast_c, Count)
+DEFINE_IBCAST(MPI_Ibcast, int)
+DEFINE_IBCAST(MPI_Ibcast_c, Count)
+#ifdef CEPHEUS_OPENMPI
+// Open MPI's Fortran converts its arguments, then calls these.
+DEFINE_FREE(PMPI_Comm_free)
+DEFINE_FREE(PMPI_Comm_disconnect)
+DEFINE_BCAST(PMPI_Bcast, int)
+DEFINE_IBCAST(PMPI_Ibcast, int)
+#endif
 
 // A wait tests while a broadcast is in flight. So broadcasts make progress, and MPI polls all kinds of
 // requests, and reports each error once. `is_over`: the test has found completed requests, or none.

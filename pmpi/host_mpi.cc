@@ -158,7 +158,7 @@ void free(Request* request) {
 
 // --- The process.
 
-const char* implementation() { return "mpich"; }
+const char* implementation() { return kName; }
 std::string parameter(const char* name) { return variable_of(name); }
 
 void progress() {

@@ -21,12 +21,6 @@ struct Status {
   int source, tag, error;
 };
 
-using CopyAttribute = int (*)(Comm, int, void*, void*, void*, int*);
-using DeleteAttribute = int (*)(Comm, int, void*, void*);
-using QueryRequest = int (*)(void*, Status*);
-using FreeRequest = int (*)(void*);
-using CancelRequest = int (*)(void*, int);
-
 inline constexpr int kSuccess = 0;
 inline constexpr Comm kCommNull = 0x04000000;
 inline constexpr Comm kCommWorld = 0x44000000;
@@ -51,5 +45,16 @@ inline constexpr std::intptr_t kInPlace = -1;
 // Error classes.
 inline constexpr int kErrCount = 2, kErrRoot = 7, kErrTruncate = 14, kErrOther = 15,
                      kErrRequest = 19, kErrNoMem = 34;
+
+inline constexpr char kName[] = "mpich";
+inline constexpr char kAbi[] = "MPICH";
+inline constexpr const char* kVersions[] = {"MPICH", "Intel(R) MPI", "MVAPICH"};
+inline constexpr const char* kLibraries[] = {"libmpich.so.12", "libmpi.so.12"};
+
+// Handles of this ABI are numbers.
+template <typename Find>
+constexpr bool find_handles(Find) {
+  return true;
+}
 
 }  // namespace cepheus::pmpi

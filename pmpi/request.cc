@@ -56,7 +56,9 @@ void complete(Broadcast* broadcast, Code) {
 }
 
 int query(void* state, Status* status) {
-  *status = {0, 0, kAnySource, kAnyTag, kSuccess};  // as of MPICH's own collectives
+  *status = Status{};
+  status->source = kAnySource;  // as of MPICH's own collectives
+  status->tag = kAnyTag;
   const auto& running = *static_cast<Running*>(state);
   const Failure failure{from_code(running.outcome), *running.comm};
   if (failure.error == kSuccess || failure.comm == kCommNull || failure_of_thread == nullptr)

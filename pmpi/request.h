@@ -8,7 +8,7 @@
 
 #include "pmpi/buffer.h"
 #include "pmpi/communicator.h"
-#include "pmpi/mpich_abi.h"
+#include "pmpi/mpi_abi.h"
 
 namespace cepheus::pmpi {
 

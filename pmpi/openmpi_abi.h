@@ -1,0 +1,69 @@
+// The part of MPI's C interface that this library uses, as Open MPI 4 and 5 have it. So the library
+// needs no mpi.h, and one object serves both. tests/mpi/abi_check.cc compares it with Open MPI's mpi.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace cepheus::pmpi {
+
+using Comm = struct OpenMpiComm*;
+using Datatype = struct OpenMpiDatatype*;
+using Request = struct OpenMpiRequest*;
+using Group = struct OpenMpiGroup*;
+using Info = struct OpenMpiInfo*;
+using Op = struct OpenMpiOp*;
+using Errhandler = struct OpenMpiErrhandler*;
+using Count = long long;
+
+struct Status {
+  int source, tag, error;
+  int cancelled;
+  std::size_t bytes;
+};
+
+// Addresses of MPI's own objects. find_handles() looks them up when the program runs: processes
+// without MPI, such as mpirun's shells, preload this library, too.
+inline Comm kCommNull, kCommWorld, kCommSelf;
+inline Datatype kDatatypeNull, kByte, kInt;
+inline Op kMin;
+inline Request kRequestNull;
+inline Info kInfoNull;
+inline Errhandler kErrorsReturn;
+
+// `find`: the address of a symbol, or null. False: one is missing.
+template <typename Find>
+bool find_handles(Find find) {
+  const auto set = [&](auto& handle, const char* symbol) {
+    handle = reinterpret_cast<std::remove_reference_t<decltype(handle)>>(find(symbol));
+    return handle != nullptr;
+  };
+  return set(kCommNull, "ompi_mpi_comm_null") && set(kCommWorld, "ompi_mpi_comm_world") &&
+         set(kCommSelf, "ompi_mpi_comm_self") && set(kDatatypeNull, "ompi_mpi_datatype_null") &&
+         set(kByte, "ompi_mpi_byte") && set(kInt, "ompi_mpi_int") && set(kMin, "ompi_mpi_op_min") &&
+         set(kRequestNull, "ompi_request_null") && set(kInfoNull, "ompi_mpi_info_null") &&
+         set(kErrorsReturn, "ompi_mpi_errors_return");
+}
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kKeyvalInvalid = -1;
+inline constexpr int kAnySource = -1;
+inline constexpr int kAnyTag = -1;
+inline constexpr int kUndefined = -32766;
+inline constexpr int kTypeShared = 0;
+inline constexpr int kThreadMultiple = 3;
+inline constexpr int kNamed = 0, kDup = 1, kContiguous = 2;  // combiners
+inline constexpr int kMaxObjectName = 64;
+inline constexpr int kMaxLibraryVersion = 256;
+inline constexpr std::intptr_t kInPlace = 1;
+// Error classes.
+inline constexpr int kErrCount = 2, kErrRoot = 8, kErrTruncate = 15, kErrOther = 16,
+                     kErrRequest = 7, kErrNoMem = 39;
+
+inline constexpr char kName[] = "open mpi";
+inline constexpr char kAbi[] = "Open MPI";
+inline constexpr const char* kVersions[] = {"Open MPI"};  // in MPI_Get_library_version
+inline constexpr const char* kLibraries[] = {"libmpi.so.40"};
+
+}  // namespace cepheus::pmpi
