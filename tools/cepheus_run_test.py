@@ -172,7 +172,8 @@ class Defaults(unittest.TestCase):
 
 
 class Layout:
-    mpich = "/p/libcepheus-mpi.so"
+    mpich = "/p/mpich/libcepheus-mpi.so"
+    openmpi = "/p/openmpi/libcepheus-mpi.so"
     preload = "/p/libcepheus-roce.so"
     components = "/p/openmpi"
 
@@ -200,7 +201,7 @@ class Command(unittest.TestCase):
         class Secret(Reservation):
             id = 0xFEED5EED
 
-        for make in (cepheus_run.MpirunLine, cepheus_run.HydraLine):
+        for make in (cepheus_run.MpirunLine, cepheus_run.PreloadLine, cepheus_run.HydraLine):
             one = make(["-np", "4", "a"], {})
             words = one.command("mpirun", Layout, "/run/fabric", Secret)
             self.assertNotIn("feed5eed", " ".join(words).lower(), make)
@@ -222,6 +223,20 @@ class Command(unittest.TestCase):
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD=mine.so", "a"), "-x")[3:], both)
         self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[3:], both)
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[3:], both)
+
+    def test_preloads_the_library_in_the_place_of_the_component(self):
+        def preloading(*words, **environ):
+            return cepheus_run.PreloadLine(list(words), environ).command("mpirun", Layout, "/run/fabric", Reservation, 2)
+
+        words = preloading("a", CEPHEUS_SET_UP_AFTER="9")
+        self.assertEqual(mca(words)["coll"], "^cepheus")
+        self.assertEqual(pairs(words, "-x")[3:], ["CEPHEUS_RANKS_PER_HOST", "CEPHEUS_SET_UP_AFTER", "LD_PRELOAD=/p/openmpi/libcepheus-mpi.so:/p/libcepheus-roce.so"])
+        one = cepheus_run.PreloadLine(["a"], {"CEPHEUS_HOST": "h1"})
+        self.assertEqual(one.places("/run/fabric", Reservation, 1)["CEPHEUS_SET_UP_AFTER"], "0")
+        self.assertEqual(one.environment(Layout), {})
+        words = preloading("--mca", "coll", "tuned,basic", "-x", "CEPHEUS_SET_UP_AFTER=9", "a")
+        self.assertEqual(mca(words)["coll"], "tuned,basic")
+        self.assertEqual([word for word in pairs(words, "-x") if "SET_UP" in word], ["CEPHEUS_SET_UP_AFTER=9"])
 
     def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
         env = line("a", CEPHEUS_HOST="h1", PMIX_MCA_mca_base_component_path="/pmix").environment(Layout)
@@ -325,6 +340,16 @@ class Running(unittest.TestCase):
         (self.root / "bin/mpirun.openmpi").symlink_to("prterun")
         self.run_script("--", "./a", LD_PRELOAD="libc.so.6")
         self.assertEqual(self.notes("mpirun")["env"]["LD_PRELOAD"], f"{self.root}/lib/libcepheus-roce.so:libc.so.6")
+
+    def test_spawned_ranks_preload_as_the_first_ones(self):
+        (self.root / "bin/orterun").rename(self.root / "bin/prterun")
+        (self.root / "bin/mpirun.openmpi").unlink()
+        (self.root / "bin/mpirun.openmpi").symlink_to("prterun")
+        (self.root / "lib/openmpi/libcepheus-mpi.so").touch()
+        self.run_script("--preload", "--", "./a")
+        words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
+        self.assertIn(f"LD_PRELOAD={env['LD_PRELOAD']}", words)
+        self.assertEqual(env["LD_PRELOAD"], f"{self.root}/lib/openmpi/libcepheus-mpi.so:{self.root}/lib/libcepheus-roce.so")
 
     def test_counts_hosts_by_ranks_by_default(self):
         for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:

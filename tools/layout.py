@@ -15,3 +15,4 @@ class Layout:
         self.transport = libraries / "ucx/libuct_rc_mcast.so"
         self.components = libraries / "openmpi"
         self.mpich = libraries / "mpich/libcepheus-mpi.so"
+        self.openmpi = libraries / "openmpi/libcepheus-mpi.so"
