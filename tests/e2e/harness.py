@@ -35,21 +35,21 @@ class Run:
         self.out = completed.stdout
         self.err = completed.stderr
         self.status = status
-        self.report = None  # of a program of MPICH: what its job reported
+        self.report = None  # of a program that preloads libcepheus-mpi.so: what its job reported
 
     def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
     def variables(self):
-        """coll/cepheus's MPI_T variables, as rank 0 printed them. Of MPICH's programs those that count calls, from a report."""
+        """coll/cepheus's MPI_T variables, as rank 0 printed them. With libcepheus-mpi.so those that count calls, from a report."""
         if self.report is not None:
             counts = dict.fromkeys(("bcasts_eager", "bcasts_bulk", "bcasts_hosts", "bcasts_saved", "ibcasts_eager", "ibcasts_bulk",
                                     "ibcasts_hosts", "ibcasts_tree", "ibcasts_saved"), 0)
             for communicator in self.report["communicators"]:
                 for path in communicator["paths"]:
                     kind, _, way = path["path"].rpartition(": ")
-                    way = {"point to point": "tree" if kind else "saved", "mpich": "saved"}.get(way, way.removesuffix(" lane"))
+                    way = {"point to point": "tree" if kind else "saved", _mpi.NAME: "saved"}.get(way, way.removesuffix(" lane"))
                     counts[f"{kind or 'bcast'}s_{way}"] += path["most"]
             return counts
         return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
@@ -110,6 +110,7 @@ class Mpich:
     NAME = "mpich"
     OPTIONS = ("--mpi", "mpich")
     LIBRARY = BUILD / "lib/mpich/libcepheus-mpi.so"
+    COMPILERS = {".c": ["mpicc.mpich"], ".cc": ["mpicxx.mpich", "-std=c++20", "-DMPICH_SKIP_MPICXX"], "fortran": ["mpifort.mpich"]}
 
     @staticmethod
     @functools.cache
@@ -128,7 +129,7 @@ class Mpich:
         """`sources`: of tests/mpi, those in C and C++ without a suffix."""
         folder = SOURCE / "tests/mpi"
         paths = [folder / name if "." in name else next(folder.glob(f"{name}.c*")) for name in sources]
-        compiler = {".c": ["mpicc.mpich"], ".cc": ["mpicxx.mpich", "-std=c++20", "-DMPICH_SKIP_MPICXX"]}.get(paths[0].suffix, ["mpifort.mpich"])
+        compiler = cls.COMPILERS.get(paths[0].suffix, cls.COMPILERS["fortran"])
         # -w: GCC takes MPICH's MPI_STATUSES_IGNORE for an address. -rdynamic: some programs replace functions of the C library.
         definitions = (f'-DFAKE_GPU_DRIVER="{PROGRAMS}/fake_gpu/libcuda.so.1"',)
         subprocess.run([*compiler, "-O1", "-w", "-rdynamic", f"-I{SOURCE}", *definitions, *flags, *paths, "-ldl", "-o", cls.scratch() / program],
@@ -145,9 +146,31 @@ class Mpich:
         return [word for name, value in values.items() for word in ("-genv", cls.parameter(name.removeprefix("coll_cepheus_")), str(value))]
 
     @classmethod
-    def without_fabric(cls, ranks):
+    def without_fabric(cls, ranks, libraries=None):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
-        return ["mpirun.mpich", "-genv", "LD_PRELOAD", str(cls.LIBRARY), "-np", str(ranks)], {**env, "CEPHEUS_SET_UP_AFTER": "0"}
+        preloaded = ":".join(map(str, libraries or (cls.LIBRARY,)))
+        return ["mpirun.mpich", "-genv", "LD_PRELOAD", preloaded, "-np", str(ranks)], {**env, "CEPHEUS_SET_UP_AFTER": "0"}
+
+
+class Preload(Mpich):
+    """... with Open MPI, whose programs preload libcepheus-mpi.so. coll/cepheus is off."""
+
+    NAME = "open mpi"
+    OPTIONS = ("--preload",)
+    LIBRARY = BUILD / "lib/openmpi/libcepheus-mpi.so"
+    COMPILERS = {".c": ["mpicc.openmpi"], ".cc": ["mpicxx.openmpi", "-std=c++20", "-DOMPI_SKIP_MPICXX"], "fortran": ["mpifort.openmpi"]}
+    program = OpenMpi.program
+
+    @classmethod
+    def arguments(cls, mca):
+        values = {"coll_cepheus_safeguard_samples": 0, **mca}
+        return [word for name, value in values.items() for word in ("-x", f"{cls.parameter(name.removeprefix('coll_cepheus_'))}={value}")]
+
+    @classmethod
+    def without_fabric(cls, ranks, libraries=None):
+        command, env = OpenMpi.without_fabric(ranks)
+        preloaded = ":".join(map(str, libraries or (cls.LIBRARY,)))
+        return [*command, "--mca", "coll", "^cepheus", "-x", f"LD_PRELOAD={preloaded}"], {**env, "CEPHEUS_SET_UP_AFTER": "0"}
 
 
 _mpi = OpenMpi
@@ -210,7 +233,7 @@ def finish(command, timeout, env=None):
 
 @contextlib.contextmanager
 def own_report():
-    """The environment of a program of MPICH, and a function that gives what its job reported."""
+    """The environment of a program that preloads libcepheus-mpi.so, and a function that gives what its job reported."""
     with tempfile.TemporaryDirectory(prefix="cepheus-reports-", dir="/dev/shm") as directory:
         env = {"CEPHEUS_REPORT_DIR": os.environ.get("CEPHEUS_REPORT_DIR", directory)}
 

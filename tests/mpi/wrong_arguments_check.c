@@ -20,9 +20,11 @@ static void check_errors(int* data, int size) {
   MPI_Type_contiguous(2, MPI_INT, &pair);
   expect(MPI_ERR_TYPE, "type not committed", MPI_Bcast(data, 8, pair, 0, MPI_COMM_WORLD));
   MPI_Type_commit(&pair);
+#ifdef MPICH_VERSION /* Open MPI reads the null address */
   expect(MPI_ERR_BUFFER, "null", MPI_Bcast(NULL, 8, MPI_INT, 0, MPI_COMM_WORLD));
   expect(MPI_ERR_BUFFER, "null, large", MPI_Bcast(NULL, 1 << 20, MPI_INT, 0, MPI_COMM_WORLD));
   expect(MPI_ERR_BUFFER, "null, pairs", MPI_Bcast(NULL, 8, pair, 0, MPI_COMM_WORLD));
+#endif
   expect(MPI_ERR_COUNT, "count", MPI_Bcast(data, -1, MPI_INT, 0, MPI_COMM_WORLD));
   expect(MPI_ERR_ROOT, "root below", MPI_Bcast(data, 8, MPI_INT, -7, MPI_COMM_WORLD));
   expect(MPI_ERR_ROOT, "root above", MPI_Bcast(data, 8, MPI_INT, size, MPI_COMM_WORLD));
@@ -37,7 +39,9 @@ static void check_ibcast_errors(int* data, int size) {
   expect(MPI_ERR_ROOT, "ibcast: root", MPI_Ibcast(data, 8, MPI_INT, size, MPI_COMM_WORLD, &none));
   expect(MPI_ERR_COMM, "ibcast: communicator",
          MPI_Ibcast(data, 8, MPI_INT, 0, MPI_COMM_NULL, &none));
+#ifdef MPICH_VERSION
   expect(MPI_ERR_ARG, "ibcast: request", MPI_Ibcast(data, 8, MPI_INT, 0, MPI_COMM_WORLD, NULL));
+#endif
 }
 
 static void check_bottom(int* data, int rank) {

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""MPI_Bcast of Open MPI programs, which preload libcepheus-mpi.so instead of loading coll/cepheus."""
+
+import os
+import subprocess
+import unittest
+
+import harness
+import ibcast_test
+from broadcast_test import Broadcast  # noqa: F401
+from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish
+from ibcast_test import Data  # noqa: F401
+from mpich_test import REQUIRE, TRY, Fortran, Ibcast, OtherTools, Preloading, Reported  # noqa: F401
+from programs_test import Order, Threads, Types  # noqa: F401
+from types_test import RandomTypes  # noqa: F401
+
+SHARED = ("-shared", "-fPIC")
+
+
+class Abi(unittest.TestCase):
+    def test_is_that_of_this_open_mpis_header(self):
+        subprocess.run([*Preload.COMPILERS[".cc"], "-DCEPHEUS_OPENMPI", f"-I{SOURCE}", "-fsyntax-only", SOURCE / "tests/mpi/abi_check.cc"], check=True)
+
+    def test_programs_without_mpi_preload_it(self):
+        for library in (Preload.LIBRARY, Mpich.LIBRARY):
+            if library.exists():
+                done = subprocess.run(["/bin/true"], env={"LD_PRELOAD": str(library), "LD_BIND_NOW": "1"}, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), library)
+
+
+class OverAFabric(Preloading):
+    def test_open_mpi_reports_wrong_arguments(self):
+        self.assert_ok(self.over_fabric(Preload.compile("wrong_arguments", "wrong_arguments_check")))
+
+    def test_a_plug_in_brings_mpi_with_it(self):
+        plugin = Preload.compile("plugin.so", "broadcast_check", flags=SHARED + ("-Dmain=program_main",))
+        host = Preload.scratch() / "plugin_host"
+        subprocess.run(["cc", "-O1", f"-I{SOURCE}", SOURCE / "tests/mpi/plugin_host.c", "-o", host], check=True)
+        self.assert_ok(self.over_fabric(host, plugin, "--count", 20, "--max", 1 << 16))
+
+
+class BesideTheComponent(Reported):
+    """One of libcepheus-mpi.so and coll/cepheus serves."""
+
+    LINE = 'cepheus: this MPI library serves all broadcasts: it has loaded coll/cepheus; "--mca coll ^cepheus" leaves them to libcepheus-mpi.so'
+
+    def run_with(self, *mca, settings):
+        """cepheus-run without --preload, whose ranks preload the library all the same."""
+        command = [BUILD / "bin/cepheus-run", "--hosts", "3", "--", "-x", f"LD_PRELOAD={Preload.LIBRARY}", *mca, PROGRAMS / "broadcast_check", "--count", "12"]
+        return harness.Run(finish([*map(str, command)], 120, {**os.environ, **settings}))
+
+    def test_it_serves(self):
+        run = self.run_with(settings={"CEPHEUS_MODE": "try"})
+        self.assert_ok(run)
+        self.assertEqual(run.cepheus_lines(), [self.LINE], run.everything())
+        self.assertLessEqual({"eager lane", "bulk lane"}, set(self.paths()))
+
+    def test_a_user_who_requires_the_library_gets_an_error(self):
+        run = self.run_with(settings=REQUIRE)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn(self.LINE, run.cepheus_lines())
+
+    def test_the_library_serves_if_its_mode_is_off(self):
+        run = self.run_with("--mca", "coll_cepheus_mode", "off", settings={**REQUIRE, "CEPHEUS_SET_UP_AFTER": "0", "CEPHEUS_RANKS_PER_HOST": "1"})
+        self.assert_ok(run)
+        self.assertEqual(run.cepheus_lines(), [], run.everything())
+        self.assertLessEqual({"eager lane", "bulk lane"}, set(self.paths()))
+
+
+class PmpiBcast(Reported):
+    """Tools call it, and here it is ours, too."""
+
+    def setUp(self):
+        super().setUp()
+        self.tool = Preload.compile("tool.so", "counting_tool", flags=SHARED)
+
+    def test_broadcasts_of_a_tool_in_front_are_served(self):
+        """In mode require the job ends, as no fabric is there."""
+        run = self.without_fabric("broadcast_check", "--count", 20, settings=REQUIRE, libraries=(self.tool, Preload.LIBRARY))
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn('CEPHEUS_MODE is "require"', run.err, run.everything())
+
+    def test_broadcasts_that_a_tool_behind_passes_on_are_mpis(self):
+        """... and are counted once."""
+        settings = {**TRY, "CEPHEUS_REPORT_DIR": str(self.directory)}
+        run = self.without_fabric("broadcast_check", "--count", 20, "--size", 1000, settings=settings, libraries=(Preload.LIBRARY, self.tool))
+        self.assert_ok(run)
+        _, world = self.world()
+        [path] = world["paths"]
+        self.assertEqual((path["path"], path["most"]), ("open mpi", 20))
+        self.assertIn("tool: 1 inits, 20 broadcasts", run.out, run.everything())
+
+
+class Failures(ibcast_test.Faults):
+    test_switch_killed_with_broadcasts_in_flight = None  # left out: it takes long, and the others test as much of an ABI
+
+
+class WithoutAFabric(Preloading):
+    def test_require_ends_the_job_with_a_reason(self):
+        run = self.without_fabric("broadcast_check", settings=REQUIRE)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn('CEPHEUS_MODE is "require"', run.err, run.everything())
+
+    def test_broadcasts_while_the_communicator_is_freed(self):
+        program = Preload.compile("delete", "delete_check")
+        self.assert_ok(self.without_fabric(program, settings={**TRY, "CEPHEUS_RANKS_PER_HOST": "1"}, ranks=2))
+
+
+if __name__ == "__main__":
+    harness.use(Preload)
+    unittest.main()
