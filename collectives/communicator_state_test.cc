@@ -261,6 +261,24 @@ TEST(CommunicatorState, HasNoRequestAfterItsEnd) {
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.requests(rank), 0) << "rank " << rank;
 }
 
+// Programs may free communicators faster than progress looks at each of them.
+TEST(CommunicatorState, CallsOnOtherCommunicatorsEndThoseThatAreFreed) {
+  constexpr int kRanks = 3, kCalls = 8;
+  Ranks job(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  ASSERT_TRUE(job.state(0).has_groups());
+  for (int rank = 0; rank < kRanks; ++rank) {
+    watch_communicator(job.state(rank));
+    free_communicator(job.state(rank));
+  }
+  for (int i = 0; i < kCalls; ++i) {
+    job.deliver_messages();
+    release_communicators();
+  }
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+}
+
 // Started ones, which each rank's progress serves.
 TEST(CommunicatorState, AllocatesNothingForABroadcastOnceItHasServedSome) {
   constexpr int kRanks = 3, kWarmUp = 20, kCounted = 100;

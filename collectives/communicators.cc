@@ -64,6 +64,19 @@ void progress_communicators() {
   list_busy.clear();
 }
 
+// Advances some of the communicators that the program has freed, and all in turn. `watched` is held.
+void close_freed() {
+  constexpr std::size_t kMostAtOnce = 16;
+  static std::size_t next = 0;
+  std::size_t left = kMostAtOnce;
+  for (std::size_t seen = 0; seen < watched.size() && left > 0; ++seen) {
+    next = next + 1 < watched.size() ? next + 1 : 0;
+    if (!watched[next]->is_freed()) continue;
+    (void)watched[next]->close();
+    --left;
+  }
+}
+
 // Advances non-blocking broadcasts in flight.
 void progress_broadcasts() {
   if (in_flight.load(std::memory_order_relaxed) == 0) return;
@@ -162,6 +175,7 @@ void release_communicators() {
   std::vector<CommunicatorState*> gone;
   {
     const ListGuard guard;
+    close_freed();
     const auto end = std::partition(watched.begin(), watched.end(), [](CommunicatorState* state) {
       return !state->is_freed() || !state->is_closed();
     });

@@ -32,8 +32,9 @@ void end_background_progress();
 void add_in_flight(int communicators);
 // A change of the number of called communicators: the next progress serves those.
 void add_called(int communicators);
-// Gives communicators back to the host that the program has freed, once their groups are gone. Not
-// from progress_in_background().
+// Advances communicators that the program has freed, and gives them back to the host once their
+// groups are gone: a program may free them faster than progress looks at each. Not from
+// progress_in_background().
 void release_communicators();
 
 }  // namespace cepheus::coll
