@@ -341,6 +341,11 @@ class Running(unittest.TestCase):
         self.run_script("--", "./a", LD_PRELOAD="libc.so.6")
         self.assertEqual(self.notes("mpirun")["env"]["LD_PRELOAD"], f"{self.root}/lib/libcepheus-roce.so:libc.so.6")
 
+    def test_names_preload_where_the_component_was_left_out(self):
+        (self.root / "lib/openmpi/mca_coll_cepheus.so").rename(self.root / "lib/openmpi/libcepheus-mpi.so")
+        code, _, err = self.run_script("--", "./a")
+        self.assertEqual((code, err.count("use --preload")), (1, 1), err)
+
     def test_spawned_ranks_preload_as_the_first_ones(self):
         (self.root / "bin/orterun").rename(self.root / "bin/prterun")
         (self.root / "bin/mpirun.openmpi").unlink()
