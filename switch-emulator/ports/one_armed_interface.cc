@@ -76,11 +76,8 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
 }
 
 wire::Result<void> OneArmedInterface::look() {
-  const bool is_there = next_hops_->refresh();
-  // DPDK's device is not the kernel's interface: it does not end with it, and can't be opened
-  // again.
-  if (!config_.dpdk_device.empty()) return {};
-  if (!is_there) {
+  // DPDK's device is not the kernel's interface, and does not end with it.
+  if (!next_hops_->refresh() && config_.dpdk_device.empty()) {
     return wire::unavailable("interface " + config_.interface +
                              " was removed; make it again, with its "
                              "address and routes");

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 namespace cepheus::fabric {
 namespace {
@@ -49,6 +50,8 @@ wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
 }
 
 bool TestVeth::make_pair() {
+  // A new namespace forwards if the machine does, as with containers.
+  std::ofstream("/proc/sys/net/ipv4/ip_forward") << 0;
   const std::string bytes = std::to_string(mtu_);
   const bool made =
       ip("link add name host mtu " + bytes + " type veth peer name port mtu " + bytes);

@@ -77,13 +77,14 @@ class Network:
             ip("netns", "add", self.name(which))
             stack.callback(subprocess.run, ["ip", "netns", "del", self.name(which)], check=False)
             self._in(which, "link", "set", "lo", "up")
+            # A new namespace forwards if the machine does, as with containers.
+            self._run(which, "sysctl", "-qw", f"net.ipv4.ip_forward={int(self.routed and which == 'net')}")
         if not self.routed:
             self._in("net", "link", "add", "br0", "type", "bridge")
             self._in("net", "link", "set", "br0", "mtu", WIRE_MTU, "up")
         for which, address in zip(["box", *(f"h{i}" for i in range(HOSTS))], [self.box, *self.hosts]):
             self._plug(which, address)
         if self.routed:
-            self._run("net", "sysctl", "-qw", "net.ipv4.ip_forward=1")
             self._in("net", *ROUTE_OF_POOL, "via", self.box)
 
     def _plug(self, which, address):
