@@ -20,7 +20,7 @@ FILES = {
         lib/pkgconfig/mcast.pc lib/nbdkit/plugins/nbdkit-cepheus-plugin.so lib/systemd/system/cepheus-cmd.service
         share/cepheus/modulefiles/cepheus/VERSION include/cepheus/connections.h include/cepheus/volume.h""",
     "openmpi": "lib/cepheus/openmpi/mca_coll_cepheus.so lib/cepheus/openmpi/help-coll-cepheus.txt",
-    "pmpi": "lib/cepheus/mpich/libcepheus-mpi.so",
+    "pmpi": "lib/cepheus/mpich/libcepheus-mpi.so lib/cepheus/openmpi/libcepheus-mpi.so",
     "ucx": "lib/cepheus/ucx/libuct_rc_mcast.so include/mcast/uct.h",
     "nic": "lib/cepheus/libcepheus-roce.so",
     "switch": """BIN(cepheus-switch) BIN(cepheusctl) BIN(cepheus-sim) BIN(cepheus-volume-sim) etc/cepheus/fabric.toml

@@ -19,7 +19,7 @@ class Cepheus(CMakePackage):
     version("main", branch="main")
 
     variant("openmpi", default=True, description="coll/cepheus, the component of Open MPI")
-    variant("pmpi", default=True, description="libcepheus-mpi.so, which programs of MPICH preload")
+    variant("pmpi", default=True, description="libcepheus-mpi.so, which MPI programs preload")
     variant("ucx", default=True, description="rc_mcast, the transport of UCX")
     variant("nic", default=True, description="libcepheus-roce.so, the emulated NIC")
     variant("switch", default=True, description="cepheus-switch, cepheusctl, the simulators, and with the NIC cepheus-run")
