@@ -5,18 +5,12 @@
 
 namespace cepheus::coll {
 
+bool Judge::takes_longer(double times) const {
+  return static_cast<double>(multicast_) > times * static_cast<double>(saved_);
+}
+
 bool Judge::speaks_against(Way way) const {
-  const auto multicast = static_cast<double>(multicast_), saved = static_cast<double>(saved_);
-  return way == Way::kMulticast ? multicast > saved * (1 + limits_.threshold) : multicast < saved;
-}
-
-bool Judge::is_clearly_slow() const {
-  return static_cast<double>(multicast_) >
-         2 * (1 + limits_.threshold) * static_cast<double>(saved_);
-}
-
-bool Judge::is_clearly_fast() const {
-  return static_cast<double>(saved_) > kClear * static_cast<double>(multicast_);
+  return way == Way::kMulticast ? takes_longer(1 + limits_.threshold) : multicast_ < saved_;
 }
 
 Plan Judge::judge(const Plan& plan, const Times& times) {
@@ -38,19 +32,19 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
     is_doubted_ = false;
     return pause(way);
   }
-  const bool is_enough = is_doubted_ || (way == Way::kMulticast && is_clearly_slow());
+  const bool is_clear = way == Way::kMulticast && takes_longer(2 * (1 + limits_.threshold));
+  const bool is_enough = is_doubted_ || is_clear;
   is_doubted_ = !is_enough;
-  return is_enough ? pause(other(way)) : Plan{way, limits_.run + 1, next_samples()};
+  return is_enough ? pause(other(way)) : compare(way);
 }
 
 Plan Judge::continue_first(Way way, std::uint32_t timed) {
   tried_ += timed;
-  const std::uint32_t tried = tried_;
-  const bool is_slow = is_first() ? tried >= kSlowAfter && is_clearly_slow() : speaks_against(way);
-  const bool is_fast = tried >= kFastAfter && is_clearly_fast();
-  if (is_first() && !is_slow && !is_fast) return {way, tried, tried + 1, true};
-  tried_ = limits_.run;
-  return pause(is_slow ? other(way) : way);
+  if (tried_ > 1 && takes_longer(kHopeless / tried_)) {
+    tried_ = kFirst;
+    return pause(other(way));
+  }
+  return is_first() ? Plan{way, tried_, tried_ + 1, true} : compare(way);
 }
 
 Plan Judge::pause(Way way) {

@@ -4,10 +4,10 @@
 // Multicast is given up if it takes longer than the saved function by more than the threshold. It
 // returns if it is faster than the saved function. Between the two a class keeps its way.
 //
-// The first comparisons follow each other at once, and each has as many samples as all before it.
-// Their times are one mean, so a decision rests on all of them. The first one has a single sample
-// of each way, because a broadcast over a fabric that loses packets may take as long as hundreds of
-// the other way. They end early if one way is clearly faster.
+// The first comparisons follow each other at once. They are short, because a broadcast over a fabric
+// that loses packets may take as long as hundreds of the other way: the first has one sample, and
+// each of the others as many as all before it. Their times are one mean. Only multicast that takes
+// many times as long is given up by them, because a short run shows latency, not throughput.
 //
 // Later comparisons are rare: samples stay below their share of the class's broadcasts, and of their
 // time. One that speaks against the present way is repeated at once, and a second one in a row
@@ -26,17 +26,16 @@ namespace cepheus::coll {
 
 class Judge {
  public:
-  // After as many samples the first comparisons may end early: multicast is clearly slow, or clearly
-  // fast.
-  static constexpr std::uint32_t kSlowAfter = 2, kFastAfter = 4;
-  static constexpr double kClear = 3;  // times as fast
+  static constexpr std::uint32_t kFirst = 8;  // timed samples of the first comparisons together
+  // They give multicast up if it takes this many times as long, divided by the samples so far.
+  static constexpr double kHopeless = 48;
   static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
   static constexpr std::uint32_t kMost = 1'000'000;  // broadcasts until the next comparison
 
   struct Limits {
     double threshold;   // 0.5: by half longer
     double share;       // of samples in the long run
-    std::uint32_t run;  // timed samples of the first comparisons together, and of each later one
+    std::uint32_t run;  // timed samples of each comparison after the first ones
   };
 
   explicit Judge(const Limits& limits) : limits_(limits) {}
@@ -52,12 +51,12 @@ class Judge {
   std::uint32_t comparisons() const { return comparisons_; }
 
  private:
-  bool is_first() const { return tried_ < limits_.run; }
+  bool is_first() const { return tried_ < kFirst; }
   // Of the next comparison, with the one that is not timed.
   std::uint32_t next_samples() const { return 1 + (is_first() ? 1 : limits_.run); }
   bool speaks_against(Way way) const;
-  bool is_clearly_slow() const;
-  bool is_clearly_fast() const;
+  bool takes_longer(double times) const;  // multicast, than the saved function
+  Plan compare(Way way) const { return {way, limits_.run + 1, next_samples()}; }
   Plan continue_first(Way way, std::uint32_t timed);
   Plan pause(Way way);
   Plan rest(Way way);
