@@ -20,11 +20,13 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
   if (is_void) {
     if (plan.samples == 0) return rest(way);
     tried_ = is_first() ? 0 : tried_;
+    is_doubted_ = false;
     return pause(way);
   }
   if (times.own != Times::kNone) time_of(way) = times.own;
   // Compares the last report with new samples.
-  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, next_samples()} : rest(way);
+  if (plan.samples == 0)
+    return speaks_against(way) ? Plan{way, is_first() ? 2u : 0, next_samples()} : rest(way);
   time_of(other(way)) = times.samples;
   ++comparisons_;
   if (is_first()) return continue_first(way, plan.samples - 1);
@@ -40,7 +42,7 @@ Plan Judge::judge(const Plan& plan, const Times& times) {
 
 Plan Judge::continue_first(Way way, std::uint32_t timed) {
   tried_ += timed;
-  if (tried_ > 1 && takes_longer(kHopeless / tried_)) {
+  if (tried_ > 1 && takes_longer(std::max(kHopeless / tried_, 1 + limits_.threshold))) {
     tried_ = kFirst;
     return pause(other(way));
   }

@@ -4,10 +4,10 @@
 // Multicast is given up if it takes longer than the saved function by more than the threshold. It
 // returns if it is faster than the saved function. Between the two a class keeps its way.
 //
-// The first comparisons follow each other at once. They are short, because a broadcast over a fabric
-// that loses packets may take as long as hundreds of the other way: the first has one sample, and
-// each of the others as many as all before it. Their times are one mean. Only multicast that takes
-// many times as long is given up by them, because a short run shows latency, not throughput.
+// The first comparisons follow each other at once, and are short: a broadcast over a fabric that
+// loses packets may take as long as hundreds of the other way. The first one has one sample, and
+// each of the others as many as all before it. Their times are one mean. They give up only multicast
+// that takes many times as long, because a short run shows latency, not throughput.
 //
 // Later comparisons are rare: samples stay below their share of the class's broadcasts, and of their
 // time. One that speaks against the present way is repeated at once, and a second one in a row
@@ -17,6 +17,7 @@
 // has samples, then after twice as many each time. A short comparison may miss losses.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -27,7 +28,8 @@ namespace cepheus::coll {
 class Judge {
  public:
   static constexpr std::uint32_t kFirst = 8;  // timed samples of the first comparisons together
-  // They give multicast up if it takes this many times as long, divided by the samples so far.
+  // They give multicast up if it takes this many times as long, divided by the samples so far, but
+  // never below the threshold.
   static constexpr double kHopeless = 48;
   static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
   static constexpr std::uint32_t kMost = 1'000'000;  // broadcasts until the next comparison
@@ -51,7 +53,7 @@ class Judge {
   std::uint32_t comparisons() const { return comparisons_; }
 
  private:
-  bool is_first() const { return tried_ < kFirst; }
+  bool is_first() const { return tried_ < std::min(kFirst, limits_.run); }
   // Of the next comparison, with the one that is not timed.
   std::uint32_t next_samples() const { return 1 + (is_first() ? 1 : limits_.run); }
   bool speaks_against(Way way) const;

@@ -59,7 +59,7 @@ TEST(Judge, GivesMulticastUpAfterTwoComparisonsIfItIsALittleSlower) {
 
 // Each hit of a loss takes as long as hundreds of the saved function's broadcasts.
 TEST(Judge, PaysForFewLossesBeforeItGivesMulticastUp) {
-  double all = 0, least = 1e9;
+  double all = 0;
   constexpr int kSeeds = 100, kBroadcasts = 2000;
   for (unsigned seed = 1; seed <= kSeeds; ++seed) {
     std::mt19937 random(seed);
@@ -69,17 +69,25 @@ TEST(Judge, PaysForFewLossesBeforeItGivesMulticastUp) {
       job.broadcast(is_hit(random) ? 4'000'000 : 30'000, 15'000);
     EXPECT_EQ(job.way(), Way::kSaved) << seed;
     all += job.total();
-    least = std::min(least, job.total());
   }
   EXPECT_LT(all / kSeeds, 1.5 * kBroadcasts * 15'000);
-  EXPECT_GT(least, kBroadcasts * 15'000.0);
 }
 
-TEST(Judge, BeginsWithFewSamplesAgainAfterAVoidComparison) {
+TEST(Judge, BeginsAgainAfterAVoidComparison) {
   Judge judge(kLimits);
-  const Plan plan = judge.judge(Judge::first_plan(), {Times::kVoid, Times::kVoid});
-  EXPECT_EQ(plan.samples, 2u);
+  const Plan second = judge.judge(Judge::first_plan(), {100'000, 100'000});
+  Plan plan = judge.judge(second, {Times::kVoid, 100'000});
   EXPECT_FALSE(plan.goes_on);
+  while (plan.samples == 0) plan = judge.judge(plan, {100'000, Times::kNone});
+  EXPECT_EQ(plan.samples, 2u);
+  const Plan next = judge.judge(plan, {3'000'000, 100'000});
+  EXPECT_EQ(next.way, Way::kMulticast) << "a single sample does not decide";
+}
+
+TEST(Judge, GivesNothingUpBelowALargeThreshold) {
+  Job job({10, 0.01, 16});
+  job.broadcasts(2000, 700'000, 100'000);
+  EXPECT_EQ(job.way(), Way::kMulticast);
 }
 
 TEST(Judge, ComparesNoMoreOftenWhileTheGroupHasFailed) {
