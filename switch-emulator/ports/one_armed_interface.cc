@@ -76,8 +76,11 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
 }
 
 wire::Result<void> OneArmedInterface::look() {
-  // DPDK's device is not the kernel's interface, and does not end with it.
-  if (!next_hops_->refresh() && config_.dpdk_device.empty()) {
+  const bool is_there = next_hops_->refresh();
+  // DPDK's device is not the kernel's interface: it does not end with it. A PCI device can't be
+  // opened again, so it stays open also if the machine begins to route.
+  if (!config_.dpdk_device.empty()) return {};
+  if (!is_there) {
     return wire::unavailable("interface " + config_.interface +
                              " was removed; make it again, with its "
                              "address and routes");

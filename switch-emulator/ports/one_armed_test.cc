@@ -379,8 +379,11 @@ TEST_P(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
   EXPECT_TRUE(interface.look());
   TestVeth::ip("route del blackhole 198.18.0.0/15");
   const auto routed = interface.look();
-  ASSERT_FALSE(routed) << "a while later";
-  EXPECT_THAT(routed.error().text, HasSubstr("ip route add blackhole 198.18.0.0/15"));
+  const bool has_dpdk = !std::string_view(GetParam()).empty();
+  EXPECT_EQ(routed.has_value(), has_dpdk) << "a while later";
+  if (!routed) {
+    EXPECT_THAT(routed.error().text, HasSubstr("ip route add blackhole 198.18.0.0/15"));
+  }
   set_forwarding(0);
   EXPECT_TRUE(interface.look());
   TestVeth::ip("route del blackhole 198.18.0.0/16");
