@@ -68,6 +68,12 @@ void* find_object(const char* symbol) {
 
 }  // namespace
 
+bool is_fault_tolerant() {
+  if (kFaultTolerance == nullptr) return false;
+  const auto* const enabled = static_cast<const bool*>(find_object(kFaultTolerance));
+  return enabled != nullptr && *enabled;
+}
+
 Calls& calls() {
   static Calls table{};
   return table;

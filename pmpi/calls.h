@@ -60,6 +60,8 @@ struct Calls {
 
 // Empty until find_calls() has returned true.
 Calls& calls();
+// Whether the program continues when a rank has died (ULFM).
+bool is_fault_tolerant();
 // False if one is missing, or if the MPI library has another ABI.
 bool find_calls();
 // The definition of `name` behind this library: the next tool's, or MPI's. Null: there is none.

@@ -72,7 +72,8 @@ void explain(const Communicator& communicator, const std::string& why) {
 
 void decide(Communicator& communicator, bool is_inter) {
   const Parameters& p = parameters();
-  const Eligibility eligibility = eligibility_of({communicator.size, is_inter, false}, p);
+  const Eligibility eligibility =
+      eligibility_of({communicator.size, is_inter, is_fault_tolerant()}, p);
   if (eligibility == Eligibility::kTooFewMembers) {
     explain(communicator,
             "fewer than " + host::parameter("min_members") + " = " + std::to_string(p.min_members));

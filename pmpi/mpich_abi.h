@@ -51,6 +51,8 @@ inline constexpr char kAbi[] = "MPICH";
 inline constexpr const char* kVersions[] = {"MPICH", "Intel(R) MPI", "MVAPICH"};
 inline constexpr const char* kLibraries[] = {"libmpich.so.12", "libmpi.so.12"};
 
+inline constexpr const char* kFaultTolerance = nullptr;
+
 // Handles of this ABI are numbers.
 template <typename Find>
 constexpr bool find_handles(Find) {

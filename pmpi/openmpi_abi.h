@@ -65,5 +65,6 @@ inline constexpr char kName[] = "open mpi";
 inline constexpr char kAbi[] = "Open MPI";
 inline constexpr const char* kVersions[] = {"Open MPI"};  // in MPI_Get_library_version
 inline constexpr const char* kLibraries[] = {"libmpi.so.40"};
+inline constexpr const char* kFaultTolerance = "ompi_ftmpi_enabled";  // a bool, from Open MPI 5 on
 
 }  // namespace cepheus::pmpi
