@@ -234,6 +234,8 @@ class Command(unittest.TestCase):
         one = cepheus_run.PreloadLine(["a"], {"CEPHEUS_HOST": "h1"})
         self.assertEqual(one.places("/run/fabric", Reservation, 1)["CEPHEUS_SET_UP_AFTER"], "0")
         self.assertEqual(one.environment(Layout), {})
+        with self.assertRaisesRegex(cepheus_run.Failure, "set CEPHEUS_MODE"):
+            preloading("--mca", "coll_cepheus_mode", "require", "a")
         words = preloading("--mca", "coll", "tuned,basic", "-x", "CEPHEUS_SET_UP_AFTER=9", "a")
         self.assertEqual(mca(words)["coll"], "tuned,basic")
         self.assertEqual([word for word in pairs(words, "-x") if "SET_UP" in word], ["CEPHEUS_SET_UP_AFTER=9"])
