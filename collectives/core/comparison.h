@@ -59,9 +59,9 @@ struct Plan {
 
 class Comparison {
  public:
-  // The last broadcasts of each way are timed, at most this number. The first one is not: it may set
-  // up a group, and waits for ranks that the other way still keeps. But a plan that goes on times
-  // the first of its own.
+  // The last of the plan's own broadcasts are timed, at most this number; and the samples. The first
+  // of each is not timed: it may set up a group, and waits for ranks that the other way still keeps.
+  // A plan that goes on times the first of its own, too.
   static constexpr std::uint32_t kWindow = 64;
 
   explicit Comparison(const Plan& plan) : plan_(plan) {}

@@ -35,7 +35,7 @@ class Run:
         self.out = completed.stdout
         self.err = completed.stderr
         self.status = status
-        self.report = None  # of a program that preloads libcepheus-mpi.so: what its job reported
+        self.report = None  # of the job of a program that preloads libcepheus-mpi.so
 
     def cepheus_lines(self):
         """The lines that coll/cepheus printed."""
@@ -153,7 +153,7 @@ class Mpich:
 
 
 class Preload(Mpich):
-    """... with Open MPI, whose programs preload libcepheus-mpi.so. coll/cepheus is off."""
+    """... with Open MPI. Its programs preload libcepheus-mpi.so, and coll/cepheus is off."""
 
     NAME = "open mpi"
     OPTIONS = ("--preload",)
@@ -233,7 +233,7 @@ def finish(command, timeout, env=None):
 
 @contextlib.contextmanager
 def own_report():
-    """The environment of a program that preloads libcepheus-mpi.so, and a function that gives what its job reported."""
+    """The environment of a program that preloads libcepheus-mpi.so, and a function that reads its job's report."""
     with tempfile.TemporaryDirectory(prefix="cepheus-reports-", dir="/dev/shm") as directory:
         env = {"CEPHEUS_REPORT_DIR": os.environ.get("CEPHEUS_REPORT_DIR", directory)}
 

@@ -45,7 +45,7 @@ class BesideTheComponent(Reported):
     LINE = 'cepheus: this MPI library serves all broadcasts: it has loaded coll/cepheus; "--mca coll ^cepheus" leaves them to libcepheus-mpi.so'
 
     def run_with(self, *mca, settings):
-        """cepheus-run without --preload, whose ranks preload the library all the same."""
+        """cepheus-run without --preload; its ranks preload the library all the same."""
         command = [BUILD / "bin/cepheus-run", "--hosts", "3", "--", "-x", f"LD_PRELOAD={Preload.LIBRARY}", *mca, PROGRAMS / "broadcast_check", "--count", "12"]
         return harness.Run(finish([*map(str, command)], 120, {**os.environ, **settings}))
 

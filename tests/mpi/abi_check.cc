@@ -1,4 +1,4 @@
-// Each ABI's header in pmpi/ is what its mpi.h says: tests compile this, and nothing runs.
+// Each ABI's header in pmpi/ agrees with its mpi.h: tests compile this, and nothing runs.
 #include <mpi.h>
 
 #include <cstddef>

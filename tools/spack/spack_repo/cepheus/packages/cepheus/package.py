@@ -48,7 +48,7 @@ class Cepheus(CMakePackage):
     # A component needs headers that only --with-devel-headers installs. Spack's recipe of Open MPI does not pass it: use an
     # external Open MPI that has them, such as Debian's libopenmpi-dev.
     depends_on("openmpi@4.1,5.0", when="+openmpi")
-    # The versions whose layouts ucx-transport/uct_layout.h knows.
+    # ucx-transport/uct_layout.h knows the layouts of these versions.
     depends_on("ucx@1.13,1.18", when="+ucx")
     depends_on("cpp-httplib", when="+switch")
     depends_on("libpcap", when="+switch")
