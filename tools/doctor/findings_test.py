@@ -46,7 +46,14 @@ GOOD = {
 }
 
 
-def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, transport=BUILD / "bin/cepheus"):
+class Library:
+    """A file of the build, there or not."""
+
+    def __init__(self, exists):
+        self.exists = lambda: exists
+
+
+def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_transport=True, has_component=True, preloads=True):
     """What the doctor finds if commands answer as on a good host, but for those in `answers`."""
     answers = {**GOOD, **(answers or {})}
 
@@ -54,9 +61,10 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, trans
         words = " ".join(map(str, command))
         return next((answer for start, answer in answers.items() if words.startswith(start)), (1, ""))
 
-    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", ctl="ctl", transport=transport, components=BUILD / "lib/openmpi")
+    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", ctl="ctl", transport=Library(has_transport),
+                       components=BUILD / "lib/openmpi", openmpi=Library(preloads))
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
-    with mock.patch.object(cepheus, "output_of", output_of), \
+    with mock.patch.object(cepheus, "output_of", output_of), mock.patch.object(cepheus, "HAS_COMPONENT", has_component), \
             mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
             mock.patch.object(cepheus.resource, "getrlimit", lambda _: (locked, locked)), \
             mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: answers["ip neigh"][1].split()[-1]), \
@@ -140,10 +148,22 @@ class Findings(unittest.TestCase):
     def test_open_mpi_5(self):
         self.assertEqual(self.failed(answers={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
 
-    def test_transport_not_built(self):
-        (found,) = (f for f in findings(transport=BUILD / "nowhere.so") if f.name == "rc_mcast")
-        self.assertTrue(found.good)
-        self.assertIn("not built for UCX 1.13.1", found.seen)
+    def test_a_build_without_the_transport_needs_no_ucx(self):
+        found = findings(has_transport=False, answers={"ucx_info -v": (None, "ucx_info is not installed")})
+        self.assertEqual([f.name for f in found if not f.good or f.name == "ucx"], [])
+        self.assertIn("not in this build", next(f.seen for f in found if f.name == "rc_mcast"))
+
+    def test_a_build_without_the_component_needs_none(self):
+        hidden = {"ompi_info --version": (0, "Open MPI v4.0.3\n"), "ompi_info --param": (0, "")}
+        for answers in hidden, {"ompi_info --version": (None, "ompi_info is not installed")}:
+            found = findings(has_component=False, answers=answers)
+            self.assertEqual([f.name for f in found if not f.good or f.name == "open-mpi"], [])
+            self.assertIn("can preload", next(f.seen for f in found if f.name == "coll/cepheus"))
+
+    def test_a_build_without_any_library_for_open_mpi(self):
+        found = findings(has_component=False, preloads=False)
+        self.assertEqual([f.name for f in found if not f.good], [])
+        self.assertNotIn("preload", next(f.seen for f in found if f.name == "coll/cepheus"))
 
     def test_component_not_visible(self):
         self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", answers={"ompi_info --param": (0, "")})
