@@ -18,12 +18,16 @@ MODULECMD = next((path for path in ("/usr/lib/x86_64-linux-gnu/modulecmd.tcl", "
 
 
 class ModuleFile(unittest.TestCase):
-    def load(self, *before):
+    def load(self, *before, has_component=True):
         """The variables that `module load cepheus` sets where our file is under a prefix, and the prefix."""
         with tempfile.TemporaryDirectory(prefix="cepheus-module-") as prefix:
             place = pathlib.Path(prefix) / "share/cepheus/modulefiles/cepheus"
             place.mkdir(parents=True)
             shutil.copy(FILE, place / "0.1.0")
+            if has_component:
+                component = pathlib.Path(prefix) / "lib/cepheus/openmpi/mca_coll_cepheus.so"
+                component.parent.mkdir(parents=True)
+                component.touch()
             done = subprocess.run([MODULECMD, "python", "load", "cepheus"], text=True, capture_output=True, timeout=60,
                                   env={"MODULEPATH": str(place.parent), "PATH": "/usr/bin:/bin", "HOME": prefix, **dict(before)})
             self.assertEqual(done.stderr, "")
@@ -38,6 +42,11 @@ class ModuleFile(unittest.TestCase):
 
     def test_leaves_a_component_path_of_the_users_alone(self):
         found, _ = self.load(("OMPI_MCA_mca_base_component_path", "/mine"))
+        self.assertIn("PATH", found)
+        self.assertNotIn("OMPI_MCA_mca_base_component_path", found)
+
+    def test_names_no_component_of_a_build_without_it(self):
+        found, _ = self.load(has_component=False)
         self.assertIn("PATH", found)
         self.assertNotIn("OMPI_MCA_mca_base_component_path", found)
 
