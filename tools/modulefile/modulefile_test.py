@@ -18,8 +18,9 @@ MODULECMD = next((path for path in ("/usr/lib/x86_64-linux-gnu/modulecmd.tcl", "
 
 
 class ModuleFile(unittest.TestCase):
-    def load(self, *before, has_component=True):
-        """The variables that `module load cepheus` sets where our file is under a prefix, and the prefix."""
+    def load(self, *before, has_component=True, unloads=False):
+        """The variables that `module load cepheus` sets where our file is under a prefix, and the prefix; with `unloads` those that are
+        left after `module unload cepheus`."""
         with tempfile.TemporaryDirectory(prefix="cepheus-module-") as prefix:
             place = pathlib.Path(prefix) / "share/cepheus/modulefiles/cepheus"
             place.mkdir(parents=True)
@@ -28,10 +29,19 @@ class ModuleFile(unittest.TestCase):
                 component = pathlib.Path(prefix) / "lib/cepheus/openmpi/mca_coll_cepheus.so"
                 component.parent.mkdir(parents=True)
                 component.touch()
-            done = subprocess.run([MODULECMD, "python", "load", "cepheus"], text=True, capture_output=True, timeout=60,
-                                  env={"MODULEPATH": str(place.parent), "PATH": "/usr/bin:/bin", "HOME": prefix, **dict(before)})
-            self.assertEqual(done.stderr, "")
-            return dict(re.findall(r"^os\.environ\['(\w+)'\] = '(.*)'$", done.stdout, re.MULTILINE)), prefix
+            variables = {"MODULEPATH": str(place.parent), "PATH": "/usr/bin:/bin", "HOME": prefix, **dict(before)}
+            changes = self.change("load", variables)
+            if unloads:
+                variables.update(changes)
+                changes = {**variables, **self.change("unload", variables)}
+            return {name: value for name, value in changes.items() if value is not None}, prefix
+
+    def change(self, command, variables):
+        """Variables that `module COMMAND cepheus` sets, and with None those that it unsets."""
+        done = subprocess.run([MODULECMD, "python", command, "cepheus"], text=True, capture_output=True, timeout=60, env=variables)
+        self.assertEqual(done.stderr, "")
+        return {**dict(re.findall(r"^os\.environ\['(\w+)'\] = '(.*)'$", done.stdout, re.MULTILINE)),
+                **dict.fromkeys(re.findall(r"^del os\.environ\['(\w+)'\]$", done.stdout, re.MULTILINE))}
 
     def test_names_what_is_under_its_own_prefix(self):
         found, prefix = self.load()
@@ -49,6 +59,12 @@ class ModuleFile(unittest.TestCase):
         found, _ = self.load(has_component=False)
         self.assertIn("PATH", found)
         self.assertNotIn("OMPI_MCA_mca_base_component_path", found)
+
+    def test_unloading_removes_the_component_path_that_loading_has_set(self):
+        found, _ = self.load(unloads=True)
+        self.assertNotIn("OMPI_MCA_mca_base_component_path", found)
+        found, _ = self.load(("OMPI_MCA_mca_base_component_path", "/mine"), unloads=True)
+        self.assertEqual(found["OMPI_MCA_mca_base_component_path"], "/mine")
 
 
 if __name__ == "__main__":
