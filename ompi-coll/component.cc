@@ -73,6 +73,8 @@ void register_variables(const mca_base_component_t* component) {
 
 extern "C" int cepheus_register(void);
 
+bool is_open = false;
+
 // Open MPI continues without a component that does not open.
 extern "C" int cepheus_open(void) {
   if (!layout_matches()) {
@@ -87,6 +89,7 @@ extern "C" int cepheus_open(void) {
   opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();
+  is_open = true;
   return OMPI_SUCCESS;
 }
 
@@ -141,7 +144,8 @@ extern "C" int cepheus_register(void) {
   return OMPI_SUCCESS;
 }
 
-// libcepheus-mpi.so calls it: one of both serves a process.
+// libcepheus-mpi.so calls it after MPI_Init: one of both serves a process. A component that did not
+// open may not read Open MPI's structures.
 extern "C" __attribute__((visibility("default"))) int mca_coll_cepheus_serves(void) {
-  return parameters().chosen_mode() != Mode::kOff ? 1 : 0;
+  return is_open && serves_world() ? 1 : 0;
 }

@@ -178,6 +178,11 @@ extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator
 
 }  // namespace
 
+bool serves_world() {
+  const mca_coll_base_comm_coll_t* const coll = ompi_mpi_comm_world.comm.c_coll;
+  return coll != nullptr && coll->coll_bcast == cepheus_bcast;
+}
+
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority) {
   const Parameters& p = parameters();
   const CommunicatorFacts facts{ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm) != 0,

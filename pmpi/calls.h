@@ -66,7 +66,7 @@ bool is_fault_tolerant();
 bool find_calls();
 // The definition of `name` behind this library: the next tool's, or MPI's. Null: there is none.
 void* next_definition(const char* name);
-// This process's Open MPI has loaded coll/cepheus, and its mode is not off.
+// This process's Open MPI has loaded coll/cepheus, and chosen it for MPI_COMM_WORLD.
 bool component_serves();
 
 // For MPI_Comm_create_keyval: Open MPI takes no null function.

@@ -61,7 +61,15 @@ class BesideTheComponent(Reported):
         self.assertIn(self.LINE, run.cepheus_lines())
 
     def test_the_library_serves_if_its_mode_is_off(self):
-        run = self.run_with("--mca", "coll_cepheus_mode", "off", settings={**REQUIRE, "CEPHEUS_SET_UP_AFTER": "0", "CEPHEUS_RANKS_PER_HOST": "1"})
+        self.assert_library_serves("coll_cepheus_mode", "off")
+
+    def test_the_library_serves_if_open_mpi_prefers_other_components(self):
+        """It enables components in the order of their priorities; the last one's function is called."""
+        for priority in ("1", "20"):
+            self.assert_library_serves("coll_cepheus_priority", priority)
+
+    def assert_library_serves(self, parameter, value):
+        run = self.run_with("--mca", parameter, value, settings={**REQUIRE, "CEPHEUS_SET_UP_AFTER": "0", "CEPHEUS_RANKS_PER_HOST": "1"})
         self.assert_ok(run)
         self.assertEqual(run.cepheus_lines(), [], run.everything())
         self.assertLessEqual({"eager lane", "bulk lane"}, set(self.paths()))
