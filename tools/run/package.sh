@@ -28,7 +28,8 @@ package_help() {
   cat <<'TEXT'
 usage: ./run package [DIR]
 
-Make Debian packages of the last commit in DIR (default: build/package), and check them by lintian.
+Make Debian packages of the last commit in DIR (default: build/package), and check them by lintian. Remove older ones of
+Cepheus there.
 TEXT
 }
 
@@ -39,6 +40,7 @@ package_command() {
   directory=$(realpath -m "${1:-build/package}")
   version=$(dpkg-parsechangelog -S Version)
   rm -rf "$directory/cepheus-$version"
+  rm -f "$directory"/{cepheus,libmcast}*_*.{deb,buildinfo,changes}  # users and the container install all that are there
   mkdir -p "$directory"
   git archive --prefix="cepheus-$version/" HEAD | tar -x -C "$directory"
   (cd "$directory/cepheus-$version" && dpkg-buildpackage --no-sign --build=binary) >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """./run describes itself: a short list of commands, and details of each without installing or building anything."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -53,6 +54,28 @@ class Demo(unittest.TestCase):
                                    "-DCMAKE_DISABLE_FIND_PACKAGE_rapidcheck=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON"],
                                   text=True, capture_output=True, timeout=110, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Package(unittest.TestCase):
+    """With stand-ins for all that makes packages."""
+
+    TOOLS = {"dpkg-query": "echo -n installed", "dpkg-parsechangelog": "echo 2", "git": "", "tar": 'mkdir "$3/cepheus-2"',
+             "dpkg-buildpackage": "touch ../cepheus_2_amd64.deb ../cepheus_2_amd64.changes", "lintian": ""}
+
+    def test_older_packages_are_removed(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            tools, packages = pathlib.Path(scratch) / "tools", pathlib.Path(scratch) / "packages"
+            tools.mkdir()
+            packages.mkdir()
+            for name, command in self.TOOLS.items():
+                (tools / name).write_text(f"#!/bin/sh\n{command}\n")
+                (tools / name).chmod(0o755)
+            for name in ("cepheus_1_amd64.deb", "cepheus-openmpi_1_amd64.deb", "cepheus_1_amd64.changes", "libmcast0_1_amd64.deb", "other.deb"):
+                (packages / name).touch()
+            done = subprocess.run([SOURCE / "run", "package", packages], text=True, capture_output=True, timeout=60, check=False,
+                                  env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(path.name for path in packages.iterdir()), ["cepheus_2_amd64.changes", "cepheus_2_amd64.deb", "other.deb"])
 
 
 if __name__ == "__main__":
