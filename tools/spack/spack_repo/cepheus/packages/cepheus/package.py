@@ -45,8 +45,8 @@ class Cepheus(CMakePackage):
     depends_on("spdlog")
     depends_on("systemd")
     depends_on("tl-expected")
-    # A component needs headers that only --with-devel-headers installs. Spack's recipe of Open MPI does not pass it: use an
-    # external Open MPI that has them, such as Debian's libopenmpi-dev.
+    # A component needs headers that only --with-devel-headers installs, which Spack's recipe of Open MPI does not pass. Without them
+    # the build leaves coll/cepheus out. External Open MPIs such as Debian's libopenmpi-dev have them.
     depends_on("openmpi@4.1,5.0", when="+openmpi")
     # ucx-transport/uct_layout.h knows the layouts of these versions.
     depends_on("ucx@1.13,1.18", when="+ucx")
