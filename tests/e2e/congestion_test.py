@@ -63,6 +63,7 @@ class Rivals:
 
     def __init__(self, control=None, topology=TOPOLOGY):
         self.environment = {**os.environ, **({"CEPHEUS_CONGESTION": control} if control else {})}
+        self.mca = mca_arguments({"coll_cepheus_mode": "require", "coll_cepheus_verbose": 1})
         self.switch = Switch(topology=topology)
         self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-congestion-")
         self.processes, self.outputs = [], []
@@ -75,7 +76,7 @@ class Rivals:
 
     def __enter__(self):
         job = [BUILD / "bin/cepheus-run", "--fabric", self.switch.socket, "--on", "h0,h2,h4", "--", "-np", 3,
-               *mca_arguments({"coll_cepheus_mode": "require", "coll_cepheus_verbose": 1}), BUILD / "tests/mpi/broadcast_check",
+               *self.mca, BUILD / "tests/mpi/broadcast_check",
                "--until", "never", "--size", 16 << 20, "--max", 16 << 20, "--root", 0]
         self.start(job)
         port = free_port()

@@ -13,7 +13,7 @@ import unittest
 import urllib.request
 import xml.etree.ElementTree as ElementTree
 
-from harness import BUILD
+from harness import BUILD, needs_component
 
 DEMO = pathlib.Path(__file__).resolve().parents[2] / "tools/demo/demo.py"
 
@@ -23,6 +23,7 @@ def demo(*arguments):
                           timeout=120)
 
 
+@needs_component
 class Demo(unittest.TestCase):
     def test_a_file_takes_a_tree_over_a_leaf_spine_fabric(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -22,6 +22,9 @@ PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
 TRANSPORT = BUILD / "lib/ucx/libuct_rc_mcast.so"
 needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not fit this UCX")
+COMPONENT = BUILD / "lib/openmpi/mca_coll_cepheus.so"
+NO_COMPONENT = "SKIPPED: coll/cepheus was not built, because Open MPI's internal headers are missing: install libopenmpi-dev"
+needs_component = unittest.skipUnless(COMPONENT.exists(), NO_COMPONENT)
 # Texts of `cepheusctl explain` for multicast broadcasts.
 MULTICAST = "multicast" if TRANSPORT.exists() else r"multicast, without UCX: rc_mcast was not built: it does not fit UCX \S+"
 ENDING_SECONDS = 30  # time limit for a program's end
@@ -66,8 +69,15 @@ class Run:
         return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
 
+def need_component():
+    """Skips a test that runs coll/cepheus, in a build without it."""
+    if not COMPONENT.exists():
+        raise unittest.SkipTest(NO_COMPONENT)
+
+
 def mca_arguments(mca):
     """Arguments of mpirun. The safeguard would choose by this machine's load, so it is off except in its own tests."""
+    need_component()
     arguments = []
     for name, value in {"coll_cepheus_safeguard_samples": 0, **mca}.items():
         arguments += ["--mca", name, str(value)]

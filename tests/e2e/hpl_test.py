@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "hpl-patche
 
 import dat
 import source
-from harness import BUILD, VERBOSE
+from harness import BUILD, VERBOSE, needs_component
 from hpl import Hpl, failures
 from live import LiveRun
 
@@ -23,6 +23,7 @@ ONLY_MULTICAST = [("coll_cepheus_mode", "require"), ("coll_cepheus_watchdog_ms",
 LEFT_MULTICAST = r"cepheus: .*\(4 ranks\): (open mpi's own algorithms from broadcast|the group failed)"
 
 
+@needs_component
 class Variants(unittest.TestCase):
     def check(self, grid, **parameters):
         text = dat.Dat(**SMALL, grid=grid, **parameters).text()

@@ -86,6 +86,7 @@ class LiveRun:
     CHECK = CHECK
 
     def __init__(self, *arguments, hosts=4, fabric=(), mca=None, seed=1, switch=None):
+        mpi().arguments({})  # a skip leaves nothing behind
         self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"

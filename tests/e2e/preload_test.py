@@ -8,7 +8,7 @@ import unittest
 import harness
 import ibcast_test
 from broadcast_test import Broadcast  # noqa: F401
-from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish
+from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish, needs_component
 from ibcast_test import Data  # noqa: F401
 from mpich_test import REQUIRE, TRY, Fortran, Ibcast, OtherTools, Preloading, Reported  # noqa: F401
 from programs_test import Communicators, Order, Threads, Types  # noqa: F401
@@ -39,6 +39,7 @@ class OverAFabric(Preloading):
         self.assert_ok(self.over_fabric(host, plugin, "--count", 20, "--max", 1 << 16))
 
 
+@needs_component
 class BesideTheComponent(Reported):
     """One of libcepheus-mpi.so and coll/cepheus serves."""
 

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD
+from harness import BUILD, needs_component
 from live import Switch, wait_until
 from slurm_site import SCRIPTS, Site, skip_or_go_on
 
@@ -21,6 +21,7 @@ REQUIRE = {"OMPI_MCA_coll_cepheus_mode": "require", "OMPI_MCA_coll_cepheus_watch
 TRY = {"OMPI_MCA_coll_cepheus_verbose": "1", "OMPI_MCA_coll_cepheus_set_up_after": "0"}
 
 
+@needs_component
 class Jobs(unittest.TestCase):
     def site(self, **how):
         return self.enterContext(Site(**how))

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_rc_mcast, over_fabric
+from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_component, needs_rc_mcast, over_fabric
 from switch_process import Switch
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,6 +20,7 @@ def run(command, **env):
 
 
 class Tools(unittest.TestCase):
+    @needs_component
     def test_ompi_info_lists_the_component_and_its_parameters(self):
         path = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
         listed = run(["ompi_info", "--param", "coll", "cepheus", "--level", "9"], OMPI_MCA_mca_base_component_path=path)

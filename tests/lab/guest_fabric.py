@@ -9,6 +9,7 @@ import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(PROJECT / "nic-emulator/lab"), str(PROJECT / "tools"), str(PROJECT / "tests/e2e")]
+import harness  # noqa: E402
 import switch_process  # noqa: E402
 from topology import lab_topology  # noqa: E402
 
@@ -45,6 +46,7 @@ class Switch(switch_process.Switch):
         """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. `comm`: "split" halves
         the ranks into even and odd ones. With `report` its standard error is ours, and has a line of progress
         every `report` seconds."""
+        harness.need_component()
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
         command += TIME_LIMITS if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),

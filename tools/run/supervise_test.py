@@ -18,6 +18,9 @@ import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/e2e"))
+from harness import needs_component  # noqa: E402
+
 BUILD = os.environ.get("CEPHEUS_BUILD", str(SOURCE / "build/dev"))
 SUPERVISE = [sys.executable, "-B", SOURCE / "tools/run/supervise.py"]
 TIME_LIMIT = 60  # seconds; an upper bound, events are polled
@@ -108,9 +111,11 @@ class Ends(unittest.TestCase):
         self.assertEqual(complaints, [])
         self.assertEqual({name for name in segments() - before if not in_use(name)}, set())
 
+    @needs_component
     def test_by_sigterm(self):
         self.ended_by(signal.SIGTERM, PROGRAMS.keys() - {"lab"})
 
+    @needs_component
     def test_by_sigkill(self):
         self.ended_by(signal.SIGKILL, PROGRAMS.keys() - {"lab"})
 
