@@ -76,6 +76,14 @@ class BesideTheComponent(Reported):
         self.assertLessEqual({"eager lane", "bulk lane"}, set(self.paths()))
 
 
+class FaultTolerance(Reported):
+    def test_open_mpi_serves_programs_that_outlive_the_death_of_a_rank(self):
+        """They export the variable of Open MPI 5 that switches fault tolerance on."""
+        for sources, serves in (("broadcast_check", "fault_tolerant_check"), False), (("broadcast_check",), True):
+            self.assert_ok(self.over_fabric(Preload.compile("-".join(sources), *sources), "--count", 12, hosts=2))
+            self.assertEqual("eager lane" in self.paths(), serves)
+
+
 class PmpiBcast(Reported):
     """Tools call it, and here it is ours, too."""
 
