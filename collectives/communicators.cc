@@ -64,6 +64,16 @@ void progress_communicators() {
   list_busy.clear();
 }
 
+// Each look costs the program's call, and a late rank may keep communicators for long.
+bool is_look_due() {
+  constexpr auto kBetweenLooks = std::chrono::microseconds(100);
+  static std::atomic<Clock::time_point> next{};
+  const Clock::time_point now = Clock::now();
+  if (now < next.load()) return false;
+  next = now + kBetweenLooks;
+  return true;
+}
+
 // Advances some of the communicators that the program has freed, and all in turn. `watched` is held.
 void close_freed() {
   constexpr std::size_t kMostAtOnce = 16;
@@ -171,7 +181,7 @@ void add_called(int communicators) { called.fetch_add(communicators); }
 
 void release_communicators() {
   Messages::free_completed();
-  if (closing.load(std::memory_order_relaxed) == 0) return;
+  if (closing.load(std::memory_order_relaxed) == 0 || !is_look_due()) return;
   std::vector<CommunicatorState*> gone;
   {
     const ListGuard guard;

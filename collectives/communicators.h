@@ -33,8 +33,8 @@ void add_in_flight(int communicators);
 // A change of the number of called communicators: the next progress serves those.
 void add_called(int communicators);
 // Advances communicators that the program has freed, and gives them back to the host once their
-// groups are gone. A program may free them faster than progress looks at each. Not from
-// progress_in_background().
+// groups are gone: every 100 us at most. A program may free them faster than progress looks at each.
+// Not from progress_in_background().
 void release_communicators();
 
 }  // namespace cepheus::coll
