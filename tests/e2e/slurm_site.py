@@ -119,11 +119,11 @@ class Site:
             self.processes.append(subprocess.Popen(list(map(str, (shutil.which(program, path=PATH), *arguments))),
                                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
-    def call(self, program, *arguments, timeout=60, **environment):
-        """Runs a client's command; an error after `timeout` seconds."""
+    def call(self, program, *arguments, timeout=60, user=None, **environment):
+        """Runs a client's command, as root may also as another user; an error after `timeout` seconds."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CEPHEUS_", "SLURM_", "OMPI_"))}
         return subprocess.run(list(map(str, (program, *arguments))), text=True, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL,
-                              env={**env, "SLURM_CONF": str(self.directory / "slurm.conf"), **environment})
+                              user=user, cwd=self.directory, env={**env, "SLURM_CONF": str(self.directory / "slurm.conf"), **environment})
 
     def srun(self, tasks, *command, options=(), **environment):
         return self.call("srun", "--mpi=pmix", "--overcommit", "-n", tasks, *options, *command, **environment)

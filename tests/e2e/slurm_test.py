@@ -7,6 +7,7 @@ import pwd
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -19,6 +20,83 @@ FILE = pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6") if pathlib.Path("/lib/x86
 REQUIRE = {"OMPI_MCA_coll_cepheus_mode": "require", "OMPI_MCA_coll_cepheus_watchdog_ms": "30000",
            "OMPI_MCA_coll_cepheus_register_timeout_ms": "20000", "OMPI_MCA_coll_cepheus_verbose": "1"}
 TRY = {"OMPI_MCA_coll_cepheus_verbose": "1", "OMPI_MCA_coll_cepheus_set_up_after": "0"}
+
+NOBODY = pwd.getpwnam("nobody")
+# Attacks of a job's user on the scripts of Slurm: ATTACK DIRECTORY. Each is repeated until the process is killed.
+ATTACKS = """
+import ctypes, itertools, os, pathlib, shutil, signal, sys
+libc = ctypes.CDLL(None)
+PIDFD_GETFD = 438
+attack, own = sys.argv[1], pathlib.Path(sys.argv[2])
+held = []
+def others():
+    # The newest processes: the race is against commands that run for a millisecond.
+    newest = int(pathlib.Path("/proc/loadavg").read_text().split()[4])
+    for pid in range(newest, max(newest - 20, 1), -1):
+        try:
+            if pid != os.getpid() and os.stat(f"/proc/{pid}").st_uid == os.getuid():
+                yield pid
+        except FileNotFoundError:
+            pass
+def hold(pid):
+    # Root's pipes can not be opened in /proc, but taken from a process that has them.
+    process = os.pidfd_open(pid)
+    for number in (1, 2):
+        taken = libc.syscall(PIDFD_GETFD, process, number, 0)
+        if taken >= 0:
+            held.append(taken)
+    os.close(process)
+    if len(held) > 500:
+        for _ in range(100):
+            os.close(held.pop())
+def remove():
+    for entry in own.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        if entry.name in ("log", "why-not", "fabric"):
+            os.mkfifo(entry)
+def fill(number):
+    (own / f"d{number}").mkdir()
+    for name in range(50):
+        (own / f"d{number}/{name}").touch()
+print("attacks", flush=True)
+for number in itertools.count():
+    try:
+        if attack in ("stop", "kill"):
+            for pid in others():
+                os.kill(pid, signal.SIGSTOP if attack == "stop" else signal.SIGKILL)
+        elif attack == "hold":
+            for pid in others():
+                hold(pid)
+        elif attack == "remove":
+            remove()
+        else:
+            fill(number)
+    except OSError:
+        pass
+"""
+
+
+def may_play_others():
+    """Whether this process may run the build's programs as another user."""
+    if os.geteuid() != 0:
+        return False
+    return subprocess.run(["test", "-x", BUILD / "bin/cepheus-switch"], user=NOBODY.pw_uid, group=NOBODY.pw_gid, extra_groups=[],
+                          check=False).returncode == 0
+
+
+def processes_of(user):
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if process.stat().st_uid == user:
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+needs_users = unittest.skipUnless(may_play_others(), f"SKIPPED: other users can't run {BUILD}/bin/cepheus-switch: "
+                                                     "build in a directory that all may read, and run as root")
 
 
 @needs_component
@@ -83,6 +161,16 @@ class Jobs(unittest.TestCase):
         self.assertNotIn("CEPHEUS_FABRIC", run.stdout)
         self.assertNotIn("libcepheus-roce", run.stdout)
 
+    @needs_users
+    def test_of_a_user_who_stops_kills_and_removes_his_fabric_leave_the_node_to_others(self):
+        site = self.site()
+        for attack in ("kill -STOP $pid", "kill -KILL $pid", "rm -r $own/*", "kill -STOP $pid; rm -r $own/*; chmod 0 $own"):
+            run = site.srun(1, "sh", "-c", f"own=${{CEPHEUS_FABRIC%/*}}; pid=$(cat $own/fabric.lock); {attack}", user=NOBODY.pw_uid)
+            self.assertEqual(run.returncode, 0, f"{attack}: {run.stderr}")
+        self.assert_all_have_the_file(site.srun(4, DEMO, FILE, **REQUIRE), 4)
+        self.assert_no_fabric_is_left(site)
+        self.assertEqual(self.switches_of(site), [])
+
     def test_keep_their_own_choice_of_open_mpis_transports(self):
         site = self.site()
         run = site.srun(1, "printenv", OMPI_MCA_pml="ucx", OMPI_MCA_osc="rdma")
@@ -100,11 +188,11 @@ class Scripts(unittest.TestCase):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-slurm-")))
         (self.directory / "cepheus.conf").write_text(f"directory={self.directory}/fabrics\n")
 
-    def run_script(self, name, **variables):
+    def run_script(self, name, may_fail=False, **variables):
         env = {"PATH": os.environ["PATH"], "CEPHEUS_SLURM_CONFIG": str(self.directory / "cepheus.conf"), "SLURM_JOB_ID": "7",
                "SLURM_JOB_UID": str(os.getuid()), "SLURMD_NODENAME": "n0", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NTASKS": "2", **variables}
         run = subprocess.run([SCRIPTS / name], text=True, capture_output=True, env=env, timeout=60)
-        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        self.assertEqual((run.returncode, "" if may_fail else run.stderr), (0, ""), run.stdout)
         return run.stdout
 
     def test_a_job_of_several_nodes_gets_the_reason_why_it_has_no_emulated_fabric(self):
@@ -115,19 +203,57 @@ class Scripts(unittest.TestCase):
         self.run_script("epilog")
         self.assertEqual(list((self.directory / "fabrics").iterdir()), [])
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root starts processes of other users")
+    @needs_users
     def test_a_fabric_belongs_to_the_jobs_user(self):
-        nobody = pwd.getpwnam("nobody")
-        if subprocess.run(["test", "-x", BUILD / "bin/cepheus-switch"], user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], check=False).returncode != 0:
-            self.skipTest(f"SKIPPED: {BUILD} is not readable for other users: build in a readable directory")
         self.directory.chmod(0o755)
-        self.run_script("prolog", SLURM_JOB_UID=str(nobody.pw_uid))
+        self.run_script("prolog", SLURM_JOB_UID=str(NOBODY.pw_uid))
         own = self.directory / "fabrics/7-n0"
-        self.assertEqual((own.stat().st_uid, own.stat().st_mode & 0o777), (nobody.pw_uid, 0o700))
+        self.assertEqual((own.stat().st_uid, own.stat().st_mode & 0o777), (NOBODY.pw_uid, 0o700))
         switch = pathlib.Path("/proc") / (own / "fabric.lock").read_text().strip()
-        self.assertEqual(switch.stat().st_uid, nobody.pw_uid)
-        self.run_script("epilog", SLURM_JOB_UID=str(nobody.pw_uid))
+        self.assertEqual(switch.stat().st_uid, NOBODY.pw_uid)
+        self.run_script("epilog", SLURM_JOB_UID=str(NOBODY.pw_uid))
         self.assertFalse(own.exists() or switch.exists())
+
+    @needs_users
+    def test_end_while_the_user_stops_all_that_he_may(self):
+        self.assert_end_under("stop")
+
+    @needs_users
+    def test_end_while_the_user_kills_all_that_he_may(self):
+        self.assert_end_under("kill")
+
+    @needs_users
+    def test_end_while_the_user_removes_all_that_he_may(self):
+        self.assert_end_under("remove")
+
+    @needs_users
+    def test_end_while_the_user_makes_files_as_fast_as_he_can(self):
+        self.assert_end_under("fill")
+
+    @needs_users
+    def test_end_while_the_user_keeps_their_streams_open(self):
+        self.assert_end_under("hold", jobs=5)  # not each attempt succeeds
+
+    def assert_end_under(self, attack, jobs=1):
+        """Prolog, epilog and the streams of both end while another process of the job's user attacks. The next job has a fabric."""
+        user = 60600 + os.getpid() % 500  # without processes: the attacks are on all of a user's
+        self.directory.chmod(0o755)
+        own = self.directory / "fabrics/7-n0"
+        with subprocess.Popen([sys.executable, "-c", ATTACKS, attack, own], text=True, stdout=subprocess.PIPE, user=user,
+                              group=NOBODY.pw_gid, extra_groups=[]) as attacker:
+            try:
+                self.assertEqual(attacker.stdout.readline(), "attacks\n")
+                os.setpriority(os.PRIO_PROCESS, attacker.pid, -10)  # fast enough also on a busy machine
+                for name in ("prolog", "epilog") * jobs:
+                    self.run_script(name, may_fail=True, SLURM_JOB_UID=str(user))
+                self.assertEqual(list(own.parent.iterdir()), [])
+                wait_until(lambda: processes_of(user) == [attacker.pid], lambda: f"end of {processes_of(user)} except {attacker.pid}")
+            finally:
+                for pid in processes_of(user):
+                    os.kill(pid, signal.SIGKILL)
+        self.run_script("prolog", SLURM_JOB_ID="8")
+        self.assertIn("fabrics/8-n0/fabric\n", self.run_script("task-prolog", SLURM_JOB_ID="8"))
+        self.run_script("epilog", SLURM_JOB_ID="8")
 
     def pid_of_the_fabric(self):
         return int((self.directory / "fabrics/7-n0/fabric.lock").read_text())
