@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The summary of ./run test: each kind of skip is counted and named."""
+"""The summary of ./run test: each kind of skip is counted and named with its reason."""
 
 import pathlib
 import subprocess
@@ -16,8 +16,14 @@ LOG = """\
 """
 DETAIL = """\
 1/4 Testing: wire_test
+[ RUN      ] Access.OfOthers
+wire/access_test.cc:5: Skipped
+only root can play other users: run the tests as root
+
 [  SKIPPED ] Access.OfOthers (0 ms)
 [  PASSED  ] 11 tests.
+2/4 Testing: e2e_nbd_test
+nbd_test: skipped: nbdkit is missing; as root: apt-get install nbdkit
 3/4 Testing: e2e_slurm_test
 test_one (__main__.Jobs.test_one) ... ok
 test_two (__main__.Jobs.test_two) ... skipped "SKIPPED: others can't reach it"
@@ -42,8 +48,8 @@ class Summary(unittest.TestCase):
 
     def test_names_what_was_left_out_by_tests_programs_and_scripts(self):
         self.assertEqual(self.summary(LOG, DETAIL), (0, [
-            "SKIPPED: e2e_nbd_test",
-            "SKIPPED: Access.OfOthers",
+            "SKIPPED: e2e_nbd_test: nbdkit is missing; as root: apt-get install nbdkit",
+            "SKIPPED: Access.OfOthers: only root can play other users: run the tests as root",
             "SKIPPED: e2e_slurm_test: others can't reach it",
             "SKIPPED: matrix_test: a case, of which it says more with -v",
             "16 cases in 3 test programs, 7 s",
