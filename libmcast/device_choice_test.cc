@@ -11,6 +11,10 @@
 namespace cepheus::mcast {
 namespace {
 
+constexpr const char* kNoChoice =
+    "this process can't choose between cpus 0 and 1, which stand for two nodes: run the test on "
+    "both, without ThreadSanitizer";
+
 class DevicesOfTwoNodes : public testing::Test {
  protected:
   DevicesOfTwoNodes() {
@@ -48,16 +52,16 @@ class DevicesOfTwoNodes : public testing::Test {
 };
 
 TEST_F(DevicesOfTwoNodes, TheNearestIsOpened) {
-  if (!run_on(1)) GTEST_SKIP() << "this process may not run on cpu 1: no two nodes to tell apart";
+  if (!run_on(1)) GTEST_SKIP() << kNoChoice;
   EXPECT_EQ(opened(),
             "mlx5_1: nearest: at NUMA node 1, process on NUMA node 1; mlx5_0 at NUMA node 0");
-  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  if (!run_on(0)) GTEST_SKIP() << kNoChoice;
   EXPECT_EQ(opened(),
             "mlx5_0: nearest: at NUMA node 0, process on NUMA node 0; mlx5_1 at NUMA node 1");
 }
 
 TEST_F(DevicesOfTwoNodes, AFartherOneServesWhereTheNearestCanNot) {
-  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  if (!run_on(0)) GTEST_SKIP() << kNoChoice;
   device_.without_port = "mlx5_0";
   EXPECT_EQ(opened(),
             "mlx5_1: nearest that serves: at NUMA node 1, process on NUMA node 0; mlx5_0 at NUMA "
@@ -65,13 +69,13 @@ TEST_F(DevicesOfTwoNodes, AFartherOneServesWhereTheNearestCanNot) {
 }
 
 TEST_F(DevicesOfTwoNodes, WhoNamesADeviceGetsIt) {
-  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  if (!run_on(0)) GTEST_SKIP() << kNoChoice;
   EXPECT_EQ(opened({.name = "mlx5_1"}), "mlx5_1: named by the user");
   EXPECT_THAT(opened({.name = "mlx5_7"}), testing::HasSubstr("no RDMA device called mlx5_7"));
 }
 
 TEST_F(DevicesOfTwoNodes, AnEmulatedOneGoesFirst) {
-  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  if (!run_on(0)) GTEST_SKIP() << kNoChoice;
   device_.names = {"cepheus0", "mlx5_1", "mlx5_0"};
   EXPECT_EQ(opened(), "cepheus0: the first that serves; it has no place near any cores");
   device_.without_port = "cepheus0";

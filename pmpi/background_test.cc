@@ -142,7 +142,7 @@ TEST_F(Background, GoesOnWithoutAThreadIfNoneCanStart) {
 
 TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a forked child that starts a thread";
+  GTEST_SKIP() << "ThreadSanitizer ends a forked child that starts a thread: use another build";
 #endif
   receive();
   start_background();

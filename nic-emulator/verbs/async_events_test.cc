@@ -64,7 +64,8 @@ class AsyncSignals : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer delivers no signal to a thread that waits in a futex";
+    GTEST_SKIP() << "ThreadSanitizer delivers no signal to a thread that waits in a futex: use "
+                    "another build";
 #endif
     waiter_ = std::thread([this] {
       ibv_async_event got{};

@@ -195,7 +195,7 @@ class Perftest(Programs):
             self.perftest(program, "-n", "200", "-e")
 
 
-@unittest.skipUnless(os.geteuid() == 0, "this user is not root, so every other test covers this")
+@unittest.skipUnless(os.geteuid() == 0, "SKIPPED: this user is not root, so every other test covers this")
 class OrdinaryUser(Programs):
     """Everything as user "nobody", with a limit of 64 KiB of locked memory."""
 

@@ -272,7 +272,7 @@ TEST_F(Directory, IsTheUsersOrTheGivenOne) {
 }
 
 TEST_F(Directory, GetsAnotherNameWhereAnotherUserHasTakenIt) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can play other users: run the tests as root";
   const std::string wanted = path_ + "/cepheus-0";
   EXPECT_EQ(first_not_taken(wanted), wanted);
   for (const std::string& taken : {wanted, wanted + ".1"}) {

@@ -64,7 +64,7 @@ int as_user(uid_t user, Body&& body) {
 }
 
 TEST(Access, DistinguishesUsersByTheirKernelCredentials) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users: run the tests as root";
   net::Topology topology = net::Topology::star(2);
   topology.users = {std::to_string(kStranger)};
   TestFabric fabric(topology);

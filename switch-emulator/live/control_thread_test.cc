@@ -184,7 +184,7 @@ TEST(ControlThread, AnswersEachRepeatedRequest) {
 }
 
 TEST(ControlThread, RefusesAStrangerWhenItConnects) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users: run the tests as root";
   net::Topology topology = net::Topology::star(1);
   topology.users = {"root"};
   TestFabric fabric(topology);
@@ -209,7 +209,7 @@ auto as_stranger(Body&& body) {
 }
 
 TEST(ControlThread, DisconnectsUsersThatAReloadRevokes) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users: run the tests as root";
   net::Topology topology = net::Topology::star(1);
   topology.users = {std::to_string(kStranger)};
   LiveOptions options;
@@ -235,7 +235,7 @@ TEST(ControlThread, DisconnectsUsersThatAReloadRevokes) {
 
 // Strangers hold as many connections as possible, and make new ones all the time.
 TEST(ControlThread, LetsHonestClientsInWhileStrangersConnect) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users: run the tests as root";
   net::Topology topology = net::Topology::star(2);
   topology.users = {"root"};
   TestFabric fabric(topology);

@@ -21,7 +21,8 @@ BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
 TRANSPORT = BUILD / "lib/ucx/libuct_rc_mcast.so"
-needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not fit this UCX")
+needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was not built, because it does not fit this UCX: "
+                                      "use UCX 1.13 or 1.18")
 COMPONENT = BUILD / "lib/openmpi/mca_coll_cepheus.so"
 NO_COMPONENT = "SKIPPED: coll/cepheus was not built, because Open MPI's internal headers are missing: install libopenmpi-dev"
 needs_component = unittest.skipUnless(COMPONENT.exists(), NO_COMPONENT)

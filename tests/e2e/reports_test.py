@@ -148,7 +148,7 @@ class Reports(Reporting):
 
     def test_a_full_dev_shm_gets_no_reports(self):
         if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-            self.skipTest("SKIPPED: unshare -m is not permitted: no small file system to fill")
+            self.skipTest("SKIPPED: unshare -m is not permitted, so there is no small file system to fill: run the test as root")
         where = self.directory / "small"
         where.mkdir()
         # Each rank's own: 8 MiB, with 1 MiB free.

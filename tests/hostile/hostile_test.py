@@ -19,7 +19,7 @@ class HostileHosts(unittest.TestCase):
 
     def test_the_spy_attack_has_run(self):
         if STRANGER is None:
-            self.skipTest("SKIPPED: only root has hosts of two users, so the attack 'spy' did not run")
+            self.skipTest("SKIPPED: only root has hosts of two users, so the attack 'spy' did not run: run the test as root")
         self.assertIn("spy", ATTACKS)
 
     def test_strangers_leave_nothing_behind_and_block_no_client(self):

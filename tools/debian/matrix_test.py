@@ -44,14 +44,14 @@ class Arguments(WithStandIns):
         self.assertEqual(done.returncode, 2)
         self.assertIn("'11' is no release that is known here; there are: 12 13", done.stderr)
 
-    @unittest.skipIf(os.geteuid() == 0, "SKIPPED: this is root")
+    @unittest.skipIf(os.geteuid() == 0, "SKIPPED: this is root: run the test as another user")
     def test_reports_that_root_must_run_it(self):
         done = self.run_script("13")
         self.assertEqual(done.returncode, 2)
         self.assertIn("as root: ./run matrix 13", done.stderr)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "SKIPPED: roots are made by root")
+@unittest.skipUnless(os.geteuid() == 0, "SKIPPED: only root makes roots: run the test as root")
 class Releases(WithStandIns):
     def test_prints_what_was_there_and_came_of_it(self):
         done = self.run_script("13")

@@ -119,7 +119,7 @@ class Ends(unittest.TestCase):
     def test_by_sigkill(self):
         self.ended_by(signal.SIGKILL, PROGRAMS.keys() - {"lab"})
 
-    @unittest.skipUnless(shutil.which(PROGRAMS["lab"][1]), "no virtual machine here: qemu-system-x86 is missing")
+    @unittest.skipUnless(shutil.which(PROGRAMS["lab"][1]), "SKIPPED: there is no virtual machine; as root: apt-get install qemu-system-x86")
     def test_the_lab(self):
         for signum in (signal.SIGTERM, signal.SIGKILL):
             self.ended_by(signum, ["lab"])
