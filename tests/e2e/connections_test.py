@@ -154,6 +154,16 @@ class Connections(unittest.TestCase):
         self.daemons[3].send_signal(signal.SIGSTOP)
         self.assertIn("has been silent for 2000 ms", self.await_death(sender, "LEFT"))
 
+    def test_idle_connections_stay_whatever_the_daemons_time_limits(self):
+        self.start(1, "--peer-timeout-ms", "60000")
+        self.start(2, "--peer-timeout-ms", "3000")
+        receiver = self.listener(2)
+        sender = self.user(1, "connect", "s", address(2))
+        sender.await_line("CONNECTED")
+        receiver.await_line("ESTABLISHED")
+        time.sleep(6)  # idle: there is no event to wait for
+        self.assertEqual([c["state"] for host in (1, 2) for c in self.status(host)["connections"]], ["connected"] * 2)
+
     def test_the_example_moves_data_over_a_group_that_the_daemons_set_up(self):
         switch = self.stack.enter_context(Switch("--hosts", 3))
         for host in 1, 2, 3:
