@@ -10,6 +10,7 @@ import resource
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -311,6 +312,13 @@ class Volumes(unittest.TestCase):
                 other.sendall(frame(HELLO, hello) + frame(STATUS_REQUEST, b"") * 200_000)
                 self.status(replica)
                 self.assertLess(peak_kib(replica.process.pid), before + (8 << 10))
+
+    def test_blocks_that_nbdkit_can_not_serve_are_refused(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-volume-") as scratch:
+            done = subprocess.run([REPLICA, "serve", "--volume", "v", "--file", f"{scratch}/data", "--size", "4M", "--create", "--listen", "127.0.0.1:0",
+                                   "--block", "131072"], text=True, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("--block 131072 must be a power of two from 512 to 65536", done.stderr)
 
     def test_two_servers_of_one_file_are_refused(self):
         with Volume(replicas=1, size="4M") as volume:
