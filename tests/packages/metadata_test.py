@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""debian/ agrees with the tree: version, build dependencies, libmcast's exports. Building the packages checks the rest.
+"""debian/ agrees with the tree: version, build dependencies, libmcast's exports. The packages' scripts divert a file and restart services.
+Building the packages checks the rest.
 
 usage: metadata_test.py BUILD VERSION [-v]
 """
 
 import os
 import pathlib
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,6 +111,59 @@ class PmixParameters(unittest.TestCase):
             self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", output)
             self.file.rename(f"{self.file}.distrib")
             self.unpack()
+
+
+@unittest.skipIf(shutil.which("dh_installsystemd") is None, "SKIPPED: debhelper is missing; as root: apt-get install debhelper")
+class Services(unittest.TestCase):
+    """The package's scripts as debhelper makes them, beside a stand-in for systemd that notes calls."""
+
+    SERVICES = ["cepheus-cmd.service", "cepheus-metrics.service", "cepheus-switch.service"]
+
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-services-")))
+        shutil.copytree(DEBIAN, self.root / "debian")
+        # As UNITS in debian/rules.
+        is_12 = platform.freedesktop_os_release().get("VERSION_ID") == "12"
+        units = self.root / "debian/cepheus" / ("lib" if is_12 else "usr/lib") / "systemd/system"
+        units.mkdir(parents=True)
+        for service in self.SERVICES:
+            shutil.copy(SOURCE / f"tools/systemd/{service}.in", units / service)
+        (self.root / "bin").mkdir()
+        for program in ("deb-systemd-invoke", "deb-systemd-helper", "systemctl"):
+            path = self.root / "bin" / program
+            path.write_text(f'#!/bin/sh\necho "{program} $*" >>{self.root}/calls\n')
+            path.chmod(0o755)
+        (self.root / "calls").touch()
+        subprocess.run(["make", "-f", "debian/rules", "override_dh_installsystemd"], cwd=self.root, check=True, capture_output=True)
+        subprocess.run(["dh_installdeb"], cwd=self.root, check=True, capture_output=True)
+
+    def script(self, name, *arguments):
+        path = self.root / f"debian/cepheus/DEBIAN/{name}"
+        if not path.exists():
+            return
+        text = path.read_text().replace("/run/systemd/system", str(self.root))
+        subprocess.run(["sh", "-c", text, name, *arguments], check=True, env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"})
+
+    def invoked(self):
+        """Services by what happens to them."""
+        calls = [line.split()[1:] for line in (self.root / "calls").read_text().splitlines() if line.startswith("deb-systemd-invoke ")]
+        return [(call[0], sorted(call[1:])) for call in calls]
+
+    def test_do_not_start_with_an_installation(self):
+        self.script("preinst", "install")
+        self.script("postinst", "configure", "")
+        self.assertEqual(self.invoked(), [])
+
+    def test_that_run_restart_after_an_upgrade(self):
+        self.script("prerm", "upgrade", "1")
+        self.script("preinst", "upgrade", "0")
+        self.script("postrm", "upgrade", "1")
+        self.script("postinst", "configure", "0")
+        self.assertEqual(self.invoked(), [("try-restart", self.SERVICES)])
+
+    def test_end_with_the_package(self):
+        self.script("prerm", "remove")
+        self.assertEqual(self.invoked(), [("stop", self.SERVICES)])
 
 
 if __name__ == "__main__":
