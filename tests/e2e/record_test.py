@@ -99,10 +99,12 @@ class Recording(unittest.TestCase):
 
     def test_reports_the_obstacle(self):
         switch = self.enterContext(Switch("--hosts", 2))
+        self.file.write_text("kept")
         for socket, file, why in ((switch.socket, "/nowhere/trace", "can't be written"), ("/nowhere/fabric", self.file, "no fabric")):
             run = subprocess.run([CTL, "--fabric", socket, "record", file], text=True, stderr=subprocess.PIPE, check=False, timeout=TIME_LIMIT)
             self.assertEqual(run.returncode, 1)
             self.assertIn(why, run.stderr)
+        self.assertEqual(self.file.read_text(), "kept", "it may not record")
 
     def test_of_a_seed_shows_the_retransmission_that_a_lost_acknowledgement_costs(self):
         for seed in range(1, 20):
