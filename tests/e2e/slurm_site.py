@@ -8,7 +8,6 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 
 from harness import BUILD
@@ -26,7 +25,7 @@ CPUS = 4  # of the node, independent of the machine
 def missing():
     """Packages that a site needs and this machine lacks."""
     lacking = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
-    return f"{' and '.join(lacking)}: apt-get install slurm-wlm munge" if lacking else ""
+    return f"{' and '.join(lacking)} are missing; as root: apt-get install slurm-wlm munge" if lacking else ""
 
 
 class Site:
@@ -141,10 +140,3 @@ class Site:
                 end(process, ENDING_SECONDS)
             self.processes = []
             self._own.cleanup()
-
-
-def skip_or_go_on(name):
-    """Ends the program with ctest's exit code for skipped tests if there can be no site."""
-    if lacking := missing():
-        print(f"{name}: SKIPPED: {lacking}")
-        sys.exit(77)

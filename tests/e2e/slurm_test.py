@@ -13,7 +13,7 @@ import unittest
 
 from harness import BUILD, needs_component
 from live import Switch, wait_until
-from slurm_site import SCRIPTS, Site, skip_or_go_on
+from slurm_site import SCRIPTS, Site, missing
 
 DEMO = BUILD / "demo/broadcast_file"
 FILE = pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6") if pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6").exists() else DEMO
@@ -100,6 +100,7 @@ needs_users = unittest.skipUnless(may_play_others(), f"SKIPPED: other users can'
 
 
 @needs_component
+@unittest.skipIf(missing(), f"SKIPPED: {missing()}")
 class Jobs(unittest.TestCase):
     def site(self, **how):
         return self.enterContext(Site(**how))
@@ -290,5 +291,4 @@ class Scripts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    skip_or_go_on("slurm_test")
     unittest.main()
