@@ -27,9 +27,10 @@ namespace host = coll::host;
 std::atomic<int> tests{0};
 std::atomic<int> noticed{0};
 bool is_stuck = false;                        // MPI_Test does not return
+bool has_stuck_call = false;                  // and is being called
 std::atomic<Request> complete{kRequestNull};  // this one alone
 Request started = 0;
-std::mutex mutex;  // of `is_stuck` and of waits for `tests`
+std::mutex mutex;  // of `is_stuck`, `has_stuck_call` and waits for `tests`
 std::condition_variable changed;
 
 void set_stuck(bool value) {
@@ -53,8 +54,10 @@ int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
 int test(Request* request, int* is_complete, Status*) {
   std::unique_lock lock(mutex);
   ++tests;
+  has_stuck_call = is_stuck;
   changed.notify_all();
   changed.wait(lock, [] { return !is_stuck; });
+  has_stuck_call = false;
   *is_complete = *request == complete ? 1 : 0;
   return kSuccess;
 }
@@ -110,7 +113,7 @@ TEST_F(Background, EndsAlsoIfItsThreadIsStuckInMpi) {
   receive();
   start_background();
   set_stuck(true);
-  wait_for_thread();
+  ASSERT_TRUE(await([] { return has_stuck_call; }));
   bool has_ended = false;
   std::thread exiting([&] {
     stop_background();
@@ -165,7 +168,8 @@ TEST_F(Background, IsNotJoinedInChildrenThatTheProgramForks) {
 
 // A peer's large message to this rank may wait for it, as while the switch registers a group.
 TEST_F(Background, LetsMpiProgressAlsoWithoutARequestToTest) {
-  static int probes = 0;
+  static int probes;
+  probes = 0;
   calls().Iprobe = [](int, int, Comm, int*, Status*) {
     ++probes;
     return kSuccess;
