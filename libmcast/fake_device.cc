@@ -310,6 +310,10 @@ EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length,
                                   unsigned access) {
   static std::uint32_t keys = 0;
   Device::instance().look_at_memory();
+  if (Device::instance().is_memory_read_only && (access & IBV_ACCESS_LOCAL_WRITE) != 0) {
+    errno = EFAULT;
+    return nullptr;
+  }
   ++Device::instance().regions;
   Device::instance().registrations.push_back(access);
   const std::uint32_t key = ++keys;

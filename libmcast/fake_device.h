@@ -68,6 +68,7 @@ class Device {
   std::size_t regions = 0;               // registered
   std::vector<unsigned> registrations;   // access of each, whether it still is or not
   int refuse_chosen_keys = 0;            // errno
+  bool is_memory_read_only = false;      // of all that is registered
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
   std::uint32_t next_qpn = 0x100;

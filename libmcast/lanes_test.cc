@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/recovery.h>
+#include <mcast/write.h>
 
 #include <cstring>
 
@@ -154,6 +155,27 @@ TEST_F(BulkLaneOverFake, TakesMemoryThatCoversTheBufferOnly) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("not inside the registered memory"));
   EXPECT_EQ(mcast_send(group_, buffer_ + 32, 32, memory, 0, &op), MCAST_INPROGRESS);
   EXPECT_EQ(device_.regions, 1u) << "the caller's";
+  device_.complete_send(pair());
+  progress();
+  mcast_mem_deregister(memory);
+  EXPECT_EQ(device_.regions, 0u);
+}
+
+TEST_F(BulkLaneOverFake, SendsFromMemoryThatMayOnlyBeReadAndReceivesNothingThere) {
+  device_.is_memory_read_only = true;
+  mcast_mem_h memory = nullptr;
+  ASSERT_EQ(mcast_mem_register(context_, buffer_, 64, &memory), MCAST_OK);
+  EXPECT_EQ(device_.registrations.back(), 0u);
+  Op registered, unregistered;
+  EXPECT_EQ(mcast_send(group_, buffer_, 64, memory, 0, &registered), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_send(group_, buffer_, 64, nullptr, 0, &unregistered), MCAST_INPROGRESS);
+  Op refused;
+  EXPECT_EQ(mcast_recv(group_, buffer_, 64, memory, &refused), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("can't be written to"));
+  EXPECT_EQ(mcast_recv(group_, buffer_, 64, nullptr, &refused), MCAST_ERR_INVALID);
+  mcast_mem_h shared = nullptr;
+  EXPECT_EQ(mcast_mem_register_writable(context_, buffer_, 64, &shared), MCAST_ERR_INVALID);
+  device_.complete_send(pair());
   device_.complete_send(pair());
   progress();
   mcast_mem_deregister(memory);
