@@ -155,14 +155,18 @@ class Connections(unittest.TestCase):
         self.assertIn("has been silent for 2000 ms", self.await_death(sender, "LEFT"))
 
     def test_idle_connections_stay_whatever_the_daemons_time_limits(self):
-        self.start(1, "--peer-timeout-ms", "60000")
-        self.start(2, "--peer-timeout-ms", "3000")
-        receiver = self.listener(2)
-        sender = self.user(1, "connect", "s", address(2))
+        """Daemons that are stopped one after the other show that the sender's time limit has passed twice."""
+        for host, limit in (1, "3000"), (2, "60000"), (3, "3000"), (4, "3000"):
+            self.start(host, "--peer-timeout-ms", limit)
+        for host in 2, 3, 4:
+            self.listener(host)
+        sender = self.user(1, "connect", "s", *map(address, (2, 3, 4)))
         sender.await_line("CONNECTED")
-        receiver.await_line("ESTABLISHED")
-        time.sleep(6)  # idle: there is no event to wait for
-        self.assertEqual([c["state"] for host in (1, 2) for c in self.status(host)["connections"]], ["connected"] * 2)
+        for host in 3, 4:
+            self.daemons[host].send_signal(signal.SIGSTOP)
+            sender.await_line(f"LEFT {address(host)}")
+        self.assertEqual([line for line in sender.lines.lines if line.startswith(("LEFT", "CLOSED")) and address(2) in line], [])
+        self.assertEqual([c["state"] for c in self.status(2)["connections"]], ["connected"])
 
     def test_the_example_moves_data_over_a_group_that_the_daemons_set_up(self):
         switch = self.stack.enter_context(Switch("--hosts", 3))
