@@ -37,10 +37,12 @@ class LostMember(unittest.TestCase):
 
     def port_goes_down(self, *arguments):
         """... while the rank computes; the others continue."""
-        with LostRun("--pause", 2, *arguments, mca={"coll_cepheus_verbose": 1}) as run:
+        fault = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-lost-")), "fault")
+        with LostRun("--pause", 2, "--after", fault, *arguments, mca={"coll_cepheus_verbose": 1}) as run:
             self.assertTrue(run.out.wait_for("pausing"), run.everything())
             self.assertTrue(run.err.wait_for(MULTICAST), "there was no group before the fault\n" + run.everything())
             run.switch.set_links([f"h{LOST}"], up=False)
+            fault.touch()
             self.check_right(run)
             self.assertTrue(run.err.count(OWN_ALGORITHMS), "no member was lost\n" + run.everything())
 
