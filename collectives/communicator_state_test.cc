@@ -87,6 +87,7 @@ class Ranks {
     CommunicatorState::finish(complete);
     state(rank).watch();
   }
+  bool has_messages_under_way() { return !mpi_.deliverable().empty(); }
   void deliver_messages() {
     for (auto all = mpi_.deliverable(); !all.empty(); all = mpi_.deliverable())
       mpi_.deliver(all.front());
@@ -281,6 +282,26 @@ TEST(CommunicatorState, CallsOnOtherCommunicatorsEndThoseThatAreFreed) {
   }
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(job.state(rank).is_closed());
   for (int i = 0; i < kCalls; ++i) {
+    fake::now() += std::chrono::microseconds(100);
+    job.deliver_messages();
+    release_communicators();
+  }
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+}
+
+// MPICH 4.2 ends the program if its progress is called there.
+TEST(CommunicatorState, SendsNothingWhenItIsFreedInsideMpisProgress) {
+  constexpr int kRanks = 3;
+  Ranks job(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  ASSERT_TRUE(job.state(0).has_groups());
+  for (int rank = 0; rank < kRanks; ++rank) {
+    watch_communicator(job.state(rank));
+    free_communicator(job.state(rank), true);
+  }
+  EXPECT_FALSE(job.has_messages_under_way());
+  for (int i = 0; i < 8; ++i) {
     fake::now() += std::chrono::microseconds(100);
     job.deliver_messages();
     release_communicators();

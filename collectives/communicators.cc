@@ -117,7 +117,13 @@ bool progress_in_background() {
   return !was_idle;
 }
 
-void free_communicator(CommunicatorState& state) {
+void free_communicator(CommunicatorState& state, bool is_in_progress) {
+  const auto leave_to_later_calls = [&] {
+    host::retain(state.comm());
+    state.set_freed();
+    closing.fetch_add(1);
+  };
+  if (is_in_progress) return leave_to_later_calls();
   // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an MPI
   // session waits for no rank.
   const bool waits_here = host::is_dynamic(state.comm()) || !host::will_finalize();
@@ -130,9 +136,7 @@ void free_communicator(CommunicatorState& state) {
     forget(&state);
     state.detach();
   } else {
-    host::retain(state.comm());
-    state.set_freed();
-    closing.fetch_add(1);
+    leave_to_later_calls();
   }
   release_communicators();
 }

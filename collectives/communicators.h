@@ -15,8 +15,9 @@ namespace cepheus::coll {
 
 // Adds a communicator.
 void watch_communicator(CommunicatorState& state);
-// The program frees it: messages still flow, and no call on it follows.
-void free_communicator(CommunicatorState& state);
+// The program frees it: messages still flow, and no call on it follows. `is_in_progress`: MPI does so
+// inside its progress, which may not be called again there. Then later calls do the rest.
+void free_communicator(CommunicatorState& state, bool is_in_progress = false);
 // The program is in MPI_Finalize: messages still flow on all communicators.
 void finalize_communicators();
 

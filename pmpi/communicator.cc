@@ -12,6 +12,8 @@ namespace cepheus::pmpi {
 
 using namespace coll;
 
+thread_local Comm ending = kCommNull;
+
 namespace {
 
 int keyval = kKeyvalInvalid;
@@ -19,8 +21,9 @@ Comm own = kCommNull;
 std::vector<bool> on_this_machine;  // by rank of MPI_COMM_WORLD
 std::atomic<bool> is_closed{false};
 
-// While messages still arrive.
-int on_comm_free(Comm, int, void* value, void*) {
+// While messages still arrive. MPI may delete a communicator only when its last request is complete,
+// inside its progress: MPICH 4.2 ends a program that then calls its progress again.
+int on_comm_free(Comm comm, int, void* value, void*) {
   auto& communicator = *static_cast<Communicator*>(value);
   (void)name_of(communicator);
   {
@@ -28,7 +31,7 @@ int on_comm_free(Comm, int, void* value, void*) {
     *communicator.programs = kCommNull;
   }
   if (is_closed) return kSuccess;
-  if (communicator.state) free_communicator(*communicator.state);
+  if (communicator.state) free_communicator(*communicator.state, comm != ending);
   give_back(communicator);
   return kSuccess;
 }

@@ -35,6 +35,11 @@ namespace cepheus::pmpi {
 
 using Communicator = coll::host::Communicator;
 
+// The communicator that this thread's call of MPI_Comm_free ends. Functions that delete its attributes
+// may broadcast. MPI serves that, because MPICH finds no attribute once it has deleted one, and ranks
+// may have different ones.
+extern thread_local Comm ending;
+
 // Inside MPI_Init. Each returns false if MPI failed on this rank. The second one waits for all ranks.
 bool open_communicators();
 bool open_world();

@@ -123,11 +123,6 @@ bool is_usual(const void* memory, Count count, Datatype type, int root, int size
          is_ready(type) && has_memory(memory, type);
 }
 
-// The communicator that this thread's call of MPI_Comm_free ends. Functions that delete its attributes
-// may broadcast. MPI serves that, because MPICH finds no attribute once it has deleted one, and ranks
-// may have different ones.
-thread_local Comm ending = kCommNull;
-
 // In a call of the next definition: a tool's calls PMPI_Bcast, which then goes on to MPI.
 thread_local bool is_passed_on = false;
 
