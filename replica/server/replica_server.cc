@@ -246,6 +246,8 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
         progress_ = message->progress;
         writer_link_ = link;
       }
+      // While a disk hangs, requests must not gather.
+      if (peer.at_disk == kMostAtDisk) return false;
       ReplicaActions actions;
       engine_->on_request(link, message->request, actions);
       execute(actions, *message);
@@ -359,15 +361,13 @@ void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& reque
   }
   if (job.link == 0) return;
   const RequestType type = job.answer.answer.type;
-  if (to_flush) {
-    flush_worker_->submit(std::move(job));
-  } else if (job.save || (type != RequestType::kPing && type != RequestType::kJoin &&
-                          !record_worker_->is_idle())) {
-    // No answer before its content is durable: later answers keep their order behind it.
-    record_worker_->submit(std::move(job));
-  } else {
-    send(job.link, job.answer);
-  }
+  // No answer before its content is durable: later answers keep their order behind it.
+  const bool to_record = job.save || (type != RequestType::kPing && type != RequestType::kJoin &&
+                                      !record_worker_->is_idle());
+  if (!to_flush && !to_record) return send(job.link, job.answer);
+  const auto at = peers_.find(job.link);
+  if (at != peers_.end()) ++at->second.at_disk;
+  (to_flush ? flush_worker_ : record_worker_)->submit(std::move(job));
 }
 
 void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
@@ -379,7 +379,11 @@ void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
 
 void ReplicaServer::finish_jobs(DiskWorker& worker) {
   int error = 0;
-  for (const DiskWorker::Job& job : worker.take(error)) send(job.link, job.answer);
+  for (const DiskWorker::Job& job : worker.take(error)) {
+    const auto at = peers_.find(job.link);
+    if (at != peers_.end()) --at->second.at_disk;
+    send(job.link, job.answer);
+  }
   if (error != 0) disk_error_ = error;
 }
 

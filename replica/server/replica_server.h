@@ -42,6 +42,8 @@ class ReplicaServer {
 
  private:
   static constexpr std::size_t kMostPeers = 64;
+  // A writer has at most one request for each of its 1024 operations, and a few of its own.
+  static constexpr std::size_t kMostAtDisk = 4096;
 
   struct Peer {
     FrameSocket socket;
@@ -50,6 +52,7 @@ class ReplicaServer {
     std::optional<VolumeHello> hello{};
     bool has_more = false;      // further requests have arrived, for the next turn
     bool is_digesting = false;  // its answer is being made: no request is taken until that is sent
+    std::size_t at_disk = 0;    // requests that wait for the record's or the volume's disk
   };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);

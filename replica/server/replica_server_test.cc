@@ -21,7 +21,7 @@
 
 namespace {
 
-std::mutex msync_may_go;
+std::mutex msync_may_go, fdatasync_may_go;
 std::atomic<int> msync_error{0}, fdatasync_error{0};
 
 }  // namespace
@@ -35,6 +35,7 @@ extern "C" int msync(void* address, std::size_t length, int flags) {
 }
 
 extern "C" int fdatasync(int fd) {
+  const std::lock_guard lock(fdatasync_may_go);
   if (fdatasync_error == 0) return static_cast<int>(syscall(SYS_fdatasync, fd));
   errno = fdatasync_error;
   return -1;
@@ -65,12 +66,12 @@ class Client {
     encode(hello, socket_.out());
     EXPECT_EQ(next(), MessageType::kWelcome);
   }
-  void request(RequestType type) {
+  void request(RequestType type, int times = 1) {
     RequestMessage message;
     message.request.type = type;
     message.request.epoch = {1, 1};
     message.request.config = {{1, 1}, 1, Members::all(3)};
-    encode(message, socket_.out());
+    for (int i = 0; i < times; ++i) encode(message, socket_.out());
     EXPECT_TRUE(socket_.flush());
   }
   void request_digests(int times) {
@@ -86,6 +87,12 @@ class Client {
   std::optional<MessageType> request_status() {
     encode_status_request(socket_.out());
     return next();
+  }
+  bool is_disconnected() {
+    while (wait(kTimeLimitMs)) {
+      if (!socket_.receive()) return true;
+    }
+    return false;
   }
   // The type of the next message; none: the server has disconnected.
   std::optional<MessageType> next() {
@@ -263,7 +270,28 @@ TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
 TEST_F(ServerOverFake, DisconnectsSilentPeers) {
   start(10ms);
   Client silent(at_);
-  EXPECT_EQ(silent.next(), std::nullopt);
+  EXPECT_TRUE(silent.is_disconnected());
+}
+
+TEST_F(ServerOverFake, AnswersAsManyMarksAsAWriterHasOnceTheDiskGoesOn) {
+  constexpr int kMarks = 1100;
+  start(1min);
+  Client writer = writer_that_serves();
+  {
+    const std::lock_guard busy(fdatasync_may_go);
+    writer.request(RequestType::kMark, kMarks);
+    EXPECT_EQ(writer.request_status(), MessageType::kStatus) << "it is served meanwhile";
+  }
+  for (int i = 0; i < kMarks; ++i) ASSERT_EQ(writer.next(), MessageType::kAnswer);
+}
+
+TEST_F(ServerOverFake, DisconnectsAWriterWhoseRequestsGatherWhileTheDiskHangs) {
+  start(1min);
+  Client writer = writer_that_serves();
+  const std::lock_guard busy(fdatasync_may_go);
+  writer.request(RequestType::kMark, 5000);
+  EXPECT_TRUE(writer.is_disconnected());
+  EXPECT_EQ(Client(at_).request_status(), MessageType::kStatus);
 }
 
 }  // namespace
