@@ -87,7 +87,9 @@ Code Caller::choose_algorithm() {
     return rc;
   }
   using Otherwise = TeamBroadcast::Otherwise;
-  team_algorithm_.begin({way == Way::kMulticast ? multicast_.get() : nullptr, "", *payload_, root_,
+  const bool is_saved = way != Way::kMulticast;
+  team_algorithm_.begin({is_saved ? nullptr : multicast_.get(),
+                         is_saved ? std::string_view(safeguard_.reason()) : "", *payload_, root_,
                          blocking_, blocking_ ? Otherwise::kSavedFunction : Otherwise::kTree});
   algorithm_ = &team_algorithm_;
   return rc;

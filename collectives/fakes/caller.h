@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collectives/hosts_broadcast.h"
@@ -46,6 +47,8 @@ class Caller {
   bool is_calling() const { return payload_.has_value(); }
   // Valid once the algorithm is chosen.
   Route route() const { return algorithm_ != nullptr ? algorithm_->route() : Route::kSaved; }
+  // Why this is the route. Empty until the algorithm is chosen.
+  std::string reason() const { return algorithm_ != nullptr ? algorithm_->reason() : ""; }
   // Comparisons that this rank has judged, and how often they have changed the way.
   std::size_t comparisons() const { return comparisons_; }
   std::size_t changes() const { return changes_; }
