@@ -282,28 +282,6 @@ TEST_F(Leftover, OfAFailureInALargeBroadcastIsNothing) {
   expect_nothing_left(job);
 }
 
-// Rank 2 has requested the data from the root when it learns of a mistake, which ends its call.
-TEST_F(Leftover, OfARepairThatAMistakeHasOvertakenIsNothing) {
-  fake::Job job(3);
-  expect_right_broadcasts(job, 1);
-  job.begin_all(0, 10);
-  job.fabric.disconnect(2);
-  job.pass(milliseconds(5));
-  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
-  for (int i = 0; i < 3; ++i) job.look(2, false);
-  ControlMessage mistake{};
-  mistake.kind = ControlMessage::Kind::kMistake;
-  mistake.value = static_cast<std::uint64_t>(Code::kCountsDiffer);
-  for (mistake.unit = 0; mistake.unit < 20; ++mistake.unit) {
-    (void)Messages::post(&mistake, sizeof mistake, 2, Tag::kControl, job.team(1));
-    job.move();
-    job.look(2, false);
-  }
-  ASSERT_EQ(job.result(2), Code::kCountsDiffer);
-  ASSERT_TRUE(job.run());
-  expect_nothing_left(job);
-}
-
 // The type of one rank has gaps, and there is no memory to stage its data in.
 class ScarceMemory : public Story {
  protected:

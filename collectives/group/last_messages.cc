@@ -12,10 +12,8 @@ void LastMessages::start() {
   for (int member = 0; member < team_.size(); ++member) {
     if (member != team_.self()) reports_.push_back({member, 0});
   }
-  for (const Report& each : reports_) {
+  for (const Report& each : reports_)
     (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.member, Tag::kReady, team_);
-    (void)Messages::post(&kNoUnit, 0, each.member, Tag::kRepair, team_);
-  }
   receive_reports();
 }
 
@@ -46,25 +44,11 @@ bool LastMessages::has_all_reports() {
   return true;
 }
 
-// A mistake may end a call that has requested a repair. Repairs have bytes, last messages none.
-bool LastMessages::has_all_repairs() {
-  Code error = Code::kDone;
-  while (repairs_.test(error)) {
-    if (error != Code::kDone && error != Code::kTruncated) ++repairer_;
-    if (repairer_ == team_.self()) ++repairer_;
-    if (repairer_ == team_.size() ||
-        repairs_.receive(&repair_, sizeof repair_, repairer_, Tag::kRepair, team_) != Code::kDone)
-      return true;
-  }
-  return false;
-}
-
 bool LastMessages::progress() {
   if (!rules.rest_is_received) return true;
   if (!is_started_) start();
   const bool has_control = has_all_control();
-  const bool has_repairs = has_all_repairs();
-  return has_all_reports() && has_control && has_repairs;
+  return has_all_reports() && has_control;
 }
 
 }  // namespace cepheus::coll

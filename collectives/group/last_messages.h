@@ -1,13 +1,12 @@
-// The end of a team's messages, once TearDown is done: receives all control messages, reports of
-// readiness and repairs that no call has received. MPI would keep them when the communicator is
-// freed, and give them to a later communicator with the same context.
+// The end of a team's messages, once TearDown is done: receives all control messages and reports of
+// readiness that no call has received. MPI would keep them when the communicator is freed, and give
+// them to a later communicator with the same context.
 //
 // No member is in a broadcast any more, so none needs an answer. Each member sends a last message on
-// each tag to all others. Messages between two members stay in order by tag: behind a member's last
-// one none is under way. Never blocks.
+// either tag to all others. Messages between two members stay in order by tag: behind a member's
+// last one none is under way. Never blocks.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -39,7 +38,6 @@ class LastMessages {
   void receive_reports();
   bool has_all_control();
   bool has_all_reports();
-  bool has_all_repairs();
 
   const Team& team_;
   ControlLink& link_;
@@ -47,9 +45,6 @@ class LastMessages {
   int controls_ = 0;  // last control messages that have come
   std::vector<Report> reports_;
   Messages messages_;
-  int repairer_ = 0;  // members before it have sent their last message
-  std::byte repair_{};
-  Messages repairs_;
 };
 
 }  // namespace cepheus::coll
