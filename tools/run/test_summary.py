@@ -11,7 +11,7 @@ import sys
 
 def parts_of(text):
     """What each test of ctest's log has printed."""
-    return [part.split("\n", 1) for part in re.split(r"^\d+/\d+ Testing: ", text, flags=re.M)[1:]]
+    return [part.partition("\n")[::2] for part in re.split(r"^\d+/\d+ Testing: ", text, flags=re.M)[1:]]
 
 
 def reason_in(output):
@@ -24,7 +24,7 @@ def skipped_cases(parts):
     skipped = []
     for test, output in parts:
         for case in re.findall(r"\[  SKIPPED \] (\S+) \(", output):
-            why = re.search(rf"\[ RUN      \] {re.escape(case)}\n(?:.*\n)*?.*: Skipped\n(.+)", output)
+            why = re.search(rf"\[ RUN      \] {re.escape(case)}\n(?:(?!\[ RUN).*\n)*?.*: Skipped\n(.+)", output)
             skipped.append(f"{case}: {why.group(1) if why else 'it gives no reason'}")
         reasons = [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", output, re.M)]
         unexplained = sum(int(n) for n in re.findall(r"^(?:OK|FAILED) \(.*skipped=(\d+)", output, re.M)) - len(reasons)
