@@ -13,6 +13,13 @@
 namespace cepheus::replica {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+// Of a request that waits for a disk: 1, and 1 more for each 512 bytes of an answer to kPromise.
+std::size_t weight(const AnswerMessage& message) { return 1 + message.answer.words.size() / 64; }
+
+}  // namespace
 using Kind = ReplicaAction::Kind;
 
 constexpr wire::Duration kGreeting = 5s;
@@ -247,7 +254,7 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
         writer_link_ = link;
       }
       // While a disk hangs, requests must not gather.
-      if (peer.at_disk == kMostAtDisk) return false;
+      if (peer.at_disk >= kMostAtDisk) return false;
       ReplicaActions actions;
       engine_->on_request(link, message->request, actions);
       execute(actions, *message);
@@ -366,7 +373,7 @@ void ReplicaServer::execute(ReplicaActions& actions, const RequestMessage& reque
                                       !record_worker_->is_idle());
   if (!to_flush && !to_record) return send(job.link, job.answer);
   const auto at = peers_.find(job.link);
-  if (at != peers_.end()) ++at->second.at_disk;
+  if (at != peers_.end()) at->second.at_disk += weight(job.answer);
   (to_flush ? flush_worker_ : record_worker_)->submit(std::move(job));
 }
 
@@ -381,7 +388,7 @@ void ReplicaServer::finish_jobs(DiskWorker& worker) {
   int error = 0;
   for (const DiskWorker::Job& job : worker.take(error)) {
     const auto at = peers_.find(job.link);
-    if (at != peers_.end()) --at->second.at_disk;
+    if (at != peers_.end()) at->second.at_disk -= weight(job.answer);
     send(job.link, job.answer);
   }
   if (error != 0) disk_error_ = error;

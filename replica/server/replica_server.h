@@ -52,7 +52,7 @@ class ReplicaServer {
     std::optional<VolumeHello> hello{};
     bool has_more = false;      // further requests have arrived, for the next turn
     bool is_digesting = false;  // its answer is being made: no request is taken until that is sent
-    std::size_t at_disk = 0;    // requests that wait for the record's or the volume's disk
+    std::size_t at_disk = 0;    // weights of its requests that wait for a disk
   };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
