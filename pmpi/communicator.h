@@ -35,9 +35,9 @@ namespace cepheus::pmpi {
 
 using Communicator = coll::host::Communicator;
 
-// The communicator that this thread's call of MPI_Comm_free ends. Functions that delete its attributes
-// may broadcast. MPI serves that, because MPICH finds no attribute once it has deleted one, and ranks
-// may have different ones.
+// The communicator that this thread's call of MPI_Comm_free ends; one that ends otherwise does so inside
+// MPI's progress. Functions that delete its attributes may broadcast. MPI serves those broadcasts,
+// because MPICH finds no attribute once it has deleted one, and ranks may have different ones.
 extern thread_local Comm ending;
 
 // Inside MPI_Init. Each returns false if MPI failed on this rank. The second one waits for all ranks.

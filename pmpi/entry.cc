@@ -285,14 +285,15 @@ DEFINE_FINALIZE(PMPI_)
   }
 DEFINE_FREE(MPI_Comm_free)
 DEFINE_FREE(MPI_Comm_disconnect)
+// Fortran of both libraries calls these.
+DEFINE_FREE(PMPI_Comm_free)
+DEFINE_FREE(PMPI_Comm_disconnect)
 DEFINE_BCAST(MPI_Bcast, int)
 DEFINE_BCAST(MPI_Bcast_c, Count)
 DEFINE_IBCAST(MPI_Ibcast, int)
 DEFINE_IBCAST(MPI_Ibcast_c, Count)
 #ifdef CEPHEUS_OPENMPI
 // Open MPI's Fortran converts its arguments, then calls these.
-DEFINE_FREE(PMPI_Comm_free)
-DEFINE_FREE(PMPI_Comm_disconnect)
 DEFINE_BCAST(PMPI_Bcast, int)
 DEFINE_IBCAST(PMPI_Ibcast, int)
 #endif
