@@ -145,7 +145,7 @@ class Services(unittest.TestCase):
         subprocess.run(["sh", "-c", text, name, *arguments], check=True, env={"PATH": f"{self.root}/bin:{os.environ['PATH']}"})
 
     def invoked(self):
-        """Services by what happens to them."""
+        """The services that the scripts start, stop and restart, by operation."""
         calls = [line.split()[1:] for line in (self.root / "calls").read_text().splitlines() if line.startswith("deb-systemd-invoke ")]
         return [(call[0], sorted(call[1:])) for call in calls]
 

@@ -28,7 +28,7 @@ def skipped_cases(parts):
             skipped.append(f"{case}: {why.group(1) if why else 'it gives no reason'}")
         reasons = [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", output, re.M)]
         unexplained = sum(int(n) for n in re.findall(r"^(?:OK|FAILED) \(.*skipped=(\d+)", output, re.M)) - len(reasons)
-        skipped += [f"{test}: {why}" for why in reasons] + [f"{test}: a case, of which it says more with -v"] * unexplained
+        skipped += [f"{test}: {why}" for why in reasons] + [f"{test}: a case; its reason is printed with -v"] * unexplained
     return skipped
 
 

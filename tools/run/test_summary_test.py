@@ -51,7 +51,7 @@ class Summary(unittest.TestCase):
             "SKIPPED: e2e_nbd_test: nbdkit is missing; as root: apt-get install nbdkit",
             "SKIPPED: Access.OfOthers: only root can play other users: run the tests as root",
             "SKIPPED: e2e_slurm_test: others can't reach it",
-            "SKIPPED: matrix_test: a case, of which it says more with -v",
+            "SKIPPED: matrix_test: a case; its reason is printed with -v",
             "16 cases in 3 test programs, 7 s",
             "3 passed, 0 failed, 4 skipped"]))
 
