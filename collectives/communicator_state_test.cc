@@ -263,6 +263,15 @@ TEST(CommunicatorState, HasNoRequestAfterItsEnd) {
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.requests(rank), 0) << "rank " << rank;
 }
 
+void expect_later_calls_close(Ranks& job) {
+  for (int i = 0; i < 8; ++i) {
+    fake::now() += std::chrono::microseconds(100);
+    job.deliver_messages();
+    release_communicators();
+  }
+  for (int rank = 0; rank < job.size(); ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+}
+
 // Programs may free communicators faster than progress looks at each of them.
 TEST(CommunicatorState, CallsOnOtherCommunicatorsEndThoseThatAreFreed) {
   constexpr int kRanks = 3, kCalls = 8;
@@ -281,12 +290,7 @@ TEST(CommunicatorState, CallsOnOtherCommunicatorsEndThoseThatAreFreed) {
     release_communicators();
   }
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_FALSE(job.state(rank).is_closed());
-  for (int i = 0; i < kCalls; ++i) {
-    fake::now() += std::chrono::microseconds(100);
-    job.deliver_messages();
-    release_communicators();
-  }
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+  expect_later_calls_close(job);
 }
 
 // MPICH 4.2 ends the program if its progress is called there.
@@ -301,12 +305,7 @@ TEST(CommunicatorState, SendsNothingWhenItIsFreedInsideMpisProgress) {
     free_communicator(job.state(rank), true);
   }
   EXPECT_FALSE(job.has_messages_under_way());
-  for (int i = 0; i < 8; ++i) {
-    fake::now() += std::chrono::microseconds(100);
-    job.deliver_messages();
-    release_communicators();
-  }
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+  expect_later_calls_close(job);
 }
 
 // Started ones, which each rank's progress serves.
