@@ -263,6 +263,13 @@ TEST(CommunicatorState, HasNoRequestAfterItsEnd) {
   for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(job.requests(rank), 0) << "rank " << rank;
 }
 
+void free_watched(Ranks& job, bool is_in_progress) {
+  for (int rank = 0; rank < job.size(); ++rank) {
+    watch_communicator(job.state(rank));
+    free_communicator(job.state(rank), is_in_progress);
+  }
+}
+
 void expect_later_calls_close(Ranks& job) {
   for (int i = 0; i < 8; ++i) {
     fake::now() += std::chrono::microseconds(100);
@@ -279,10 +286,7 @@ TEST(CommunicatorState, CallsOnOtherCommunicatorsEndThoseThatAreFreed) {
   for (int rank = 0; rank < kRanks; ++rank) job.start(rank, std::byte{1});
   job.pass();
   ASSERT_TRUE(job.state(0).has_groups());
-  for (int rank = 0; rank < kRanks; ++rank) {
-    watch_communicator(job.state(rank));
-    free_communicator(job.state(rank));
-  }
+  free_watched(job, false);
   // Looks cost each call time, and a late rank may keep communicators for long.
   release_communicators();
   for (int i = 0; i < kCalls; ++i) {
@@ -300,10 +304,7 @@ TEST(CommunicatorState, SendsNothingWhenItIsFreedInsideMpisProgress) {
   for (int rank = 0; rank < kRanks; ++rank) job.start(rank, std::byte{1});
   job.pass();
   ASSERT_TRUE(job.state(0).has_groups());
-  for (int rank = 0; rank < kRanks; ++rank) {
-    watch_communicator(job.state(rank));
-    free_communicator(job.state(rank), true);
-  }
+  free_watched(job, true);
   EXPECT_FALSE(job.has_messages_under_way());
   expect_later_calls_close(job);
 }

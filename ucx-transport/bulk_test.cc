@@ -15,6 +15,13 @@ class Bulk : public RcMcast {
     const uct_iov_t iov{buffer_, 100, nullptr, 0, 1};
     return uct_iface_tag_recv_zcopy(iface_, tag, mask, &iov, 1, &ctx);
   }
+  // Once all members have the 6 bytes, and not before.
+  void expect_completion(const Completion& comp) {
+    EXPECT_EQ(comp.calls, 0);
+    end(MCAST_OK, 6);
+    EXPECT_EQ(comp.calls, 1);
+    EXPECT_EQ(comp.status, UCS_OK);
+  }
   char buffer_[2000] = "tagged";
 };
 
@@ -23,10 +30,7 @@ TEST_F(Bulk, SendsTheLowHalfOfTheTagAndCompletesOnceAllHaveIt) {
   EXPECT_EQ(send(0xAAAA'0000'1234'5678, 6, &comp), UCS_INPROGRESS);
   EXPECT_EQ(lib.sent[0].imm, 0x12345678u);
   EXPECT_EQ(lib.sent[0].data, "tagged");
-  EXPECT_EQ(comp.calls, 0);
-  end(MCAST_OK, 6);
-  EXPECT_EQ(comp.calls, 1);
-  EXPECT_EQ(comp.status, UCS_OK);
+  expect_completion(comp);
 }
 
 TEST_F(Bulk, RefusesWhatItCanNotSend) {
@@ -160,10 +164,7 @@ TEST_F(Put, WritesToARegionAndCompletesOnceAllHaveIt) {
   EXPECT_EQ(lib.written[0].region, 3);
   EXPECT_EQ(lib.written[0].offset, 1u << 20);
   EXPECT_FALSE(lib.written[0].notifies);
-  EXPECT_EQ(comp.calls, 0);
-  end(MCAST_OK, 6);
-  EXPECT_EQ(comp.calls, 1);
-  EXPECT_EQ(comp.status, UCS_OK);
+  expect_completion(comp);
 }
 
 TEST_F(Put, RefusesWhatNoWriteCanBe) {
