@@ -64,10 +64,12 @@ class BesideTheComponent(Reported):
     def test_the_library_serves_if_its_mode_is_off(self):
         self.assert_library_serves("coll_cepheus_mode", "off")
 
+    # Open MPI enables components in the order of their priorities; the last one's function is called.
     def test_the_library_serves_if_open_mpi_prefers_other_components(self):
-        """It enables components in the order of their priorities; the last one's function is called."""
-        for priority in ("1", "20"):
-            self.assert_library_serves("coll_cepheus_priority", priority)
+        self.assert_library_serves("coll_cepheus_priority", "20")
+
+    def test_the_library_serves_if_open_mpi_prefers_all_other_components(self):
+        self.assert_library_serves("coll_cepheus_priority", "1")
 
     def assert_library_serves(self, parameter, value):
         run = self.run_with("--mca", parameter, value, settings={**REQUIRE, "CEPHEUS_SET_UP_AFTER": "0", "CEPHEUS_RANKS_PER_HOST": "1"})
