@@ -62,6 +62,9 @@ class SpackRecipe(unittest.TestCase):
     def test_sets_the_module_files_variables(self):
         text = MODULEFILE.read_text()
         self.assertIn("$root/", text)
+        for name in ("path", "component"):
+            value = re.search(rf"^set {name} (\S+)$", text, re.MULTILINE).group(1)
+            text = re.sub(rf"\${name}\b", lambda _, value=value: value, text)
         module = {name: ("prepend", value) for name, value in re.findall(r"^prepend-path (\w+) (\S+)$", text, re.MULTILINE)}
         module |= {name: ("set", value) for name, value in re.findall(r"^ *setenv (\w+) (\S+)$", text, re.MULTILINE)}
         by_spack = {"PATH", "MANPATH", "PKG_CONFIG_PATH"}
