@@ -77,7 +77,7 @@ TEST_F(DevicesOfTwoNodes, WhoNamesADeviceGetsIt) {
 TEST_F(DevicesOfTwoNodes, AnEmulatedOneGoesFirst) {
   if (!run_on(0)) GTEST_SKIP() << kNoChoice;
   device_.names = {"cepheus0", "mlx5_1", "mlx5_0"};
-  EXPECT_EQ(opened(), "cepheus0: the first that serves; it has no place near any cores");
+  EXPECT_EQ(opened(), "cepheus0: in the order of the list; it has no place near any cores");
   device_.without_port = "cepheus0";
   EXPECT_THAT(opened(), testing::StartsWith("mlx5_0: nearest"));
 }

@@ -54,7 +54,7 @@ DeviceChoice::DeviceChoice(hwloc_topology_t topology, hwloc_const_cpuset_t cores
 
 std::string DeviceChoice::why(std::size_t index) const {
   const DevicePlace& chosen = places_[index];
-  if (!chosen.far_cores) return "the first that serves; it has no place near any cores";
+  if (!chosen.far_cores) return "in the order of the list; it has no place near any cores";
   const DevicePlace* other = nullptr;  // the nearest of the rest
   for (const std::size_t i : order_) {
     if (i == index || !places_[i].far_cores) continue;

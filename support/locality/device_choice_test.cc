@@ -47,7 +47,7 @@ TEST_F(DevicesOfTwoNodes, KeepTheirOrderForAProcessThatMayRunEverywhere) {
 TEST_F(DevicesOfTwoNodes, WithoutAPlaceKeepTheirTurns) {
   const DeviceChoice choice = choose("1", {"cepheus0", "mlx5_0", "mlx5_9", "mlx5_1"});
   EXPECT_THAT(choice.order(), ElementsAre(0, 3, 2, 1));
-  EXPECT_EQ(choice.why(0), "the first that serves; it has no place near any cores");
+  EXPECT_EQ(choice.why(0), "in the order of the list; it has no place near any cores");
   EXPECT_THAT(choice.places()[2].at, IsEmpty()) << "below all nodes: the firmware does not say";
   EXPECT_EQ(choose("1", {"cepheus0", "mlx5_0"}).why(1),
             "the only one with a place: at NUMA node 0, process on NUMA node 1");

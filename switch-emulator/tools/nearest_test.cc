@@ -17,7 +17,7 @@ TEST(Nearest, ListsDevicesInTheOrderToTry) {
   EXPECT_EQ(found["devices"][1]["at"], "");
   EXPECT_EQ(nearest_text(found),
             "mlx5_0: the only one with a place: at NUMA node 0, process on NUMA nodes 0-1\n"
-            "cepheus0: the first that serves; it has no place near any cores\n");
+            "cepheus0: in the order of the list; it has no place near any cores\n");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -61,5 +62,12 @@ class Web:
         assert status == 200, text
         return json.loads(text)
 
+    def answered_view(self):
+        """The next view with the fabric's answer: a busy machine may delay one too long."""
+        give_up = time.monotonic() + TIME_LIMIT
+        while "error" in (view := self.view()):
+            assert time.monotonic() < give_up, view
+        return view
+
     def cable(self, link):
-        return next(cable for cable in self.view()["cables"] if cable["link"] == link)
+        return next(cable for cable in self.answered_view()["cables"] if cable["link"] == link)

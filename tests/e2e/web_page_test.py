@@ -95,7 +95,7 @@ class Page(unittest.TestCase):
     # A trunk in the group's tree: multicast returns by another path, and the job continues.
     def test_cuts_a_trunk_by_its_button_and_the_job_goes_on(self):
         driver = self.open()
-        view = self.web.view()
+        view = self.web.answered_view()
         used = [view["cables"][i] for group in view["groups"] for i in group["cables"]]
         link = next(cable["link"] for cable in used if cable["to"] >= 0 and cable["state"] == "up")
         name = f"document.querySelector('[aria-label^=\"{link},\"]')"

@@ -25,9 +25,9 @@ class Picture(unittest.TestCase):
     def test_of_a_job_shows_its_tree_and_its_traffic(self):
         with LiveRun("--max", 1 << 18, hosts=4, fabric=("--shape", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 20)
-            web.view()
+            web.answered_view()
             run.wait_for_payload(1 << 20)
-            view = web.view()
+            view = web.answered_view()
             groups = [group for group in view["groups"] if group["members"] == 4]
             self.assertTrue(groups, view["groups"])
             hosts = [view["cables"][i]["name"] for i in groups[0]["cables"] if view["cables"][i]["to"] < 0]
@@ -168,7 +168,7 @@ class Access(unittest.TestCase):
             run.wait_for_payload(4 << 20)
             for each in silent:
                 each.close()
-            self.assertGreater(len(web.view()["cables"]), 3)
+            self.assertGreater(len(web.answered_view()["cables"]), 3)
             self.assertEqual(run.finish(), 0, run.everything())
 
     def test_sleeps_beside_silent_connections(self):
@@ -204,7 +204,7 @@ class Access(unittest.TestCase):
         for thrower in throwers:
             thrower.join()
         self.assertIsNone(web.process.poll(), "it ended")
-        self.assertEqual(len(web.view()["cables"]), 2)
+        self.assertEqual(len(web.answered_view()["cables"]), 2)
         self.assertEqual(web.cable("h0")["state"], "up")
 
 

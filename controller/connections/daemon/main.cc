@@ -53,8 +53,8 @@ constexpr int kTimeLimitMs = 5000;
 
 // For people.
 void print(const nlohmann::json& s) {
-  std::cout << "host " << s.at("host").get<std::string>() << ", " << s.at("programs")
-            << " programs\n";
+  std::cout << "host " << s.at("host").get<std::string>() << ", programs: " << s.at("programs")
+            << "\n";
   for (const auto& service : s.at("services")) {
     std::cout << "service " << service.at("name").get<std::string>() << "  pid "
               << service.at("pid") << "\n";
