@@ -36,6 +36,12 @@ TYPED_TEST(ExtensionHeader, RefusesEveryShortLength) {
   expect_refused_if_short<TypeParam>(bytes);
 }
 
+TYPED_TEST(ExtensionHeader, HasOnlyZeroFieldsAtFirst) {
+  std::array<std::uint8_t, TypeParam::kSize> expected{};
+  if constexpr (std::is_same_v<TypeParam, Aeth>) expected[0] = Aeth::kNoCreditLimit;
+  EXPECT_EQ(header_bytes(TypeParam{}), expected);
+}
+
 TEST(Reth, ReadsEveryFieldFromItsPlace) {
   const std::array<std::uint8_t, 16> bytes = {1, 2,  3,  4,  5,  6,  7,  8,
                                               9, 10, 11, 12, 13, 14, 15, 16};

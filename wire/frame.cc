@@ -59,14 +59,6 @@ std::optional<FrameParts> split(std::span<const std::uint8_t> data) {
   return FrameParts{Ethernet::kSize, data.size()};
 }
 
-std::uint32_t load_le32(const std::uint8_t* p) {
-  return p[0] | std::uint32_t{p[1]} << 8 | std::uint32_t{p[2]} << 16 | std::uint32_t{p[3]} << 24;
-}
-
-void store_le32(std::uint8_t* p, std::uint32_t v) {
-  for (int i = 0; i < 4; ++i) p[i] = static_cast<std::uint8_t>(v >> 8 * i);
-}
-
 }  // namespace
 
 std::optional<Frame> Frame::from_bytes(std::span<const std::uint8_t> data, BufferRef buffer) {
@@ -78,7 +70,7 @@ std::optional<Frame> Frame::from_bytes(std::span<const std::uint8_t> data, Buffe
   std::size_t end = parts->total;
   if (parts->roce) {
     end -= kIcrcSize;
-    frame->icrc = load_le32(data.data() + end);
+    frame->icrc = __builtin_bswap32(load_be32(data.data() + end));  // little-endian
     frame->icrc_state = Icrc::kPresent;
   }
   frame->set_external_payload(data.subspan(parts->header, end - parts->header), buffer);
@@ -93,7 +85,8 @@ std::size_t Frame::to_bytes(std::span<std::uint8_t> out) const {
   if (!data.empty()) std::memcpy(out.data() + header_len, data.data(), data.size());
   if (icrc_state != Icrc::kNone) {
     const bool deferred = icrc_state == Icrc::kDeferred;
-    store_le32(out.data() + header_len + payload_len, deferred ? compute_icrc(*this) : icrc);
+    store_be32(out.data() + header_len + payload_len,
+               __builtin_bswap32(deferred ? compute_icrc(*this) : icrc));
   }
   return n;
 }

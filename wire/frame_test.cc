@@ -62,6 +62,7 @@ TEST(Frame, SplitsEveryKindOfPacketBehindItsLastKnownHeader) {
   store_be16(arp.data() + 12, Ethernet::kArp);
   expect_split(arp, 14, 46, Icrc::kNone);
   expect_split(ipv4_packet(1, Packet(64)), 34, 64, Icrc::kNone);  // ICMP
+  expect_split(ipv4_packet(1, {}), 34, 0, Icrc::kNone);
   expect_split(udp_packet(kDefaultMrpUdpPort, Packet(28)), 42, 28, Icrc::kNone);
   expect_split(udp_packet(kRoceUdpPort, roce_body(0x04, 68)), 54, 64, Icrc::kPresent);
   expect_split(udp_packet(kRoceUdpPort, roce_body(0x0A, 84)), 70, 64, Icrc::kPresent);

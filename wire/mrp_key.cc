@@ -72,7 +72,7 @@ std::optional<MrpKey::Tag> MrpKey::tag(Ipv4 source, std::span<const std::uint8_t
 }
 
 std::size_t MrpKey::sign(Ipv4 source, std::span<std::uint8_t> buffer, std::size_t size) const {
-  if (size > buffer.size() || buffer.size() - size < kTagSize) return 0;
+  if (buffer.size() < kTagSize || size > buffer.size() - kTagSize) return 0;
   const auto made = tag(source, buffer.first(size));
   if (!made) return 0;
   std::memcpy(buffer.data() + size, made->data(), kTagSize);

@@ -33,6 +33,17 @@ TEST(MrpKey, IsHmacSha256OverSourceAndMessage) {
                                       0x86, 0x8a, 0x0f, 0x3b, 0x5f, 0x5d, 0xf6, 0x41, 0x9e, 0x47}));
 }
 
+TEST(MrpKey, SignsNothingWithoutSpaceForItsTag) {
+  const auto key = MrpKey::parse(kHex);
+  std::vector<std::uint8_t> bytes(MrpKey::kTagSize + 3);
+  EXPECT_EQ(key->sign(kLeader, bytes, 3), bytes.size());
+  EXPECT_EQ(key->sign(kLeader, bytes, 4), 0u);
+  bytes.resize(MrpKey::kTagSize);
+  EXPECT_EQ(key->sign(kLeader, bytes, 0), bytes.size());
+  bytes.pop_back();
+  EXPECT_EQ(key->sign(kLeader, bytes, 0), 0u);
+}
+
 TEST(MrpKey, AcceptsItsOwnSignature) {
   const auto key = MrpKey::parse(kHex);
   const auto bytes = signed_message(*key);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "wire/byte_order.h"
 #include "wire/test_bytes.h"
 
 namespace cepheus::wire {
@@ -67,6 +68,11 @@ TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
       0x44, 0x11, 0x22, 0x33,                  // flags, QPN
       0x77, 0x88, 0x99, 0xAA};                 // token
   EXPECT_EQ(bytes_of(m), expected);
+}
+
+TEST(MrpHeader, AloneHasItsOwnLength) {
+  const auto bytes = header_bytes(MrpHeader{});
+  EXPECT_EQ(load_be16(bytes.data() + 10), MrpHeader::kSize);
 }
 
 TEST(MrpMessage, FillsADatagramExceptForASignature) {

@@ -18,7 +18,7 @@ bool is_control(char32_t code) {
 
 std::string escaped(char32_t code) {
   char text[16];
-  std::snprintf(text, sizeof text, code < 0x100 ? "\\x%02x" : "\\u%04x",
+  std::snprintf(text, sizeof text, code <= 0xFF ? "\\x%02x" : "\\u%04x",
                 static_cast<unsigned>(code));
   return text;
 }

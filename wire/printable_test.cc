@@ -27,6 +27,17 @@ TEST(Printable, EscapesTerminalControls) {
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
 }
 
+TEST(Printable, EscapesFromTheFirstToTheLastOfEachRange) {
+  EXPECT_EQ(printable("\xC2\xA0\xC4\x80\xE2\x80\xA7"), "\xC2\xA0\xC4\x80\xE2\x80\xA7");
+  EXPECT_EQ(printable("\xC2\x80\xC2\x9F"), "\\x80\\x9f");
+  EXPECT_EQ(printable("\xD8\x9C\xE2\x80\x8D\xE2\x80\x8E\xE2\x80\x8F\xE2\x80\x90"),
+            "\\u061c\xE2\x80\x8D\\u200e\\u200f\xE2\x80\x90");
+  EXPECT_EQ(printable("\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA\xE2\x80\xAE\xE2\x80\xAF"),
+            "\\u2028\\u2029\\u202a\\u202e\xE2\x80\xAF");
+  EXPECT_EQ(printable("\xE2\x81\xA5\xE2\x81\xA6\xE2\x81\xA9\xE2\x81\xAA"),
+            "\xE2\x81\xA5\\u2066\\u2069\xE2\x81\xAA");
+}
+
 TEST(Printable, ReplacesWhatIsNoUtf8) {
   const std::string r = "\xEF\xBF\xBD";
   EXPECT_EQ(printable("a\xC3"), "a" + r) << "cut off";

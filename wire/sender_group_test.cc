@@ -50,6 +50,14 @@ RC_GTEST_PROP(SenderGroupMessage, SurvivesEmitAndParse, ()) {
   RC_ASSERT(!MrpMessage::parse(bytes));
 }
 
+TEST(SenderGroupMessage, IsNotWrittenIntoTooSmallABuffer) {
+  const SenderGroupMessage m = install(2, 1);
+  std::vector<std::uint8_t> buffer(bytes_of(m).size());
+  EXPECT_EQ(m.emit(buffer), buffer.size());
+  buffer.pop_back();
+  EXPECT_EQ(m.emit(buffer), 0u);
+}
+
 TEST(SenderGroupMessage, HasTheLayoutOfItsDiagram) {
   SenderGroupMessage m = install(1);
   m.header.flags = SenderGroupMessage::kFresh;
