@@ -15,7 +15,7 @@ inline int write_whole(int fd, std::span<const std::uint8_t> bytes, std::uint64_
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n < 0 ? errno : EIO;
+    if (n <= 0) return n < 0 ? errno : EIO;  // 0: no file of this system does that
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     at += static_cast<std::uint64_t>(n);
   }
