@@ -60,6 +60,11 @@ class Choice(unittest.TestCase):
             left = [each for each in mutations.of_folder(mutants.ROOT, folder) if not mutants.is_left_out(each)]
             self.assertGreater(len(left), 60, folder)
 
+    def test_an_engines_checks_of_itself_are_left_alone(self):
+        with tempfile.TemporaryDirectory() as root:
+            pathlib.Path(root, "a.cc").write_text("void A::check_consistent() const {\n  if (x > 0) {\n    f();\n  }\n}\nint y = 7;\n  check_consistent();\n")
+            self.assertEqual([each.before for each in mutations.of_folder(root, ".")], ["int y = 7;"])
+
     def test_support_of_tests_is_left_alone(self):
         for folder in mutants.ENGINES:
             files = {each.file for each in mutations.of_folder(mutants.ROOT, folder) if not mutants.is_left_out(each)}
