@@ -42,7 +42,7 @@ TEST(Bytes, ATextHasAtMost65535Bytes) {
   EXPECT_TRUE(in.is_done());
 }
 
-TEST(Bytes, OfACutOffMessageAreZeroFromThereOn) {
+TEST(Bytes, OfATruncatedMessageAreZeroFromItsEnd) {
   const std::array<std::uint8_t, 3> message{1, 2, 3};
   ByteReader in(message);
   EXPECT_EQ(in.u32(), 0u);
@@ -57,9 +57,9 @@ TEST(Bytes, OfACutOffMessageAreZeroFromThereOn) {
   EXPECT_FALSE(other.is_whole());
 
   const std::array<std::uint8_t, 3> text{0, 2, 'a'};
-  ByteReader cut(text);
-  EXPECT_EQ(cut.text(), "");
-  EXPECT_FALSE(cut.is_whole());
+  ByteReader truncated(text);
+  EXPECT_EQ(truncated.text(), "");
+  EXPECT_FALSE(truncated.is_whole());
 }
 
 }  // namespace
