@@ -85,6 +85,17 @@ TEST_F(BehaviourTest, HasATimerOfItsOwn) {
   switch_.check_consistent();
 }
 
+TEST_F(BehaviourTest, ShowsPathsWithoutTurnsIfItHasNone) {
+  const GroupView view = switch_.groups().at(0);
+  ASSERT_EQ(view.paths.size(), 3u);
+  for (const PathView& path : view.paths) {
+    EXPECT_EQ(path.lag, 0u);
+    EXPECT_EQ(path.turns_offset, 0u);
+    EXPECT_FALSE(path.is_source || path.is_worst);
+  }
+  EXPECT_EQ(view.data_packets + view.data_bytes + view.copies, 0u);
+}
+
 TEST_F(BehaviourTest, MayMoveItsTimerWhenAMemberIsEvicted) {
   send(TestNetwork::control_bytes(0, wire::MrpType::kEvict, 1, std::span(members_).last(1)));
   ASSERT_EQ(switch_.counters()[Counter::kPathsEvicted], 1u);

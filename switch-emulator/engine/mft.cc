@@ -9,7 +9,7 @@ namespace cepheus::fabric {
 PathNo Group::add_path(PortId port, bool is_host) {
   assert(find(port) == kNoPath && paths.size() < kMaxPaths);
   const auto number = static_cast<PathNo>(paths.size());
-  if (path_index.size() <= port.value()) path_index.resize(port.value() + std::size_t{1}, 0);
+  if (path_index.size() <= port.value()) path_index.resize(port.value() + std::size_t{1});
   path_index[port.value()] = number;
   Path path;
   path.port = port;

@@ -179,6 +179,30 @@ TEST(Replication, CountsACopyThatIsTooLongForItsPort) {
   EXPECT_EQ(net->count(Counter::kDropTooLong), 1u);
 }
 
+// Flow control asks before the switch handles the frame.
+TEST(Replication, IsForeseenForDataOfAnActiveGroupOnly) {
+  auto net = make_star(3, false);
+  const auto group_of = [&](Opcode opcode) {
+    return net->sw(0).group_of_data(net->make_frame(0, net->headers_from(0, opcode, 0)));
+  };
+  const auto copies_of_0 = [&] {
+    std::vector<PortId> out{PortId(9)};
+    net->sw(0).list_copies(TestNetwork::kGroup, net->port_of(0), out);
+    return out;
+  };
+  net->register_group(0, 1);
+  EXPECT_EQ(group_of(Opcode::kRcSendOnly), std::nullopt) << "no data before ACTIVATE";
+  EXPECT_EQ(copies_of_0(), std::vector<PortId>());
+  net->control(0, wire::MrpType::kActivate, 1);
+  EXPECT_EQ(group_of(Opcode::kRcSendOnly), TestNetwork::kGroup);
+  EXPECT_EQ(group_of(Opcode::kRcWriteMiddle), TestNetwork::kGroup);
+  EXPECT_EQ(group_of(Opcode::kRcAcknowledge), std::nullopt) << "it goes to the source alone";
+  EXPECT_EQ(group_of(Opcode::kRcReadRequest), std::nullopt) << "it is refused";
+  EXPECT_EQ(copies_of_0(), std::vector<PortId>({net->port_of(1), net->port_of(2)}));
+  net->set_port(0, net->port_of(1), false);
+  EXPECT_EQ(copies_of_0(), std::vector<PortId>({net->port_of(2)}));
+}
+
 TEST(Replication, AcknowledgesTheOnlyMemberItself) {
   auto net = make_star(1);
   net->message(0, 0, 2);

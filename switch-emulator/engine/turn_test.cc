@@ -189,6 +189,15 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
   for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
 }
 
+TEST_F(TurnTest, WaitsForAHandoverSinceTheFirstRepeatWhoseSourceWentOn) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kTimeLimit{200};
+  turn_.await_handover({});
+  EXPECT_FALSE(turn_.is_handover_past(Instant(kTimeLimit / 2), kTimeLimit));
+  EXPECT_FALSE(turn_.is_handover_past(Instant(kTimeLimit), kTimeLimit));
+  EXPECT_TRUE(turn_.is_handover_past(Instant(kTimeLimit + milliseconds(1)), kTimeLimit));
+}
+
 // Times are on a circle of 2^32 ms: these pass its end, after 49 days.
 TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   using std::chrono::milliseconds;
