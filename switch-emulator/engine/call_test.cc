@@ -25,6 +25,19 @@ TEST(Call, CountsATableThatAgesForNoPort) {
   EXPECT_EQ(net->sw(0).counters().of(PortId(), Counter::kStaleTableAged), 2u);
 }
 
+TEST(Call, CountsBytesOfTheFramesPortAndOfEachCopysPort) {
+  auto net = make_star(3);
+  const auto bytes = [&](std::size_t host, Counter c) {
+    return net->sw(0).counters().of(net->port_of(host), c);
+  };
+  const Frame frame = net->make_frame(1, net->headers_from(1, wire::Opcode::kRcSendOnly, 0), 64);
+  const std::uint64_t received = bytes(1, Counter::kRxBytes);
+  const std::uint64_t sent = bytes(2, Counter::kTxBytes);
+  net->inject(1, frame);
+  EXPECT_EQ(bytes(1, Counter::kRxBytes) - received, frame.size());
+  EXPECT_EQ(bytes(2, Counter::kTxBytes) - sent, frame.size());
+}
+
 TEST(Call, ChargesACopyAndAnAnswerToThePortOfTheirFrame) {
   auto net = make_star(3);
   SwitchOutput out;

@@ -128,12 +128,15 @@ TEST_F(CnpPolicyTest, TmcfPassesThoseOfThePathThatHadMostInTheLastSlot) {
 }
 
 TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
-  use(net::CnpPolicy::kTmcf);
-  EXPECT_TRUE(passes(0, 1));
-  EXPECT_TRUE(passes(500 * 9, 1)) << "eight empty slots";
-  EXPECT_FALSE(passes(500 * 9 + 1, 2));
-  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: the chosen path stays";
-  EXPECT_FALSE(passes(500 * 10 + 1, 2));
+  for (const PathNo chosen : {1, 2}) {
+    const PathNo other = 3 - chosen;
+    use(net::CnpPolicy::kTmcf);
+    EXPECT_TRUE(passes(0, chosen));
+    EXPECT_TRUE(passes(500 * 9, chosen)) << "eight empty slots";
+    EXPECT_FALSE(passes(500 * 9 + 1, other));
+    EXPECT_TRUE(passes(500 * 10, chosen)) << "as many: the chosen path stays";
+    EXPECT_FALSE(passes(500 * 10 + 1, other));
+  }
 }
 
 // Otherwise the first slot of a queue that grows elsewhere counts for a path that has long been

@@ -48,9 +48,9 @@ void Gate::reuse(std::vector<Held> frames) {
 }
 
 std::uint8_t Gate::next_timer(std::uint8_t first) {
-  constexpr std::uint8_t kDouble = 2;                      // codes: two more double the time
-  if (first == 0 || first >= kLongestTimer) return first;  // code 0 is the longest time
-  const int timer = std::min(first + kDouble * answers_, int{kLongestTimer});
+  constexpr std::uint8_t kDouble = 2;  // codes: two more double the time
+  if (first == 0) return first;        // the longest time
+  const int timer = std::min<int>(first + kDouble * answers_, std::max(first, kLongestTimer));
   if (timer < kLongestTimer) ++answers_;
   return static_cast<std::uint8_t>(timer);
 }

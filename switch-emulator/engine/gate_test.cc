@@ -105,6 +105,15 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
 }
 
+TEST(Gate, AnswersWithTheConfiguredTimeIfThatIsTheLongestOrLonger) {
+  Gate gate;
+  for (const std::uint8_t first : {0, 14, 15, 31}) {  // code 0 is the longest time
+    for (int answer = 0; answer < 3; ++answer) EXPECT_EQ(gate.next_timer(first), first);
+  }
+  EXPECT_EQ(gate.next_timer(13), 13);
+  EXPECT_EQ(gate.next_timer(13), 14);
+}
+
 // A wait without an end: the number of answers must not wrap.
 TEST(Gate, AnswersWithTheLongestTimeHoweverOftenItHasAnswered) {
   auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = 0; });

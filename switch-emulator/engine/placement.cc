@@ -66,9 +66,10 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
   }
   std::optional<PortId> best;
   const auto& ports = routes_.ports(c);
-  const std::uint64_t start = wire::splitmix(table.group.id.value(), call.config.address.value());
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    const PortId port = ports[(start + i) % ports.size()];
+  const std::size_t start =
+      wire::splitmix(table.group.id.value(), call.config.address.value()) % ports.size();
+  for (std::size_t i = start; i != start + ports.size(); ++i) {
+    const PortId port = ports[i % ports.size()];
     if (port == call.ingress() || !routes_.serves(port, c) ||
         call.port(port).kind == PortKind::kHost) {
       continue;

@@ -180,6 +180,13 @@ TEST(SenderGroups, AnUnreachableReceiverKeepsNoRemoveFromTheOthers) {
   for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
 }
 
+TEST(SenderGroups, ARemoveThatReachesNoReceiverEndsTheGroup) {
+  auto [net, group] = set_up_star(2, {1});
+  net->set_port(0, net->port_of(1), false);
+  group.remove();
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
 // Two receivers at leaf 1 make it branch. When one is evicted, the spine sends to the other
 // directly, and leaf 1 gets no more messages of the group.
 TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereEvicted) {
@@ -307,6 +314,27 @@ TEST(SenderGroups, TheSenderGetsReportsOfLaggingReceiversAndDownPorts) {
             0u);  // the spines have rewritten its number: the leaf knows nothing
   group.query();
   EXPECT_EQ(group.messages_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
+}
+
+// Packets behind the one that it lacks can't be answered.
+TEST(SenderGroups, AReceiverIsSilentOnlyAboutThePacketThatItNeedsNext) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  for (int psn = 0; psn < 4; ++psn) group.data(psn);
+  group.ack(1, 3);
+  group.ack(2, 0);
+  const auto flags_after_repeats_of = [&](std::int64_t psn) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      net->advance(1ms);
+      group.data(psn);
+    }
+    net->clear();
+    group.query();
+    return group.messages_to(0).at(0).receivers[0].flags;
+  };
+  EXPECT_EQ(flags_after_repeats_of(2), wire::kMemberLate);
+  EXPECT_EQ(flags_after_repeats_of(1), wire::kMemberOwes);
 }
 
 // A way may come back; the sender evicts a receiver at once if its port is down.
