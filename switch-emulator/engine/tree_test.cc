@@ -19,6 +19,18 @@ TEST(Tree, CarriesDataOnceOverEachLink) {
   for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"data 0"}));
 }
 
+TEST(Tree, CarriesDataAsFarAsItsTimeToLiveAllows) {
+  auto net = make_pair_of_switches();
+  for (const std::uint8_t ttl : {1, 2}) {
+    auto h = net->headers_from(0, Opcode::kRcSendOnly, ttl - 1);
+    h.ip.ttl = ttl;
+    net->inject(0, net->make_frame(0, h, 8));
+  }
+  EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+  EXPECT_EQ(net->count(Counter::kDropCopyTtl), 1u);
+}
+
 TEST(Tree, NamesTheTurnBetweenSwitches) {
   auto net = make_pair_of_switches();
   net->message(0, 0, 2);

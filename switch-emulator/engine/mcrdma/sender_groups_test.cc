@@ -26,6 +26,17 @@ TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
+TEST(SenderGroups, DataGoesAsFarAsItsTimeToLiveAllows) {
+  auto [net, group] = set_up_star(3, {1, 2});
+  for (const std::uint8_t ttl : {1, 2}) {
+    auto h = group.from_sender(wire::Opcode::kRcSendOnly, ttl - 1);
+    h.ip.ttl = ttl;
+    net->inject(0, net->make_frame(0, h, 8));
+  }
+  for (const std::size_t r : {1, 2}) EXPECT_EQ(net->inbox(r), Texts({"data 1"}));
+  EXPECT_EQ(net->count(Counter::kDropCopyTtl), 2u);
+}
+
 TEST(SenderGroups, TheSenderGetsTheMinimumFromItsAlias) {
   auto [net, group] = set_up_star(4, {1, 2, 3});
   for (int psn = 0; psn < 6; ++psn) group.data(psn);
