@@ -23,7 +23,8 @@ def mca(words):
 class ReadingMpirunsArguments(unittest.TestCase):
     def test_counts_ranks(self):
         for words, ranks in [(["-np", "3", "a"], 3), (["--np", "3", "a"], 3), (["-n", "2", "a"], 2), (["-c", "2", "a"], 2),
-                             (["a"], None), (["--mca", "x", "-np", "a"], None), (["-x", "A=B", "-np", "5", "a"], 5)]:
+                             (["a"], None), (["--mca", "x", "-np", "a"], None), (["-x", "A=B", "-np", "5", "a"], 5),
+                             (["--output", "tag", "--prtemca", "x", "y", "-np", "2", "a"], 2), (["--np=2", "a", "-np", "3"], 2)]:
             self.assertEqual(line(*words).ranks(), ranks, words)
 
     def test_leaves_the_programs_arguments_alone(self):
@@ -134,6 +135,11 @@ class Command(unittest.TestCase):
         self.assertIn("CEPHEUS_RANKS_PER_HOST", pairs(words, "-x"))
         self.assertEqual(line("a").places("/run/fabric", Reservation, 3)["CEPHEUS_RANKS_PER_HOST"], "3")
         self.assertEqual(mca(words)["coll_cepheus_ranks_per_host"], "3")
+
+    def test_names_no_hosts_of_another_run(self):
+        environment = line("a", CEPHEUS_RANKS_PER_HOST="2", CEPHEUS_HOST="h7", HOME="/h").environment(Layout)
+        self.assertFalse({"CEPHEUS_RANKS_PER_HOST", "CEPHEUS_HOST"} & set(environment))
+        self.assertEqual(environment["HOME"], "/h")
 
     def test_does_so_for_each_of_several_programs(self):
         words = self.command("-np", "1", "a", ":", "-np", "2", "b")

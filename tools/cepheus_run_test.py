@@ -94,8 +94,8 @@ class Running(unittest.TestCase):
         self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
                     "FAKE_NOTES": f"{self.root}/notes"}
 
-    def start(self, *words, start_new_session=False, preexec_fn=None, **env):
-        return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL, preexec_fn=preexec_fn,
+    def start(self, *words, start_new_session=False, preexec_fn=None, stdin=subprocess.DEVNULL, **env):
+        return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=stdin, preexec_fn=preexec_fn,
                                 start_new_session=start_new_session, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run_script(self, *words, **env):
@@ -124,6 +124,14 @@ class Running(unittest.TestCase):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
         self.assertEqual((code, out, err), (7, "rank 0 says hello\n", ""))
         self.assert_nothing_left()
+
+    # As `su USER -c` and setsid start it.
+    def test_may_read_from_the_terminal_of_another_session(self):
+        for descriptor in (pair := os.openpty()):
+            self.addCleanup(os.close, descriptor)
+        process = self.start("--", "./a", start_new_session=True, stdin=pair[1])
+        _, err = process.communicate(timeout=TIME_LIMIT)
+        self.assertEqual(process.returncode, 0, err)
 
     def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
         process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))

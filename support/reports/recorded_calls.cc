@@ -13,6 +13,7 @@
 
 #include "support/reports/call_report.h"
 #include "support/reports/free_space.h"
+#include "support/reports/new_name.h"
 
 namespace cepheus::reports {
 namespace {
@@ -62,10 +63,7 @@ wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) 
 wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& directory,
                                                          const std::string& program,
                                                          const std::string& job) {
-  static std::atomic<unsigned> made{0};
-  const std::string path = directory + "/" + std::to_string(getpid()) + "-" +
-                           std::to_string(made.fetch_add(1)) + kRingSuffix;
-  ::unlink(path.c_str());  // of a process that had the same number
+  const std::string path = directory + "/" + new_name(kRingSuffix);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return wire::call_failed("can't make " + path);
   const bool has_space = FreeSpace::of(file.get()).allows(sizeof(Ring));

@@ -42,6 +42,18 @@ class RecordedCalls : public testing::Test {
   std::string directory_;
 };
 
+// Containers with one /dev/shm have process numbers of their own.
+TEST_F(RecordedCalls, LeaveRingsOfProcessesWithTheSameNumberAlone) {
+  std::vector<std::string> others;
+  for (int i = 0; i < 20; ++i) {
+    others.push_back(directory_ + "/" + std::to_string(getpid()) + "-" + std::to_string(i) +
+                     ".ring");
+    std::ofstream(others.back()) << "another container's";
+  }
+  const auto ring = make_ring();
+  for (const std::string& other : others) EXPECT_TRUE(std::filesystem::exists(other)) << other;
+}
+
 TEST_F(RecordedCalls, AreReadOnceWithAllTexts) {
   const auto ring = make_ring();
   CallRingReader seen = reader();

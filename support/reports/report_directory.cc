@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <numeric>
+#include <span>
 
+#include "support/reports/new_name.h"
 #include "wire/whole_io.h"
 
 namespace cepheus::reports {
@@ -35,19 +38,6 @@ tl::unexpected<wire::Error> fail_errno_with_remedy(const std::string& what) {
 std::string hidden(const std::string& name) { return "." + name; }
 
 nanoseconds now_of_files() { return std::chrono::system_clock::now().time_since_epoch(); }
-
-// "<pid>-<64 random bits>.calls": process numbers repeat, and containers with one /dev/shm have
-// numbers of their own.
-std::string new_name() {
-  std::uint64_t random = 0;
-  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
-    random = static_cast<std::uint64_t>(now_of_files().count());
-  }
-  char text[48];
-  std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()),
-                static_cast<unsigned long long>(random));
-  return text + std::string(kSuffix);
-}
 
 nanoseconds changed_at(const struct stat& file) {
   return std::chrono::seconds(file.st_mtim.tv_sec) + nanoseconds(file.st_mtim.tv_nsec);
@@ -170,7 +160,7 @@ wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
 
 wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& header) const {
   if (auto space = check_space(kReportStep); !space) return tl::unexpected(space.error());
-  const std::string name = new_name();
+  const std::string name = new_name(kSuffix);
   auto file = write_hidden(name, CallReport{header, {}}.bytes(), kReportStep);
   if (!file) return tl::unexpected(file.error());
   if (flock(file->get(), LOCK_EX | LOCK_NB) == 0 &&
@@ -275,16 +265,20 @@ void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) co
 
 void ReportDirectory::clear_beyond_limit(const std::vector<Entry>& reports) const {
   const std::uint64_t limit = space_(fd_.get()).limit_of_ended();
-  std::size_t left = reports.size();
-  std::uint64_t bytes = 0;
-  for (const Entry& entry : reports) bytes += entry.bytes;
-  for (const Entry& entry : reports) {
-    if (left <= kMostEnded && bytes <= limit) return;
-    // Reports of running processes stay, and don't count.
+  const auto is_within = [limit](std::span<const Entry> some) {
+    const auto add = [](std::uint64_t sum, const Entry& entry) { return sum + entry.bytes; };
+    return some.size() <= kMostEnded &&
+           std::accumulate(some.begin(), some.end(), std::uint64_t{0}, add) <= limit;
+  };
+  if (is_within(reports)) return;
+  // Reports of running processes stay, and don't count.
+  std::vector<Entry> ended;
+  std::ranges::copy_if(reports, std::back_inserter(ended), [this](const Entry& entry) {
     const UniqueFd file = open_report(entry.name, O_RDONLY);
-    if (file.is_open() && !is_held(file.get())) unlinkat(fd_.get(), entry.name.c_str(), 0);
-    --left;
-    bytes -= entry.bytes;
+    return file.is_open() && !is_held(file.get());
+  });
+  for (std::span<const Entry> left = ended; !is_within(left); left = left.subspan(1)) {
+    unlinkat(fd_.get(), left.front().name.c_str(), 0);
   }
 }
 

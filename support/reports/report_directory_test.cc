@@ -214,6 +214,17 @@ TEST_F(Directory, TheOldestEndedOnesGoFirstWhenThereAreTooMany) {
   EXPECT_EQ(names(), ended);
 }
 
+TEST_F(Directory, RunningOnesTakeNoSpaceFromEndedOnes) {
+  const std::string ended = put_ended(100);
+  std::vector<ReportDirectory::Own> running;
+  for (int i = 0; i < 70; ++i) {
+    running.push_back(make_report());
+    ASSERT_TRUE(directory().grow(running.back(), 4 * kReportStep));
+  }
+  directory(FreeSpace{32 * kMiB, 32 * kMiB}).clear();
+  EXPECT_TRUE(exists(ended));
+}
+
 TEST_F(Directory, EndedOnesTakeNoMoreBytesThanTheirShare) {
   const std::string oldest = put_ended(100, 4 * kReportStep);
   for (int i = 0; i < 70; ++i) put_ended(50, 4 * kReportStep);
