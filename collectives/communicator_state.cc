@@ -6,6 +6,7 @@
 #include "collectives/communicators.h"
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
+#include "collectives/group/messages.h"
 
 namespace cepheus::coll {
 
@@ -217,6 +218,7 @@ void CommunicatorState::log_unserved() {
 // --- Non-blocking ones.
 
 void CommunicatorState::start(Broadcast& broadcast) {
+  Messages::free_completed();
   {
     const std::lock_guard<std::mutex> guard(incoming_mutex_);
     incoming_.push(&broadcast);

@@ -35,7 +35,8 @@ class CommunicatorState {
   // Serves a blocking broadcast of at least one byte. Code::kNotServed: the caller has to use the
   // saved function, and then count_saved().
   Code serve(Broadcast& broadcast);
-  // Starts a non-blocking one of more than no bytes; never blocks.
+  // Starts a non-blocking one of more than no bytes; never blocks, except that a process's first
+  // broadcast waits until its device is open (Transport::open()).
   void start(Broadcast& broadcast);
   // Some are not complete.
   bool is_in_flight() const { return in_flight_.load(); }

@@ -77,9 +77,7 @@ Code Multicast::prepare(uint64_t first, bool small) {
 
 Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   if (lane.state() == TeamLane::State::kUnused) {
-    Backoff next = set_up_backoff_;
-    next.ended(Clock::now().time_since_epoch());
-    lane.set_retry_after(retry_after(next));
+    lane.set_retry_after(retry_after(set_up_backoff_));
     const Agreement& agreement = session_->agreement();
     if (agreement.has_failed() && rules.failed_member_refuses) lane.refuse(agreement.reason());
   }

@@ -392,6 +392,19 @@ TEST_F(Story, ALaneThatIsSetUpBehindALocalFailureLosesNothing) {
   EXPECT_EQ(job.route(2), Route::kEager) << "multicast never came back";
 }
 
+// A hundred broadcasts a second. Nothing is known of the rate at the first failure: 16 units.
+TEST_F(Story, ASecondFailedSetUpIsTriedAgainAfterASecond) {
+  fake::Job job(2);
+  job.fabric.outcomes = {MCAST_ERR_REJECTED, MCAST_ERR_REJECTED, MCAST_OK};
+  int units = 0;
+  for (; units < 1000 && job.route(0) != Route::kEager; ++units) {
+    job.begin_all(0, 10);
+    ASSERT_TRUE(job.run());
+    job.pass(milliseconds(10));
+  }
+  EXPECT_NEAR(units, 16 + 100, 30);
+}
+
 // Rank 2's lane of large broadcasts fails before rank 2 knows that the small ones' lane is ready,
 // where its NIC has data already.
 TEST_F(Story, AFailureDuringTheSetUpOfALaneLosesNothing) {

@@ -74,9 +74,11 @@ extern "C" opal_class_t ompi_coll_base_nbc_request_t_class;
 extern "C" int cepheus_request_free(ompi_request_t** request) {
   if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
   auto* const made = reinterpret_cast<cepheus_request_t*>(*request);
+  ompi_communicator_t* comm = made->super.req_mpi_object.comm;
   if (made->is_persistent) OBJ_RELEASE(made->call.type);
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
+  OBJ_RELEASE(comm);
   *request = MPI_REQUEST_NULL;
   return OMPI_SUCCESS;
 }
@@ -123,6 +125,7 @@ cepheus_request_t* make(CommunicatorState& state, const BroadcastCall& call, boo
   OMPI_REQUEST_INIT(request, persistent);
   request->req_status = {MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0};
   request->req_mpi_object.comm = communicator(state.comm());
+  OBJ_RETAIN(request->req_mpi_object.comm);  // its error handler serves MPI_Wait
   made->state = &state;
   made->is_persistent = persistent;
   made->call = call;

@@ -34,6 +34,12 @@ struct Envelope {
   }
 };
 
+// Types that MPI has made, some without a name (MPI_Type_create_f90_real): nobody may free them.
+bool is_predefined(int combiner) {
+  return combiner == kNamed || combiner == kF90Real || combiner == kF90Complex ||
+         combiner == kF90Integer;
+}
+
 // An element's bytes lie in order, without gaps, from its address on, and the next element follows.
 // False for some such types, too: packing serves all.
 bool is_dense(Datatype type) {
@@ -44,7 +50,7 @@ bool is_dense(Datatype type) {
       mpi.Type_get_extent_x(type, &lower_bound, &extent) != kSuccess || lower_bound != 0 ||
       size != extent)
     return false;
-  if (made.combiner == kNamed) return true;
+  if (is_predefined(made.combiner)) return true;
   if ((made.combiner != kDup && made.combiner != kContiguous) || made.types != 1) return false;
   std::vector<int> integer(static_cast<std::size_t>(std::max(made.integers, 1)));
   std::vector<std::intptr_t> address(static_cast<std::size_t>(std::max(made.addresses, 1)));
@@ -54,7 +60,7 @@ bool is_dense(Datatype type) {
     return false;
   const bool dense = is_dense(inner);
   Envelope of_inner;
-  if (!of_inner.read(inner) || of_inner.combiner != kNamed) (void)mpi.Type_free(&inner);
+  if (!of_inner.read(inner) || !is_predefined(of_inner.combiner)) (void)mpi.Type_free(&inner);
   return dense;
 }
 

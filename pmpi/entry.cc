@@ -192,7 +192,7 @@ int start_broadcast(BroadcastCall call, Comm comm, Request* request, Next next_o
     state.count_saved(false, {ReportFile::instance().begin_call(), call.bytes, call.root},
                       communicator->is_refused
                           ? kNoPrivate
-                          : "an MPI_Ibcast before the communicator's first MPI_Bcast");
+                          : "an MPI_Ibcast before an MPI_Bcast has set this communicator up");
     return saved();
   }
   if (!ibcast_is_served(state, call.bytes, call.root)) return saved();

@@ -38,7 +38,9 @@ inline constexpr int kAnyTag = -1;
 inline constexpr int kUndefined = -32766;
 inline constexpr int kTypeShared = 1;
 inline constexpr int kThreadMultiple = 3;
-inline constexpr int kNamed = 1, kDup = 2, kContiguous = 3;  // combiners
+// Combiners.
+inline constexpr int kNamed = 1, kDup = 2, kContiguous = 3, kF90Real = 15, kF90Complex = 16,
+                     kF90Integer = 17;
 inline constexpr int kMaxObjectName = 128;
 inline constexpr int kMaxLibraryVersion = 8192;
 inline constexpr std::intptr_t kInPlace = -1;

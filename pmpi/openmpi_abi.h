@@ -53,7 +53,9 @@ inline constexpr int kAnyTag = -1;
 inline constexpr int kUndefined = -32766;
 inline constexpr int kTypeShared = 0;
 inline constexpr int kThreadMultiple = 3;
-inline constexpr int kNamed = 0, kDup = 1, kContiguous = 2;  // combiners
+// Combiners.
+inline constexpr int kNamed = 0, kDup = 1, kContiguous = 2, kF90Real = 14, kF90Complex = 15,
+                     kF90Integer = 16;
 inline constexpr int kMaxObjectName = 64;
 inline constexpr int kMaxLibraryVersion = 256;
 inline constexpr std::intptr_t kInPlace = 1;

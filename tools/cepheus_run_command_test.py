@@ -137,9 +137,9 @@ class Command(unittest.TestCase):
         self.assertEqual(mca(words)["coll_cepheus_ranks_per_host"], "3")
 
     def test_names_no_hosts_of_another_run(self):
-        environment = line("a", CEPHEUS_RANKS_PER_HOST="2", CEPHEUS_HOST="h7", HOME="/h").environment(Layout)
+        environment = line("a", CEPHEUS_RANKS_PER_HOST="2", CEPHEUS_HOST="h7", USER="u").environment(Layout)
         self.assertFalse({"CEPHEUS_RANKS_PER_HOST", "CEPHEUS_HOST"} & set(environment))
-        self.assertEqual(environment["HOME"], "/h")
+        self.assertEqual(environment["USER"], "u")
 
     def test_does_so_for_each_of_several_programs(self):
         words = self.command("-np", "1", "a", ":", "-np", "2", "b")

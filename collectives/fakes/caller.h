@@ -57,7 +57,6 @@ class Caller {
   // No broadcast follows. True once no rank needs the groups any more and they are destroyed.
   bool close();
   const Team& team() const { return team_; }
-  bool has_multicast() const { return multicast_ != nullptr; }
   // The rank with the NIC of this rank's host.
   int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
 

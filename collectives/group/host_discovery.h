@@ -1,6 +1,6 @@
 // Finds the ranks that share a host. If every rank knows that of all others, no message is needed.
 // Else rank 0 gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never
-// blocks: call progress() until it returns true.
+// blocks but for the opening of the device: call progress() until it returns true.
 //
 // cepheus-run or the parameter ranks_per_host defines hosts. Else, in mode "require", a host is a
 // NIC's address, and otherwise a machine: ranks on one machine pass data through its memory faster

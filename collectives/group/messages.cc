@@ -22,12 +22,10 @@ Messages::Kept& Messages::kept() {
   return kept;
 }
 
+// Frees none: that may destroy communicators, which the caller's locks may not allow.
 void Messages::keep(Pending pending) {
-  {
-    const std::lock_guard<std::mutex> guard(kept().mutex);
-    kept().sends.push_back(std::move(pending));
-  }
-  free_completed();
+  const std::lock_guard<std::mutex> guard(kept().mutex);
+  kept().sends.push_back(std::move(pending));
 }
 
 // A request may be the last that holds its communicator: that one's messages are forgotten, and kept

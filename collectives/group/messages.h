@@ -31,7 +31,8 @@ class Messages {
   Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
   // Sends a copy, and forgets it.
   static Code post(const void* data, std::size_t size, int to, Tag tag, const Team& team);
-  // Gives those back that are complete. That may destroy communicators.
+  // Frees forgotten sends that are complete. That may destroy communicators, and with them others
+  // that MPI's own collectives have made: call it without a lock.
   static void free_completed();
   // True once all are complete; `error` then holds the first failure, or Code::kDone.
   bool test(Code& error);

@@ -83,7 +83,6 @@ class TeamLane {
   State progress();
   State state() const { return state_; }
   // kFailed: why, naming the rank or switch.
-  mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
   const char* reason() const { return outcome_.reason; }
   // kFailed: members set up different lanes, because the counts that they pass differ.
   bool is_mistaken() const { return outcome_.status == kMistaken; }

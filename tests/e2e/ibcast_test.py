@@ -62,6 +62,9 @@ class Data(EndToEnd):
     def test_a_wait_reports_the_error_once(self):
         self.assert_ok(over_fabric(CHECK, "--short", "world", hosts=3))
 
+    def test_a_wait_reports_the_error_though_the_communicator_was_freed(self):
+        self.assert_ok(over_fabric(CHECK, "--short", "freed", hosts=3))
+
     def test_counts_calls_by_path(self):
         run = over_fabric(CHECK, "--count", 60, mca=REQUIRE)
         self.assert_ok(run)

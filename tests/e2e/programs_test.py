@@ -15,6 +15,9 @@ class Types(EndToEnd):
     def test_ours_delivers_right_data_with_them(self):
         self.assert_ok(over_fabric(CHECK, *MIXED, mca=REQUIRE))
 
+    def test_types_that_contain_predefined_ones_without_a_name(self):
+        self.assert_ok(over_fabric(PROGRAMS / "kind_types_check", mca=REQUIRE))
+
     def test_memory_of_a_gpu_never_reaches_the_nic(self):
         run = over_fabric(PROGRAMS / "device_memory_check", mca=REQUIRE)
         self.assert_ok(run)

@@ -15,7 +15,8 @@
  * DIR signal the arrival. --late: rank 1 starts only after the root has waited for SECONDS.
  * --absent: other ranks than the root are in MPI_Recv until its MPI_Wait has returned. --short: the
  * last rank passes too few bytes, and its MPI_Wait reports that once while another broadcast is
- * under way, to that communicator: world or duplicate. --file: other ranks than the root wait until
+ * under way, to that communicator: world or duplicate; freed: a duplicate is freed before the wait.
+ * --file: other ranks than the root wait until
  * they have read FILE, and then the root starts. --forget: other ranks than the root free their
  * requests, and then the root starts. --leave: the root frees the communicator, and then the other
  * ranks start. Rank 0 prints the performance variables of coll/cepheus, if there are any. Exit 0
@@ -398,6 +399,41 @@ static int with_short_buffer(int is_duplicate) {
   return conclude(wrong, "broadcasts with a short buffer", 1);
 }
 
+/* A broadcast has failed, and its communicator is freed before MPI_Wait. Other communicators get its
+ * memory, if that was freed. */
+static int with_freed_communicator(void) {
+  enum { kBytes = 1000, kOthers = 8, kMany = 50 };
+  unsigned char memory[kBytes], other[kBytes];
+  const int is_last = rank == ranks - 1;
+  int class = MPI_SUCCESS, wrong = 0;
+  MPI_Request request;
+  MPI_Errhandler counting;
+  MPI_Comm comm, others[kOthers];
+  MPI_Comm_create_errhandler(count_error, &counting);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, counting);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting); /* libcepheus-mpi.so reports there */
+  wrong |= broadcast_and_check(memory, kBytes, 1, 0, comm);
+  MPI_Ibcast(memory, is_last ? kBytes / 2 : kBytes, MPI_BYTE, 0, comm, &request);
+  for (int i = 0; i < 2 * kMany; i++) { /* the first half completes it, the second half frees */
+    if (i == kMany) MPI_Comm_free(&comm);
+    wrong |= broadcast_and_check(other, kBytes, 2, 0, MPI_COMM_WORLD);
+  }
+  for (int i = 0; i < kOthers; i++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &others[i]);
+    MPI_Comm_set_errhandler(others[i], MPI_ERRORS_ARE_FATAL);
+  }
+  MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
+  if (class != (is_last ? MPI_ERR_TRUNCATE : MPI_SUCCESS) || errors != is_last) {
+    fprintf(stderr, "ibcast_check: rank %d: error class %d, reported %d times\n", rank, class,
+            errors);
+    wrong = 1;
+  }
+  for (int i = 0; i < kOthers; i++) MPI_Comm_free(&others[i]);
+  MPI_Errhandler_free(&counting);
+  return conclude(wrong, "broadcasts on a freed communicator", 1);
+}
+
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
@@ -419,7 +455,9 @@ int main(int argc, char** argv) {
   } else if (atoi(option(argc, argv, "--leave", "0"))) {
     wrong = leave();
   } else if (*option(argc, argv, "--short", "")) {
-    wrong = with_short_buffer(strcmp(option(argc, argv, "--short", ""), "duplicate") == 0);
+    wrong = strcmp(option(argc, argv, "--short", ""), "freed") == 0
+                ? with_freed_communicator()
+                : with_short_buffer(strcmp(option(argc, argv, "--short", ""), "duplicate") == 0);
   } else {
     wrong = random_rounds(argc, argv);
   }
