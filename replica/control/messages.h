@@ -20,7 +20,7 @@
 
 namespace cepheus::replica {
 
-inline constexpr std::uint16_t kControlVersion = 2;
+inline constexpr std::uint16_t kControlVersion = 3;
 // A bitmap of 1 MiB has a bit for each of 8 M chunks.
 inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
 inline constexpr std::size_t kMostFrame = kMostBitmap + 4096;

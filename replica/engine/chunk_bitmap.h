@@ -30,9 +30,6 @@ class ChunkBitmap {
   void set(ChunkRange range) {
     for (std::uint32_t c = range.first; c < range.end(); ++c) set(c);
   }
-  void clear(ChunkRange range) {
-    for (std::uint32_t c = range.first; c < range.end(); ++c) clear(c);
-  }
   void set_all() { set(ChunkRange{0, chunks_}); }
   void add(const ChunkBitmap& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];

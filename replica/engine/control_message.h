@@ -14,7 +14,6 @@ enum class RequestType : std::uint8_t {
   kAdopt,    // the same for a configuration that was found: losses stay noted
   kBitmap,   // the whole bitmap, in place of the replica's
   kMark,     // set bits: data will follow
-  kClear,    // clear bits: the chunks are equal and flushed everywhere
   kFlush,    // all data to the disk
   kJoin,     // leave the last multicast group, and be a member of the next one
   kPing,
@@ -25,7 +24,7 @@ struct Request {
   std::uint64_t serial = 0;            // repeated in the answer
   Epoch epoch{};                       // the writer's
   Config config{};                     // kConfig, kAdopt
-  ChunkRange range{};                  // kMark, kClear
+  ChunkRange range{};                  // kMark
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap
   friend bool operator==(const Request&, const Request&) = default;

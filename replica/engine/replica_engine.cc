@@ -78,16 +78,11 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
       out.push_back({Kind::kSaveMarks});
       break;
     case RequestType::kMark:
-    case RequestType::kClear:
       if (request.range.first > geometry_.chunks() ||
           request.range.count > geometry_.chunks() - request.range.first) {
         return answer(link, request, Verdict::kFailed, out);
       }
-      if (request.type == RequestType::kMark) {
-        record_.marks.set(request.range);
-      } else {
-        record_.marks.clear(request.range);
-      }
+      record_.marks.set(request.range);
       out.push_back({Kind::kSaveMarks});
       break;
     case RequestType::kFlush:

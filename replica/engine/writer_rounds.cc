@@ -213,23 +213,20 @@ void Writer::start_cleaning(Instant now, WriterActions& out) {
 
 void Writer::clean(WriterActions& out) {
   if (!is_confirmed_ || config_.members != Members::all(settings_.replicas)) return;
-  for (std::uint32_t c = 0; c < chunks_.size();) {
-    ChunkRange range{c, 0};
+  bool any = false;
+  for (Chunk& chunk : chunks_) {
     // Idle since before the flush began.
-    while (c < chunks_.size() && chunks_[c].state == ChunkState::kMarked &&
-           chunks_[c].writes == 0 && chunks_[c].last_write <= clean_before_) {
-      chunks_[c].ack = 0;
-      chunks_[c++].state = ChunkState::kClear;
-      ++range.count;
-    }
-    if (range.count == 0) {
-      ++c;
+    if (chunk.state != ChunkState::kMarked || chunk.writes != 0 ||
+        chunk.last_write > clean_before_) {
       continue;
     }
-    for (unsigned r = 0; r < settings_.replicas; ++r) {
-      send_request(r, {.type = RequestType::kClear, .range = range}, out);
-    }
+    chunk.ack = 0;
+    chunk.state = ChunkState::kClear;
+    any = true;
   }
+  if (!any) return;
+  // One request each: a replica limits the requests that wait for its disk.
+  for (unsigned r = 0; r < settings_.replicas; ++r) send_marks(r, out);
 }
 
 }  // namespace cepheus::replica

@@ -372,6 +372,45 @@ TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
   for (const ReplicaEngine& replica : replicas) EXPECT_TRUE(replica.record().marks.empty());
 }
 
+TEST_F(Volume, ClearsScatteredMarksWithOneRequestToEachReplica) {
+  connect_all();
+  submit(IoKind::kWrite, 1, 0);
+  submit(IoKind::kWrite, 2, 8);
+  for (const WriterAction& write : all(Kind::kWrite)) write_is_everywhere(write);
+  EXPECT_EQ(writer->marked(), 2u);
+  log.clear();
+  now += 5s;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_EQ(writer->marked(), 0u);
+  EXPECT_EQ(all(Kind::kSend).size(), 3u * 3) << "a ping, a flush, and the marks";
+  for (const ReplicaEngine& replica : replicas) EXPECT_TRUE(replica.record().marks.empty());
+}
+
+TEST_F(Volume, KeepsAMarkThatIsOnItsWayWhenOthersAreCleared) {
+  connect_all();
+  submit(IoKind::kWrite, 1, 0);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  log.clear();
+  silent = Members::only(2);
+  now += 5s;
+  writer->on_timer(now, todo);  // all flush, and one is late
+  run();
+  submit(IoKind::kWrite, 2, 4);
+  EXPECT_TRUE(all(Kind::kWrite).empty()) << "the late one has not marked the chunk";
+  silent = {};
+  for (const WriterAction& send : all(Kind::kSend)) {
+    if (send.replica == 2) todo.push_back(send);
+  }
+  run();
+  EXPECT_EQ(writer->marked(), 1u);
+  for (const ReplicaEngine& replica : replicas) {
+    EXPECT_FALSE(replica.record().marks.has(0));
+    EXPECT_TRUE(replica.record().marks.has(1));
+  }
+  EXPECT_EQ(all(Kind::kWrite).size(), 1u);
+}
+
 TEST_F(Volume, TakesNoMoreThanItsDepth) {
   connect_all();
   for (std::uint64_t id = 1; id <= 4; ++id) submit(IoKind::kWrite, id);
@@ -415,7 +454,7 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
   EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
       << "the chunks copied since the last flush";
   EXPECT_EQ(flushed(RequestType::kFlush), 1u);
-  flushed(RequestType::kClear);
+  flushed(RequestType::kBitmap);
   EXPECT_EQ(flushed(RequestType::kFlush), 0u);
 }
 

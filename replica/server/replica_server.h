@@ -42,7 +42,8 @@ class ReplicaServer {
 
  private:
   static constexpr std::size_t kMostPeers = 64;
-  // A writer has at most one request for each of its 1024 operations, and a few of its own.
+  // A writer has at most three requests for each of its 1024 operations, and a few of its own: a
+  // write of 4 MiB has up to five chunks, and marks them in three ranges if two are marked already.
   static constexpr std::size_t kMostAtDisk = 4096;
 
   struct Peer {

@@ -291,7 +291,7 @@ class Volumes(unittest.TestCase):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
-        hello = b"ceph-vol" + struct.pack(">HBHBB", 2, OBSERVER, 0, 0, 0) + bytes(NONCE + TAG)
+        hello = b"ceph-vol" + struct.pack(">HBHBB", 3, OBSERVER, 0, 0, 0) + bytes(NONCE + TAG)
         size, unit = 16 << 20, 512
         digests = frame(DIGEST_REQUEST, struct.pack(">QQI", 0, size, unit))
         with Volume(replicas=1, size="16M", options=("--block", "512")) as volume, socket.socket() as observer:
