@@ -141,7 +141,7 @@ class ServerOverFake : public testing::Test {
   void start(wire::Duration idle, decltype(ReplicaServer::Parts::digest) digest = make_digests) {
     const std::string path = directory_ + "/data";
     StoredReplica stored;
-    stored.volume = "v";
+    stored.volume = volume_;
     stored.geometry.size = kSize;
     stored.record = ReplicaRecord::fresh(stored.geometry, 3);
     const bool is_new = VolumeFile::create(path, kSize).has_value();
@@ -180,6 +180,7 @@ class ServerOverFake : public testing::Test {
     return writer.next_loss().value();
   }
 
+  std::string volume_ = "v";
   std::string directory_;
   Endpoint at_;
   std::unique_ptr<ReplicaServer> server_;
@@ -266,6 +267,12 @@ TEST_F(ServerOverFake, KeepsItsMemoryIfItStopsWell) {
   server_->stop();
   thread_.join();
   EXPECT_EQ(loss_after_restart(), Loss::kProcess);
+}
+
+TEST_F(ServerOverFake, SendsItsStatusThoughTheVolumesNameIsNotUtf8) {
+  volume_ = "\xff";
+  start(1min);
+  EXPECT_EQ(Client(at_).request_status(), MessageType::kStatus);
 }
 
 TEST_F(ServerOverFake, DisconnectsSilentPeers) {

@@ -38,7 +38,8 @@ std::string ReplicaServer::status() const {
                    {"copied_bytes", progress_.copied_bytes},
                    {"copy_bytes_per_second", progress_.copy_rate}};
   }
-  return out.dump();
+  // The name may have any bytes.
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace cepheus::replica

@@ -57,7 +57,7 @@ int show_status(const std::vector<std::string>& addresses, bool as_json) {
       result = std::max(result, status.error().code == wire::ErrorCode::kInvalid ? 2 : 1);
     } else if (as_json) {
       (*status)["address"] = address;
-      std::cout << status->dump() << "\n";
+      std::cout << status->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     } else {
       print(address, *status);
     }
