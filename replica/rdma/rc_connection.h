@@ -15,7 +15,6 @@ class RcConnection {
   static wire::Result<std::unique_ptr<RcConnection>> create(RdmaPort& port, unsigned depth);
 
   RcName name() const { return name_; }
-  std::uint32_t number() const { return pair_->qp_num; }
   wire::Result<void> connect(const RcName& peer);
 
   struct Piece {

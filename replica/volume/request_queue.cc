@@ -62,7 +62,6 @@ RequestQueue::Slot* RequestQueue::find_space(std::size_t length, unsigned& numbe
   if (length > 0 && bounce == nullptr) return nullptr;
   at->is_busy = true;
   at->bounce = bounce;
-  ++busy_;
   number = static_cast<unsigned>(at - slots_.begin());
   return &*at;
 }
@@ -109,7 +108,6 @@ void RequestQueue::complete(unsigned number, int error) {
     const std::lock_guard lock(mutex_);
     if (slot.bounce != nullptr) arena_.give_back(slot.bounce, slot.io.length);
     slot.is_busy = false;
-    --busy_;
   }
   space_.notify_all();
   done(arg, error);
@@ -121,11 +119,6 @@ void RequestQueue::close(int error) {
     if (closed_ == 0) closed_ = error;
   }
   space_.notify_all();
-}
-
-unsigned RequestQueue::busy() const {
-  const std::lock_guard lock(mutex_);
-  return busy_;
 }
 
 }  // namespace cepheus::replica

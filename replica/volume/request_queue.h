@@ -72,18 +72,16 @@ class RequestQueue {
   void complete(unsigned number, int error);
   // From now on submit() returns `error`, and no caller waits for space.
   void close(int error);
-  unsigned busy() const;
 
  private:
   Slot* find_space(std::size_t length, unsigned& number);
 
   BounceArena arena_;
   std::thread::id owner_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable space_;
   std::vector<Slot> slots_;
   std::vector<unsigned> submitted_;
-  unsigned busy_ = 0;
   int closed_ = 0;
 };
 
