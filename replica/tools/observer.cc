@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "wire/clock.h"
+#include "wire/printable.h"
 
 namespace cepheus::replica {
 namespace {
@@ -71,7 +72,8 @@ wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
         return std::vector<std::uint8_t>(frame->body.begin(), frame->body.end());
       }
       if (frame->type == MessageType::kRefusal) {
-        return failed(wire::ErrorCode::kRefused, decode_text(frame->body).value_or("it refused"));
+        return failed(wire::ErrorCode::kRefused,
+                      wire::printable(decode_text(frame->body).value_or("it refused")));
       }
       ok = false;
     }

@@ -59,7 +59,12 @@ int show_status(const std::vector<std::string>& addresses, bool as_json) {
       (*status)["address"] = address;
       std::cout << status->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     } else {
-      print(address, *status);
+      try {
+        print(address, *status);
+      } catch (const nlohmann::json::exception&) {
+        std::cerr << "cepheus-replica: " << address << ": its status is of another version\n";
+        result = 1;
+      }
     }
   }
   return result;

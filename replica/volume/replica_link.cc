@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "wire/printable.h"
+
 namespace cepheus::replica {
 namespace {
 
@@ -122,7 +124,7 @@ bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessag
     }
     case MessageType::kRefusal:
       is_refused_ = true;
-      reason_ = decode_text(frame.body).value_or("it refuses");
+      reason_ = wire::printable(decode_text(frame.body).value_or("it refuses"));
       return false;
     default:
       return false;
