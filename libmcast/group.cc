@@ -220,7 +220,7 @@ bool Group::post_again(KeptReceives& kept) {
 void Group::on_completion(const ibv_wc& wc, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (id.is_receive && id.slot == WorkId::kMarker) return engine_.drained();
-  if (id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR && engine_.keeps(wc.wr_id)) return;
+  if (id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR && engine_.keeps_flushed(wc.wr_id)) return;
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
   }

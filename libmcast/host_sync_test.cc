@@ -72,6 +72,28 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsThoughNothingItReceivedHasCompleted) {
   }
 }
 
+// The program may post while the queue pair is halted, before it takes in what was flushed.
+TEST_F(HostSyncGroup, KeepsAReceivePostedMeanwhileBehindThoseThatWereFlushed) {
+  start(MCAST_LANE_BULK);
+  Op first, second, third, send;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  device_.complete_send(pair());
+  mcast_progress(context_);
+  ASSERT_EQ(pair().states.back(), IBV_QPS_ERR);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 8, nullptr, &third), MCAST_INPROGRESS);
+  progress();
+  ASSERT_EQ(pair().states.back(), IBV_QPS_RTS);
+  for (const std::string text : {"message1", "message2", "message3"}) {
+    device_.deliver(pair(), text, 7);
+  }
+  progress();
+  EXPECT_EQ(std::string(buffer_, 24), "message1message2message3");
+  for (const Op* op : {&first, &second, &third}) EXPECT_EQ(op->status, MCAST_OK);
+  drop();  // before the operations
+}
+
 // The switch may die while the queue pair is on its way up, or the device runs out of memory. Some
 // receives were posted again by then and come back flushed a second time.
 TEST_F(HostSyncGroup, ThatFailsOnItsWayUpEndsEachReceiveOnce) {

@@ -180,7 +180,7 @@ mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::Kep
 bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
   if (completion.status != rnic::WcStatus::kFlush) return false;
   if (completion.wr_id != kMarker) {
-    return completion.wr_id < kFirstSend && engine().keeps(completion.wr_id);
+    return completion.wr_id < kFirstSend && engine().keeps_flushed(completion.wr_id);
   }
   engine().drained();
   simulator().schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,

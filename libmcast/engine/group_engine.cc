@@ -64,7 +64,8 @@ void GroupEngine::synchronise() {
   const Step step = sync_.due(flow_.sends_outstanding);
   if (step == Step::kNone) return;
   if (step == Step::kStop) sync_.stopped();
-  if (const auto done = port_.take_step(step, kept_); !done) {
+  flushed_ = take_kept();
+  if (const auto done = port_.take_step(step, flushed_); !done) {
     return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
   }
   if (step != Step::kStop) sync_.done();
@@ -90,9 +91,16 @@ void GroupEngine::on_receive_ended(bool has_data) {
   sync_.received();
 }
 
-bool GroupEngine::keeps(std::uint64_t receive) {
-  if (is_halted()) kept_.push_back(receive);
+bool GroupEngine::keep(KeptReceives& list, std::uint64_t receive) {
+  if (is_halted()) list.push_back(receive);
   return is_halted();
+}
+
+// A flushed receive is older, even if the program posts before it takes the completion in.
+KeptReceives GroupEngine::take_kept() {
+  KeptReceives kept = std::exchange(flushed_, {});
+  for (const std::uint64_t each : std::exchange(posted_meanwhile_, {})) kept.push_back(each);
+  return kept;
 }
 
 // --- Registration.

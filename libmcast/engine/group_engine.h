@@ -45,9 +45,9 @@ class GroupPort {
   // empty.
   virtual void on_sync_due() = 0;
   virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
-  // kStop halts the queue pair: all posted work comes back flushed, see keeps(). The other steps
-  // start it again with one of its PSNs, and remove the work from `kept` that they have posted
-  // again.
+  // kStop halts the queue pair: all posted work comes back flushed, see keeps_flushed(). The other
+  // steps start it again with one of its PSNs, and remove the work from `kept` that they have
+  // posted again.
   virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
   // The group has failed: stops the queue pair.
   virtual void on_failed() = 0;
@@ -108,13 +108,15 @@ class GroupEngine {
   void on_send_ended();
   void on_receive_posted() { ++flow_.receives_posted; }
   void on_receive_ended(bool has_data);
-  // A receive is to be posted, or came back flushed. True: the queue pair is halted, and the receive
-  // waits to be posted again; it has not ended.
-  bool keeps(std::uint64_t receive);
+  // A receive is to be posted. True: the queue pair is halted, and the receive waits for it.
+  bool keeps(std::uint64_t receive) { return keep(posted_meanwhile_, receive); }
+  // A receive came back flushed. True: the queue pair is halted, and the receive waits to be posted
+  // again; it has not ended.
+  bool keeps_flushed(std::uint64_t receive) { return keep(flushed_, receive); }
   // The kept receives of a group that failed while its queue pair was halted. They end here,
   // because the device does not know them.
-  KeptReceives take_kept() { return std::exchange(kept_, {}); }
-  bool has_kept() const { return !kept_.empty(); }
+  KeptReceives take_kept();
+  bool has_kept() const { return !flushed_.empty() || !posted_meanwhile_.empty(); }
   // The queue pair is gone, with all posted work.
   void drop_work() { flow_.sends_outstanding = flow_.receives_posted = 0; }
 
@@ -157,6 +159,7 @@ class GroupEngine {
   void reset_watchdog() { watchdog_.reset(); }  // the lagging members are alive
 
  private:
+  bool keep(KeptReceives& list, std::uint64_t receive);
   void look_for_stall(wire::Instant now);
   Expected<void> check_may_lead(std::span<const mrp::MrpMember> members) const;
 
@@ -169,7 +172,7 @@ class GroupEngine {
   std::unique_ptr<Role> role_;
   Flow flow_;
   mrp::PsnSync sync_;
-  KeptReceives kept_;
+  KeptReceives flushed_, posted_meanwhile_;  // while the queue pair is halted
   Watchdog watchdog_;
   bool watched_ = true;
   bool failure_is_sent_ = false;

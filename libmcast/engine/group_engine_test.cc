@@ -244,12 +244,14 @@ TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
   source.engine.on_send_posted(3);
   source.engine.on_send_ended();
   source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps(1)) << "it came back flushed";
-  EXPECT_TRUE(source.engine.keeps(2)) << "it was posted meanwhile";
+  EXPECT_TRUE(source.engine.keeps(3)) << "it was posted before the flushed ones came back";
+  EXPECT_TRUE(source.engine.keeps_flushed(1));
+  EXPECT_TRUE(source.engine.keeps_flushed(2));
   source.engine.drained();
+  EXPECT_TRUE(source.engine.keeps(4));
   source.engine.synchronise();
-  EXPECT_THAT(source.port.steps,
-              ElementsAre("halt", "receive at the send PSN", "post 1", "post 2"));
+  EXPECT_THAT(source.port.steps, ElementsAre("halt", "receive at the send PSN", "post 1", "post 2",
+                                             "post 3", "post 4"));
   EXPECT_FALSE(source.engine.has_kept());
   EXPECT_EQ(source.engine.flow().receives_posted, 2u);
 }
@@ -260,10 +262,12 @@ TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
   source.engine.on_send_posted(3);
   source.engine.on_send_ended();
   source.engine.synchronise();
-  EXPECT_TRUE(source.engine.keeps(7));
+  EXPECT_TRUE(source.engine.keeps(8));
+  EXPECT_TRUE(source.engine.keeps_flushed(7));
   source.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, "the device is gone");
-  EXPECT_FALSE(source.engine.keeps(8));
-  EXPECT_THAT(source.engine.take_kept(), ElementsAre(7u));
+  EXPECT_FALSE(source.engine.keeps(9));
+  EXPECT_THAT(source.engine.take_kept(), ElementsAre(7u, 8u));
+  EXPECT_FALSE(source.engine.has_kept());
 }
 
 TEST(SourceChange, IsTheSwitchesMatterInOtherGroups) {
