@@ -20,6 +20,16 @@ TEST_F(Eviction, RemovesAMemberWhosePortIsDownAtOnce) {
   EXPECT_EQ(leader().member_count(), 3u);
 }
 
+// Another dead member may delay their sends only from now on.
+TEST_F(Eviction, RestartsTheWatchdogsOfMembersThatComplained) {
+  complain(1);
+  report(2, kDown);
+  EXPECT_EQ(leader().alive_at(), now_) << "the leader's own";
+  const auto list = reassured();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_THAT(list[0].list(), testing::ElementsAre(member(1)));
+}
+
 TEST_F(Eviction, IsRepeatedUntilTheSwitchConfirms) {
   report(2, kDown);
   out_.clear();

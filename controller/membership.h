@@ -24,7 +24,8 @@ class Membership {
     kActivated,  // data may flow
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
-    kWait,       // members that delay this member's sends are alive; answers complain()
+    kWait,       // members that delay this member's sends are alive, or one was evicted; answers
+                 // complain()
     kStands,     // the leader still has the group; answers send_request()
   };
 

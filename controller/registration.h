@@ -13,9 +13,9 @@
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
 // COMPLAIN or send_request() start QUERYs. The leader repeats them while a member lags. If the
 // lagging members are alive, it sends ALIVE to the members that complained. A member is lost if its
-// port is down, or if it lagged and was silent for evict_after. The leader evicts it, or the group
-// fails (lost_member). If a source has gone before all members have its last message, the group
-// fails: kFailed.
+// port is down, or if it lagged and was silent for evict_after. The leader evicts it and sends
+// ALIVE, too, or the group fails (lost_member). If a source has gone before all members have its
+// last message, the group fails: kFailed.
 #pragma once
 
 #include <cstdint>
@@ -135,7 +135,8 @@ class Registration {
   void look(Outbox& out) const;
   // The time of this group's last message from the fabric.
   Instant last_message_at() const { return last_message_at_; }
-  // The time at which lagging members were last seen alive. Members that asked receive ALIVE.
+  // The time at which lagging members were last seen alive, or one was evicted. Members that asked
+  // receive ALIVE.
   Instant alive_at() const { return alive_at_; }
   // Members evicted since the group became active.
   std::size_t evicted_count() const { return evicted_; }

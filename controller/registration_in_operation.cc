@@ -88,7 +88,8 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   if (next_request_ == kNever) next_request_ = now + config_.request_again;
 }
 
-// The lagging members answer, and continue when their programs do. So no member has to give up.
+// The lagging members answer, and continue when their programs do; or one was evicted. So no member
+// has to give up.
 void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
   std::erase_if(askers_,
@@ -147,6 +148,7 @@ void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   ++evicted_;
   evictions_.add(now, gone, config_.repeats.evict);
   send_list(MrpType::kEvict, evictions_.take_due(now), out);
+  reassure(now, out);  // Another silent member may delay their sends only from now on.
 }
 
 }  // namespace cepheus::mrp

@@ -36,6 +36,19 @@ class LeaderTest : public testing::Test {
     }
     now_ = end;
   }
+  void complain(std::uint32_t i) {
+    Outbox complaint;
+    net_.hosts.at(host(i)).complain(complaint);
+    leader().on_message(now_, host(i), complaint.messages.at(0), out_);
+  }
+  std::vector<MrpMessage> reassured() {
+    std::vector<MrpMessage> list;
+    for (const MrpMessage& m : out_.messages) {
+      if (m.header.type == wire::MrpType::kAlive) list.push_back(m);
+    }
+    out_.clear();
+    return list;
+  }
   std::vector<MrpMember> evict_sent_for() {
     std::vector<MrpMember> members;
     for (const MrpMessage& m : out_.messages) {

@@ -14,22 +14,7 @@ using wire::MrpType;
 using State = Registration::State;
 
 // Rank after rank computes for minutes, with all its receives used up: no member may give up.
-class LateMember : public LeaderTest {
- protected:
-  void complain(std::uint32_t i) {
-    Outbox complaint;
-    net_.hosts.at(host(i)).complain(complaint);
-    leader().on_message(now_, host(i), complaint.messages.at(0), out_);
-  }
-  std::vector<MrpMessage> reassured() {
-    std::vector<MrpMessage> list;
-    for (const MrpMessage& m : out_.messages) {
-      if (m.header.type == MrpType::kAlive) list.push_back(m);
-    }
-    out_.clear();
-    return list;
-  }
-};
+using LateMember = LeaderTest;
 
 TEST_F(LateMember, ThatAnswersReassuresTheComplainingMember) {
   complain(1);

@@ -43,9 +43,9 @@ enum class MrpType : std::uint8_t {
   kEvict = 9,       // leader -> switches: evict these members; the switch they are at CONFIRMs
   kGiveUp = 10,  // leader -> the members it names: the group has ended, even if they do not know it
   kComplain = 11,  // member -> leader: its sends do not complete, or no data comes (kPresence)
-  kAlive = 12,    // leader -> the members it names, which complained: all lagging members are alive
-  kHello = 13,    // switch -> the next one: wire/hello.h
-  kPublish = 14,  // host -> its switch, which CONFIRMs it: wire/publication.h
+  kAlive = 12,     // leader -> the members it names, which complained: they need not give up
+  kHello = 13,     // switch -> the next one: wire/hello.h
+  kPublish = 14,   // host -> its switch, which CONFIRMs it: wire/publication.h
   // Of sender groups (wire/sender_group.h), which use QUERY, REPORT and REJECT too:
   kInstall = 15,    // sender -> switches -> receivers: replicate data for this virtual QPN
   kInstalled = 16,  // receiver -> sender: INSTALL, or REMOVE, has arrived
