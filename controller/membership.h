@@ -49,7 +49,6 @@ class Membership {
   void connected(Instant now, bool ok, Outbox& out);
 
   State state() const { return state_; }
-  const char* state_reason() const { return state_reason_; }
   // kFailed: why the leader gave up, kNone if it was a time-out. kGone: kEvicted if a member was
   // lost, this one or the source of a message.
   wire::MrpReject reject_reason() const { return reject_; }
@@ -77,7 +76,7 @@ class Membership {
 
   MrpMember self_;
   State state_ = State::kWaiting;
-  const char* state_reason_ = "new";
+  const char* state_reason_ = "new";  // of the last change of state
   wire::MrpReject reject_ = wire::MrpReject::kNone;
   McstId id_;
   std::uint16_t epoch_ = 0;

@@ -29,7 +29,6 @@ class Publisher {
 
   // The group is known: any datagram of it, and this member's name.
   void begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self);
-  bool has_begun() const { return group_.has_value(); }
   // A CONFIRM of this group.
   void on_confirm(Instant now, const wire::MrpHeader& header);
   // All that was changed is in force at the switch. Before begin(): nothing was published.

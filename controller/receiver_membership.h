@@ -36,7 +36,6 @@ class ReceiverMembership {
   void leave(Outbox& out);
 
   State state() const { return state_; }
-  const char* state_reason() const { return state_reason_; }
   // kFailed: why the sender gave up, kNone if it was a time-out. kGone: kNone if it has done with the
   // group.
   wire::MrpReject reject_reason() const { return reject_; }
@@ -61,7 +60,7 @@ class ReceiverMembership {
   MrpMember self_;
   Duration sender_lives_;
   State state_ = State::kWaiting;
-  const char* state_reason_ = "new";
+  const char* state_reason_ = "new";  // of the last change of state
   wire::MrpReject reject_ = wire::MrpReject::kNone;
   wire::SenderGroupMessage group_;  // its newest INSTALL, with the share that connected() answers
   std::uint64_t installs_received_ = 0;

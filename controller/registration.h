@@ -151,8 +151,6 @@ class Registration {
   Instant deadline() const;
 
   State state() const { return state_; }
-  // The reason of state(), for a debugger or a log.
-  const char* state_reason() const { return state_reason_; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
   McstId id() const { return id_; }
@@ -194,8 +192,8 @@ class Registration {
   McstId id_;
   std::uint16_t epoch_;
   State state_ = State::kIdle;
-  const char* state_reason_ = "new";
-  std::vector<MrpMember> members_;  // sorted by host
+  const char* state_reason_ = "new";  // of the last change of state
+  std::vector<MrpMember> members_;    // sorted by host
   std::vector<bool> confirmed_;
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;

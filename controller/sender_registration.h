@@ -84,7 +84,6 @@ class SenderRegistration {
   Instant deadline() const;
 
   State state() const { return state_; }
-  const char* state_reason() const { return state_reason_; }
   bool is_active() const { return state_ == State::kActive || state_ == State::kEvicting; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
@@ -126,7 +125,7 @@ class SenderRegistration {
 
   SenderConfig config_;
   State state_ = State::kIdle;
-  const char* state_reason_ = "new";
+  const char* state_reason_ = "new";  // of the last change of state
   SenderGroupMessage group_;  // the part of the group in every message, INSTALL's list and regions
   std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
   // receivers that have answered any message of the step

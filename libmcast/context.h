@@ -54,7 +54,6 @@ class Context {
   const Device& device() const { return *device_; }
   // For memory, which may stay registered when the context is gone.
   std::shared_ptr<const Device> share_device() const { return device_; }
-  const ContextConfig& config() const { return config_; }
   // False in the child of a fork: the device is the parent's, and nothing here may be touched.
   bool is_ours() const;
   std::uint64_t fork_generation() const { return fork_generation_; }
