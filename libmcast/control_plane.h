@@ -77,7 +77,8 @@ class ControlPlane {
   std::vector<std::unique_ptr<mrp::SenderRegistration>> leaving_senders_;
   mrp::Outbox actions_;
   bool busy_ = false;
-  int send_error_ = 0;  // the last errno of a datagram to a group that was more than a full queue
+  // Of the last datagram to a group: 0 once it was sent, else an errno. A full queue changes nothing.
+  int send_error_ = 0;
 };
 
 }  // namespace cepheus::mcast
