@@ -358,6 +358,15 @@ TEST(SenderGroups, AFirstInstallSoonAfterTheStartMayBeFromBeforeIt) {
   }
 }
 
+// Packets behind the first one passed before the restart, and the first was lost.
+TEST(SenderGroups, ARestartedSwitchPassesANakForTheFirstPacket) {
+  auto [net, group] = set_up_star(3, {1, 2});
+  group.nak(1, 0);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+  group.nak(1, 1);
+  EXPECT_EQ(group.at_sender(), Texts()) << "the first has not passed";
+}
+
 // The switch can't install the group with that receiver, and needs no list without it.
 TEST(SenderGroups, ARestartedSwitchReportsAReceiverWithItsPortDown) {
   auto net = make_star(3, false);
