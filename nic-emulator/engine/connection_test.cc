@@ -122,6 +122,22 @@ TEST(Connection, ImmediatesReachTheReceiver) {
   EXPECT_TRUE(hosts.a.completions.empty()) << "unsignalled";
 }
 
+TEST(Connection, RequestsWithoutValuesSendZeros) {
+  TwoHosts hosts;
+  const Sge word = hosts.a.piece(0, 8);
+  for (const SendOp op : {SendOp::kWrite, SendOp::kSendImm, SendOp::kSendInvalidate}) {
+    ASSERT_TRUE(hosts.a.post(SendWr{.op = op}));
+  }
+  ASSERT_TRUE(hosts.a.post(SendWr{.op = SendOp::kCompareSwap, .sges = {&word, 1}}));
+  const auto packets = hosts.a.transmit_all();
+  ASSERT_EQ(packets.size(), 4u);
+  EXPECT_EQ(packets[0].headers().reth, wire::Reth());
+  EXPECT_EQ(packets[1].headers().imm.value, 0u);
+  EXPECT_EQ(packets[2].headers().ieth.rkey, 0u);
+  const wire::AtomicEth atomic = packets[3].headers().atomic;
+  EXPECT_EQ(atomic.virtual_address + atomic.rkey + atomic.swap_add + atomic.compare, 0u);
+}
+
 TEST(Connection, EmptyMessagesTakeOnePacketEach) {
   TwoHosts hosts;
   hosts.b.receive(1, 0, 0);

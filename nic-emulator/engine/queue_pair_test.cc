@@ -43,6 +43,29 @@ TEST(QueuePair, WalksFromResetToRtsWithTheRequiredAttributesOnly) {
   EXPECT_EQ(attr.cap.max_send_wr, 64u);
 }
 
+TEST(QueuePair, BeginsWithTheseAttributes) {
+  Nic nic({});
+  const QpAttr attr = *nic.query_qp(*nic.create_qp({}));
+  EXPECT_EQ(attr.state, QpState::kReset);
+  EXPECT_EQ(attr.current_state, QpState::kReset);
+  EXPECT_EQ(attr.path_mtu, 1024u);
+  EXPECT_EQ(attr.remote_qpn, Qpn());
+  EXPECT_EQ(attr.rq_psn, Psn());
+  EXPECT_EQ(attr.sq_psn, Psn());
+  EXPECT_TRUE(attr.remote_ip.is_unset());
+  EXPECT_EQ(attr.traffic_class, 0);
+  EXPECT_EQ(attr.hop_limit, 64);
+  EXPECT_EQ(attr.access, 0u);
+  EXPECT_EQ(attr.timeout_code, 14);
+  EXPECT_EQ(attr.retry_count, 7);
+  EXPECT_EQ(attr.rnr_retry, 7);
+  EXPECT_EQ(attr.min_rnr_timer, 12);
+  EXPECT_EQ(attr.max_rd_atomic, 0);
+  EXPECT_EQ(attr.max_dest_rd_atomic, 0);
+  EXPECT_EQ(attr.qkey, 0u);
+  EXPECT_FALSE(attr.drained_event);
+}
+
 TEST(QueuePair, RefusesPsnsInRts) {
   TwoHosts hosts;
   QpAttr attr;
@@ -90,6 +113,24 @@ TEST(QueuePair, RefusesValuesOutOfRangeAndStaysAsItWas) {
   EXPECT_EQ(a.state(), QpState::kRtr);
 }
 
+TEST(QueuePair, TakesTheLargestValues) {
+  TwoHosts hosts({}, {.max_mtu = 4096});
+  Host& a = hosts.a;
+  a.create(hosts.options);
+  QpOptions largest = hosts.options;
+  largest.mtu = 4096;
+  largest.min_rnr_timer = largest.timeout_code = 31;
+  largest.retry_count = largest.rnr_retry = 7;
+  largest.max_rd_atomic = kMaxRdAtomic;
+  QpOptions beyond = largest;
+  ++beyond.max_rd_atomic;
+  ASSERT_TRUE(a.to_init(largest));
+  EXPECT_FALSE(a.to_rtr(beyond, hosts.b, Psn(1)));
+  ASSERT_TRUE(a.to_rtr(largest, hosts.b, Psn(1)));
+  EXPECT_FALSE(a.to_rts(beyond, Psn(1)));
+  ASSERT_TRUE(a.to_rts(largest, Psn(1)));
+}
+
 TEST(QueuePair, TakesWorkOnlyWhereTheStateAllowsIt) {
   TwoHosts hosts;
   Host& a = hosts.a;
@@ -122,6 +163,25 @@ TEST(QueuePair, FlushesInOrderWhenModifiedToErr) {
   EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
   ASSERT_TRUE(hosts.a.to(QpState::kErr)) << "again is harmless";
   EXPECT_EQ(hosts.a.completions.size(), 5u);
+}
+
+TEST(QueuePair, FailsAfterAnExternalErrorOnce) {
+  TwoHosts hosts;
+  Nic& nic = hosts.a.nic;
+  hosts.a.send(1, 0, 100);
+  NicOutput out;
+  EXPECT_TRUE(nic.fail_qp(hosts.a.qpn, out));
+  ASSERT_EQ(out.events.size(), 1u);
+  EXPECT_EQ(out.events[0].kind, AsyncEventKind::kQpFatal);
+  EXPECT_EQ(out.events[0].qpn, hosts.a.qpn);
+  ASSERT_EQ(out.completions.size(), 1u);
+  EXPECT_EQ(out.completions[0].status, WcStatus::kFlush);
+  EXPECT_EQ(hosts.a.state(), QpState::kErr);
+  out.clear();
+  EXPECT_TRUE(nic.fail_qp(hosts.a.qpn, out));
+  EXPECT_TRUE(nic.fail_qp(*nic.create_qp({}), out)) << "in reset";
+  EXPECT_TRUE(out.events.empty());
+  EXPECT_FALSE(nic.fail_qp(Qpn(2), out));
 }
 
 TEST(QueuePair, ResetForgetsWorkWithoutCompletionsAndStartsAfresh) {
@@ -271,8 +331,24 @@ TEST(QueuePair, AreNotHandedOutBeyondTheLimit) {
   EXPECT_EQ(nic.create_qp({}).error().code, ErrorCode::kUnavailable);
   ASSERT_TRUE(nic.destroy_qp(*numbers.begin()));
   EXPECT_TRUE(nic.create_qp({}));
-  EXPECT_THAT(nic.create_qp({.cap = {.max_send_wr = 1u << 30}}).error().text,
-              HasSubstr("max_send_wr"));
+}
+
+TEST(QueuePair, IsCreatedWithTheLargestQueuesAndRefusedBeyondThem) {
+  Nic nic({});
+  EXPECT_TRUE(nic.create_qp({.cap = kMaxCap}));
+  const std::pair<std::uint32_t QpCap::*, const char*> limits[] = {
+      {&QpCap::max_send_wr, "max_send_wr"},
+      {&QpCap::max_recv_wr, "max_recv_wr"},
+      {&QpCap::max_send_sge, "max_send_sge"},
+      {&QpCap::max_recv_sge, "max_recv_sge"},
+      {&QpCap::max_inline, "max_inline"}};
+  for (const auto& [limit, name] : limits) {
+    QpCap cap = kMaxCap;
+    ++(cap.*limit);
+    const auto refused = nic.create_qp({.cap = cap});
+    ASSERT_FALSE(refused) << name;
+    EXPECT_THAT(refused.error().text, HasSubstr(name));
+  }
 }
 
 TEST(QueuePair, DestructionForgetsWorkInFlight) {

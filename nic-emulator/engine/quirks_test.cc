@@ -88,8 +88,13 @@ TEST(Quirks, AcceptsAnAckOfAnUnsentPacket) {
   pair.b.receive(1, 0, 1024);
   pair.b.deliver(pair.p);
   const auto ack = with_headers(*pair.b.transmit(), [](auto& h) { h.bth.psn = wire::Psn(170); });
-  pair.hosts.a.deliver(ack);
-  EXPECT_THAT(pair.hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
+  Host& a = pair.hosts.a;
+  a.deliver(with_headers(ack, [](auto& h) { h.bth.psn = wire::Psn(99); }));
+  EXPECT_EQ(a.count(Counter::kRxDropStaleAck), 1u);
+  a.deliver(ack);
+  EXPECT_THAT(a.statuses(), ElementsAre(WcStatus::kSuccess));
+  a.deliver(ack);
+  EXPECT_EQ(a.count(Counter::kRxDropStaleAck), 2u) << "no packet is in flight";
 }
 
 }  // namespace

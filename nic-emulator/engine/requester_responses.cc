@@ -28,13 +28,14 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   // Fewer than two windows are in flight (check_consistent), 2^23 at most (Nic's kLargestWindow): a
   // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
   const std::int32_t steps = distance(psn_of(una_), psn);
-  if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
-    const bool is_plausible = steps >= 0 && sent_ > una_;
-    if (is_plausible && qp_.port.config.quirks.accepts_ack_of_unsent) return sent_ - 1;
-    counters_.add(Counter::kRxDropStaleAck);
-    return std::nullopt;
+  const bool is_old = steps < 0;
+  if (!is_old && static_cast<std::uint64_t>(steps) < sent_ - una_) {
+    return una_ + static_cast<std::uint64_t>(steps);
   }
-  return una_ + static_cast<std::uint64_t>(steps);
+  const bool is_accepted = !is_old && qp_.port.config.quirks.accepts_ack_of_unsent;
+  if (is_accepted && sent_ > una_) return sent_ - 1;
+  counters_.add(Counter::kRxDropStaleAck);
+  return std::nullopt;
 }
 
 void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out) {

@@ -274,6 +274,18 @@ TEST_F(Responder, RefusesLengthsThatDoNotAddUp) {
   EXPECT_TRUE(refused(100, 0, [](auto& h) { h.bth.opcode = Opcode::kRcWriteLast; }));
 }
 
+TEST_F(Responder, RefusesAnEmptyLastPacket) {
+  b_.receive(1, 0, 512);
+  const Packet first = send_packets(512)[0];
+  const Packet empty = send_packets(0)[0];
+  b_.deliver(first);
+  b_.deliver(with_headers(empty, [](auto& h) {
+    h.bth.opcode = Opcode::kRcSendLast;
+    h.bth.psn = Psn(101);
+  }));
+  expect_refusal(NakCode::kInvalidRequest, 101);
+}
+
 TEST_F(Responder, RefusesReadsAndAtomicsThatTheQpDoesNotAllow) {
   for (const Opcode opcode :
        {Opcode::kRcReadRequest, Opcode::kRcCompareSwap, Opcode::kRcFetchAdd}) {

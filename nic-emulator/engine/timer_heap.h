@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace cepheus::rnic {
 
 struct TimerSlot {
-  static constexpr std::size_t kUnscheduled = ~std::size_t{0};
+  static constexpr std::size_t kUnscheduled = std::numeric_limits<std::size_t>::max();
   wire::Instant due = wire::kNever;
   std::size_t index = kUnscheduled;
   bool scheduled() const { return index != kUnscheduled; }
