@@ -122,6 +122,14 @@ TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
   EXPECT_EQ(a_.nic.congestion(hosts_.now, Qpn(0)), std::nullopt);
 }
 
+TEST_F(Congestion, ShowsTheRateThatAQueuePairHasRecovered) {
+  a_.deliver(answers_to_mark());
+  EXPECT_TRUE(a_.nic.congestion(hosts_.now, a_.qpn)->is_limited);
+  hosts_.now += 10s;  // no packet was sent in this time
+  EXPECT_FALSE(a_.nic.congestion(hosts_.now, a_.qpn)->is_limited);
+  EXPECT_EQ(rate(), 10 * kGiga);
+}
+
 TEST_F(Congestion, WithoutStateNoPacketWaits) {
   a_.send(2, 0, 4096);
   EXPECT_EQ(a_.transmit_all().size(), 4u);

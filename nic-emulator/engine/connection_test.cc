@@ -41,6 +41,7 @@ TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
   EXPECT_EQ(received.cq, Host::kRecvCq);
   EXPECT_EQ(received.qpn, hosts.b.qpn);
   EXPECT_FALSE(received.has_imm);
+  EXPECT_EQ(received.imm, 0u);
   expect_same(hosts.a, 0, hosts.b, 4096, 300);
 
   EXPECT_TRUE(hosts.a.completions.empty()) << "not before it is acknowledged";
@@ -361,6 +362,15 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   send(21);
   (void)hosts.a.transmit_all();
   EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one does not fit into the window";
+}
+
+TEST(Connection, IsQuietWithThirtyTwoPacketsInFlightAndNotWithOneMore) {
+  for (const std::uint32_t packets : {32, 33}) {
+    TwoHosts hosts({.mtu = 256});
+    hosts.a.send(1, 0, 256 * packets);
+    EXPECT_EQ(hosts.a.transmit_all().size(), packets);
+    EXPECT_EQ(hosts.a.nic.is_quiet(), packets == 32);
+  }
 }
 
 TEST(Connection, CountsMemoryAccessesOfPeersWithoutACompletion) {

@@ -201,6 +201,19 @@ TEST(Dcqcn, NamesTheImpossibleParameter) {
   EXPECT_THAT(error_of([](auto& p) { p.byte_counter = 1; }), HasSubstr("byte_counter"));
   EXPECT_THAT(error_of([](auto& p) { p.additive_bps = 10; }), HasSubstr("additive"));
   EXPECT_THAT(error_of([](auto& p) { p.min_bps = 0; }), HasSubstr("min_rate"));
+  EXPECT_THAT(error_of([](auto& p) { p.cut_interval = -1ns; }), HasSubstr("cut_interval"));
+}
+
+TEST(Dcqcn, TakesParametersAtTheirLimits) {
+  DcqcnParameters p;
+  p.alpha_timer = p.rate_timer = 100ns;
+  p.g = 1;
+  p.byte_counter = 4096;
+  p.min_bps = 1;
+  p.additive_bps = kHundredGigabits.bits_per_second / 100'000;
+  EXPECT_TRUE(p.check(kHundredGigabits));
+  --p.additive_bps;
+  EXPECT_FALSE(p.check(kHundredGigabits));
 }
 
 }  // namespace

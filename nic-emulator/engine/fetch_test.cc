@@ -244,6 +244,21 @@ TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
       << "the requester repeats the second request, too";
 }
 
+TEST_F(Fetch, ARepeatedRequestLeavesTheAckOfALaterMessageOwed) {
+  a_.read(1, kResult, 600, b_, 0);
+  b_.receive(7, 0x50000, 100);
+  a_.send(2, 0, 100);
+  const auto requests = a_.transmit_all();
+  b_.deliver(requests[0]);
+  (void)b_.transmit_all();  // all are lost
+  b_.deliver(requests[1]);
+  b_.deliver(requests[0]);
+  const auto answers = b_.transmit_all();
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[3].opcode(), Opcode::kRcAcknowledge);
+  EXPECT_EQ(answers[3].psn(), 103u);
+}
+
 TEST_F(Fetch, RepeatedRequestsBeyondTheResponsesThatFitAreDropped) {
   a_.read(1, kResult, 256 * (kMaxRdAtomic + 1), b_, 0);
   const Packet request = *a_.transmit();

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "nic-emulator/engine/nic.h"
+
 namespace cepheus::rnic {
 namespace {
 
@@ -51,6 +53,19 @@ TEST_F(MemoryTableTest, KeysOfGoneRegionsStayInvalid) {
   }
 }
 
+// The table of a program that registers regions one after the other stays small.
+TEST_F(MemoryTableTest, KeysTakeTurnsAmongSixtyFourSlots) {
+  constexpr std::uint32_t kSlots = 4096;
+  MemoryTable large(kSlots, 42);
+  std::set<std::uint32_t> slots;
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t key = *large.add(kPd, bytes_.data(), 100, 0, kAll);
+    slots.insert(key % kSlots);
+    large.remove(key);
+  }
+  EXPECT_EQ(slots.size(), 64u);
+}
+
 TEST_F(MemoryTableTest, LetsKeysBeChosenBesideItsOwn) {
   std::array<std::uint8_t, 10> other{};
   ASSERT_TRUE(table_.add_as(7, kPd, bytes_.data(), 100, 0, kAll));
@@ -75,6 +90,38 @@ TEST_F(MemoryTableTest, LetsKeysBeChosenBesideItsOwn) {
     EXPECT_EQ(table_.add_as(key, kPd, other.data(), 10, 0, kAll).error().code,
               wire::ErrorCode::kInvalid);
   }
+}
+
+TEST_F(MemoryTableTest, KeysThatAreNotSetNameNoRegion) {
+  ASSERT_TRUE(table_.add_as(1, kPd, bytes_.data(), 100, 0, kAll));
+  for (const std::uint32_t unset : {MemoryKeys().lkey, MemoryKeys().rkey, Sge().lkey}) {
+    EXPECT_EQ(table_.translate(unset, kPd, 0, 1, 0), nullptr);
+  }
+}
+
+// The program has unmapped the region's second half.
+TEST_F(MemoryTableTest, LosesARegionThatIsNotMapped) {
+  static const void* end_of_mapped;
+  end_of_mapped = bytes_.data() + 50;
+  MemoryTable table(8, 42, true, [](const void* memory, std::size_t bytes, auto work, void* with) {
+    if (static_cast<const std::uint8_t*>(memory) + bytes > end_of_mapped) return false;
+    work(with);
+    return true;
+  });
+  const std::uint32_t key = *table.add(kPd, bytes_.data(), 100, 0, kAll);
+  std::array<std::uint8_t, 10> data{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const Sge mapped{40, 10, key}, unmapped{41, 10, key};
+  EXPECT_TRUE(scatter(table, kPd, {&mapped, 1}, 0, data));
+  EXPECT_TRUE(std::equal(data.begin(), data.end(), bytes_.begin() + 40));
+  EXPECT_FALSE(table.take_lost());
+  EXPECT_FALSE(gather(table, kPd, {&unmapped, 1}, 0, data));
+  const auto lost = table.take_lost();
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->memory, bytes_.data());
+  EXPECT_EQ(lost->length, 100u);
+  EXPECT_FALSE(table.take_lost()) << "it is reported once";
+  EXPECT_FALSE(gather(table, kPd, {&mapped, 1}, 0, data)) << "all of it is lost";
+  EXPECT_TRUE(table.remove(key));
 }
 
 // A key that may be chosen is never given out, through all generations of a slot.

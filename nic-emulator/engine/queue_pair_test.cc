@@ -66,6 +66,26 @@ TEST(QueuePair, BeginsWithTheseAttributes) {
   EXPECT_FALSE(attr.drained_event);
 }
 
+TEST(QueuePair, KeepsAttributesThatATransitionDoesNotName) {
+  QpOptions options{.mtu = 512, .timeout_code = 11, .retry_count = 3, .rnr_retry = 2};
+  options.min_rnr_timer = 9;
+  TwoHosts hosts(options);
+  Host& a = hosts.a;
+  ASSERT_TRUE(a.to(QpState::kSqd));
+  ASSERT_TRUE(a.to(QpState::kRts));
+  const QpAttr attr = *a.nic.query_qp(a.qpn);
+  EXPECT_EQ(attr.path_mtu, 512u);
+  EXPECT_EQ(attr.remote_qpn, hosts.b.qpn);
+  EXPECT_EQ(attr.remote_ip, hosts.b.nic.config().address);
+  EXPECT_EQ(attr.access, kAllAccess);
+  EXPECT_EQ(attr.timeout_code, 11);
+  EXPECT_EQ(attr.retry_count, 3);
+  EXPECT_EQ(attr.rnr_retry, 2);
+  EXPECT_EQ(attr.min_rnr_timer, 9);
+  EXPECT_EQ(attr.max_rd_atomic, 4);
+  EXPECT_EQ(attr.max_dest_rd_atomic, 4);
+}
+
 TEST(QueuePair, RefusesPsnsInRts) {
   TwoHosts hosts;
   QpAttr attr;
@@ -321,6 +341,19 @@ TEST(QueuePair, NumbersDifferBetweenHostsAndAreNotUsedAgainSoon) {
     EXPECT_FALSE(hosts.a.nic.destroy_qp(hosts.a.qpn));
     EXPECT_FALSE(hosts.a.nic.query_qp(hosts.a.qpn));
   }
+}
+
+// The table of a program that makes queue pairs one after the other stays small.
+TEST(QueuePair, NumbersTakeTurnsAmongSixtyFourSlots) {
+  constexpr std::uint32_t kSlots = 4096;
+  Nic nic({.max_qps = kSlots});
+  std::set<std::uint32_t> slots;
+  for (int i = 0; i < 200; ++i) {
+    const Qpn qpn = *nic.create_qp({});
+    slots.insert(qpn.value() % kSlots);
+    ASSERT_TRUE(nic.destroy_qp(qpn));
+  }
+  EXPECT_EQ(slots.size(), 64u);
 }
 
 TEST(QueuePair, AreNotHandedOutBeyondTheLimit) {

@@ -274,6 +274,13 @@ TEST_F(Responder, RefusesLengthsThatDoNotAddUp) {
   EXPECT_TRUE(refused(100, 0, [](auto& h) { h.bth.opcode = Opcode::kRcWriteLast; }));
 }
 
+TEST_F(Responder, RefusesAWritesPacketThatLeavesNothingForTheLast) {
+  auto p = write_packets(600);
+  p[0] = with_headers(p[0], [](auto& h) { h.reth.dma_length = 512; });
+  b_.deliver({p[0], p[1]});
+  expect_refusal(NakCode::kInvalidRequest, 101);
+}
+
 TEST_F(Responder, RefusesAnEmptyLastPacket) {
   b_.receive(1, 0, 512);
   const Packet first = send_packets(512)[0];

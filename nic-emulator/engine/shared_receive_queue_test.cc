@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "nic-emulator/engine/nic_testing.h"
 
 namespace cepheus::rnic::testing {
@@ -62,6 +64,21 @@ TEST_P(Srq, ReportsOnceThatFewReceivesAreLeft) {
   EXPECT_EQ(b_.nic.query_srq(*b_.srq)->limit, 0u);
   ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 2, out));
   EXPECT_EQ(out.events.size(), 1u) << "one is left: at once";
+}
+
+TEST_P(Srq, ReportsAsSoonAsFewerReceivesThanTheLimitAreLeft) {
+  for (std::uint64_t i = 0; i < 3; ++i) b_.receive(i, 0, 1000);
+  NicOutput out;
+  ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 2, out));
+  const auto reports = [&] {
+    return std::ranges::count(b_.events, AsyncEventKind::kSrqLimitReached, &AsyncEvent::kind);
+  };
+  send(1, 10);
+  hosts_.exchange();
+  EXPECT_EQ(reports(), 0) << "as many as the limit";
+  send(2, 10);
+  hosts_.exchange();
+  EXPECT_EQ(reports(), 1);
 }
 
 TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairFails) {
