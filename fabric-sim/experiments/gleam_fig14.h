@@ -1,6 +1,8 @@
 // HPL's broadcasts on one grid of nodes, simulated whole or extrapolated from a part of the data.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "fabric-sim/experiments/report.h"
