@@ -13,6 +13,7 @@
 #include <ns3/traffic-control-module.h>
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <string>

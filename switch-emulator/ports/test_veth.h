@@ -5,6 +5,7 @@
 // a message.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
