@@ -79,6 +79,7 @@ TEST_F(Named, SilentOnesAreFoundAsLongAsTheyAreNamed) {
   EXPECT_FALSE(lagging_members_.any_silent(now_, 1s));
   after(1s, 7);
   EXPECT_TRUE(lagging_members_.any_silent(now_, 1s));
+  EXPECT_TRUE(lagging_members_.any_silent(now_ + 1s, 1s));
   EXPECT_FALSE(lagging_members_.any_silent(now_ + 1001ms, 1s));
 }
 

@@ -24,9 +24,10 @@ McstAllocator::McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, wire::Du
 wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
   const std::uint64_t count = usable(pool_);
   const std::uint32_t first = pool_.base.value() + (pool_.length >= 31 ? 0 : 1);
-  // Searches upwards from a random place. used_ is sorted, so each step meets the next used one.
+  // Searches upwards from a random place, at most one address more than are used. used_ is sorted, so
+  // each step meets the next used one.
   const std::uint64_t start = random_.next() % count;
-  for (std::uint64_t step = 0; step < std::min<std::uint64_t>(count, used_.size() + 1); ++step) {
+  for (std::uint64_t step = 0; step != count; ++step) {
     const McstId id(first + static_cast<std::uint32_t>((start + step) % count));
     const auto at = std::ranges::lower_bound(used_, id, {}, &Used::id);
     if (at == used_.end() || at->id != id) {

@@ -52,6 +52,15 @@ TEST(McstAllocator, LetsAFreedAddressRestThenGivesItANewEpoch) {
   EXPECT_TRUE(wire::newer_epoch(again->epoch, first->epoch));
 }
 
+// Such a block has neither a network nor a broadcast address (RFC 3021).
+TEST(McstAllocator, DrawsBothAddressesOfABlockOfTwo) {
+  McstAllocator pool({Ipv4(198, 18, 0, 8), 31}, 1, 5s);
+  std::set<McstId> drawn;
+  for (int i = 0; i < 2; ++i) drawn.insert(pool.allocate(kNow)->id);
+  EXPECT_EQ(drawn, (std::set<McstId>{Ipv4(198, 18, 0, 8), Ipv4(198, 18, 0, 9)}));
+  EXPECT_FALSE(pool.allocate(kNow));
+}
+
 TEST(McstAllocator, LeadersThatKnowNothingOfEachOtherSeldomMeet) {
   unsigned met = 0;
   std::set<McstId> seen;

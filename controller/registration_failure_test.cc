@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/reject_text.h"
 #include "controller/test_network.h"
 
 namespace cepheus::mrp {
@@ -68,6 +69,19 @@ TEST(Registration, NamesOnlyTheFirstFewOfManyMissing) {
   EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.5 (qp 0x15) and 195 more did not"));
   EXPECT_THAT(net.leader.error().text, HasSubstr("no member answered"));
   EXPECT_LT(net.leader.error().text.size(), 256u);
+}
+
+TEST(RejectText, NamesUpToFourMembersAndCountsTheOthers) {
+  const auto text = [](std::uint32_t count) {
+    std::vector<MrpMember> named;
+    for (std::uint32_t i = 1; i <= count; ++i) named.push_back(bare(i));
+    return reject_text(MrpReject::kNoRoute, kSwitch, kGroup, named);
+  };
+  const std::string three = "10.0.0.2 (qp 0x12), 10.0.0.3 (qp 0x13), 10.0.0.4 (qp 0x14)";
+  EXPECT_THAT(text(0), HasSubstr("no route to a member: "));
+  EXPECT_THAT(text(1), HasSubstr("no route to 10.0.0.2 (qp 0x12): "));
+  EXPECT_THAT(text(4), HasSubstr("no route to " + three + ", 10.0.0.5 (qp 0x15): "));
+  EXPECT_THAT(text(5), HasSubstr(three + ", 10.0.0.5 (qp 0x15) and 1 more: "));
 }
 
 TEST(Registration, NotifiesMembersThatNoSwitchNamedTheGroupTo) {

@@ -97,6 +97,20 @@ TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   EXPECT_LE(longest, times::kRefreshPending + times::kLongestRetry);
 }
 
+TEST(Registration, IsRefreshedAsSoonAsItMustBe) {
+  RegistrationConfig config = leader_config();
+  config.refresh_pending = 300ms;  // when REGISTER is repeated, too
+  Network net(3, config);
+  std::vector<Instant> refreshed;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kRefresh)) refreshed.push_back(net.now);
+    return d.from == host(2);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 350ms);
+  EXPECT_EQ(refreshed, std::vector{kStart + 300ms});
+}
+
 // Of eight members another one confirms every 700 ms, so each step takes more than 4 s.
 TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
   for (const bool falls_silent : {false, true}) {

@@ -326,6 +326,39 @@ TEST(SenderRegistration, QueriesWhileAReceiverLagsAndEvictsOneThatIsSilentForFiv
   EXPECT_EQ(net.sender.receivers().size(), 2u);
 }
 
+TEST(SenderRegistration, QueriesForAsLongAsANamedReceiverIsSuspect) {
+  SenderNetwork net = active({3, 1, 1});
+  net.report(2, wire::kMemberOwes, 17);
+  net.run(kStart + 10s);
+  EXPECT_EQ(std::ranges::count(net.sent, MrpType::kQuery,
+                               [](const SenderGroupMessage& m) { return m.header.type; }),
+            10)
+      << "2.5 s";
+  for (const SenderGroupMessage& m : net.sent) {
+    if (m.header.type == MrpType::kQuery) {
+      EXPECT_EQ(m.header.flags, 0);
+    }
+  }
+}
+
+TEST(SenderRegistration, CountsPacketsOfAReceiverThatASwitchHadNoWayTo) {
+  SenderNetwork net = active({3, 1, 1});
+  const auto after = [&](Duration d) {
+    net.run(kStart + d);
+    net.reject(kSwitch, MrpReject::kNoRoute, {bare(2)});
+  };
+  for (auto t = 0s; t <= 3s; t += 1s) after(t);
+  net.report(2, wire::kMemberOwes, 1);  // its first packet
+  for (auto t = 4s; t <= 7s; t += 1s) after(t);
+  net.run_until_idle();
+  EXPECT_EQ(net.sender.epoch(), 1) << "it has answered after 3 s";
+}
+
+TEST(SenderRegistration, HasAtMostSixteenReceivers) {
+  SenderNetwork net = active({16, 2, 1});
+  EXPECT_EQ(net.sender.receivers().size(), 16u);
+}
+
 TEST(SenderRegistration, WaitsForAReceiverThatLagsButAnswers) {
   SenderNetwork net = active({3, 1, 1});
   net.send_request();

@@ -79,6 +79,26 @@ TEST_F(LateMember, IsQueriedOnlyWhileAMemberComplains) {
   EXPECT_LE(sent(MrpType::kQuery), 4);
 }
 
+class LateMemberOfAPatientOne : public LateMember {
+ protected:
+  LateMemberOfAPatientOne() : LateMember(config()) {}
+  static RegistrationConfig config() {
+    RegistrationConfig config = leader_config();
+    config.asker_time_limit = 1h;
+    return config;
+  }
+};
+
+TEST_F(LateMemberOfAPatientOne, IsQueriedUntilTwoAndAHalfSecondsAfterItWasNamed) {
+  for (const std::uint8_t flags : {kLate, kOwes}) {
+    complain(1);
+    report(2, flags, 5);
+    out_.clear();
+    pass(10s);
+    EXPECT_EQ(sent(MrpType::kQuery), 10) << int(flags);
+  }
+}
+
 // Members that wait for data ask the leader, because their own NICs report no failure.
 class WaitingMember : public LeaderTest {
  protected:

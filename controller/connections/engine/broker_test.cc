@@ -193,6 +193,38 @@ TEST_F(Hosts, NobodyAnswersForAnotherProgram) {
   EXPECT_EQ(refusals(1, Refusal::kLate), 1u);
 }
 
+TEST_F(Hosts, StatusHasServicesConnectionsAndPeers) {
+  connect();
+  hosts.now += std::chrono::seconds(2);
+  const auto sender = hosts.broker(0).status(hosts.now);
+  EXPECT_EQ(sender["host"], "10.0.0.1");
+  EXPECT_EQ(sender["programs"], 1);
+  EXPECT_TRUE(sender["services"].empty());
+  ASSERT_EQ(sender["connections"].size(), 1u);
+  const auto& sent = sender["connections"][0];
+  EXPECT_EQ(sent["role"], "sender");
+  EXPECT_EQ(sent["pid"], 101);
+  EXPECT_EQ(sent["service"], "s");
+  EXPECT_EQ(sent["virtual_qpn"], last(0).virtual_qpn.value());
+  EXPECT_EQ(sent["state"], "connected");
+  EXPECT_EQ(sent["hosts"], nlohmann::json({"10.0.0.3", "10.0.0.2"}));
+  EXPECT_EQ(sent["age_seconds"], 2.0);
+  EXPECT_EQ(sender["peers"].size(), 2u);
+  EXPECT_EQ(sender["left_off"]["peers"], 0);
+  const auto receiver = hosts.broker(1).status(hosts.now);
+  EXPECT_EQ(receiver["services"], nlohmann::json::parse(R"([{"name": "s", "pid": 101}])"));
+  ASSERT_EQ(receiver["connections"].size(), 1u);
+  EXPECT_EQ(receiver["connections"][0]["role"], "receiver");
+  EXPECT_EQ(receiver["connections"][0]["pid"], 101);
+  EXPECT_EQ(receiver["connections"][0]["state"], "connected");
+  EXPECT_EQ(receiver["connections"][0]["hosts"], nlohmann::json::array({"10.0.0.1"}));
+  ASSERT_EQ(receiver["peers"].size(), 1u);
+  EXPECT_EQ(receiver["peers"][0]["host"], "10.0.0.1");
+  EXPECT_EQ(receiver["peers"][0]["dialled"], false);
+  EXPECT_EQ(receiver["peers"][0]["up"], true);
+  EXPECT_EQ(receiver["peers"][0]["connections"], 1);
+}
+
 TEST_F(Hosts, IdleLinksAreGivenUp) {
   connect();
   hosts.submit(0, 1, about(MessageType::kClose, last(0).connection));

@@ -100,7 +100,7 @@ bool take_hosts(wire::ByteReader& in, std::vector<wire::Ipv4>& hosts) {
 
 // Fields that index a table have to be numbers of that table.
 bool is_qpn(std::uint32_t v) {
-  return v == 0 || (v <= 0xFFFFFF && wire::is_sender_group(wire::Qpn(v)));
+  return v == 0 || (v >= wire::kFirstSenderGroupQpn && v <= wire::kLastSenderGroupQpn);
 }
 
 }  // namespace

@@ -106,9 +106,30 @@ TEST(Message, ThatBreaksABoundIsRefused) {
   bytes[1 + 8 + 16 + 1] += 1;  // the data's length
   bytes.push_back(1);
   EXPECT_FALSE(Message::parse(bytes));
+}
+
+TEST(Message, NamesNoQpnOrOneOfASenderGroup) {
   auto offer = full(MessageType::kOffer);
-  offer.virtual_qpn = wire::Qpn(17);  // a real queue pair's
-  EXPECT_FALSE(Message::parse(bytes_of(offer)));
+  const auto is_taken = [&](std::uint32_t qpn) {
+    offer.virtual_qpn = wire::Qpn(qpn);
+    return Message::parse(bytes_of(offer)).has_value();
+  };
+  EXPECT_TRUE(is_taken(0));
+  EXPECT_FALSE(is_taken(17)) << "a real queue pair's";
+  EXPECT_FALSE(is_taken(wire::kFirstSenderGroupQpn - 1));
+  EXPECT_TRUE(is_taken(wire::kFirstSenderGroupQpn));
+  EXPECT_TRUE(is_taken(wire::kLastSenderGroupQpn));
+  EXPECT_FALSE(is_taken(wire::kLastSenderGroupQpn + 1));
+  auto bytes = bytes_of(full(MessageType::kOffer));
+  bytes[1 + 4 + 8] = 1;  // the number's highest byte
+  EXPECT_FALSE(Message::parse(bytes)) << "more than 24 bits";
+}
+
+TEST(Message, ServiceNamesArePrintableAndHaveABound) {
+  EXPECT_TRUE(is_service(std::string(kMostService, 's')));
+  EXPECT_FALSE(is_service(std::string(kMostService + 1, 's')));
+  EXPECT_TRUE(is_service("!~"));
+  EXPECT_FALSE(is_service("a\x7F"));
 }
 
 TEST(Message, LongestRequestFitsItsBound) {

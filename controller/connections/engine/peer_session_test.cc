@@ -77,6 +77,20 @@ TEST(PeerSession, RefusesAnotherKeyWithAReason) {
   EXPECT_FALSE(pair.accepter.is_ready());
 }
 
+TEST(PeerSession, RefusesAFrameWithoutRoomForATag) {
+  const auto k = key('1');
+  for (const std::size_t size : {std::size_t{0}, wire::MrpKey::kTagSize - 1}) {
+    Pair pair(&k, &k);
+    pair.make_ready();
+    EXPECT_THAT(pair.accepter.open(Frame(size)).error().text, HasSubstr("not of cepheus-cmd's"));
+  }
+  Pair pair(&k, &k);
+  pair.make_ready();
+  EXPECT_THAT(pair.accepter.open(Frame(wire::MrpKey::kTagSize)).error().text,
+              HasSubstr("have different keys"))
+      << "a wrong tag alone";
+}
+
 TEST(PeerSession, RefusesWhoHasAKeyWhereItHasNone) {
   const auto k = key('1');
   Pair with(&k, nullptr);
