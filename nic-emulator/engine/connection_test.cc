@@ -373,6 +373,23 @@ TEST(Connection, IsQuietWithThirtyTwoPacketsInFlightAndNotWithOneMore) {
   }
 }
 
+TEST(Connection, CountsPacketsAndBytesOfBothDirections) {
+  TwoHosts hosts({.mtu = 256});
+  hosts.b.receive(1, 0, 300);
+  hosts.a.send(1, 0, 300);
+  const auto data = hosts.a.transmit_all();
+  ASSERT_EQ(data.size(), 2u);
+  hosts.b.deliver(data);
+  const auto ack = hosts.b.transmit_all();
+  ASSERT_EQ(ack.size(), 1u);
+  EXPECT_EQ(hosts.a.count(Counter::kTxPackets), 2u);
+  EXPECT_EQ(hosts.a.count(Counter::kTxBytes), data[0].bytes.size() + data[1].bytes.size());
+  EXPECT_EQ(hosts.b.count(Counter::kRxPackets), 2u);
+  EXPECT_EQ(hosts.b.count(Counter::kRxBytes), hosts.a.count(Counter::kTxBytes));
+  EXPECT_EQ(hosts.b.count(Counter::kTxPackets), 1u);
+  EXPECT_EQ(hosts.b.count(Counter::kTxBytes), ack[0].bytes.size());
+}
+
 TEST(Connection, CountsMemoryAccessesOfPeersWithoutACompletion) {
   TwoHosts hosts({.mtu = 256});
   const auto silent = [&] { return hosts.b.nic.counters()[Counter::kRxSilent]; };

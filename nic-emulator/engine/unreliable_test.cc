@@ -71,6 +71,21 @@ TEST_F(UnreliableConnection, DropsAWholeMessageOnAGapAndKeepsItsReceiveForTheNex
   }
 }
 
+TEST_F(UnreliableConnection, ForgetsAMessageUnderWayWhenItIsReset) {
+  b_.receive(1, kInbox, 1000);
+  a_.send(1, 0, 600);
+  b_.deliver(a_.transmit_all()[0]);
+  ASSERT_TRUE(b_.to(QpState::kReset));
+  ASSERT_TRUE(b_.to_init(hosts_.options));
+  ASSERT_TRUE(b_.to_rtr(hosts_.options, a_, Psn(103)));
+  b_.receive(2, kInbox, 1000);
+  a_.send(2, 0, 600);
+  hosts_.exchange();
+  EXPECT_THAT(b_.ids(), ElementsAre(2));
+  EXPECT_EQ(b_.count(Counter::kRxDropIncomplete), 0u);
+  EXPECT_EQ(b_.count(Counter::kRxOutOfSequence), 0u);
+}
+
 TEST_F(UnreliableConnection, GivesImmediates) {
   b_.receive(7, kInbox, 100);
   const Sge sge = a_.piece(0, 40);
