@@ -20,7 +20,9 @@ using ::testing::IsEmpty;
 
 // Stands in for a queue pair, a lane and regions.
 struct FakePort final : GroupPort {
-  bool has_receiver = true, connects = true, knows_regions = true, psns_apart = false;
+  bool has_receiver = true, connects = true, knows_regions = true, confirms_regions = false;
+  bool psns_apart = false, has_device = true;
+  int regions_begun = 0;
   std::vector<std::string> steps;
 
   bool can_receive() const override { return has_receiver; }
@@ -30,7 +32,10 @@ struct FakePort final : GroupPort {
     return {};
   }
   void on_sync_due() override { steps.emplace_back("sync due"); }
-  Expected<bool> are_psns_apart() override { return psns_apart; }
+  Expected<bool> are_psns_apart() override {
+    if (!has_device) return fail(MCAST_ERR_NO_DEVICE, "the device is gone");
+    return psns_apart;
+  }
   Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override {
     steps.emplace_back(step == mrp::PsnSync::Step::kStop         ? "halt"
                        : step == mrp::PsnSync::Step::kReceivePsn ? "receive at the send PSN"
@@ -41,8 +46,8 @@ struct FakePort final : GroupPort {
     return {};
   }
   void on_failed() override { steps.emplace_back("failed"); }
-  void begin_regions(wire::Instant, const wire::MrpHeader&) override {}
-  bool confirm_regions(wire::Instant, const wire::MrpHeader&) override { return false; }
+  void begin_regions(wire::Instant, const wire::MrpHeader&) override { ++regions_begun; }
+  bool confirm_regions(wire::Instant, const wire::MrpHeader&) override { return confirms_regions; }
   bool are_regions_in_force() const override { return knows_regions; }
 };
 
@@ -102,6 +107,56 @@ TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
   for (const Member* each : {&leader_, &member_}) {
     EXPECT_THAT(each->port.steps, ElementsAre("connect " + kGroup.to_string()));
     EXPECT_EQ(each->engine.role().mcst_id(), kGroup);
+    EXPECT_EQ(each->port.regions_begun, 1);
+    EXPECT_EQ(each->engine.flow().messages_sent + each->engine.flow().messages_received, 0u);
+    EXPECT_EQ(each->engine.flow().sends_outstanding + each->engine.flow().receives_posted, 0u);
+    EXPECT_EQ(each->engine.flow().sends_completed, 0u);
+  }
+}
+
+TEST_F(TwoMembers, AreCountedByTheirLeader) {
+  become_active();
+  EXPECT_EQ(leader_.engine.role().member_count(), 2u);
+  EXPECT_EQ(member_.engine.role().member_count(), 0u) << "only the leader knows";
+  EXPECT_TRUE(leader_.engine.role().take_registration());
+  EXPECT_EQ(leader_.engine.role().member_count(), 0u) << "its registration was taken";
+  EXPECT_EQ(leader_.engine.role().mcst_id(), kGroup);
+}
+
+TEST_F(TwoMembers, WaitUntilTheLeadersRegionsAreInForce) {
+  leader_.port.knows_regions = false;
+  lead();
+  deliver();
+  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
+  leader_.port.knows_regions = leader_.port.confirms_regions = true;
+  leader_.engine.role().on_message(now_, mrp::test::kSwitch,
+                                   mrp::test::of_group(wire::MrpType::kConfirm), leaders_);
+  deliver();
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, WaitUntilAMembersRegionsAreInForce) {
+  member_.port.knows_regions = false;
+  lead();
+  deliver();
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_REGISTERING);
+  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
+  member_.port.knows_regions = member_.port.confirms_regions = true;
+  member_.engine.role().on_message(now_, mrp::test::kSwitch,
+                                   mrp::test::of_group(wire::MrpType::kConfirm), members_);
+  deliver();
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, RefuseAnotherLeader) {
+  become_active();
+  for (Member* each : {&leader_, &member_}) {
+    wire::MrpMessage other = mrp::test::of_group(wire::MrpType::kRegister, {each->engine.member()});
+    ++other.header.instance;
+    mrp::Outbox out;
+    each->engine.role().on_message(now_, mrp::test::host(9), other, out);
+    EXPECT_THAT(types(out), ElementsAre("reject"));
   }
 }
 
@@ -164,6 +219,71 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
+TEST_F(TwoMembers, AreNotAskedForByOneThatPostsNoReceives) {
+  become_active();
+  for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
+    member_.engine.look(now_, members_);
+  }
+  EXPECT_THAT(types(members_), IsEmpty());
+  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, FailIfNoSendCompletesForTheSendersTimeLimit) {
+  become_active();
+  for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
+    leader_.engine.look(now_, leaders_);
+  }
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK) << "it sends nothing";
+  leader_.engine.on_send_posted(1);
+  leader_.engine.set_watched(false);
+  for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
+    leader_.engine.look(now_, leaders_);
+  }
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK) << "it is not watched";
+  leader_.engine.look(now_, leaders_);
+  leader_.engine.set_watched(true);
+  const wire::Instant began = now_;
+  while (leader_.engine.status() == MCAST_OK && now_ < began + 20s) {
+    now_ += 50ms;
+    leader_.engine.look(now_, leaders_);
+  }
+  EXPECT_EQ(now_ - began, 8s);
+  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(leader_.engine.reason(), HasSubstr("no send completed for 8000 ms"));
+  EXPECT_EQ(leader_.port.steps.back(), "failed");
+  leader_.engine.drop_work();
+  EXPECT_EQ(leader_.engine.flow().sends_outstanding, 0u);
+  EXPECT_EQ(leader_.engine.flow().receives_posted, 0u);
+}
+
+TEST_F(TwoMembers, StandWhileALateMemberAnswersTheSwitch) {
+  become_active();
+  leader_.engine.on_send_posted(1);
+  const auto look_for = [&](wire::Duration time, bool answers) {
+    std::uint32_t answered = 0;
+    for (const wire::Instant limit = now_ + time; now_ < limit; now_ += 50ms) {
+      leader_.engine.look(now_, leaders_);
+      answered += answers ? 1 : 0;
+      const mrp::MrpMember late{mrp::test::host(1), wire::Qpn(answered), wire::kMemberLate};
+      leader_.engine.role().on_message(
+          now_, mrp::test::kSwitch, mrp::test::of_group(wire::MrpType::kReport, {late}), leaders_);
+    }
+  };
+  look_for(20s, true);
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  look_for(20s, false);
+  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+}
+
+TEST_F(TwoMembers, AreQueriedByTheirLeaderWhileItsSendsDoNotMove) {
+  become_active();
+  leader_.engine.on_send_posted(1);
+  leader_.engine.look_for_lagging_members(now_, leaders_);
+  EXPECT_THAT(types(leaders_), IsEmpty());
+  leader_.engine.look_for_lagging_members(now_ + 500ms, leaders_);
+  EXPECT_THAT(types(leaders_), ElementsAre("query"));
+}
+
 TEST_F(TwoMembers, ComplainOfLaggingMembersOnlyWhileSendsDoNotMove) {
   become_active();
   member_.engine.on_send_posted(1);
@@ -189,6 +309,19 @@ TEST_F(TwoMembers, FailOnceAndNotifyTheOthersOnce) {
   EXPECT_THAT(types(members_), IsEmpty());
   EXPECT_EQ(leader_.engine.status(), MCAST_ERR_FABRIC);
   EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);
+}
+
+TEST_F(TwoMembers, RepeatThatTheyFailedWhenThatIsDue) {
+  become_active();
+  member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
+  member_.engine.leave(now_, members_);
+  EXPECT_THAT(types(members_), ElementsAre("reject"));
+  members_.clear();
+  const wire::Instant due = member_.engine.role().deadline();
+  member_.engine.role().on_timer(due - 1ns, members_);
+  EXPECT_THAT(types(members_), IsEmpty());
+  member_.engine.role().on_timer(due, members_);
+  EXPECT_THAT(types(members_), ElementsAre("reject"));
 }
 
 TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
@@ -270,6 +403,16 @@ TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
   EXPECT_FALSE(source.engine.has_kept());
 }
 
+TEST(SourceChange, FailsTheGroupIfThePsnsCannotBeRead) {
+  Member member(1);
+  member.engine.activate(true);
+  member.port.has_device = false;
+  EXPECT_FALSE(member.engine.check_psns(1));
+  EXPECT_EQ(member.engine.status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(member.engine.cause(), MCAST_CAUSE_WORK);
+  EXPECT_EQ(member.engine.reason(), "the device is gone");
+}
+
 TEST(SourceChange, IsTheSwitchesMatterInOtherGroups) {
   Member member(1);
   member.engine.activate(false);
@@ -303,6 +446,110 @@ TEST(SenderGroup, HasALeaderThatSendsAndHasNoAddress) {
   EXPECT_TRUE(sender.engine.role().mcst_id().is_unset());
   EXPECT_EQ(sender.engine.role().address(), config.host);
   EXPECT_THAT(sender.port.steps, IsEmpty()) << "the virtual QPN may be another process's";
+}
+
+// A sender and its one receiver: the test passes on INSTALL and REMOVE as switches do.
+class SenderAndReceiver : public testing::Test {
+ protected:
+  void lead() {
+    mrp::SenderConfig config;
+    config.host = sender_.engine.member().host;
+    config.instance = mrp::test::kInstance;
+    config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn);
+    const auto led =
+        sender_.engine.lead_as_sender(now_, config, mrp::test::members(2), {}, senders_);
+    ASSERT_TRUE(led) << led.error().text;
+  }
+  void deliver() {
+    while (!senders_.of_sender_groups.empty() || !receivers_.of_sender_groups.empty()) {
+      give(senders_, sender_, receiver_, receivers_);
+      give(receivers_, receiver_, sender_, senders_);
+    }
+  }
+  void give(mrp::Outbox& from, const Member& sender, Member& to, mrp::Outbox& answers) const {
+    const auto messages = std::exchange(from.of_sender_groups, {});
+    for (const wire::SenderGroupMessage& m : messages) {
+      to.engine.role().on_sender_group_message(now_, sender.engine.member().host, m, answers);
+    }
+  }
+  void become_active() {
+    lead();
+    deliver();
+    ASSERT_EQ(sender_.engine.status(), MCAST_OK) << sender_.engine.reason();
+    ASSERT_EQ(receiver_.engine.status(), MCAST_OK) << receiver_.engine.reason();
+  }
+
+  wire::Instant now_ = kStart;
+  Member sender_{0, true}, receiver_{1, true};
+  mrp::Outbox senders_, receivers_;  // their messages
+};
+
+TEST_F(SenderAndReceiver, ConnectBeforeTheSenderDoes) {
+  become_active();
+  EXPECT_THAT(receiver_.port.steps, ElementsAre("connect 10.0.0.1"));
+  EXPECT_THAT(sender_.port.steps, ElementsAre("connect 10.0.0.2"));
+  EXPECT_EQ(receiver_.engine.role().address(), mrp::test::host(0));
+  EXPECT_EQ(receiver_.engine.role().member_count(), 0u);
+  EXPECT_EQ(sender_.engine.role().peer(), mrp::test::host(1));
+  EXPECT_EQ(sender_.engine.role().member_count(), 2u);
+  EXPECT_TRUE(sender_.engine.role().take_sender_registration());
+  EXPECT_EQ(sender_.engine.role().member_count(), 0u);
+  EXPECT_EQ(sender_.engine.role().epoch(), 0);
+  EXPECT_TRUE(sender_.engine.role().peer().is_unset());
+}
+
+TEST_F(SenderAndReceiver, FailTogetherIfTheReceiverCannotConnect) {
+  receiver_.port.connects = false;
+  lead();
+  deliver();
+  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_REJECTED);
+  EXPECT_EQ(sender_.engine.cause(), MCAST_CAUSE_REGISTRATION);
+}
+
+TEST_F(SenderAndReceiver, SendInstallAgainWhenThatIsDue) {
+  lead();
+  senders_.clear();  // lost
+  const wire::Instant due = sender_.engine.role().deadline();
+  sender_.engine.role().on_timer(due - 1ns, senders_);
+  EXPECT_THAT(senders_.of_sender_groups, IsEmpty());
+  sender_.engine.role().on_timer(due, senders_);
+  EXPECT_EQ(senders_.of_sender_groups.size(), 1u);
+}
+
+TEST_F(SenderAndReceiver, EndWhenTheSenderLeaves) {
+  become_active();
+  sender_.engine.leave(now_, senders_);
+  EXPECT_FALSE(sender_.engine.role().has_left());
+  deliver();
+  EXPECT_TRUE(sender_.engine.role().has_left());
+  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_CANCELED);
+}
+
+TEST_F(SenderAndReceiver, EndWhenTheReceiverFails) {
+  become_active();
+  receiver_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "it was stopped");
+  receiver_.engine.send_failure(now_, receivers_);
+  deliver();
+  EXPECT_EQ(sender_.engine.status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(sender_.engine.cause(), MCAST_CAUSE_LEADER);
+}
+
+TEST_F(SenderAndReceiver, StandWhileInstallsComeAndAreGivenUpInTheirSilence) {
+  become_active();
+  for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
+    sender_.engine.role().on_timer(now_, senders_);
+    deliver();
+    receiver_.engine.look(now_, receivers_);
+  }
+  EXPECT_EQ(receiver_.engine.status(), MCAST_OK);
+  for (const wire::Instant limit = now_ + 6s; now_ < limit; now_ += 50ms) {
+    receiver_.engine.look(now_, receivers_);
+  }
+  EXPECT_EQ(receiver_.engine.status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(receiver_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(receiver_.engine.reason(),
+              HasSubstr("the sender 10.0.0.1 has been silent for 5000 ms"));
 }
 
 }  // namespace

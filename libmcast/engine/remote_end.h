@@ -10,7 +10,7 @@ namespace cepheus::mcast {
 struct RemoteEnd {
   wire::Ipv4 address;
   wire::Qpn qpn;
-  wire::Psn start{0};
+  wire::Psn start;
 };
 
 // A group's: destination address the McstID, destination QPN 0x1.

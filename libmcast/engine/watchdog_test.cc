@@ -79,5 +79,14 @@ TEST(Watchdog, StillFiresInAProgramThatLooksRarely) {
   EXPECT_EQ(looks, 20);  // 100 ms of each pause
 }
 
+TEST(Watchdog, CountsNoTimeTwiceAndNoneBeforeItsFirstLook) {
+  Watchdog watchdog(1ns);
+  const wire::Instant now{1h};
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(watchdog.look(now, 0, true));
+  watchdog.reset();
+  EXPECT_FALSE(watchdog.look(now, 0, true));
+  EXPECT_TRUE(watchdog.look(now + 1ns, 0, true));
+}
+
 }  // namespace
 }  // namespace cepheus::mcast
