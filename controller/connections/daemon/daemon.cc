@@ -80,6 +80,8 @@ Daemon::~Daemon() {
 wire::Result<bool> Daemon::listen() {
   const auto peers = Address::parse(settings_.listen);
   if (!peers) return tl::unexpected(peers.error());
+  const auto programs = Address::parse("unix:" + settings_.socket);
+  if (!programs) return wire::invalid("--socket: " + programs.error().text);
   if (peers->path.empty()) {
     if (auto done = listen_at(tcp_acceptor_, *peers); !done) return done;
     accept(tcp_acceptor_, &Daemon::take_peer);
