@@ -87,7 +87,9 @@ void Broker::link_is_down(wire::Instant now, LinkId id, const std::string& why, 
   const auto entry = links_.find(id);
   if (entry == links_.end()) return;
   const Link link = entry->second;
-  refusals_.add(link.is_up ? Refusal::kPeerLost : Refusal::kUnreachable);
+  // The dialler hangs up links that have no connections: its daemon goes on.
+  const bool was_idle = !link.is_dialled && link.connections.empty();
+  if (!was_idle) refusals_.add(link.is_up ? Refusal::kPeerLost : Refusal::kUnreachable);
   // Removed first, so that no message goes to it.
   if (link.is_dialled) dialled_.erase(link.host);
   links_.erase(entry);

@@ -125,6 +125,8 @@ TEST_F(Hosts, LostLinkIsReportedOnBothSides) {
   EXPECT_EQ(last(0).host, TestHosts::address(2));
   EXPECT_EQ(last(2).type, MessageType::kClosed);
   EXPECT_EQ(last(1).type, MessageType::kEstablished);
+  EXPECT_EQ(refusals(0, Refusal::kPeerLost), 1u);
+  EXPECT_EQ(refusals(2, Refusal::kPeerLost), 1u);
 }
 
 TEST_F(Hosts, RefusesHostsThatCantBeReceivers) {
@@ -231,7 +233,10 @@ TEST_F(Hosts, IdleLinksAreGivenUp) {
   hosts.run_until_idle();
   EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 2u);
   hosts.pass(Broker::kIdleLink);
-  EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 0u);
+  for (std::size_t h = 0; h < 3; ++h) {
+    EXPECT_EQ(hosts.broker(h).status(hosts.now)["peers"].size(), 0u);
+    EXPECT_EQ(refusals(h, Refusal::kPeerLost), 0u);  // all daemons still run
+  }
   EXPECT_EQ(hosts.broker(0).deadline(), wire::kNever);
 }
 
