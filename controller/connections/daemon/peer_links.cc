@@ -106,7 +106,8 @@ void PeerLinks::on_frame(const LinkPtr& link, std::span<const std::uint8_t> fram
   const bool sent_hello = link->session.can_send(), was_ready = link->session.is_ready();
   auto message = link->session.open(frame);
   if (!message) {
-    broker_.refusals().add(was_ready ? Refusal::kBadPeer : Refusal::kPeerRefused);
+    const bool is_theirs = message.error().code == wire::ErrorCode::kRefused;
+    broker_.refusals().add(was_ready && !is_theirs ? Refusal::kBadPeer : Refusal::kPeerRefused);
     return refuse(link, message.error().text);
   }
   if (!sent_hello) return send_message(link, about(MessageType::kReady, 0));
@@ -141,9 +142,8 @@ void PeerLinks::send_message(const LinkPtr& link, const Message& message) {
   link->stream->send(link->session.seal(message));
 }
 
-// Sent in the clear: a peer with another key could not read it otherwise.
 void PeerLinks::refuse(const LinkPtr& link, const std::string& why) {
-  link->stream->send(frame_of({.type = MessageType::kRefusal, .text = why}));
+  link->stream->send(link->session.refusal(why));
   link->stream->finish();
   warn(*link, why);
   lose(link, why);

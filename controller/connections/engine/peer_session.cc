@@ -16,8 +16,10 @@ constexpr std::string_view kPurpose = "cepheus-cmd";
 // Between them a link may be slow, and a bound of less would be met by a busy machine.
 constexpr std::uint32_t kLeastTimeLimitMs = 100;
 
-tl::unexpected<wire::Error> refuse(std::string text) {
-  return wire::fail(wire::ErrorCode::kRefused, std::move(text));
+tl::unexpected<wire::Error> refuse(std::string text) { return wire::invalid(std::move(text)); }
+
+tl::unexpected<wire::Error> refused(const Message& refusal) {
+  return wire::fail(wire::ErrorCode::kRefused, refusal.text);
 }
 
 }  // namespace
@@ -59,6 +61,11 @@ std::vector<std::uint8_t> PeerSession::seal(const Message& message) {
   return frame;
 }
 
+std::vector<std::uint8_t> PeerSession::refusal(const std::string& why) {
+  const Message message{.type = MessageType::kRefusal, .text = why};
+  return is_ready_ ? seal(message) : frame_of(message);
+}
+
 wire::Result<Message> PeerSession::take_hello(const Message& hello) {
   if (hello.version != kVersion) {
     return refuse("the daemons of " + settings_.host.to_string() + " and " +
@@ -90,14 +97,14 @@ wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
       "a message is not of cepheus-cmd's protocol: see which program connects here";
   if (!peers_hello_) {
     const auto message = Message::parse(frame);
-    if (message && message->type == MessageType::kRefusal) return refuse(message->text);
+    if (message && message->type == MessageType::kRefusal) return refused(*message);
     if (!message || message->type != MessageType::kHello) return refuse(kGarbage);
     return take_hello(*message);
   }
-  // A refusal has no tag, because the refusing end may have another key.
+  // This refusal has no tag, because the refusing end may have another key.
   if (!is_ready_) {
     const auto refusal = Message::parse(frame);
-    if (refusal && refusal->type == MessageType::kRefusal) return refuse(refusal->text);
+    if (refusal && refusal->type == MessageType::kRefusal) return refused(*refusal);
   }
   if (frame.size() < wire::MrpKey::kTagSize) return refuse(kGarbage);
   const auto body = frame.first(frame.size() - wire::MrpKey::kTagSize);
@@ -108,6 +115,7 @@ wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
   }
   const auto message = Message::parse(body);
   if (!message) return refuse(kGarbage);
+  if (message->type == MessageType::kRefusal) return refused(*message);
   if ((message->type == MessageType::kReady) == is_ready_) return refuse(kGarbage);
   is_ready_ = true;
   return *message;

@@ -37,8 +37,11 @@ class PeerSession {
   std::vector<std::uint8_t> hello() const { return frame_of(hello_); }
   // A frame of that message. Only once can_send().
   std::vector<std::uint8_t> seal(const Message& message);
+  // The frame that ends the connection. Until the session is ready it is in the clear: a peer with another key could
+  // not read it otherwise.
+  std::vector<std::uint8_t> refusal(const std::string& why);
   // The other's next frame, without its length. HELLO and READY are messages like others: after HELLO one sends
-  // READY. Refused, in words for both ends: the connection is to be closed.
+  // READY. After an error the connection is to be closed; the text is for both ends. kRefused: the other end's REFUSAL.
   wire::Result<Message> open(std::span<const std::uint8_t> frame);
 
   bool can_send() const { return peers_hello_.has_value(); }

@@ -158,9 +158,19 @@ TEST(PeerSession, TakesNothingButAHelloAndThenReady) {
 TEST(PeerSession, ReceivesTheReasonOfARefusal) {
   Pair pair(nullptr, nullptr);
   ASSERT_TRUE(pair.greet());
-  const auto opened =
-      pair.dialler.open(body(frame_of({.type = MessageType::kRefusal, .text = "no"})));
+  const auto opened = pair.dialler.open(body(pair.accepter.refusal("no")));
   ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, wire::ErrorCode::kRefused);
+  EXPECT_EQ(opened.error().text, "no");
+}
+
+TEST(PeerSession, ReceivesTheReasonOfARefusalOnceItIsReady) {
+  const auto k = key('1');
+  Pair pair(&k, &k);
+  pair.make_ready();
+  const auto opened = pair.dialler.open(body(pair.accepter.refusal("no")));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, wire::ErrorCode::kRefused);
   EXPECT_EQ(opened.error().text, "no");
 }
 
