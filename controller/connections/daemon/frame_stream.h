@@ -32,7 +32,6 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   // Closes once all bytes are out, or after kLastWords. Reads nothing more.
   void finish();
   void close();
-  int descriptor() { return socket_.native_handle(); }
 
  private:
   void read_length();

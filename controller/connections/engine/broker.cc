@@ -8,11 +8,7 @@ namespace cepheus::connections {
 Broker::Broker(wire::Ipv4 host, std::uint32_t seed)
     : host_(host), virtual_qpns_(mrp::kDaemonQpns, seed) {}
 
-void Broker::program_came(wire::Instant now, ProgramId program, std::uint32_t pid) {
-  Program& p = programs_[program];
-  p.pid = pid;
-  p.since = now;
-}
+void Broker::program_came(ProgramId program, std::uint32_t pid) { programs_[program].pid = pid; }
 
 void Broker::program_left(wire::Instant now, ProgramId program, Actions& out) {
   const auto entry = programs_.find(program);

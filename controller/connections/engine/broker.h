@@ -69,7 +69,7 @@ class Broker {
   // `seed`: random, so that virtual QPNs differ from those before a restart.
   Broker(wire::Ipv4 host, std::uint32_t seed);
 
-  void program_came(wire::Instant now, ProgramId program, std::uint32_t pid);
+  void program_came(ProgramId program, std::uint32_t pid);
   void program_left(wire::Instant now, ProgramId program, Actions& out);
   void on_request(wire::Instant now, ProgramId program, const Message& request, Actions& out);
 
@@ -93,7 +93,6 @@ class Broker {
  private:
   struct Program {
     std::uint32_t pid = 0;
-    wire::Instant since;
     std::set<std::string> services;
     std::set<ConnectionId> outgoing, incoming;
     std::size_t offers = 0;  // of incoming: not established

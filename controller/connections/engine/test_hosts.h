@@ -49,7 +49,7 @@ class TestHosts {
     at(host, [&](Broker& b, Actions& out) { b.on_request(now, program, request, out); });
   }
   void bring(std::size_t host, ProgramId program) {
-    broker(host).program_came(now, program, 100 + program);
+    broker(host).program_came(program, 100 + program);
   }
   void kill(std::size_t host, ProgramId program) {
     at(host, [&](Broker& b, Actions& out) { b.program_left(now, program, out); });
