@@ -62,6 +62,10 @@ void FrameStream::write() {
   asio::async_write(socket_, asio::buffer(out_.front()),
                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
                       if (self->is_ended_) return;
+                      // What the other end sent before it closed, perhaps the reason, is still to be read.
+                      const bool is_closed = error == asio::error::broken_pipe ||
+                                             error == asio::error::connection_reset;
+                      if (is_closed && !self->is_finishing_) return;
                       if (error) return self->end(End::kGone, error.message());
                       self->unsent_ -= self->out_.front().size();
                       self->out_.pop_front();

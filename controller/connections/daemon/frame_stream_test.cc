@@ -75,6 +75,16 @@ TEST_F(FrameStreamTest, IsFreedOnceItsLastWordsAreOut) {
   EXPECT_TRUE(is_freed());
 }
 
+TEST_F(FrameStreamTest, TakesTheLastFramesOfAnEndThatItCantWriteToAnyMore) {
+  send({0, 0, 0, 1, 7});
+  other.close();
+  owner->stream->send(frame_of(about(MessageType::kPing, 0)));
+  start([](Owner&) {});
+  io.run();
+  EXPECT_EQ(owner->frames, 1);
+  EXPECT_EQ(owner->ends, 1);
+}
+
 TEST_F(FrameStreamTest, TakesFramesUntilTheEndWhichItReportsOnce) {
   start([](Owner&) {});
   send({0, 0, 0, 1, 7, 0, 0, 0, 2, 8, 9});
