@@ -190,7 +190,7 @@ void Broker::check_consistent() const {
     if (c.state != IncomingState::kEstablished) ++offers;
     --open_connections;
   }
-  for (const auto& [id, p] : programs_) offers -= p.offers;
+  for (const auto& [id, p] : programs_) offers -= p.offers.size();
   assert(open_connections == 0 && offers == 0 && pending == pending_.size());
   assert(by_theirs_.size() == incoming_.size() && virtual_qpns_.held() == outgoing_.size());
 #endif

@@ -59,7 +59,9 @@ class Broker {
   static constexpr std::size_t kMostServices = 1024;
   static constexpr std::size_t kMostConnectionsOfProgram = 64;  // that it is the sender of
   static constexpr std::size_t kMostOffersOfProgram = 256;      // not yet established
+  static constexpr std::size_t kMostOffersOfHost = kMostOffersOfProgram / 4;  // of them
   static constexpr std::size_t kMostIncoming = 4096;
+  static constexpr std::size_t kMostIncomingOfHost = kMostIncoming / 4;
   static constexpr std::size_t kMostLinks = 512;  // each way
   static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
   static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
@@ -95,7 +97,7 @@ class Broker {
     std::uint32_t pid = 0;
     std::set<std::string> services;
     std::set<ConnectionId> outgoing, incoming;
-    std::size_t offers = 0;  // of incoming: not established
+    std::multiset<wire::Ipv4> offers;  // the hosts of incoming that are not established
   };
   struct Link {
     wire::Ipv4 host;
@@ -124,6 +126,7 @@ class Broker {
   struct Incoming {
     ProgramId owner = 0;
     LinkId link = 0;
+    wire::Ipv4 host;
     ConnectionId theirs = 0;  // its number at the sender's daemon
     std::string service;
     wire::Qpn virtual_qpn;
@@ -156,6 +159,9 @@ class Broker {
   // Tells the program, CANCEL or CLOSED, and forgets it.
   void incoming_ended(IncomingEntry entry, const std::string& why, Actions& out);
   void forget_incoming(IncomingEntry entry);
+  // It is no open offer any more.
+  void conclude(IncomingEntry entry);
+  std::size_t incoming_of(wire::Ipv4 host) const;
 
   void close(wire::Instant now, ProgramId program, ConnectionId connection, Actions& out);
   void drop(wire::Instant now, ProgramId program, const std::string& why, Actions& out);

@@ -40,13 +40,16 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
                   "no program listens there for service '" + offer.service + "': start it first");
   }
   Program& p = programs_.at(service->second);
-  if (p.offers >= kMostOffersOfProgram || incoming_.size() >= kMostIncoming) {
+  if (p.offers.size() >= kMostOffersOfProgram || p.offers.count(link.host) >= kMostOffersOfHost ||
+      incoming_.size() >= kMostIncoming || incoming_of(link.host) >= kMostIncomingOfHost) {
     return refuse(Refusal::kTooManyOffers,
-                  "it has as many connections under way as it may have: try again later");
+                  "it has as many connections, in all or of this sender's host, as it may have: "
+                  "try again later");
   }
   const ConnectionId ours = next_connection_++;
   incoming_[ours] = {.owner = service->second,
                      .link = id,
+                     .host = link.host,
                      .theirs = offer.connection,
                      .service = offer.service,
                      .virtual_qpn = offer.virtual_qpn,
@@ -54,7 +57,7 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
   by_theirs_[{id, offer.connection}] = ours;
   link.connections.insert(ours);
   p.incoming.insert(ours);
-  ++p.offers;
+  p.offers.insert(link.host);
   Message notice = offer;
   notice.connection = ours;
   out.to_programs.push_back({service->second, std::move(notice)});
@@ -67,8 +70,8 @@ void Broker::on_news(LinkId link, const Message& news, Actions& out) {
   if (news.type != MessageType::kEstablished) return incoming_ended(entry, news.text, out);
   Incoming& c = entry->second;
   if (c.state != IncomingState::kAccepted) return refusals_.add(Refusal::kLate);
+  conclude(entry);
   c.state = IncomingState::kEstablished;
-  --programs_.at(c.owner).offers;
   out.to_programs.push_back({c.owner, about(MessageType::kEstablished, entry->first)});
 }
 
@@ -103,10 +106,23 @@ void Broker::incoming_ended(IncomingEntry entry, const std::string& why, Actions
   forget_incoming(entry);
 }
 
+void Broker::conclude(IncomingEntry entry) {
+  auto& offers = programs_.at(entry->second.owner).offers;
+  offers.erase(offers.find(entry->second.host));
+}
+
+std::size_t Broker::incoming_of(wire::Ipv4 host) const {
+  std::size_t count = 0;
+  for (const auto& [id, link] : links_) {
+    if (!link.is_dialled && link.host == host) count += link.connections.size();
+  }
+  return count;
+}
+
 void Broker::forget_incoming(IncomingEntry entry) {
   const Incoming& c = entry->second;
   Program& p = programs_.at(c.owner);
-  if (c.state != IncomingState::kEstablished) --p.offers;
+  if (c.state != IncomingState::kEstablished) conclude(entry);
   p.incoming.erase(entry->first);
   by_theirs_.erase({c.link, c.theirs});
   if (const auto link = links_.find(c.link); link != links_.end()) {

@@ -62,7 +62,7 @@ nlohmann::json Broker::status(wire::Instant now) const {
                      {"service", c.service},
                      {"virtual_qpn", c.virtual_qpn.value()},
                      {"state", state},
-                     {"hosts", {links_.at(c.link).host.to_string()}},
+                     {"hosts", {c.host.to_string()}},
                      {"age_seconds", seconds(now - c.since)}});
   }
   for (const auto& [id, link] : links_) {

@@ -35,6 +35,15 @@ struct Hosts : testing::Test {
     hosts.run_until_idle();
     ASSERT_EQ(last(0).type, MessageType::kConnected);
   }
+  // To host 1, by a link that another host's daemon has dialled.
+  Actions offer(LinkId link, std::size_t host, ConnectionId id) {
+    Message m{.type = MessageType::kOffer, .host = TestHosts::address(host)};
+    m.connection = id;
+    m.service = "s";
+    Actions out;
+    hosts.broker(1).on_peer(hosts.now, link, m, out);
+    return out;
+  }
   std::uint64_t refusals(std::size_t host, Refusal r) { return hosts.broker(host).refusals()[r]; }
 
   TestHosts hosts{3};
@@ -162,6 +171,21 @@ TEST_F(Hosts, ProgramHasSoManyConnectionsAndGetsThemBack) {
 }
 
 TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
+  TestHosts many(6);
+  many.bring(0, 1);
+  many.submit(0, 1, listen_to("s"));
+  for (std::size_t h = 1; h < 6; ++h) {
+    many.bring(h, 1);
+    for (std::uint32_t i = 0; i < Broker::kMostOffersOfHost; ++i) {
+      many.submit(h, 1, connect_to(i, {0}));
+    }
+  }
+  many.run_until_idle();
+  EXPECT_EQ(many.broker(0).refusals()[Refusal::kTooManyOffers],
+            5 * Broker::kMostOffersOfHost - Broker::kMostOffersOfProgram);
+}
+
+TEST_F(Hosts, OffersOfOneHostLeaveRoomForThoseOfOthers) {
   for (ProgramId p = 2; p < 8; ++p) {
     hosts.bring(0, p);
     for (std::uint32_t i = 0; i < Broker::kMostConnectionsOfProgram; ++i) {
@@ -170,7 +194,38 @@ TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
   }
   hosts.run_until_idle();
   EXPECT_EQ(refusals(1, Refusal::kTooManyOffers),
-            6 * Broker::kMostConnectionsOfProgram - Broker::kMostOffersOfProgram);
+            6 * Broker::kMostConnectionsOfProgram - Broker::kMostOffersOfHost);
+  const auto link = hosts.broker(1).link_came(hosts.now, TestHosts::address(0));
+  EXPECT_EQ(offer(*link, 0, 1).to_peers.back().message.type, MessageType::kRefuse);
+  hosts.submit(2, 1, connect_to(1, {1}));
+  hosts.run_until_idle();
+  EXPECT_EQ(last(1).type, MessageType::kOffer);
+  EXPECT_EQ(last(1).host, TestHosts::address(2));
+  hosts.submit(1, 1, about(MessageType::kRefuse, hosts.inbox(1, 1)[1].connection, "no"));
+  hosts.submit(0, 1, connect_to(1, {1}));
+  hosts.run_until_idle();
+  EXPECT_EQ(last(1).host, TestHosts::address(0));  // in place of the one that was refused
+}
+
+TEST_F(Hosts, ConnectionsOfOneHostLeaveRoomForThoseOfOthers) {
+  Broker& broker = hosts.broker(1);
+  const auto establish = [&](LinkId link, std::size_t host, ConnectionId id) {
+    Actions out = offer(link, host, id);
+    if (out.to_programs.empty()) return false;
+    const ConnectionId ours = out.to_programs.back().message.connection;
+    broker.on_request(hosts.now, 1, about(MessageType::kAccept, ours), out);
+    broker.on_peer(hosts.now, link, about(MessageType::kEstablished, id), out);
+    return true;
+  };
+  const LinkId link = *broker.link_came(hosts.now, TestHosts::address(7));
+  for (ConnectionId i = 0; i < Broker::kMostIncomingOfHost; ++i) {
+    ASSERT_TRUE(establish(link, 7, i));
+  }
+  EXPECT_FALSE(establish(link, 7, Broker::kMostIncomingOfHost));
+  EXPECT_FALSE(establish(*broker.link_came(hosts.now, TestHosts::address(7)), 7, 1));
+  EXPECT_EQ(refusals(1, Refusal::kTooManyOffers), 2u);
+  EXPECT_TRUE(establish(*broker.link_came(hosts.now, TestHosts::address(8)), 8, 1));
+  broker.check_consistent();
 }
 
 TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
