@@ -137,11 +137,16 @@ void Broker::on_peer(wire::Instant now, LinkId id, const Message& message, Actio
 
 void Broker::on_timer(wire::Instant now, Actions& out) {
   while (!pending_.empty() && pending_.begin()->first <= now) {
-    const auto entry = outgoing_.find(pending_.begin()->second);
+    const ConnectionId id = pending_.begin()->second;
+    refusals_.add(Refusal::kTimedOut);
+    if (const auto offer = incoming_.find(id); offer != incoming_.end()) {
+      expire(offer, out);
+      continue;
+    }
+    const auto entry = outgoing_.find(id);
     const auto& branches = entry->second.branches;
     const auto late = std::ranges::find_if(
         branches, [](const Branch& b) { return b.state != BranchState::kAccepted; });
-    refusals_.add(Refusal::kTimedOut);
     fail(now, entry, late->member.host,
          late->state == BranchState::kDialling
              ? "its cepheus-cmd did not answer in time: check that it runs"
@@ -187,11 +192,15 @@ void Broker::check_consistent() const {
     assert(programs_.at(c.owner).incoming.contains(id));
     assert(links_.at(c.link).connections.contains(id));
     assert(by_theirs_.at({c.link, c.theirs}) == id);
-    if (c.state != IncomingState::kEstablished) ++offers;
+    if (c.state != IncomingState::kEstablished) {
+      assert(pending_.contains({c.since + kOfferTimeLimit, id}));
+      ++offers;
+    }
     --open_connections;
   }
+  assert(pending + offers == pending_.size());
   for (const auto& [id, p] : programs_) offers -= p.offers.size();
-  assert(open_connections == 0 && offers == 0 && pending == pending_.size());
+  assert(open_connections == 0 && offers == 0);
   assert(by_theirs_.size() == incoming_.size() && virtual_qpns_.held() == outgoing_.size());
 #endif
 }

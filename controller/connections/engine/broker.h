@@ -65,6 +65,8 @@ class Broker {
   static constexpr std::size_t kMostLinks = 512;  // each way
   static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
   static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
+  // The time for an offer's outcome: the sender's daemon has one after kMostTimeLimit.
+  static constexpr wire::Duration kOfferTimeLimit = kMostTimeLimit + std::chrono::seconds(5);
   // The time for which a link without connections is kept.
   static constexpr wire::Duration kIdleLink = std::chrono::seconds(10);
 
@@ -158,6 +160,8 @@ class Broker {
   void end_incoming(IncomingEntry entry, const std::string& why, Actions& out);
   // Tells the program, CANCEL or CLOSED, and forgets it.
   void incoming_ended(IncomingEntry entry, const std::string& why, Actions& out);
+  // Tells both of an offer that its sender's daemon forgot.
+  void expire(IncomingEntry entry, Actions& out);
   void forget_incoming(IncomingEntry entry);
   // It is no open offer any more.
   void conclude(IncomingEntry entry);
@@ -179,8 +183,9 @@ class Broker {
   std::map<ConnectionId, Outgoing> outgoing_;
   std::map<ConnectionId, Incoming> incoming_;
   std::map<std::pair<LinkId, ConnectionId>, ConnectionId>
-      by_theirs_;                                             // incoming_, by the sender's number
-  std::set<std::pair<wire::Instant, ConnectionId>> pending_;  // outgoing_, by when to give up
+      by_theirs_;  // incoming_, by the sender's number
+  // Connections without an outcome, outgoing and incoming, by when to give up.
+  std::set<std::pair<wire::Instant, ConnectionId>> pending_;
 };
 
 }  // namespace cepheus::connections

@@ -58,6 +58,7 @@ void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Action
   link.connections.insert(ours);
   p.incoming.insert(ours);
   p.offers.insert(link.host);
+  pending_.insert({now + kOfferTimeLimit, ours});
   Message notice = offer;
   notice.connection = ours;
   out.to_programs.push_back({service->second, std::move(notice)});
@@ -106,9 +107,16 @@ void Broker::incoming_ended(IncomingEntry entry, const std::string& why, Actions
   forget_incoming(entry);
 }
 
+void Broker::expire(IncomingEntry entry, Actions& out) {
+  const std::string why = "the sender's cepheus-cmd reported no outcome in time";
+  out.to_programs.push_back({entry->second.owner, about(MessageType::kCancel, entry->first, why)});
+  end_incoming(entry, why, out);
+}
+
 void Broker::conclude(IncomingEntry entry) {
   auto& offers = programs_.at(entry->second.owner).offers;
   offers.erase(offers.find(entry->second.host));
+  pending_.erase({entry->second.since + kOfferTimeLimit, entry->first});
 }
 
 std::size_t Broker::incoming_of(wire::Ipv4 host) const {

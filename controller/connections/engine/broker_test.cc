@@ -228,6 +228,38 @@ TEST_F(Hosts, ConnectionsOfOneHostLeaveRoomForThoseOfOthers) {
   broker.check_consistent();
 }
 
+TEST_F(Hosts, OffersWhoseSendersDaemonHasNoOutcomeAreCancelled) {
+  hosts.submit(0, 1, connect_to(5, {1, 2}));
+  hosts.run_until_idle();
+  hosts.submit(1, 1, accept(1, 1));
+  hosts.run_until_idle();
+  hosts.now += Broker::kOfferTimeLimit;
+  for (std::size_t h = 1; h < 3; ++h) {
+    EXPECT_EQ(hosts.broker(h).deadline(), hosts.now);
+    const auto on_timer = [&](Broker& b, Actions& out) {
+      b.on_timer(hosts.now - wire::Duration(1), out);
+      EXPECT_TRUE(out.to_programs.empty());
+      b.on_timer(hosts.now, out);
+    };
+    hosts.at(h, on_timer);
+    EXPECT_EQ(last(h).type, MessageType::kCancel);
+    EXPECT_EQ(refusals(h, Refusal::kTimedOut), 1u);
+    EXPECT_EQ(hosts.broker(h).deadline(), wire::kNever);
+  }
+  hosts.run_until_idle();
+  EXPECT_EQ(last(0).type, MessageType::kFailed);  // if the daemon works after all
+  EXPECT_THAT(last(0).text, HasSubstr("reported no outcome in time"));
+}
+
+TEST_F(Hosts, EstablishedConnectionsStayWithoutATimeLimit) {
+  connect();
+  hosts.pass(2 * Broker::kOfferTimeLimit);
+  for (std::size_t h = 1; h < 3; ++h) {
+    EXPECT_EQ(last(h).type, MessageType::kEstablished);
+    EXPECT_EQ(hosts.broker(h).deadline(), wire::kNever);
+  }
+}
+
 TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
   connect();
   Actions out;
