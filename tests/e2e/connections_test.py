@@ -103,6 +103,12 @@ class Connections(unittest.TestCase):
             receiver.await_line("ESTABLISHED")
         return sender, receivers
 
+    def dial(self, path):
+        s = self.stack.enter_context(socket.socket(socket.AF_UNIX))
+        s.settimeout(10)
+        s.connect(str(path))
+        return s
+
     def status(self, host):
         result = subprocess.run([DAEMON, "status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
                                timeout=30, check=True)
@@ -214,23 +220,28 @@ class Connections(unittest.TestCase):
         self.assertIn("has no key and the other one has", self.user(1, "connect", "s", address(3)).await_line("FAILED"))
         self.assertGreater(self.status(2)["refusals"]["peer_refused"] + self.status(1)["refusals"]["peer_refused"], 0)
 
+    def test_a_daemon_with_too_many_links_refuses_with_a_sentence(self):
+        self.start(1)
+        self.start(2, "--peer-timeout-ms", "60000")
+        self.listener(2)
+        for _ in range(4):
+            self.dial(self.directory / f"peer-{address(2)}").sendall(hello(1) + frame(TYPE_READY, NO_TAG))
+        wait_until(lambda: len(self.status(2)["peers"]) == 4, "four links of host 1")
+        self.assertIn(f"the daemon of {address(2)} has as many connections, in all or with {address(1)}, as it may have",
+                      self.user(1, "connect", "s", address(2)).await_line("FAILED"))
+        refusals = self.status(1)["refusals"]
+        self.assertEqual((refusals["peer_refused"], refusals["bad_peer"]), (1, 0))
+
     def test_hostile_programs_and_peers_leave_others_alone(self):
         sender, receivers = self.connect()
         program, peer = self.directory / "programs2", self.directory / f"peer-{address(2)}"
-
-        def dial(path):
-            s = self.stack.enter_context(socket.socket(socket.AF_UNIX))
-            s.settimeout(10)
-            s.connect(str(path))
-            return s
-
         for path in program, peer:
             for garbage in b"\xff" * 4096, b"\0\0\0\0", frame(200), b"GET / HTTP/1.0\r\n\r\n":
                 with contextlib.suppress(OSError):  # it may disconnect during the call
-                    dial(path).sendall(garbage)
+                    self.dial(path).sendall(garbage)
             for _ in range(20):
-                dial(path).sendall(b"\0\0\0\x10half")  # the rest never follows
-        many = dial(program)
+                self.dial(path).sendall(b"\0\0\0\x10half")  # the rest never follows
+        many = self.dial(program)
         greeting = frame(TYPE_PROGRAM, struct.pack(">H", 1))
         with contextlib.suppress(OSError):  # it never reads, and is disconnected
             many.sendall(greeting)

@@ -127,7 +127,9 @@ void PeerLinks::on_ready(const LinkPtr& link) {
     if (is_taken) by_id_[*link->id] = link;
   });
   if (!is_taken) {
-    return refuse(link, "this host's cepheus-cmd is connected with too many others: try later");
+    return refuse(link, "the daemon of " + settings_.host.to_string() +
+                            " has as many connections, in all or with " + link->name +
+                            ", as it may have: try again later");
   }
   on_watch();  // its PINGs begin now, not when the timer that was set for its greeting ends
 }

@@ -67,7 +67,11 @@ void Broker::drop(wire::Instant now, ProgramId program, const std::string& why, 
 }
 
 std::optional<LinkId> Broker::link_came(wire::Instant now, wire::Ipv4 host) {
-  if (links_.size() - dialled_.size() >= kMostLinks) {
+  const auto is_of_host = [&](const auto& entry) {
+    return !entry.second.is_dialled && entry.second.host == host;
+  };
+  const auto of_host = static_cast<std::size_t>(std::ranges::count_if(links_, is_of_host));
+  if (links_.size() - dialled_.size() >= kMostLinks || of_host >= kMostLinksOfHost) {
     refusals_.add(Refusal::kTooManyPeers);
     return std::nullopt;
   }

@@ -63,6 +63,8 @@ class Broker {
   static constexpr std::size_t kMostIncoming = 4096;
   static constexpr std::size_t kMostIncomingOfHost = kMostIncoming / 4;
   static constexpr std::size_t kMostLinks = 512;  // each way
+  // Accepted from one host. The first ones may be left from before its restart.
+  static constexpr std::size_t kMostLinksOfHost = 4;
   static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
   static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
   // The time for an offer's outcome: the sender's daemon has one after kMostTimeLimit.

@@ -260,6 +260,21 @@ TEST_F(Hosts, EstablishedConnectionsStayWithoutATimeLimit) {
   }
 }
 
+TEST_F(Hosts, DaemonOfOneHostHasFewLinks) {
+  Broker& broker = hosts.broker(1);
+  std::optional<LinkId> link;
+  for (std::size_t i = 0; i < Broker::kMostLinksOfHost; ++i) {
+    link = broker.link_came(hosts.now, TestHosts::address(7));
+    EXPECT_TRUE(link);
+  }
+  EXPECT_FALSE(broker.link_came(hosts.now, TestHosts::address(7)));
+  EXPECT_EQ(refusals(1, Refusal::kTooManyPeers), 1u);
+  EXPECT_TRUE(broker.link_came(hosts.now, TestHosts::address(8)));
+  Actions out;
+  broker.link_is_down(hosts.now, *link, "it has ended", out);
+  EXPECT_TRUE(broker.link_came(hosts.now, TestHosts::address(7)));
+}
+
 TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
   connect();
   Actions out;
