@@ -158,8 +158,12 @@ void Broker::on_timer(wire::Instant now, Actions& out) {
                    "': check that it takes its events",
          out);
   }
+  hang_up_idle(now, out);
+}
+
+void Broker::hang_up_idle(wire::Instant until, Actions& out) {
   for (auto link = links_.begin(); link != links_.end();) {
-    if (link->second.idle_until > now) {
+    if (link->second.idle_until > until) {
       ++link;
       continue;
     }

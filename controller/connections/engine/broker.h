@@ -65,6 +65,7 @@ class Broker {
   static constexpr std::size_t kMostLinks = 512;  // each way
   // Accepted from one host. The first ones may be left from before its restart.
   static constexpr std::size_t kMostLinksOfHost = 4;
+  static constexpr std::size_t kMostLinksOfProgram = kMostLinks / 4;  // dialled
   static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
   static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
   // The time for an offer's outcome: the sender's daemon has one after kMostTimeLimit.
@@ -172,6 +173,8 @@ class Broker {
   void close(wire::Instant now, ProgramId program, ConnectionId connection, Actions& out);
   void drop(wire::Instant now, ProgramId program, const std::string& why, Actions& out);
   void hang_up(wire::Instant now, LinkId link, Actions& out);
+  // Links without connections whose time ends until then.
+  void hang_up_idle(wire::Instant until, Actions& out);
 
   wire::Ipv4 host_;
   mrp::VirtualQpns virtual_qpns_;

@@ -13,6 +13,8 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
          {.type = MessageType::kFailed, .host = host, .request = request.request, .text = text}});
   };
   Program& p = programs_.at(program);
+  // Links that are kept for later connections make room.
+  if (dialled_.size() + request.hosts.size() > kMostLinks) hang_up_idle(now + kIdleLink, out);
   if (request.hosts.empty()) {
     return refuse(Refusal::kBadHosts, {}, "a connection needs at least one receiver: name hosts");
   }
@@ -33,11 +35,15 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
                   "one program has at most " + std::to_string(kMostConnectionsOfProgram) +
                       " connections: close some");
   }
-  if (dialled_.size() + new_links > kMostLinks) {
-    return refuse(
-        Refusal::kTooManyPeers, {},
-        "this host's cepheus-cmd is connected with as many others as it may be: try again "
-        "when some connections were closed");
+  for (const ConnectionId id : p.outgoing) {
+    for (const Branch& b : outgoing_.at(id).branches) {
+      if (b.state != BranchState::kLeft) hosts.insert(b.member.host);
+    }
+  }
+  if (dialled_.size() + new_links > kMostLinks || hosts.size() > kMostLinksOfProgram) {
+    return refuse(Refusal::kTooManyPeers, {},
+                  "this program, or this host, is connected with as many hosts as it may be: "
+                  "close some connections, or try again later");
   }
   const auto qpn = virtual_qpns_.take(now);
   if (!qpn) {

@@ -275,6 +275,45 @@ TEST_F(Hosts, DaemonOfOneHostHasFewLinks) {
   EXPECT_TRUE(broker.link_came(hosts.now, TestHosts::address(7)));
 }
 
+// Programs of host 0 connect with hosts that never answer.
+struct ManyReceivers : Hosts {
+  const Message& connect(ProgramId program, std::size_t first_host, std::size_t count) {
+    Message request = connect_to(static_cast<std::uint32_t>(first_host), {});
+    for (std::size_t h = 0; h < count; ++h) {
+      request.hosts.push_back(TestHosts::address(first_host + h));
+    }
+    hosts.submit(0, program, request);
+    return hosts.inbox(0, program).back();
+  }
+  // Each program has all links that one may have.
+  void dial_all(std::size_t programs) {
+    for (ProgramId p = 1; p <= programs; ++p) {
+      if (p > 1) hosts.bring(0, p);
+      for (std::size_t i = 0; i < Broker::kMostLinksOfProgram; i += kMostReceivers) {
+        const std::size_t first = 1 + (p - 1) * Broker::kMostLinksOfProgram + i;
+        ASSERT_EQ(connect(p, first, kMostReceivers).type, MessageType::kConnecting);
+      }
+    }
+  }
+};
+
+TEST_F(ManyReceivers, OfOneProgramLeaveLinksForOtherPrograms) {
+  dial_all(1);
+  EXPECT_EQ(connect(1, 1000, 1).type, MessageType::kFailed);
+  EXPECT_EQ(refusals(0, Refusal::kTooManyPeers), 1u);
+  EXPECT_EQ(connect(1, 1, kMostReceivers).type, MessageType::kConnecting);  // the same again
+  hosts.bring(0, 2);
+  EXPECT_EQ(connect(2, 1000, 1).type, MessageType::kConnecting);
+}
+
+TEST_F(ManyReceivers, UseTheLinksThatOthersHaveLeft) {
+  dial_all(4);
+  hosts.bring(0, 5);
+  EXPECT_EQ(connect(5, 1000, 1).type, MessageType::kFailed);
+  hosts.kill(0, 4);
+  EXPECT_EQ(connect(5, 1000, 1).type, MessageType::kConnecting);
+}
+
 TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
   connect();
   Actions out;
