@@ -1,5 +1,7 @@
 #include "controller/connections/daemon/frame_stream.h"
 
+#include <cerrno>
+
 #include "controller/connections/engine/message.h"
 #include "wire/byte_order.h"
 
@@ -63,8 +65,7 @@ void FrameStream::write() {
                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
                       if (self->is_ended_) return;
                       // What the other end sent before it closed, perhaps the reason, is still to be read.
-                      const bool is_closed = error == asio::error::broken_pipe ||
-                                             error == asio::error::connection_reset;
+                      const bool is_closed = error.value() == EPIPE || error.value() == ECONNRESET;
                       if (is_closed && !self->is_finishing_) return;
                       if (error) return self->end(End::kGone, error.message());
                       self->unsent_ -= self->out_.front().size();

@@ -185,7 +185,7 @@ TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
             5 * Broker::kMostOffersOfHost - Broker::kMostOffersOfProgram);
 }
 
-TEST_F(Hosts, OffersOfOneHostLeaveRoomForThoseOfOthers) {
+TEST_F(Hosts, OffersOfOneHostLeaveSpaceForThoseOfOthers) {
   for (ProgramId p = 2; p < 8; ++p) {
     hosts.bring(0, p);
     for (std::uint32_t i = 0; i < Broker::kMostConnectionsOfProgram; ++i) {
@@ -207,7 +207,7 @@ TEST_F(Hosts, OffersOfOneHostLeaveRoomForThoseOfOthers) {
   EXPECT_EQ(last(1).host, TestHosts::address(0));  // in place of the one that was refused
 }
 
-TEST_F(Hosts, ConnectionsOfOneHostLeaveRoomForThoseOfOthers) {
+TEST_F(Hosts, ConnectionsOfOneHostLeaveSpaceForThoseOfOthers) {
   Broker& broker = hosts.broker(1);
   const auto establish = [&](LinkId link, std::size_t host, ConnectionId id) {
     Actions out = offer(link, host, id);
