@@ -38,11 +38,13 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
   flight.origin.host = host.identity.host_index;
   wire::Frame& frame = flight.frame;
   host.turn.begin();
-  while (host.turn.has_credit() && !uplink_is_busy(host, now) && host.client->receive(frame)) {
+  while (host.turn.has_credit() && !host.turn.is_held(now) && !uplink_is_busy(host, now) &&
+         host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
     flight.origin.is_unanswered = host.turn.take(frame);
     transit_.transmit(flight, now);
     release(frame);
+    if (flight.origin.is_unanswered) pace(host, now);  // each copy counts
   }
   if (host.client->offence()) offend(host.identity.host_index);
   pace(host, now);
@@ -62,6 +64,7 @@ void Datapath::drain(Host& host, wire::Instant now) {
     flight.origin.is_unanswered = host.turn.unanswered().take(frame);
     if (!flight.origin.is_unanswered || !host.turn.is_held(now)) transit_.transmit(flight, now);
     release(frame);
+    if (flight.origin.is_unanswered) pace(host, now);
   }
   pace(host, now);
 }
@@ -94,7 +97,8 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
 // A host that has sent too many unanswered frames waits, if others send.
 void Datapath::pace(Host& host, wire::Instant now) {
   const bool others_send = contention_.others_send(host.identity.host_index, now);
-  if (host.turn.update_account(now, host.client->refused(), others_send)) {
+  const bool was_held = host.turn.is_held(now);
+  if (host.turn.update_account(now, host.client->refused(), others_send) && !was_held) {
     host.client->count(fabric::PortCounter::kHeldBack);
   }
 }

@@ -53,9 +53,29 @@ class FloodTest : public DatapathTest {
     datapath->poll(now);
   }
 
-  FloodTest() {
-    build(net::Topology::star(4));
-    for (std::size_t host = 0; host < 4; ++host) clients.push_back(attach(host));
+  FloodTest() { build_star(4); }
+  void build_star(std::size_t hosts) {
+    clients.clear();
+    build(net::Topology::star(hosts));
+    for (std::size_t host = 0; host < hosts; ++host) clients.push_back(attach(host));
+  }
+  // A group of all hosts, led by host 0; returns its first packet.
+  Frame set_up_group() {
+    wire::MrpMessage message = about_group(MrpType::kRegister);
+    for (std::size_t host = 0; host < clients.size(); ++host) {
+      message.add({address(host), Qpn(7)});
+    }
+    send_mrp(clients[0], 0, message);
+    message = about_group(MrpType::kActivate);
+    message.header.flags = static_cast<std::uint16_t>(clients.size() - 1);
+    send_mrp(clients[0], 0, message);
+    take_all(clients[1]);
+    Frame data = roce(0, kGroup);
+    wire::RoceHeaders headers = *wire::RoceHeaders::parse(data);
+    headers.bth.destination_qp = wire::kVirtualQpn;
+    headers.bth.psn = wire::group_start_psn(kGroup, 1);
+    headers.emit(data, 0);
+    return data;
   }
   // The number of frames of `flood` that reach host 1. Meanwhile `answer` is called each round.
   template <typename Answer>
@@ -169,20 +189,21 @@ TEST_F(FloodTest, OfImpossibleDescriptorsWaitsToo) {
 }
 
 TEST_F(FloodTest, CountsEachCopy) {
-  wire::MrpMessage message = about_group(MrpType::kRegister);
-  for (std::size_t host = 0; host < 4; ++host) message.add({address(host), Qpn(7)});
-  send_mrp(clients[0], 0, message);
-  message = about_group(MrpType::kActivate);
-  message.header.flags = 3;
-  send_mrp(clients[0], 0, message);
-  Frame data = roce(0, kGroup);
-  wire::RoceHeaders headers = *wire::RoceHeaders::parse(data);
-  headers.bth.destination_qp = wire::kVirtualQpn;
-  headers.bth.psn = wire::group_start_psn(kGroup, 1);
-  headers.emit(data, 0);  // one packet, and its repeats
-  const std::uint32_t passed = flood_with(data);
+  const std::uint32_t passed = flood_with(set_up_group());  // one packet, and its repeats
   EXPECT_GT(passed, 0u);
   EXPECT_LE(passed, AnsweredFrames::kPerAnswer + (kAllowed - AnsweredFrames::kPerAnswer) / 3 + 8);
+}
+
+TEST_F(FloodTest, WaitsInTheMiddleOfItsTurn) {
+  build_star(64);
+  const Frame data = set_up_group();
+  for (std::uint32_t n = 0; n < AnsweredFrames::kPerAnswer; ++n) clients[0].put(data, 0);
+  clients[2].put(roce(2, address(3)), 0);
+  poll_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(take_all(clients[1]), AnsweredFrames::kPerAnswer) << "answers pay for these";
+  while (clients[0].tx.free_entries() > 0) clients[0].put(data, 0);
+  datapath->poll(now);
+  EXPECT_LE(take_all(clients[1]), UnansweredBudget::kBurst / 63 + 1);
 }
 
 // The switch's own answers to a flood, for instance that WRITEs are refused, do not pay for more of
@@ -245,6 +266,21 @@ TEST_F(FloodTest, DoesNotEvadeItsBudgetByAttachingAgain) {
     take_all(clients[3]);
   }
   EXPECT_LE(passed, kAllowed + fabric::kFrameRing);
+}
+
+// The next client may be another user's.
+TEST_F(FloodTest, DoesNotBlockTheNextClientOfItsHost) {
+  build_star(64);
+  const Frame data = set_up_group();
+  while (clients[0].tx.free_entries() > 0) clients[0].put(data, 0);
+  clients[2].put(roce(2, address(3)), 0);
+  datapath->poll(now);
+  datapath->detach(now, 0);
+  take_all(clients[1]);
+  clients[0] = attach(0, 1001);
+  clients[0].put(plain_datagram(0, 1, std::vector<std::uint8_t>(8)), 0);
+  poll_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(take_all(clients[1]), 1u);
 }
 
 using TurnTest = DatapathTest;

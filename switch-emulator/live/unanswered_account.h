@@ -58,10 +58,14 @@ class UnansweredBudget {
  public:
   static constexpr std::int64_t kPerSecond = 100'000;
   static constexpr std::int64_t kBurst = 1024;
+  // Frames that a host may owe: it waits about 50 ms at most. One frame may have a thousand copies,
+  // and the host's next client may be another user's.
+  static constexpr std::int64_t kMostDebt = 5'000;
 
   // Charges this number of frames; each copy in a switch counts as one.
   void charge(wire::Instant now, std::int64_t unanswered) {
     paid_until_ = std::max(paid_until_, now - kInterval * kBurst) + kInterval * unanswered;
+    paid_until_ = std::min(paid_until_, now + kInterval * kMostDebt);
   }
   // No other host was waiting: the excess is deleted.
   void forgive(wire::Instant now) { paid_until_ = std::min(paid_until_, now); }

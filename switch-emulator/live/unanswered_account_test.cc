@@ -101,6 +101,15 @@ TEST(UnansweredAccount, CopiesAndFramesThatThePortRefusedCount) {
       << "no new ones";
 }
 
+// A host whose group has many receivers may have lost a whole window at each of them.
+TEST(UnansweredAccount, ManyCopiesAtOnceHoldTheirHostForAboutFiftyMilliseconds) {
+  UnansweredAccount account;
+  for (int n = 0; n < 1'000'000; ++n) account.charge(roce(kHost, kPeer));
+  const wire::Instant until = account.update_account(kNow, 0, true).value();
+  EXPECT_GT(until, kNow + 50ms);
+  EXPECT_LT(until, kNow + 52ms);
+}
+
 TEST(Contention, IsOfOtherHostsThatHaveSentLately) {
   Contention contention;
   contention.sent(0, kNow);
