@@ -93,7 +93,11 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     if (from_host) reject_complaint(call, answer, MrpReject::kNotMember);
     return;
   }
-  if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
+  if (party->leader.instance != header.instance) {
+    call.count(Counter::kDropMrpForeign);
+    if (from_host) reject_complaint(call, answer, MrpReject::kNotMember);
+    return;
+  }
   if (is_of_members(header)) {
     merge(call, answer, party->roster);
     return confirm_due(call, answer.id(), answer.epoch());

@@ -243,6 +243,17 @@ TEST(Answers, ComeFromTheSwitchOfAMemberAfterItsGroupHasEnded) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
+// Another leader has registered the same McstID with the same epoch.
+TEST(Answers, ComeFromTheSwitchOfAMemberWhoseGroupIsAnotherLeadersNow) {
+  auto net = make_star(3);
+  auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(1)});
+  question.header.instance = 2;
+  net->send_message(1, question);
+  EXPECT_EQ(net->inbox(1), Texts({"reject e1 queue pair unknown to its host"}));
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
 // Its UNREGISTER was lost, and no leader repeats it.
 TEST(Answers, AreGivenByTheSwitchThatFreedAGroupWithoutItsLeader) {
   auto net = make_star(3);
