@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/turn.h"
 
 #include <algorithm>
-#include <array>
 
 #include "switch-emulator/engine/check.h"
 
@@ -9,11 +8,6 @@ namespace cepheus::fabric {
 
 // RNR timer codes, from 10.24 ms to 81.92 ms; two more double the time.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
-
-const char* to_string(Turn::State state) {
-  constexpr std::array kNames{"finished", "running", "abandoned"};
-  return kNames[static_cast<std::size_t>(state)];
-}
 
 void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   if (source_ != kNoPath) finish(newcomer.first - 1, counts_turns);
@@ -32,7 +26,6 @@ void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   gate_.on_admitted();
   paths_[source_].acked = base_ - 1;
   find_slowest();
-  update_state("another source has begun");
 }
 
 // The gate is open, so all of the turn's messages have arrived everywhere.
@@ -54,7 +47,6 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   if (ahead <= 0) return false;
   length_ += ahead;
   ended_ = ends_message;
-  update_state("new data");
   return true;
 }
 
@@ -63,7 +55,6 @@ void Turn::set_acked(PathNo path, Psn psn) {
   paths_[path].acked = psn;
   if (path != slowest_) return;
   if (!find_as_slow_behind(path)) find_slowest();
-  update_state("all have acknowledged all");
 }
 
 Psn Turn::acknowledge() {
@@ -134,7 +125,6 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
   }
   gate_.renumber(gone, last);
   find_slowest();
-  update_state("a path has left");
 }
 
 // The slowest path is the first of several equally slow ones. So the paths before it need no second
@@ -158,19 +148,6 @@ void Turn::find_slowest() {
   if (slowest_ != kNoPath) min_ = acked(slowest_);
 }
 
-Turn::State Turn::state_now() const {
-  if (ended_ && !before(min(), sent())) return State::kFinished;
-  return source_ == kNoPath ? State::kAbandoned : State::kRunning;
-}
-
-void Turn::update_state(const char* reason) { set_state(state_now(), reason); }
-
-void Turn::set_state(State state, const char* reason) {
-  if (state == state_) return;
-  state_ = state;
-  reason_ = reason;
-}
-
 void Turn::check_consistent(std::size_t paths, std::size_t max_held) const {
   must(paths_.size() == paths, "the turn knows other paths than the tree");
   for (PathNo i = 0; i < paths; ++i) {
@@ -183,7 +160,6 @@ void Turn::check_consistent(std::size_t paths, std::size_t max_held) const {
        "the slowest path is none, or the source");
   must(slowest_ == kNoPath || acked(slowest_) == min_, "the minimum is out of date");
   must(!after(agg_, sent()), "the source was sent an ACK for unsent packets");
-  must(state_ == state_now(), "the turn is in another state than it says");
   gate_.check_consistent(paths, max_held);
 }
 

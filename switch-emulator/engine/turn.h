@@ -2,9 +2,9 @@
 // acknowledgements, the feedback to the source, the held NAKs, and the newcomer that waits for the
 // turn's end.
 //
-//     kFinished -- data -> kRunning -- its source leaves --> kAbandoned
-//        ^                    |                                 |
-//        +-- all have all ----+--- lagging paths leave ---------+
+//     finished -- data -> running -- its source leaves --> abandoned
+//        ^                   |                                |
+//        +-- all have all ---+--- lagging paths leave --------+
 //
 // A path is known by its number in the group's tree. All PSNs are the group's unless a name
 // contains "port".
@@ -86,17 +86,12 @@ class Turn {
     Psn first;
     Psn port_first;
   };
-  enum class State : std::uint8_t {
-    kFinished,   // all have all of it, or no host has sent yet: another source may begin
-    kRunning,    // a message is on its way, or a member lacks a part of one
-    kAbandoned,  // the same, but its source has left: only evictions end it
-  };
 
   explicit Turn(Psn start) : base_(start), port_base_(start), agg_(start - 1) {}
 
-  State state() const { return state_; }
-  const char* reason() const { return reason_; }  // of the last change of state
-  bool is_finished() const { return state_ == State::kFinished; }
+  // All have all of it, or no host has sent yet: another source may begin. Otherwise a message is on
+  // its way, or a member lacks a part of one; if its source has left, only evictions end it.
+  bool is_finished() const { return ended_ && !before(min(), sent()); }
 
   // Path of the source; kNoPath: no host has sent, or the source has left.
   PathNo source() const { return source_; }
@@ -202,11 +197,7 @@ class Turn {
   void finish(Psn end, bool counts_turns);
   void find_slowest();
   bool find_as_slow_behind(PathNo path);
-  void update_state(const char* reason);
-  void set_state(State state, const char* reason);
-  State state_now() const;
 
-  State state_ = State::kFinished;
   bool ended_ = true;
   bool is_source_host_ = false;
   std::uint8_t handover_timer_ = 0;
@@ -222,13 +213,10 @@ class Turn {
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;
-  const char* reason_ = "no member has sent yet";
   NakFilter naks_;
   std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;
   std::vector<PathTurns> paths_;
 };
-
-const char* to_string(Turn::State state);
 
 }  // namespace cepheus::fabric
