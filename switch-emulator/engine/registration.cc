@@ -487,9 +487,7 @@ void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
     pass_on_aged(call, aged, branches_, table->roster);
     std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
     if (!branches_.empty()) {
-      const Instant at = call.now + call.config.rest / 2;  // a reload may have made `rest` shorter
-      repeats_.insert(std::ranges::upper_bound(repeats_, at, {}, &Repeat::at),
-                      {at, aged, branches_});
+      repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
     }
     table->roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
   }
