@@ -38,7 +38,6 @@ struct LinkConfig {
   PfcConfig pfc;  // of the switch at the far end, for its port of this link; off by default
 
   bool is_faulty() const { return loss != 0 || duplicate != 0 || reorder != 0 || corrupt != 0; }
-  bool is_ideal() const { return rate.is_unlimited() && delay.count() == 0 && !is_faulty(); }
   bool has_queue() const { return ecn.on || pfc.on; }
 };
 

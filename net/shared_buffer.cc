@@ -45,7 +45,6 @@ void SharedBuffer::take(PortId port, Bytes bytes) {
     in.in_headroom += bytes;
   }
   used_ += bytes;
-  high_water_ = std::max(high_water_, used_);
 }
 
 // Headroom first: it must be free before the neighbour resumes.

@@ -45,7 +45,6 @@ class SharedBuffer {
 
   wire::Bytes used() const { return used_; }
   wire::Bytes used(wire::PortId port) const { return at(port).used + at(port).in_headroom; }
-  wire::Bytes high_water() const { return high_water_; }
   // Bytes of the shared part that a port may hold at this moment.
   wire::Bytes threshold() const;
   void check_consistent() const;  // asserts that the totals are the sums over the ports
@@ -67,7 +66,7 @@ class SharedBuffer {
   const BufferConfig config_;
   wire::Bytes shared_ = 0;  // of all ports together
   std::vector<Port> ports_;
-  wire::Bytes shared_used_ = 0, used_ = 0, high_water_ = 0;
+  wire::Bytes shared_used_ = 0, used_ = 0;
 };
 
 }  // namespace cepheus::net

@@ -108,7 +108,8 @@ TEST(TopologyFile, NeedsNoMoreThanHosts) {
   EXPECT_EQ(t->mtu, 4096u);
   EXPECT_FALSE(t->icrc_always);
   EXPECT_EQ(t->switches[0].name, "s0");
-  EXPECT_TRUE(t->hosts[0].up.is_ideal());
+  EXPECT_TRUE(t->hosts[0].up.rate.is_unlimited());
+  EXPECT_FALSE(t->hosts[0].up.is_faulty());
 }
 
 // An assertion in toml++ ended the program.

@@ -99,7 +99,6 @@ TEST(Pause, KeepsEveryFrameOfAnIncastThatFitsNoQueue) {
   EXPECT_EQ(sums.no_headroom, 0u);
   EXPECT_EQ(sums.queue_full, 0u) << "queues' limits are for lossy links";
   EXPECT_EQ(sums.held, 0u) << "the buffer is empty at the end";
-  EXPECT_LE(fabric.network().switches()[0]->books()->buffer().high_water(), 100'000u);
   // 1000 frames take 874 us; each sender is paused for half of the time.
   const Instant end = fabric.simulator().now();
   EXPECT_EQ(fabric.network().host(0).data_pause().pauses() +

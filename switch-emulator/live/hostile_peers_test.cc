@@ -233,7 +233,7 @@ TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
   const auto until = std::chrono::steady_clock::now() + kTimeLimit;
   std::uint32_t packets = 0;
   while (abused(fabric.status()) == 0 && std::chrono::steady_clock::now() < until) {
-    crowding.segment().client_sleeps().send_request(fabric::kWakeOnAny);
+    crowding.segment().client_sleeps().send_request(fabric::kWakeOnFrames);
     crowding.ring_doorbell();  // so that both of its rings are looked at
     send_packet(group.port(1), {.to = wire::Ipv4(10, 0, 0, 4)});
     ASSERT_NO_FATAL_FAILURE(group.transmit(packets++));

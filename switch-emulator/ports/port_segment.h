@@ -91,7 +91,6 @@ enum WakeReason : std::uint32_t {
   // A frame that the receiver has to answer, or a quarter of the ring: a receiver of bulk data
   // sleeps until there is a batch.
   kWakeOnBatch = 4,
-  kWakeOnAny = kWakeOnFrames | kWakeOnSpace | kWakeOnBatch,
 };
 
 class PortSegment {

@@ -163,7 +163,7 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   fcntl(doorbell.get(), F_SETFL, fcntl(doorbell.get(), F_GETFL) & ~O_NONBLOCK);
   const std::uint64_t most = ~std::uint64_t{0} - 1;  // an eventfd's counter is full
   [[maybe_unused]] const auto written = write(doorbell.get(), &most, sizeof most);
-  client.segment.client_sleeps().send_request(kWakeOnAny);
+  client.segment.client_sleeps().send_request(kWakeOnFrames);
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
@@ -258,7 +258,7 @@ TEST_F(SwitchPortTest, NoticesADoorbellWithThousandsOfWaiters) {
   while (!port.offence() && std::chrono::steady_clock::now() < until) {
     sender.put(BareClient::valid_headers(4));
     ASSERT_TRUE(other.receive(frame));
-    client.segment.client_sleeps().send_request(kWakeOnAny);
+    client.segment.client_sleeps().send_request(kWakeOnFrames);
     ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
     flush();
     Descriptor got;
@@ -373,7 +373,7 @@ TEST_F(SwitchPortTest, ArmsOnlyWhileNothingHasBeenSent) {
   EXPECT_TRUE(client.segment.switch_sleeps().take(kWakeOnFrames));
   client.put(BareClient::valid_headers(4));
   EXPECT_FALSE(port.arm());
-  EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnAny));
+  EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnFrames));
 }
 
 // Three ports with clients of one user.
