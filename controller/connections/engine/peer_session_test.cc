@@ -77,7 +77,7 @@ TEST(PeerSession, RefusesAnotherKeyWithAReason) {
   EXPECT_FALSE(pair.accepter.is_ready());
 }
 
-TEST(PeerSession, RefusesAFrameWithoutRoomForATag) {
+TEST(PeerSession, RefusesAFrameTooShortForATag) {
   const auto k = key('1');
   for (const std::size_t size : {std::size_t{0}, wire::MrpKey::kTagSize - 1}) {
     Pair pair(&k, &k);
