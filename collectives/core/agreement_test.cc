@@ -59,6 +59,75 @@ TEST(Agreement, AnswersEveryNonBlockingRootThatReportsAFailure) {
   }
 }
 
+ControlMessage about(Kind kind, std::uint64_t unit, std::uint64_t value = 0) {
+  return {kind, 1, unit, value, Cause::kWork, "disconnected"};
+}
+
+TEST(Agreement, AnswersAtOnceForAUnitThatIsComplete) {
+  Actions out;
+  Agreement member(2, 3, 1);
+  member.enter(5, 0, 10, out);
+  member.leave(6, out);
+  member.receive(0, about(Kind::kFailed, 5), out);
+  EXPECT_TRUE(member.has_failed());
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].to, 0);
+  EXPECT_EQ(out[0].message.kind, Kind::kHave);
+  EXPECT_EQ(out[0].message.unit, 5u);
+  EXPECT_EQ(out[0].message.value, 0u);
+}
+
+TEST(Agreement, ARootInItsUnitServesItUntilAllHaveAnswered) {
+  Actions out;
+  Agreement root(0, 3, 1);
+  root.enter(4, 0, 10, out);
+  root.mark_sent();
+  root.fail(Cause::kWork, "failed");
+  root.drained(true, out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].to, Action::kEveryone);
+  EXPECT_EQ(out[0].message.kind, Kind::kFailed);
+  EXPECT_EQ(out[0].message.unit, 4u);
+  EXPECT_EQ(out[0].message.value, 0u);
+  EXPECT_EQ(root.path(), Path::kRepair);
+  out.clear();
+  root.receive(1, about(Kind::kHave, 4), out);
+  root.receive(1, about(Kind::kHave, 4), out);  // doubled
+  root.receive(2, about(Kind::kHave, 3), out);  // of another unit
+  root.receive(3, about(Kind::kHave, 4), out);  // of no member
+  EXPECT_FALSE(root.is_answered());
+  root.receive(2, about(Kind::kLack, 4, 100), out);
+  EXPECT_TRUE(root.is_answered());
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].kind, Action::Kind::kServeCurrent);
+  EXPECT_EQ(out[0].to, 2);
+  EXPECT_EQ(out[0].message.value, 100u);
+}
+
+TEST(Agreement, ARootServesStoredUnitsBeforeItsSwitchOver) {
+  Actions out;
+  Agreement root(0, 2, 1);
+  root.fail(Cause::kWork, "failed");
+  root.drained(false, out);
+  root.enter(5, 0, 10, out);
+  out.clear();
+  root.receive(1, about(Kind::kLack, 5), out);
+  EXPECT_TRUE(out.empty()) << "the SWITCH_OVER is the answer";
+  root.receive(1, about(Kind::kLack, 4), out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].kind, Action::Kind::kServeStored);
+}
+
+TEST(Agreement, GivesUpOnce) {
+  Agreement member(1, 2, 1);
+  member.give_up(3, 50, "no group");
+  EXPECT_TRUE(member.has_failed());
+  EXPECT_EQ(member.reason(), "no group");
+  member.give_up(4, 60, "again");
+  EXPECT_EQ(member.switch_over(), 3u);
+  EXPECT_EQ(member.retry_at(), 50u);
+}
+
 // The fabric has acknowledged a unit, and the root has returned without a copy.
 TEST(Agreement, AMemberIsNotifiedThatItsUnitIsGone) {
   Actions out;
@@ -213,6 +282,7 @@ TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   out.clear();
   root.receive(1, waiting, out);
   ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].message.value, 0u);
   member.receive(0, out[0].message, out);
   EXPECT_TRUE(member.has_failed());
 }

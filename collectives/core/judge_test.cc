@@ -84,6 +84,20 @@ TEST(Judge, BeginsAgainAfterAVoidComparison) {
   EXPECT_EQ(next.way, Way::kMulticast) << "a single sample does not decide";
 }
 
+// At a threshold of 0.5: three times as long.
+TEST(Judge, GivesMulticastUpAfterOneComparisonIfItIsClearlySlower) {
+  for (const std::int64_t multicast : {300'000, 300'001}) {
+    Judge judge(kLimits);
+    Plan plan = Judge::first_plan();
+    while (plan.samples != kLimits.run + 1) plan = judge.judge(plan, {100'000, 100'000});
+    plan = judge.judge(plan, {multicast, 100'000});
+    EXPECT_EQ(plan.way, multicast > 300'000 ? Way::kSaved : Way::kMulticast);
+    if (plan.way == Way::kSaved) continue;
+    EXPECT_EQ(plan.samples, kLimits.run + 1) << "another comparison follows at once";
+    EXPECT_EQ(judge.judge(plan, {multicast, 100'000}).way, Way::kSaved);
+  }
+}
+
 TEST(Judge, GivesNothingUpBelowALargeThreshold) {
   Job job({10, 0.01, 16});
   job.broadcasts(2000, 700'000, 100'000);

@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace cepheus::coll {
 
@@ -107,9 +108,9 @@ const char* component_directory() {
         info.dli_fname == nullptr)
       return std::string(".");
     // The file's own place, not a link's: packages put a link into Open MPI's own directory.
-    char* const resolved = realpath(info.dli_fname, nullptr);
-    const std::string path = resolved != nullptr ? resolved : info.dli_fname;
-    free(resolved);
+    std::error_code error;
+    const auto resolved = std::filesystem::canonical(info.dli_fname, error);
+    const std::string path = error ? info.dli_fname : resolved.string();
     const auto slash = path.rfind('/');
     return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
   }();

@@ -18,6 +18,11 @@ TEST(Placement, IsFlatWhenEachRankHasAHost) {
   EXPECT_THAT(p.leaders(), ElementsAre(0, 1, 2));
 }
 
+TEST(Placement, OfOneRankIsFlat) {
+  EXPECT_EQ(Placement::of({on(7)}).shape, Shape::kFlat);
+  EXPECT_EQ(Placement::of({on(7), on(7)}).shape, Shape::kOneHost);
+}
+
 TEST(Placement, NumbersHostsByTheirFirstRank) {
   const Placement p = Placement::of({on(9), on(5), on(5), on(9), on(1)});
   EXPECT_EQ(p.shape, Shape::kHosts);
