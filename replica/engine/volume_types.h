@@ -1,6 +1,7 @@
 // Values of a replicated volume: epochs, members, configurations, chunks (docs/replica.md).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstdint>
@@ -84,8 +85,7 @@ struct Geometry {
   std::uint32_t chunks() const { return static_cast<std::uint32_t>((size + chunk - 1) / chunk); }
   std::uint64_t chunk_offset(std::uint32_t index) const { return std::uint64_t{index} * chunk; }
   std::uint64_t chunk_bytes(std::uint32_t index) const {
-    const std::uint64_t offset = chunk_offset(index);
-    return size - offset < chunk ? size - offset : chunk;
+    return std::min<std::uint64_t>(size - chunk_offset(index), chunk);
   }
   friend constexpr bool operator==(const Geometry&, const Geometry&) = default;
 };

@@ -133,9 +133,8 @@ void Writer::post_ready(Instant now, WriterActions& out) {
     if (ops_[i].state != OpState::kReady) continue;
     if (phase_ == Phase::kServing || ops_[i].is_copy) sorted_.push_back(i);
   }
-  std::ranges::sort(sorted_, [this](std::size_t a, std::size_t b) {
-    const std::uint64_t x = ops_[a].post - 1, y = ops_[b].post - 1;  // 0 becomes the largest
-    return x != y ? x < y : ops_[a].order < ops_[b].order;
+  std::ranges::sort(sorted_, {}, [this](std::size_t i) {
+    return std::pair(ops_[i].post - 1, ops_[i].order);  // post 0 becomes the largest
   });
   for (const std::size_t i : sorted_) post(now, ops_[i], out);
 }
