@@ -219,7 +219,7 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   EXPECT_EQ(member_.engine.status(), MCAST_OK);
 }
 
-TEST_F(TwoMembers, AreNotAskedForByOneThatPostsNoReceives) {
+TEST_F(TwoMembers, AreNotRequestedFromOneThatPostsNoReceives) {
   become_active();
   for (const wire::Instant limit = now_ + 20s; now_ < limit; now_ += 50ms) {
     member_.engine.look(now_, members_);
