@@ -143,6 +143,26 @@ TEST(Judge, KeepsSamplesToTheirShare) {
   }
 }
 
+TEST(Judge, PausesLongerIfTheOtherWayTakesLonger) {
+  // Broadcasts of the present way from one comparison to the next one.
+  const auto pause = [](std::int64_t own, std::int64_t samples) {
+    Judge judge(kLimits);
+    Plan plan = Judge::first_plan();
+    while (plan.samples != kLimits.run + 1) plan = judge.judge(plan, {own, samples});
+    plan = judge.judge(plan, {own, samples});
+    std::uint64_t broadcasts = plan.own;
+    while (plan.samples == 0) {
+      plan = judge.judge(plan, {own, Times::kNone});
+      broadcasts += plan.own;
+    }
+    return broadcasts;
+  };
+  const std::uint64_t as_long = pause(100, 100);
+  EXPECT_EQ(pause(100, 90), as_long);
+  EXPECT_EQ(pause(Times::kNone, 100), as_long) << "its own time is not known";
+  EXPECT_NEAR(static_cast<double>(pause(1, 100)), 100.0 * static_cast<double>(as_long), as_long);
+}
+
 TEST(Judge, KeepsSamplesToTheirShareOfTheTime) {
   Job job;
   constexpr int kBroadcasts = 1'000'000;
