@@ -77,6 +77,9 @@ def main():
     options = parser.parse_args()
     code, text, samples = soak(options.count, options.seconds, options.interval, options.hosts, lambda line: print(line, flush=True))
     print(text.strip())
+    if len(samples) < 6:
+        print(f"{len(samples)} samples show no growth; 6 need more broadcasts (--count) or more often a sample (--interval)", file=sys.stderr)
+        return 1
     grown = growth(samples)
     print("\n".join(grown) or "nothing grew after the first third")
     return code or bool(grown)
