@@ -79,7 +79,6 @@ void Agreement::drained(bool unacknowledged, Actions& out) {
     if (unacknowledged) send(Action::kEveryone, message(Kind::kFailed, kNoUnit, 0), out);
   }
   for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
-  deferred_.clear();
 }
 
 bool Agreement::may_decide() const { return is_root() || (inside_ && !rules.root_decides); }
