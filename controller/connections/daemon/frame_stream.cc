@@ -64,7 +64,7 @@ void FrameStream::write() {
   asio::async_write(socket_, asio::buffer(out_.front()),
                     [self = shared_from_this()](const asio::error_code& error, std::size_t) {
                       if (self->is_ended_) return;
-                      // What the other end sent before it closed, perhaps the reason, is still to be read.
+                      // The other end may have sent the reason before it closed: that is still to be read.
                       const bool is_closed = error.value() == EPIPE || error.value() == ECONNRESET;
                       if (is_closed && !self->is_finishing_) return;
                       if (error) return self->end(End::kGone, error.message());

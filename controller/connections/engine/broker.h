@@ -166,7 +166,7 @@ class Broker {
   // Tells both of an offer that its sender's daemon forgot.
   void expire(IncomingEntry entry, Actions& out);
   void forget_incoming(IncomingEntry entry);
-  // It is no open offer any more.
+  // Ends its time as an open offer.
   void conclude(IncomingEntry entry);
   std::size_t incoming_of(wire::Ipv4 host) const;
 
