@@ -51,7 +51,7 @@ class Copy:
             if target.is_file() and target.read_bytes() == source.read_bytes():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            shutil.copy(source, target)  # not its time: a run that was ended may have left an object of changed source
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         subprocess.run(["cmake", "--preset", "dev", "-B", self.build, "-DCEPHEUS_WERROR=OFF", *launcher], cwd=self.tree, check=True,
                        stdout=subprocess.DEVNULL)
