@@ -72,7 +72,7 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsThoughNothingItReceivedHasCompleted) {
   }
 }
 
-// The program may post while the queue pair is halted, before it takes in what was flushed.
+// The program may post while the queue pair is halted, before it takes in the flushed receives.
 TEST_F(HostSyncGroup, KeepsAReceivePostedMeanwhileBehindThoseThatWereFlushed) {
   start(MCAST_LANE_BULK);
   Op first, second, third, send;

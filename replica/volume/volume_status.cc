@@ -83,7 +83,7 @@ std::string Volume::status_json() const {
                         {"groups", path_->groups_formed()},
                         {"multicast", to_string(options_.multicast)},
                         {"last_group_failure", path_->last_failure()}}
-      // Names, and what replicas say, may have any bytes.
+      // Names, and replicas' reasons, may have any bytes.
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -101,7 +101,7 @@ TEST(UnansweredAccount, CopiesAndFramesThatThePortRefusedCount) {
       << "no new ones";
 }
 
-// A host whose group has many receivers may have lost a whole window at each of them.
+// In a group of many receivers each of them may lose a whole window of one host.
 TEST(UnansweredAccount, ManyCopiesAtOnceHoldTheirHostForAboutFiftyMilliseconds) {
   UnansweredAccount account;
   for (int n = 0; n < 1'000'000; ++n) account.charge(roce(kHost, kPeer));

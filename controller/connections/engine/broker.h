@@ -173,7 +173,7 @@ class Broker {
   void close(wire::Instant now, ProgramId program, ConnectionId connection, Actions& out);
   void drop(wire::Instant now, ProgramId program, const std::string& why, Actions& out);
   void hang_up(wire::Instant now, LinkId link, Actions& out);
-  // Links without connections whose time ends until then.
+  // Links without connections, if their time ends by then.
   void hang_up_idle(wire::Instant until, Actions& out);
 
   wire::Ipv4 host_;
