@@ -267,6 +267,8 @@ TEST_F(Responder, RefusesLengthsThatDoNotAddUp) {
   EXPECT_TRUE(refused(256, 0, [](auto& h) { h.reth.dma_length = 255; })) << "more than announced";
   EXPECT_TRUE(refused(256, 0, [](auto& h) { h.reth.dma_length = 257; })) << "less than announced";
   EXPECT_TRUE(refused(256, 0, [](auto& h) { h.reth.dma_length = 0x80000001; })) << "above 2^31";
+  EXPECT_FALSE(refused(256, 0, [](auto& h) { h.reth.dma_length = 0x80000000; }))
+      << "not for its length: the region is smaller";
   EXPECT_TRUE(refused(600, 1, [](auto& h) { h.bth.pad_count = 1; })) << "short middle";
   EXPECT_TRUE(refused(600, 2, [](auto& h) { h.bth.opcode = Opcode::kRcWriteMiddle; }));
   EXPECT_TRUE(refused(600, 2, [](auto& h) { h.bth.opcode = Opcode::kRcSendLast; }));

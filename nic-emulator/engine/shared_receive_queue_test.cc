@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "nic-emulator/engine/nic_testing.h"
+#include "nic-emulator/engine/qp_table.h"
 
 namespace cepheus::rnic::testing {
 namespace {
@@ -127,6 +128,15 @@ TEST(SrqLimits, AreNamedWhenExceeded) {
   for (int i = 0; i < 64; ++i) hosts.b.receive(1, 0, 1);
   EXPECT_EQ(hosts.b.post(RecvWr{}).error().code, wire::ErrorCode::kAgain);
   EXPECT_EQ(nic.create_qp({.cap = {}, .srq = 77}).error().code, wire::ErrorCode::kInvalid);
+}
+
+TEST(SrqTable, HasSoManyQueuesAndUsesNumbersAgain) {
+  SrqTable table(2);
+  EXPECT_EQ(table.create({})->id(), 0u);
+  EXPECT_EQ(table.create({})->id(), 1u);
+  EXPECT_EQ(table.create({}), nullptr);
+  table.destroy(0);
+  EXPECT_EQ(table.create({})->id(), 0u);
 }
 
 }  // namespace

@@ -215,6 +215,14 @@ TEST_F(Datagram, GivesImmediatesAndSolicitation) {
   EXPECT_EQ(b_.completions[0].byte_len, 40u);
 }
 
+TEST_F(Datagram, CarriesKeyZeroIfItsRequestNamesNone) {
+  SendWr wr{.sges = {}};
+  wr.destination.ip = b_.nic.config().address;
+  wr.remote_qpn = b_.qpn;
+  ASSERT_TRUE(a_.post(wr));
+  EXPECT_EQ(a_.transmit()->headers().deth.qkey, 0u);
+}
+
 TEST_F(Datagram, DropsUnusablePacketsByNamedReason) {
   a_.datagram(1, 0, 10, b_, 0x1111);
   hosts_.exchange();

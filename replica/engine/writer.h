@@ -97,7 +97,7 @@ class Writer {
     std::uint64_t order = 0;  // of arrival
     std::uint64_t post = 0;   // of the first sending; 0: not sent yet
     std::uint64_t attempt = 0;
-    std::uint64_t covers = 0;  // flushes: `acks_` when it began
+    std::uint64_t covers = 0;  // flushes: `acks_` at its beginning, set there
     bool is_flushed = false;
     unsigned replica = 0;  // reads, copies: the source
     Members targets{};     // copies

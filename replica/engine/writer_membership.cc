@@ -156,7 +156,6 @@ bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterAc
 void Writer::propose(Instant now, Members members, WriterActions& out) {
   config_ = {epoch_, config_.version + 1, members};
   is_confirmed_ = false;
-  std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
   const RequestType type = unrecorded_.empty() ? RequestType::kConfig : RequestType::kAdopt;
   start_round(now,
               {.purpose = Round::Purpose::kConfig,

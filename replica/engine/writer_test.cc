@@ -59,6 +59,9 @@ TEST_F(Volume, MarksBeforeItWrites) {
   EXPECT_TRUE(all(Kind::kWrite).empty());
   EXPECT_TRUE(replicas[0].record().marks.has(0));
   EXPECT_EQ(replicas[0].record().marks.count(), 1u);
+  EXPECT_EQ(std::ranges::count(all(Kind::kSend), RequestType::kMark,
+                               [](const WriterAction& a) { return a.request.type; }),
+            3);
   // The third replica answers after all: its requests are repeated here.
   silent = {};
   for (const WriterAction& send : all(Kind::kSend)) {
@@ -359,6 +362,29 @@ TEST_F(Volume, AWriterIsFencedByALaterOne) {
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kRead, 0, 4096, false}, todo));
 }
 
+// Another writer's claim reached one replica only, which was not in sync.
+TEST_F(Volume, AWriterClaimsAgainIfALaterOneDoesNotComeForTwoSilences) {
+  connect_all();
+  writer->on_disconnected(now, 2, todo);
+  run();
+  Request promise;
+  promise.type = RequestType::kPromise;
+  promise.epoch = {7, 7};
+  ReplicaActions done;
+  replicas[2].on_request(9, promise, done);
+  const auto return_after = [&](Duration time) {
+    now += time;
+    ++links[2];
+    connect(2);
+  };
+  return_after({});
+  return_after(2 * WriterSettings{}.silence - 1ns);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  return_after(1ns);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
+  EXPECT_EQ(writer->epoch().number, 8u);
+}
+
 TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
   connect_all();
   submit(IoKind::kWrite, 1);
@@ -421,6 +447,10 @@ TEST_F(Volume, TakesNoMoreThanItsDepth) {
   connect_all();
   for (std::uint64_t id = 1; id <= 4; ++id) submit(IoKind::kWrite, id);
   EXPECT_FALSE(writer->submit(now, {5, IoKind::kWrite, 0, 4096, false}, todo));
+}
+
+TEST(ReplicaEngine, HasPromisedNobodyAtFirst) {
+  EXPECT_EQ(ReplicaRecord::fresh(kGeometry, 3).promised, (Epoch{0, 0}));
 }
 
 TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {

@@ -53,7 +53,8 @@ class Copy:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)  # not its time: a run that was ended may have left an object of changed source
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-        subprocess.run(["cmake", "--preset", "dev", "-B", self.build, "-DCEPHEUS_WERROR=OFF", *launcher], cwd=self.tree, check=True,
+        subprocess.run(["cmake", "--preset", "dev", "-B", self.build, "-DCEPHEUS_WERROR=OFF",
+                        "-DCMAKE_CXX_FLAGS=-O2 -D_GLIBCXX_ASSERTIONS", *launcher], cwd=self.tree, check=True,
                        stdout=subprocess.DEVNULL)
 
     def builds(self, tests):
