@@ -149,22 +149,49 @@ TEST_F(HungDiskOfFour, IsTriedAlthoughAnEarlierReplicaWaitsForItsReturn) {
 }
 
 // A replica that is being copied has all copies to flush.
-TEST_F(HungDisk, DoesNotCountIfAReplicaThatIsCopiedFlushesLate) {
-  writer->on_disconnected(now, 2, todo);
-  run();
-  submit(IoKind::kWrite, 1);
-  write_is_everywhere(all(Kind::kWrite).back());
-  return_with_a_promise(2);
-  pass(2s);
+class HungDiskOfACopy : public HungDisk {
+ protected:
+  HungDiskOfACopy() {
+    writer->on_disconnected(now, 2, todo);
+    run();
+    submit(IoKind::kWrite, 1);
+    write_is_everywhere(all(Kind::kWrite).back());
+    return_with_a_promise(2);
+    pass(2s);
+    silent = Members::only(2);
+    submit(IoKind::kFlush, 2);
+    pass(11s);
+  }
+};
+
+TEST_F(HungDiskOfACopy, EvictsNoReplica) {
   ASSERT_FALSE(all(Kind::kCopy).empty()) << "it is being copied";
-  silent = Members::only(2);
-  submit(IoKind::kFlush, 2);
-  pass(11s);
   EXPECT_EQ(all(Kind::kComplete).size(), 2u) << "the flush has ended without it";
   EXPECT_TRUE(writer->is_connected(2));
   submit(IoKind::kFlush, 3);
   EXPECT_EQ(all(Kind::kComplete).size(), 3u) << "the next one does not wait";
   EXPECT_FALSE(writer->is_in_sync(2));
+}
+
+TEST_F(HungDiskOfACopy, HasToEndAFlushThatBeganAfterTheLastWrite) {
+  const std::uint64_t copy = all(Kind::kCopy).back().attempt;
+  log.clear();
+  writer->on_copied(now, copy, {}, todo);
+  run();
+  ASSERT_EQ(requests(2, RequestType::kFlush), 1u) << "all is copied";
+  const WriterAction early = all(Kind::kSend).back();
+  submit(IoKind::kWrite, 3);
+  write_is_everywhere(all(Kind::kWrite).back());
+  submit(IoKind::kFlush, 4);
+  EXPECT_EQ(all(Kind::kComplete).size(), 2u);
+  const WriterAction later = all(Kind::kSend).back();
+  silent = {};
+  todo.push_back(early);
+  run();
+  EXPECT_FALSE(writer->is_in_sync(2));
+  todo.push_back(later);
+  run();
+  EXPECT_TRUE(writer->is_in_sync(2));
 }
 
 // The writer's timer has no work meanwhile.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
+#include <tuple>
 
 #include "wire/types.h"
 
@@ -65,7 +66,7 @@ struct Config {
   friend constexpr bool operator==(const Config&, const Config&) = default;
 };
 constexpr bool is_later(const Config& a, const Config& b) {
-  return a.epoch != b.epoch ? a.epoch > b.epoch : a.version > b.version;
+  return std::tie(a.epoch, a.version) > std::tie(b.epoch, b.version);
 }
 
 // Possible loss of a replica since it was last named in a configuration.

@@ -42,6 +42,19 @@ TEST_F(Volume, CountsNoSilenceWhileItDidNotLook) {
       << "they have said nothing for a second in which it looked";
 }
 
+TEST_F(Volume, CountsSilenceIfItLooksAtEverySecondPing) {
+  connect_all();
+  writer->on_timer(now, todo);
+  run();
+  silent = Members::all(3);
+  for (int i = 0; i < 2; ++i) {
+    now += 2 * WriterSettings{}.ping;
+    writer->on_timer(now, todo);
+    run();
+  }
+  EXPECT_EQ(all(Kind::kDisconnect).size(), 3u);
+}
+
 TEST_F(Volume, CountsNoHungDiskWhileItDidNotLook) {
   connect_all();
   silent = Members::only(2);
@@ -148,6 +161,16 @@ TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
   EXPECT_EQ(all(Kind::kRead).size(), 2u);
 }
 
+TEST_F(Volume, AWriteWaitsForNoFlush) {
+  connect_all();
+  submit(IoKind::kWrite, 1, 0, 2);
+  write_is_everywhere(all(Kind::kWrite).back());
+  silent = Members::all(3);
+  ASSERT_TRUE(writer->submit(now, {2, IoKind::kFlush, 4096, 0, false}, todo));
+  submit(IoKind::kWrite, 3, 0, 2);
+  EXPECT_EQ(all(Kind::kWrite).size(), 2u);
+}
+
 TEST_F(Volume, RepeatedWritesKeepTheirOrder) {
   connect_all();
   submit(IoKind::kWrite, 1, 2);
@@ -226,11 +249,13 @@ TEST_F(LastReplica, IsSentUnacknowledgedWritesAgain) {
 }
 
 TEST_F(LastReplica, EndsItsWriterIfAcknowledgedDataIsGone) {
-  acknowledge_write(1, 5);
+  acknowledge_write(1, 0);
+  acknowledge_write(2, 5);
   restart_last(Loss::kMemory);
   EXPECT_EQ(writer->phase(), Writer::Phase::kFailed);
+  EXPECT_TRUE(writer->lost().has(0));
   EXPECT_TRUE(writer->lost().has(1));
-  EXPECT_EQ(writer->lost().count(), 1u);
+  EXPECT_EQ(writer->lost().count(), 2u);
   EXPECT_FALSE(writer->submit(now, {2, IoKind::kFlush, 0, 0, false}, todo));
 }
 
@@ -383,6 +408,10 @@ TEST_F(Volume, AWriterClaimsAgainIfALaterOneDoesNotComeForTwoSilences) {
   return_after(1ns);
   EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
   EXPECT_EQ(writer->epoch().number, 8u);
+  now += 100ms;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing) << "0 and 1 have promised again";
 }
 
 TEST_F(Volume, MarksAreClearedWhenAllIsFlushedAndIdle) {
