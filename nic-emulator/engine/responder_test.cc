@@ -90,6 +90,7 @@ TEST_F(Responder, AnswersDuplicatesWithTheNewestAck) {
   b_.deliver({p[0], p[1]});
   EXPECT_EQ(answer().psn(), 102u);
   EXPECT_EQ(b_.count(Counter::kRxDuplicate), 2u);
+  EXPECT_EQ(b_.count(Counter::kTxAck), 1u);
 }
 
 TEST_F(Responder, AnswersADuplicateBeforeAnyRequestWithStartMinusOne) {

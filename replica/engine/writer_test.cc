@@ -155,10 +155,12 @@ TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
   submit(IoKind::kWrite, 1, 2, 2);
   submit(IoKind::kRead, 2, 3);
   submit(IoKind::kRead, 3, 4);
-  ASSERT_EQ(all(Kind::kRead).size(), 1u);
-  EXPECT_EQ(all(Kind::kRead)[0].io.id, 3u);
+  submit(IoKind::kRead, 4, 1);
+  ASSERT_EQ(all(Kind::kRead).size(), 2u);
+  EXPECT_EQ(all(Kind::kRead)[0].io.id, 3u) << "it begins at the write's end";
+  EXPECT_EQ(all(Kind::kRead)[1].io.id, 4u) << "it ends at the write's beginning";
   write_is_everywhere(all(Kind::kWrite)[0]);
-  EXPECT_EQ(all(Kind::kRead).size(), 2u);
+  EXPECT_EQ(all(Kind::kRead).size(), 3u);
 }
 
 TEST_F(Volume, AWriteWaitsForNoFlush) {
