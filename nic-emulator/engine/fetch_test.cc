@@ -244,6 +244,16 @@ TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
       << "the requester repeats the second request, too";
 }
 
+TEST_F(Fetch, ARequestThatIsRepeatedBeforeItsAnswerChangesNothing) {
+  a_.read(1, kResult, 100, b_, 0);
+  a_.read(2, kResult + 1024, 100, b_, 1024);
+  const auto requests = a_.transmit_all();
+  b_.deliver(requests);
+  b_.deliver(requests[0]);
+  a_.deliver(b_.transmit_all());
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
+}
+
 TEST_F(Fetch, ARepeatedRequestLeavesTheAckOfALaterMessageOwed) {
   a_.read(1, kResult, 600, b_, 0);
   b_.receive(7, 0x50000, 100);
