@@ -49,6 +49,15 @@ TEST(Judge, GivesMulticastUpAfterTwoSamplesIfItIsManyTimesSlower) {
   EXPECT_LT(job.total(), 1.05 * 2000 * 60'000);
 }
 
+TEST(Judge, GivesNothingUpAfterOneSample) {
+  Job job;
+  job.broadcasts(4, 3'000'000, 20'000);
+  for (int i = 0; i < 16; ++i) {
+    job.broadcast(20'000, 20'000);
+    EXPECT_EQ(job.way(), Way::kMulticast) << i;
+  }
+}
+
 TEST(Judge, GivesMulticastUpAfterTwoComparisonsIfItIsALittleSlower) {
   Job job;
   job.broadcasts(21 + 2 * 34, 160'000, 100'000);

@@ -9,6 +9,7 @@
 namespace cepheus::rnic::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using wire::Opcode;
 
@@ -70,6 +71,8 @@ TEST(Connection, SendOfManyPacketsIsSplitAtTheMtu) {
   EXPECT_EQ(packets[2].opcode(), Opcode::kRcSendLast);
   EXPECT_EQ(packets[2].data().size(), 1u);
   EXPECT_EQ(packets[2].headers().bth.pad_count, 3);
+  const auto padded = std::span(packets[2].bytes).last(4 + 3);  // and the ICRC
+  EXPECT_THAT(padded.first(3), Each(0));
   EXPECT_FALSE(packets[0].requests_ack());
   EXPECT_TRUE(packets[2].requests_ack());
   hosts.b.deliver(packets);

@@ -233,6 +233,8 @@ void Host::receive(std::uint64_t id, std::size_t offset, std::uint32_t length) {
 
 std::optional<Packet> Host::transmit() {
   wire::Frame frame;
+  std::ranges::fill(frame.bytes, 0xEE);  // of the frame before
+  std::ranges::fill(buffer_, 0xEE);
   const bool built = nic.transmit(now_, buffer_, frame, actions_);
   collect();
   if (!built) return std::nullopt;

@@ -1,11 +1,14 @@
 #include "controller/connections/engine/message.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "wire/sender_group.h"
 
 namespace cepheus::connections {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr auto kFirst = MessageType::kHello;
 constexpr auto kLast = MessageType::kStatus;
@@ -54,6 +57,13 @@ TEST(Message, OfEachTypeIsTheSameBytesAgain) {
     ASSERT_TRUE(parsed) << static_cast<int>(m.type);
     EXPECT_EQ(bytes_of(*parsed), bytes) << static_cast<int>(m.type);
   }
+}
+
+TEST(Message, HasTheFieldsOfItsTypeOnly) {
+  std::vector<std::size_t> sizes;
+  for (const Message& m : all()) sizes.push_back(bytes_of(m).size());
+  EXPECT_THAT(sizes, ElementsAre(32, 1, 1, 10, 32, 18, 9, 18, 30, 18, 22, 3, 11, 33, 9, 1, 11, 20,
+                                 17, 64, 26, 7));
 }
 
 TEST(Message, CarriesWhatItsTypeHas) {
