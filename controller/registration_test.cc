@@ -375,6 +375,15 @@ TEST(Registration, RefusesListsItCannotServe) {
               HasSubstr("host 10.0.0.2 is listed twice"));
 }
 
+TEST(Registration, MissesMembersInFrontOfTheLeaderToo) {
+  RegistrationConfig config = leader_config();
+  config.host = host(2);
+  Registration leader(config, kGroup, kEpoch);
+  Outbox out;
+  ASSERT_TRUE(leader.start(kStart, members(3), out));
+  EXPECT_EQ(leader.missing(), (std::vector{member(0), member(1)}));
+}
+
 TEST(Registration, TakesSpuriousTimersCalmly) {
   Network net(2);
   net.tick();

@@ -116,6 +116,12 @@ TEST(Message, ThatBreaksABoundIsRefused) {
   bytes[1 + 8 + 16 + 1] += 1;  // the data's length
   bytes.push_back(1);
   EXPECT_FALSE(Message::parse(bytes));
+  Message status{.type = MessageType::kStatus, .status = std::string(kMostStatus, ' ')};
+  bytes = bytes_of(status);
+  EXPECT_TRUE(Message::parse(bytes));
+  bytes[1 + 3] += 1;  // the status' length
+  bytes.push_back(' ');
+  EXPECT_FALSE(Message::parse(bytes));
 }
 
 TEST(Message, NamesNoQpnOrOneOfASenderGroup) {
