@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Jobs of Slurm with a fabric from their prolog: srun --mpi=pmix starts ranks, and their MPI_Bcast is multicast."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -21,18 +22,18 @@ REQUIRE = {"OMPI_MCA_coll_cepheus_mode": "require", "OMPI_MCA_coll_cepheus_watch
            "OMPI_MCA_coll_cepheus_register_timeout_ms": "20000", "OMPI_MCA_coll_cepheus_verbose": "1"}
 TRY = {"OMPI_MCA_coll_cepheus_verbose": "1", "OMPI_MCA_coll_cepheus_set_up_after": "0"}
 
-NOBODY = pwd.getpwnam("nobody")
+NOBODY, DAEMON = pwd.getpwnam("nobody"), pwd.getpwnam("daemon")
 # Attacks of a job's user on the scripts of Slurm: ATTACK DIRECTORY. Each is repeated until the process is killed.
 ATTACKS = """
 import ctypes, itertools, os, pathlib, shutil, signal, sys
 libc = ctypes.CDLL(None)
-PIDFD_GETFD = 438
+PIDFD_GETFD, PTRACE_ATTACH, PTRACE_SEIZE, PTRACE_O_TRACEEXIT = 438, 16, 0x4206, 0x40
 attack, own = sys.argv[1], pathlib.Path(sys.argv[2])
 held = []
-def others():
+def others(number=20):
     # The newest processes: the race is against commands that run for a millisecond.
     newest = int(pathlib.Path("/proc/loadavg").read_text().split()[4])
-    for pid in range(newest, max(newest - 20, 1), -1):
+    for pid in range(newest, max(newest - number, 1), -1):
         try:
             if pid != os.getpid() and os.stat(f"/proc/{pid}").st_uid == os.getuid():
                 yield pid
@@ -49,6 +50,11 @@ def hold(pid):
     if len(held) > 500:
         for _ in range(100):
             os.close(held.pop())
+def trace(turn, request, options):
+    # Nothing here waits for a traced process: a killed one stops at its exit, or stays a zombie that its parent can not reap.
+    for pid in others(20 if turn % 50 else 2000):
+        if bytes(own) in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+            libc.ptrace(request, pid, None, options)
 def remove():
     for entry in own.iterdir():
         shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
@@ -67,6 +73,10 @@ for number in itertools.count():
         elif attack == "hold":
             for pid in others():
                 hold(pid)
+        elif attack == "attach":
+            trace(number, PTRACE_ATTACH, None)
+        elif attack == "seize":
+            trace(number, PTRACE_SEIZE, PTRACE_O_TRACEEXIT)
         elif attack == "remove":
             remove()
         else:
@@ -74,6 +84,20 @@ for number in itertools.count():
     except OSError:
         pass
 """
+
+
+@contextlib.contextmanager
+def attacker(attack, directory, user):
+    """A process of that user that attacks below the directory until the context's end."""
+    with subprocess.Popen([sys.executable, "-c", ATTACKS, attack, directory], text=True, stdout=subprocess.PIPE, user=user,
+                          group=NOBODY.pw_gid, extra_groups=[]) as process:
+        try:
+            if process.stdout.readline() != "attacks\n":
+                raise RuntimeError(f"the attack {attack} does not start")
+            os.setpriority(os.PRIO_PROCESS, process.pid, -10)  # fast enough also on a busy machine
+            yield process
+        finally:
+            process.kill()
 
 
 def may_play_others():
@@ -172,6 +196,20 @@ class Jobs(unittest.TestCase):
         self.assert_no_fabric_is_left(site)
         self.assertEqual(self.switches_of(site), [])
 
+    @needs_users
+    def test_of_a_user_who_traces_his_fabric_delay_no_other_job(self):
+        site = self.site()
+        with attacker("seize", site.fabrics, NOBODY.pw_uid) as tracer:  # as left behind by an earlier login
+            traced = f"pid=$(cat $CEPHEUS_FABRIC.lock); until grep -q '^TracerPid:.{tracer.pid}$' /proc/$pid/status; do sleep 0.1; done"
+            run = site.srun(1, "sh", "-c", f"{traced}; echo $pid", user=NOBODY.pw_uid)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            fabric = run.stdout.strip()
+            self.assert_all_have_the_file(site.srun(4, DEMO, FILE, user=DAEMON.pw_uid, **REQUIRE), 4)
+            self.assert_no_fabric_is_left(site)
+            self.assertIn(self.switches_of(site), ([], [fabric]))  # the killed process, which its tracer still keeps
+            self.assertNotIn("drain", site.call("sinfo", "-h", "-o", "%T").stdout)
+        wait_until(lambda: self.switches_of(site) == [], "the traced fabric's end with its tracer")
+
     def test_keep_their_own_choice_of_open_mpis_transports(self):
         site = self.site()
         run = site.srun(1, "printenv", OMPI_MCA_pml="ucx", OMPI_MCA_osc="rdma")
@@ -235,26 +273,39 @@ class Scripts(unittest.TestCase):
     def test_end_while_the_user_keeps_their_streams_open(self):
         self.assert_end_under("hold", jobs=5)  # not each attempt succeeds
 
+    @needs_users
+    def test_end_while_the_user_traces_and_stops_all_that_he_may(self):
+        self.assert_end_under("attach")
+
+    @needs_users
+    def test_end_while_the_user_traces_all_that_he_may_to_its_exit(self):
+        self.assert_end_under("seize")
+
     def assert_end_under(self, attack, jobs=1):
-        """Prolog, epilog and the streams of both end while another process of the job's user attacks. The next job has a fabric."""
+        """Prolog, epilog and the streams of both end while another process of the job's user attacks. Another user's next job has a
+        fabric."""
         user = 60600 + os.getpid() % 500  # without processes: the attacks are on all of a user's
         self.directory.chmod(0o755)
         own = self.directory / "fabrics/7-n0"
-        with subprocess.Popen([sys.executable, "-c", ATTACKS, attack, own], text=True, stdout=subprocess.PIPE, user=user,
-                              group=NOBODY.pw_gid, extra_groups=[]) as attacker:
-            try:
-                self.assertEqual(attacker.stdout.readline(), "attacks\n")
-                os.setpriority(os.PRIO_PROCESS, attacker.pid, -10)  # fast enough also on a busy machine
+        try:
+            with attacker(attack, own, user) as process:
                 for name in ("prolog", "epilog") * jobs:
                     self.run_script(name, may_fail=True, SLURM_JOB_UID=str(user))
                 self.assertEqual(list(own.parent.iterdir()), [])
-                wait_until(lambda: processes_of(user) == [attacker.pid], lambda: f"end of {processes_of(user)} except {attacker.pid}")
-            finally:
-                for pid in processes_of(user):
-                    os.kill(pid, signal.SIGKILL)
-        self.run_script("prolog", SLURM_JOB_ID="8")
-        self.assertIn("fabrics/8-n0/fabric\n", self.run_script("task-prolog", SLURM_JOB_ID="8"))
-        self.run_script("epilog", SLURM_JOB_ID="8")
+                self.assert_another_users_job_has_a_fabric()
+                self.assertIsNone(process.poll(), "the scripts end their own processes alone")
+            wait_until(lambda: processes_of(user) == [], lambda: f"end of {processes_of(user)}")  # traced ones end with their tracer
+        finally:
+            for pid in processes_of(user):
+                os.kill(pid, signal.SIGKILL)
+
+    def assert_another_users_job_has_a_fabric(self, job=8):
+        variables = {"SLURM_JOB_ID": str(job), "SLURM_JOB_UID": str(DAEMON.pw_uid)}
+        own = self.directory / f"fabrics/{job}-n0"
+        self.run_script("prolog", **variables)
+        self.assertTrue((own / "fabric").is_socket())
+        self.run_script("epilog", **variables)
+        self.assertFalse(own.exists())
 
     def pid_of_the_fabric(self):
         return int((self.directory / "fabrics/7-n0/fabric.lock").read_text())
