@@ -2,14 +2,17 @@
 """Jobs of Slurm with a fabric from their prolog: srun --mpi=pmix starts ranks, and their MPI_Bcast is multicast."""
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import pwd
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from harness import BUILD, needs_component
@@ -98,6 +101,42 @@ def attacker(attack, directory, user):
             yield process
         finally:
             process.kill()
+
+
+@contextlib.contextmanager
+def mounted_and_mute(directory, user):
+    """A user's file system at his directory that never answers. fusermount mounts such ones if /etc/fuse.conf has user_allow_other."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError as error:
+        raise unittest.SkipTest(f"SKIPPED: {error}") from error
+    options = f"fd={device},rootmode=40000,user_id={user.pw_uid},group_id={user.pw_gid},allow_other"
+    if libc.mount(b"mute", bytes(directory), b"fuse", 0, options.encode()) != 0:
+        os.close(device)
+        raise unittest.SkipTest(f"SKIPPED: can't mount: {os.strerror(ctypes.get_errno())}")
+    # The answer to FUSE_INIT. Later requests are read, but get no answer: not even SIGKILL ends a process that waits for one.
+    _, _, unique = struct.unpack_from("IIQ", os.read(device, 65536))
+    os.write(device, struct.pack("IiQII", 80, 0, unique, 7, 31) + bytes(56))
+
+    def read():
+        with contextlib.suppress(OSError):
+            while True:
+                os.read(device, 65536)
+
+    force, detach = 1, 2
+    reading = threading.Thread(target=read)
+    giving_up = threading.Timer(70, libc.umount2, (bytes(directory), force))  # later than the time limit of a script
+    reading.start()
+    giving_up.start()
+    try:
+        yield
+    finally:
+        giving_up.cancel()
+        libc.umount2(bytes(directory), force)
+        libc.umount2(bytes(directory), detach)
+        reading.join()
+        os.close(device)
 
 
 def may_play_others():
@@ -268,6 +307,16 @@ class Scripts(unittest.TestCase):
     @needs_users
     def test_end_while_the_user_makes_files_as_fast_as_he_can(self):
         self.assert_end_under("fill")
+
+    @needs_users
+    def test_end_while_a_file_system_of_the_user_does_not_answer(self):
+        own = self.directory / "fabrics/7-n0"
+        self.directory.chmod(0o755)
+        self.run_script("prolog", SLURM_JOB_UID=str(NOBODY.pw_uid))
+        with mounted_and_mute(own, NOBODY):
+            self.run_script("epilog", may_fail=True, SLURM_JOB_UID=str(NOBODY.pw_uid))
+            self.assert_another_users_job_has_a_fabric()
+        self.assert_another_users_job_has_a_fabric(job=7)  # and removes the first job's directory
 
     @needs_users
     def test_end_while_the_user_keeps_their_streams_open(self):
