@@ -266,10 +266,11 @@ class Scripts(unittest.TestCase):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-slurm-")))
         (self.directory / "cepheus.conf").write_text(f"directory={self.directory}/fabrics\n")
 
-    def run_script(self, name, may_fail=False, **variables):
+    def run_script(self, name, may_fail=False, limits=(), **variables):
         env = {"PATH": os.environ["PATH"], "CEPHEUS_SLURM_CONFIG": str(self.directory / "cepheus.conf"), "SLURM_JOB_ID": "7",
                "SLURM_JOB_UID": str(os.getuid()), "SLURMD_NODENAME": "n0", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NTASKS": "2", **variables}
-        run = subprocess.run([SCRIPTS / name], text=True, capture_output=True, env=env, timeout=60)
+        # Python ignores SIGXFSZ: under a limit of files' sizes a write fails, and ends no process.
+        run = subprocess.run([*limits, SCRIPTS / name], text=True, capture_output=True, env=env, timeout=60, restore_signals=not limits)
         self.assertEqual((run.returncode, "" if may_fail else run.stderr), (0, ""), run.stdout)
         return run.stdout
 
@@ -382,6 +383,13 @@ class Scripts(unittest.TestCase):
             self.assertIsNone(other.poll())
             self.assert_ends(pid)
             other.kill()
+
+    def test_a_fabric_that_the_epilog_could_not_find_does_not_start(self):
+        # As on a full disk: files end after 8 bytes here, and the line for the epilog is longer.
+        self.run_script("prolog", may_fail=True, limits=("prlimit", "--fsize=8"))
+        task = self.run_script("task-prolog", SLURM_PROCID="0")
+        self.run_script("epilog")
+        self.assertIn("no multicast for this job: ", task)
 
     def test_a_fabric_of_another_job_is_not_ended(self):
         self.run_script("prolog")
