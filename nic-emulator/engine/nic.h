@@ -52,6 +52,8 @@ struct NicConfig {
   // repaired quickly, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
   // fixed (IBTA 9.7.6.1.3).
   unsigned timeout_doublings = 0;
+  // Doubling ends at this wait: with a long time-out a silent peer would otherwise cost minutes.
+  Duration longest_doubled_timeout = std::chrono::nanoseconds(std::int64_t{4096} << 20);  // 4.3 s
   // A second sequence NAK for one packet, without progress in between, costs a retry, as with NICs
   // that treat each as a new one.
   bool every_nak_counts = false;

@@ -184,6 +184,28 @@ TEST_F(Requester, DoublesTheTimeOutWithoutAnswersIfConfigured) {
   }
 }
 
+// UCX's default is code 18. A connection to a process that has exited must not wait for minutes.
+TEST_F(Requester, DoublesALongTimeOutOnlyUpToALimit) {
+  const auto wait = [](std::uint8_t code) { return std::chrono::nanoseconds(4096LL << code); };
+  const auto waits_of = [](std::uint8_t code) {
+    TwoHosts hosts({.timeout_code = code}, {.timeout_doublings = 6});
+    hosts.a.send(1, 0, 10);
+    std::vector<Duration> waits;
+    for (int i = 0; i < 8; ++i) {
+      hosts.a.transmit_all();
+      waits.push_back(hosts.a.nic.deadline() - hosts.now);
+      hosts.pass_deadline();
+    }
+    EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+    return waits;
+  };
+  EXPECT_THAT(waits_of(14), ElementsAre(wait(14), wait(15), wait(16), wait(17), wait(18), wait(19),
+                                        wait(20), wait(20)));
+  EXPECT_THAT(waits_of(18), ElementsAre(wait(18), wait(19), wait(20), wait(20), wait(20), wait(20),
+                                        wait(20), wait(20)));
+  EXPECT_THAT(waits_of(21), Each(wait(21)));
+}
+
 TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfConfigured) {
   TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
   hosts.a.send(1, 0, 256 * 2);
