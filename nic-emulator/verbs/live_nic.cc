@@ -117,8 +117,7 @@ LiveNic::~LiveNic() {
     ::pthread_join(thread_, nullptr);
   }
   // Acknowledgements of messages that the program has seen are sent before the port closes.
-  const std::scoped_lock lock(mutex_);
-  progress(wire::monotonic_now());
+  take_arrived();
 }
 
 void LiveNic::add_listener(Listener& listener) {
@@ -162,6 +161,14 @@ void LiveNic::add_srq(SrqId srq, Listener& listener) {
 void LiveNic::remove_srq(SrqId srq) {
   const std::scoped_lock lock(mutex_);
   srqs_.erase(srq);
+}
+
+void LiveNic::take_arrived() {
+  const std::scoped_lock lock(mutex_);
+  const Instant now = wire::monotonic_now();
+  for (std::size_t taken = 0; taken < fabric::kFrameRing; taken += kReceiveBatch) {
+    if (progress(now) < kReceiveBatch) return;
+  }
 }
 
 std::size_t LiveNic::progress(Instant now) {

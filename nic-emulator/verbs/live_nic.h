@@ -75,6 +75,13 @@ class LiveNic {
   // were packets to send, it also takes arrived ones in.
   template <typename Work>
   auto run(Work&& work);
+  // The same for work after which a queue pair receives nothing. Packets that have arrived are
+  // taken in first: a hardware NIC has acknowledged them already.
+  template <typename Work>
+  auto run_last(Work&& work) {
+    take_arrived();
+    return run(std::forward<Work>(work));
+  }
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
   void poll();
   // A completion queue has been armed: the thread must not wait for the program to poll.
@@ -124,6 +131,8 @@ class LiveNic {
 
   LiveNic(std::unique_ptr<fabric::HostPort> port,
           const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
+
+  void take_arrived();
 
   // All members below are under mutex_.
   std::size_t progress(Instant now);  // returns frames taken; fewer than a batch: all

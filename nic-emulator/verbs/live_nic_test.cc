@@ -214,6 +214,23 @@ TEST(UnreliableNic, SendsMoreThanItsRingHoldsByItself) {
   }
 }
 
+// A hardware NIC acknowledges packets on arrival, whatever its program does next.
+TEST_F(TwoNics, AcknowledgeWhatHasArrivedBeforeAQueuePairEnds) {
+  a_.connect(b_);
+  b_.connect(a_);
+  ASSERT_TRUE(b_.post_recv(0, 64));
+  // Its thread leaves packets to a program that polls, and for a moment after the last poll.
+  for (int i = 0; i < 10'000; ++i) b_.nic->poll();
+  ASSERT_TRUE(a_.post_send(0, 64));
+  fabric_.status_when([](const live::FabricStatus& status) {
+    return live::counter(status.switches[0].ports[1], "tx_packets") > 0;
+  });
+  b_.nic->run_last([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(b_.qpn); });
+  const auto sent = a_.wait(true);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->status, WcStatus::kSuccess);
+}
+
 TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   a_.connect(b_);
   b_.connect(a_);

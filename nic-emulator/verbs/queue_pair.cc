@@ -65,7 +65,7 @@ QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpT
 QueuePair::~QueuePair() {
   // First the listener: once the queue pair is gone, another thread may get its number.
   nic().remove_qp(qpn());
-  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
+  nic().run_last([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
     return nic().is_abandoned() || qp_base.events_completed == fetched;
@@ -80,20 +80,22 @@ void QueuePair::on_event(ibv_event_type type) {
 }
 
 int QueuePair::modify(const ibv_qp_attr& a, int mask) {
-  const auto changed = nic().run([&](Nic& engine, Instant now,
-                                     NicOutput& out) -> wire::Result<void> {
+  const auto change = [&](Nic& engine, Instant now, NicOutput& out) -> wire::Result<void> {
     const auto before = engine.query_qp(qpn());
     if (!before) return tl::unexpected(before.error());
-    const auto change = to_engine(a, mask, before->state, type_);
-    if (!change) return tl::unexpected(change.error());
-    if (auto done = engine.modify_qp(now, qpn(), change->attributes, change->mask, out); !done) {
+    const auto wanted = to_engine(a, mask, before->state, type_);
+    if (!wanted) return tl::unexpected(wanted.error());
+    if (auto done = engine.modify_qp(now, qpn(), wanted->attributes, wanted->mask, out); !done) {
       return done;
     }
     if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
     if ((mask & IBV_QP_AV) != 0) set_.ah_attr = a.ah_attr;
     if ((mask & IBV_QP_PORT) != 0) set_.port_num = a.port_num;
     return {};
-  });
+  };
+  const bool ends =
+      (mask & IBV_QP_STATE) != 0 && (a.qp_state == IBV_QPS_ERR || a.qp_state == IBV_QPS_RESET);
+  const auto changed = ends ? nic().run_last(change) : nic().run(change);
   if (!changed) {
     log_verbose("modify qp: " + changed.error().text);
     return to_errno(changed.error().code);
