@@ -51,6 +51,12 @@ bool is_one_group(const SenderGroupMessage& a, const SenderGroupMessage& b) {
   return a.header.instance == b.header.instance && a.sender_qpn == b.sender_qpn;
 }
 
+// Whether `message` is the same group's, of a newer epoch than the record.
+bool is_superseded(const SenderGroup& record, const SenderGroupMessage& message) {
+  return is_one_group(record.installed, message) &&
+         wire::newer_epoch(message.header.epoch, record.installed.header.epoch);
+}
+
 void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
   if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
 }
@@ -152,6 +158,9 @@ MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
   if (known != nullptr) {
     return is_one_group(known->installed, message) ? MrpReject::kNone : MrpReject::kIdInUse;
   }
+  // It replaces a record with another key: a newer epoch may lack a branch's first receiver.
+  const auto is_older = [&](const SenderGroup& other) { return is_superseded(other, message); };
+  if (groups_.any_of({message.sender(), message.virtual_qpn}, is_older)) return MrpReject::kNone;
   if (groups_.size() >= config_.max_groups) return MrpReject::kTableFull;
   if (groups_.count_of(message.sender()) >= config_.max_groups_per_host) {
     call.count(Counter::kRefusedQuota);
@@ -237,10 +246,7 @@ std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
                                               const SenderGroup* kept) {
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (&other == kept || !is_one_group(other.installed, message) ||
-        !wire::newer_epoch(message.header.epoch, other.installed.header.epoch)) {
-      return false;
-    }
+    if (&other == kept || !is_superseded(other, message)) return false;
     add_receivers(former, other);
     return true;
   });

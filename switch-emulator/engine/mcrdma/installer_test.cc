@@ -50,6 +50,26 @@ TEST(SenderGroups, TheAliasMayBeEvictedBehindAnySwitch) {
   }
 }
 
+// Behind the sender's switch the group's record gets another key with the alias gone.
+TEST(SenderGroups, TheAliasMayBeEvictedFromAFullTable) {
+  for (std::uint32_t SwitchConfig::*limit :
+       {&SwitchConfig::max_groups, &SwitchConfig::max_groups_per_host}) {
+    auto net =
+        make_leaf_spine(net::SenderGroups::kEverywhere, [&](SwitchConfig& c) { c.*limit = 1; });
+    TestSender group(*net, 0, {3, 4, 6});
+    group.set_up();
+    group.addressed_to = group.alias();
+    group.set_receivers({4, 6});
+    group.epoch = 2;
+    group.install(false);
+    EXPECT_TRUE(group.messages_to(0).empty()) << "no REJECT";
+    net->clear();
+    group.data(1);
+    EXPECT_EQ(net->inbox(4), Texts({"data 1"}));
+    EXPECT_EQ(net->inbox(6), Texts({"data 1"}));
+  }
+}
+
 TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3});
