@@ -178,6 +178,9 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   SenderGroup* group = groups_.find(key, addressed);
   // This is the sender's own switch: an honest INSTALL comes by the sender's port only.
   if (group != nullptr && group->merge && !from_sender) return call.count(Counter::kDropMrpForged);
+  if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
+    return call.count(Counter::kDropMrpRate);
+  }
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return reject(call, message, reason, nullptr);
   }
@@ -188,9 +191,6 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
-  }
-  if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
-    return call.count(Counter::kDropMrpRate);
   }
   std::size_t unreachable = 0;
   auto branches = bifurcate(config_, routes_, message.list(), call.ingress(), unreachable);

@@ -119,6 +119,17 @@ TEST(SenderGroups, InvalidInstallsAreRefusedWithAReason) {
   EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
 }
 
+TEST(SenderGroups, RefusedInstallsAreLimitedInRateToo) {
+  auto net = make_star(2, false, [](SwitchConfig& c) {
+    c.register_rate = 4;  // two at once
+    c.max_groups = 0;
+  });
+  TestSender group(*net, 0, {1});
+  for (int n = 0; n < 10; ++n) group.install();
+  EXPECT_EQ(net->count(Counter::kMrpReject), 2u);
+  EXPECT_EQ(net->count(Counter::kDropMrpRate), 8u);
+}
+
 // Feedback would be ambiguous: acknowledgements of one would count for the other.
 TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWithAnyAliases) {
   auto net = make_star(4, false);

@@ -32,6 +32,7 @@ SenderGroup& SenderTable::add(const SenderKey& key, Ipv4 addressed) {
   auto& record = groups_[key].emplace_back(std::make_unique<SenderGroup>());
   record->installed.addressed = addressed;
   ++size_;
+  ++of_sender_[key.sender];
   return *record;
 }
 
@@ -40,20 +41,21 @@ void SenderTable::erase(const SenderGroup& group) {
 }
 
 std::size_t SenderTable::count_of(Ipv4 sender) const {
-  std::size_t count = 0;
-  for (const auto& [key, records] : groups_) count += key.sender == sender ? records.size() : 0;
-  return count;
+  const auto at = of_sender_.find(sender);
+  return at == of_sender_.end() ? 0 : at->second;
 }
 
 void SenderTable::check_consistent() const {
   std::size_t count = 0;
+  std::unordered_map<Ipv4, std::size_t> of_sender;
   for (const auto& [key, records] : groups_) {
     count += records.size();
+    of_sender[key.sender] += records.size();
     for (const auto& record : records) {
       must(key == record->key(), "a sender group is found by its name");
     }
   }
-  must(count == size_, "sender groups are counted");
+  must(count == size_ && of_sender == of_sender_, "sender groups are counted, by sender as well");
   for_each([&](const SenderGroup& g) {
     must(g.installed.receiver_count > 0 && !g.branches.empty(), "a sender group leads somewhere");
     must(g.rule.empty() || g.rule.size() == g.branches.size(), "a rule has a replica per branch");

@@ -92,14 +92,18 @@ class SenderTable {
 
   std::unordered_map<SenderKey, Records, SenderKeyHash> groups_;
   std::size_t size_ = 0;
+  std::unordered_map<Ipv4, std::size_t> of_sender_;  // numbers of records
 };
 
 template <typename Which>
 void SenderTable::erase_if(const SenderKey& key, Which&& which) {
   const auto at = groups_.find(key);
   if (at == groups_.end()) return;
-  size_ -= std::erase_if(at->second, [&](const auto& record) { return which(*record); });
+  const auto erased = std::erase_if(at->second, [&](const auto& r) { return which(*r); });
   if (at->second.empty()) groups_.erase(at);
+  size_ -= erased;
+  const auto of_sender = of_sender_.find(key.sender);
+  if ((of_sender->second -= erased) == 0) of_sender_.erase(of_sender);
 }
 
 template <typename Which>
