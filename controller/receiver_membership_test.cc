@@ -134,6 +134,19 @@ TEST(ReceiverMembership, IsActiveWhenTheSenderNeedsNoMoreAnswers) {
   EXPECT_EQ(r.membership.installs_received(), 3u);
 }
 
+// A switch whose routes change sends INSTALL with share 0 as well, while others connect.
+TEST(ReceiverMembership, IsNotActivatedByAChangedRouteDuringSetUp) {
+  Receiver r;
+  r.receive(install());
+  r.connected(true);
+  SenderGroupMessage of_switch = install(0);
+  of_switch.header.flags = SenderGroupMessage::kFresh;
+  EXPECT_EQ(r.receive(of_switch), ReceiverTask::kNone);
+  EXPECT_TRUE(r.answers.empty());
+  EXPECT_EQ(r.membership.state(), ReceiverState::kConnected);
+  EXPECT_EQ(r.receive(install(0, 2)), ReceiverTask::kActivated);
+}
+
 TEST(ReceiverMembership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   Receiver r;
   SenderGroupMessage stranger = install();

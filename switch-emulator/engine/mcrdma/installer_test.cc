@@ -409,6 +409,21 @@ TEST(SenderGroups, AChangedRouteRebuildsItsGroups) {
   EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
 }
 
+// Receivers see by the flag that other receivers may not be connected.
+TEST(SenderGroups, AChangedRouteRepeatsTheFlagOfTheLastInstall) {
+  for (const bool is_fresh : {true, false}) {
+    auto net = make_leaf_spine();
+    TestSender group(*net, 0, {3, 6});
+    group.install(is_fresh);
+    net->clear();
+    net->set_port(0, net->port_between(0, 3), false);
+    ASSERT_EQ(group.messages_to(3).size(), 1u);
+    const wire::SenderGroupMessage received = group.messages_to(3)[0];
+    EXPECT_EQ(received.share, 0u);
+    EXPECT_EQ(received.header.flags, is_fresh ? wire::SenderGroupMessage::kFresh : 0);
+  }
+}
+
 // Copies for leaf 2 would be dropped at the cut spine until the next INSTALL.
 TEST(SenderGroups, AWithdrawnRouteRebuildsWhatItTouches) {
   for (const std::size_t spine : {3, 4}) {
