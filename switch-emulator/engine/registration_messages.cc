@@ -66,11 +66,14 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster, st
   const wire::MrpType type = request.message.header.type;
   const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
   wire::MrpMessage part = request.message;  // with the records that are unknown here
-  part.header.flags |= flags;
   for (std::size_t i = 0; i < places_.size();) {
     const PortId port = places_[i].port;
     const std::uint16_t control_port = places_[i].member->control_port;
     part.member_count = 0;
+    if (type == wire::MrpType::kRegister) {
+      const std::uint16_t sent = request.message.header.flags & ~wire::MrpHeader::kHostSync;
+      part.header.flags = is_host(call, port) ? sent | flags : sent;
+    }
     if (roster != nullptr) count_behind(call, *roster, port, part.header);
     for (; i < places_.size() && places_[i].port == port; ++i) part.add(*places_[i].member);
     if (is_host(call, port)) {

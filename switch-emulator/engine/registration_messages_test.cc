@@ -40,6 +40,23 @@ TEST(Split, PassesOnRecordsThatTheSwitchDoesNotKnow) {
   }
 }
 
+// The leader compares what its members confirm. Its own switch names no method to others.
+TEST(Split, NamesTheMethodOfEachMembersOwnSwitch) {
+  constexpr std::uint16_t kFlag = wire::MrpHeader::kHostSync, kOther = wire::MrpHeader::kLossEnds;
+  for (const std::string with_sync : {"s0", "s1"}) {
+    auto net = make_pair_of_switches(false, [&](SwitchConfig& c) {
+      if (c.name == with_sync) c.rules.source_change = net::SourceChange::kHostSync;
+    });
+    for (const std::uint16_t sent : {std::uint16_t{0}, kFlag}) {
+      net->register_group(0, 1, {}, sent | kOther);
+      for (const std::size_t host : {1, 2, 3}) {
+        const bool has_sync = with_sync == (host < 2 ? "s0" : "s1");
+        EXPECT_EQ(message_at(*net, host)->header.flags, (has_sync ? kFlag : 0) | kOther) << host;
+      }
+    }
+  }
+}
+
 TEST(WithoutMembers, PassesOnRecordsThatTheSwitchDoesNotKnow) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1);
