@@ -231,6 +231,25 @@ MaybeProblem trunk_problem(const Topology& t) {
   return std::nullopt;
 }
 
+// A leader alone at its switch learns the method of the others' switches only.
+MaybeProblem method_problem(const Topology& t) {
+  const SwitchSpec& first = t.switches[t.hosts.front().switch_index];
+  const auto text = [](const SwitchSpec& spec) {
+    const bool syncs = spec.config.rules.source_change == SourceChange::kHostSync;
+    return syncs ? "\"host-sync\"" : "\"rebase\"";
+  };
+  for (const HostSpec& host : t.hosts) {
+    const SwitchSpec& spec = t.switches[host.switch_index];
+    if (spec.config.rules.source_change == first.config.rules.source_change) continue;
+    return TopologyProblem{Of::kSwitch, host.switch_index,
+                           in_quotes(spec.name) + " has source_change = " + text(spec) + " and " +
+                               in_quotes(first.name) + " has " + text(first) +
+                               ": members at both could form no group; write the same for all "
+                               "switches with hosts"};
+  }
+  return std::nullopt;
+}
+
 MaybeProblem buffer_problem(const Topology& t) {
   const std::vector<BufferPlan> plans = buffer_plans(t);
   for (std::size_t i = 0; i < t.switches.size(); ++i) {
@@ -289,6 +308,7 @@ MaybeProblem find_problem(const Topology& topology) {
   if (auto problem = fabric_problem(topology)) return problem;
   if (auto problem = switch_problem(topology, names)) return problem;
   if (auto problem = host_problem(topology, names)) return problem;
+  if (auto problem = method_problem(topology)) return problem;
   if (auto problem = trunk_problem(topology)) return problem;
   if (auto problem = buffer_problem(topology)) return problem;
   return connection_problem(topology);

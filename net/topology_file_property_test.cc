@@ -112,7 +112,13 @@ rc::Gen<Topology> any_topology() {
     if (!t.one_armed.empty() && *rc::gen::arbitrary<bool>()) t.one_armed_dpdk = "net_x,iface=arm0";
     add_switches(t, switches);
     const auto hosts = *rc::gen::inRange<std::size_t>(1, 8);
-    for (std::size_t i = 0; i < hosts; ++i) t.hosts.push_back(any_host(t, i));
+    for (std::size_t i = 0; i < hosts; ++i) {
+      t.hosts.push_back(any_host(t, i));
+      const auto method = [&](const HostSpec& h) -> SourceChange& {
+        return t.switches[h.switch_index].config.rules.source_change;
+      };
+      method(t.hosts[i]) = method(t.hosts[0]);  // switches without hosts may have another
+    }
     t.assign_link_seeds();
     return t;
   });

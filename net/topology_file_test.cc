@@ -32,6 +32,7 @@ max_groups_per_host = 16
 register_rate = 50
 age = "20min"
 pending_age = "4s"
+source_change = "host-sync"
 
 [[switch]]
 name = "s1"
@@ -317,6 +318,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"h0\"\naddress = \"10.0.0.1\"\nswitch = \"a\"\n",
                 "net.toml:3: 'b' can't be reached from 'a'; join them with a [[trunk]] between = "
                 "[\"a\", \"b\"], in [[switch]]"},
+        Mistake{
+            "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\nsource_change = \"host-sync\"\n"
+            "[[host]]\nname = \"h0\"\naddress = \"10.0.0.1\"\nswitch = \"a\"\n"
+            "[[host]]\nname = \"h1\"\naddress = \"10.0.0.2\"\nswitch = \"b\"\n"
+            "[[trunk]]\nbetween = [\"a\", \"b\"]\n",
+            "net.toml:3: 'b' has source_change = \"host-sync\" and 'a' has \"rebase\": members "
+            "at both could form no group; write the same for all switches with hosts, in "
+            "[[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\n[[trunk]]\nbetween = [\"a\"]\n",
                 "net.toml:4: a trunk joins two switches; write between = [\"s0\", \"s1\"], in "
                 "[[trunk]]"},
