@@ -149,7 +149,7 @@ void Daemon::take_program(Socket socket) {
   }
   const ProgramId id = next_program_++;
   programs_[id] = {stream, peer.uid, false};
-  broker_.program_came(id, static_cast<std::uint32_t>(peer.pid));
+  broker_.program_came(id, static_cast<std::uint32_t>(peer.pid), peer.uid);
   stream->start([this, id](std::span<const std::uint8_t> frame) { on_program_frame(id, frame); },
                 [this, id](FrameStream::End how, const std::string&) {
                   if (how == FrameStream::End::kTooLong) {

@@ -8,7 +8,10 @@ namespace cepheus::connections {
 Broker::Broker(wire::Ipv4 host, std::uint32_t seed)
     : host_(host), virtual_qpns_(mrp::kDaemonQpns, seed) {}
 
-void Broker::program_came(ProgramId program, std::uint32_t pid) { programs_[program].pid = pid; }
+void Broker::program_came(ProgramId program, std::uint32_t pid, std::uint32_t user) {
+  programs_[program].pid = pid;
+  programs_[program].user = user;
+}
 
 void Broker::program_left(wire::Instant now, ProgramId program, Actions& out) {
   const auto entry = programs_.find(program);
@@ -185,6 +188,7 @@ void Broker::check_consistent() const {
   for (const auto& [id, link] : links_) {
     open_connections += link.connections.size();
     assert(!link.is_dialled || dialled_.at(link.host) == id);
+    assert(link.users.size() == (link.is_dialled ? link.connections.size() : 0));
     assert((link.idle_until != wire::kNever) == (link.is_dialled && link.connections.empty()));
   }
   for (const auto& [id, c] : outgoing_) {

@@ -57,6 +57,7 @@ class Broker {
  public:
   static constexpr std::size_t kMostServicesOfProgram = 16;
   static constexpr std::size_t kMostServices = 1024;
+  static constexpr std::size_t kMostServicesOfUser = kMostServices / 2;
   static constexpr std::size_t kMostConnectionsOfProgram = 64;  // that it is the sender of
   static constexpr std::size_t kMostOffersOfProgram = 256;      // not yet established
   static constexpr std::size_t kMostOffersOfHost = kMostOffersOfProgram / 4;  // of them
@@ -66,6 +67,7 @@ class Broker {
   // Accepted from one host. The first ones may be left from before its restart.
   static constexpr std::size_t kMostLinksOfHost = 4;
   static constexpr std::size_t kMostLinksOfProgram = kMostLinks / 4;  // dialled
+  static constexpr std::size_t kMostLinksOfUser = kMostLinks / 2;     // dialled
   static constexpr wire::Duration kDefaultTimeLimit = std::chrono::seconds(5);
   static constexpr wire::Duration kMostTimeLimit = std::chrono::seconds(60);
   // The time for an offer's outcome: the sender's daemon has one after kMostTimeLimit.
@@ -76,7 +78,7 @@ class Broker {
   // `seed`: random, so that virtual QPNs differ from those before a restart.
   Broker(wire::Ipv4 host, std::uint32_t seed);
 
-  void program_came(ProgramId program, std::uint32_t pid);
+  void program_came(ProgramId program, std::uint32_t pid, std::uint32_t user);
   void program_left(wire::Instant now, ProgramId program, Actions& out);
   void on_request(wire::Instant now, ProgramId program, const Message& request, Actions& out);
 
@@ -99,7 +101,7 @@ class Broker {
 
  private:
   struct Program {
-    std::uint32_t pid = 0;
+    std::uint32_t pid = 0, user = 0;
     std::set<std::string> services;
     std::set<ConnectionId> outgoing, incoming;
     std::multiset<wire::Ipv4> offers;  // the hosts of incoming that are not established
@@ -110,6 +112,7 @@ class Broker {
     wire::Instant since;
     wire::Instant idle_until = wire::kNever;  // dialled ones that carry nothing
     std::set<ConnectionId> connections;       // ours: of outgoing_ if dialled, else of incoming_
+    std::multiset<std::uint32_t> users;       // if dialled: of each connection's program
   };
   enum class BranchState { kDialling, kOffered, kAccepted, kLeft };
   struct Branch {

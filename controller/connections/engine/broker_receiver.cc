@@ -5,6 +5,10 @@ namespace cepheus::connections {
 void Broker::listen(ProgramId program, const std::string& service, Actions& out) {
   Program& p = programs_.at(program);
   Message answer{.type = MessageType::kNotListening, .service = service};
+  std::size_t of_user = 0;
+  for (const auto& [id, other] : programs_) {
+    if (other.user == p.user) of_user += other.services.size();
+  }
   const auto taken = services_.find(service);
   if (taken != services_.end() && taken->second != program) {
     refusals_.add(Refusal::kServiceTaken);
@@ -14,9 +18,10 @@ void Broker::listen(ProgramId program, const std::string& service, Actions& out)
     refusals_.add(Refusal::kTooManyServices);
     answer.text = "one program listens for at most " + std::to_string(kMostServicesOfProgram) +
                   " services: distinguish yours by the sender's data";
-  } else if (taken == services_.end() && services_.size() >= kMostServices) {
+  } else if (taken == services_.end() &&
+             (services_.size() >= kMostServices || of_user >= kMostServicesOfUser)) {
     refusals_.add(Refusal::kTooManyServices);
-    answer.text = "this host has as many services as may be: end programs that listen";
+    answer.text = "this host or this user has as many services as may be: end programs that listen";
   } else {
     answer.type = MessageType::kListening;
     services_[service] = program;

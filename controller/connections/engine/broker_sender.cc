@@ -19,6 +19,10 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
     return refuse(Refusal::kBadHosts, {}, "a connection needs at least one receiver: name hosts");
   }
   std::set<wire::Ipv4> hosts;
+  const auto is_of_user = [&](const auto& dialled) {
+    return links_.at(dialled.second).users.contains(p.user);
+  };
+  auto links_of_user = static_cast<std::size_t>(std::ranges::count_if(dialled_, is_of_user));
   std::size_t new_links = 0;
   for (const wire::Ipv4 host : request.hosts) {
     if (host == host_ || host.is_unset()) {
@@ -28,7 +32,9 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
     if (!hosts.insert(host).second) {
       return refuse(Refusal::kBadHosts, host, "it is named twice: name each receiver once");
     }
-    if (!dialled_.contains(host)) ++new_links;
+    const auto dialled = dialled_.find(host);
+    if (dialled == dialled_.end()) ++new_links;
+    if (dialled == dialled_.end() || !is_of_user(*dialled)) ++links_of_user;
   }
   if (p.outgoing.size() >= kMostConnectionsOfProgram) {
     return refuse(Refusal::kTooManyConnections, {},
@@ -40,10 +46,11 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
       if (b.state != BranchState::kLeft) hosts.insert(b.member.host);
     }
   }
-  if (dialled_.size() + new_links > kMostLinks || hosts.size() > kMostLinksOfProgram) {
+  if (dialled_.size() + new_links > kMostLinks || links_of_user > kMostLinksOfUser ||
+      hosts.size() > kMostLinksOfProgram) {
     return refuse(Refusal::kTooManyPeers, {},
-                  "this program, or this host, is connected with as many hosts as it may be: "
-                  "close some connections, or try again later");
+                  "this program, its user or this host is connected with as many hosts as it may "
+                  "be: close some connections, or try again later");
   }
   const auto qpn = virtual_qpns_.take(now);
   if (!qpn) {
@@ -75,6 +82,7 @@ void Broker::connect(wire::Instant now, ProgramId program, const Message& reques
     branch.link = link_to(now, request.hosts[i], out);
     Link& link = links_.at(branch.link);
     link.connections.insert(id);
+    link.users.insert(p.user);
     link.idle_until = wire::kNever;
     if (link.is_up) offer(id, c, branch, out);
   }
@@ -187,8 +195,10 @@ void Broker::end_outgoing(wire::Instant now, OutgoingEntry entry, const std::str
 void Broker::leave_link(wire::Instant now, LinkId id, ConnectionId connection) {
   const auto entry = links_.find(id);
   if (entry == links_.end()) return;  // the lost link
-  entry->second.connections.erase(connection);
-  if (entry->second.connections.empty()) entry->second.idle_until = now + kIdleLink;
+  Link& link = entry->second;
+  link.connections.erase(connection);
+  link.users.erase(link.users.find(programs_.at(outgoing_.at(connection).owner).user));
+  if (link.connections.empty()) link.idle_until = now + kIdleLink;
 }
 
 }  // namespace cepheus::connections

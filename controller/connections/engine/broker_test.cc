@@ -158,6 +158,28 @@ TEST_F(Hosts, ServicesHaveOneProgramAndABound) {
   EXPECT_EQ(hosts.broker(1).status(hosts.now)["services"].size(), 1u);
 }
 
+TEST_F(Hosts, ServicesOfOneUserLeaveNamesForOthers) {
+  constexpr std::size_t kOfProgram = Broker::kMostServicesOfProgram;
+  constexpr std::size_t kPrograms = Broker::kMostServices / 2 / kOfProgram;
+  for (ProgramId p = 2; p < 2 + kPrograms; ++p) {
+    hosts.bring(0, p, 7);
+    for (std::size_t i = 0; i < kOfProgram; ++i) {
+      hosts.submit(0, p, listen_to(std::to_string(p) + "." + std::to_string(i)));
+      ASSERT_EQ(hosts.inbox(0, p).back().type, MessageType::kListening);
+    }
+  }
+  constexpr ProgramId kOneMore = 2 + kPrograms, kOfOther = kOneMore + 1;
+  hosts.bring(0, kOneMore, 7);
+  hosts.bring(0, kOfOther, 8);
+  for (const ProgramId p : {kOneMore, kOfOther}) hosts.submit(0, p, listen_to("t"));
+  EXPECT_EQ(hosts.inbox(0, kOneMore).back().type, MessageType::kNotListening);
+  EXPECT_THAT(hosts.inbox(0, kOneMore).back().text, HasSubstr("or this user"));
+  EXPECT_EQ(hosts.inbox(0, kOfOther).back().type, MessageType::kListening);
+  hosts.kill(0, 2);
+  hosts.submit(0, kOneMore, listen_to("u"));
+  EXPECT_EQ(hosts.inbox(0, kOneMore).back().type, MessageType::kListening);
+}
+
 TEST_F(Hosts, ProgramHasSoManyConnectionsAndGetsThemBack) {
   for (std::uint32_t i = 0; i <= Broker::kMostConnectionsOfProgram; ++i) {
     hosts.submit(0, 1, connect_to(i, {1}));
@@ -285,10 +307,10 @@ struct ManyReceivers : Hosts {
     hosts.submit(0, program, request);
     return hosts.inbox(0, program).back();
   }
-  // Each program has all links that one may have.
+  // Each program has all links that one may have. Two are of one user.
   void dial_all(std::size_t programs) {
     for (ProgramId p = 1; p <= programs; ++p) {
-      if (p > 1) hosts.bring(0, p);
+      if (p > 1) hosts.bring(0, p, (p - 1) / 2);
       for (std::size_t i = 0; i < Broker::kMostLinksOfProgram; i += kMostReceivers) {
         const std::size_t first = 1 + (p - 1) * Broker::kMostLinksOfProgram + i;
         ASSERT_EQ(connect(p, first, kMostReceivers).type, MessageType::kConnecting);
@@ -306,9 +328,22 @@ TEST_F(ManyReceivers, OfOneProgramLeaveLinksForOtherPrograms) {
   EXPECT_EQ(connect(2, 1000, 1).type, MessageType::kConnecting);
 }
 
+TEST_F(ManyReceivers, OfOneUserLeaveLinksForOtherUsers) {
+  dial_all(2);
+  hosts.bring(0, 3);
+  EXPECT_EQ(connect(3, 1000, 1).type, MessageType::kFailed);
+  EXPECT_THAT(hosts.inbox(0, 3).back().text, HasSubstr("its user"));
+  EXPECT_EQ(connect(3, 1, kMostReceivers).type, MessageType::kConnecting);  // by present links
+  hosts.bring(0, 4, 1);
+  EXPECT_EQ(connect(4, 1000, 1).type, MessageType::kConnecting);
+  EXPECT_EQ(connect(3, 1000, 1).type, MessageType::kFailed);  // the link is the other user's
+  hosts.kill(0, 2);
+  EXPECT_EQ(connect(3, 1000, 1).type, MessageType::kConnecting);
+}
+
 TEST_F(ManyReceivers, UseTheLinksThatOthersHaveLeft) {
   dial_all(4);
-  hosts.bring(0, 5);
+  hosts.bring(0, 5, 5);
   EXPECT_EQ(connect(5, 1000, 1).type, MessageType::kFailed);
   hosts.kill(0, 4);
   EXPECT_EQ(connect(5, 1000, 1).type, MessageType::kConnecting);

@@ -48,8 +48,8 @@ class TestHosts {
   void submit(std::size_t host, ProgramId program, const Message& request) {
     at(host, [&](Broker& b, Actions& out) { b.on_request(now, program, request, out); });
   }
-  void bring(std::size_t host, ProgramId program) {
-    broker(host).program_came(program, 100 + program);
+  void bring(std::size_t host, ProgramId program, std::uint32_t user = 0) {
+    broker(host).program_came(program, 100 + program, user);
   }
   void kill(std::size_t host, ProgramId program) {
     at(host, [&](Broker& b, Actions& out) { b.program_left(now, program, out); });
