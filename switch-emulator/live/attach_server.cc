@@ -66,10 +66,13 @@ AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
-AttachServer::~AttachServer() {
+void AttachServer::close() {
   for (const auto& [fd, pending_peer] : pending_) poller_.forget(fd);
   for (const auto& [fd, launcher] : launchers_) poller_.forget(fd);
   poller_.forget(socket_.fd());
+  pending_.clear();
+  launchers_.clear();
+  socket_.close();
 }
 
 bool AttachServer::start() {

@@ -28,7 +28,7 @@ class AttachServer final : private HostAssignment::Ports {
   // there. `time_limit` is from connecting to the AttachRequest.
   AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, TaskQueue& tasks,
                ListeningSocket& socket, const Access& access, wire::Duration time_limit);
-  ~AttachServer();
+  ~AttachServer() { close(); }
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
 
@@ -41,6 +41,8 @@ class AttachServer final : private HostAssignment::Ports {
   // The datapath has closed the port of this `attachment` (SwitchPort::attachment).
   void on_closed(std::size_t host, std::uint64_t attachment);
   void detach_all();
+  // Stops listening, and disconnects all peers that are not clients.
+  void close();
   // Kills the host's client with the fabric's own rights. Errors: `pid` is not its client, or the
   // kernel refuses.
   wire::Result<void> kill(const std::string& host, pid_t pid) const;

@@ -28,9 +28,11 @@ ControlServer::ControlServer(Poller& poller, ListeningSocket& socket, const Acce
                              Answer answer)
     : poller_(poller), socket_(socket), access_(access), answer_(std::move(answer)) {}
 
-ControlServer::~ControlServer() {
+void ControlServer::close() {
   for (const auto& [fd, connection] : connections_) poller_.forget(fd);
   poller_.forget(socket_.fd());
+  connections_.clear();
+  socket_.close();
 }
 
 bool ControlServer::start() {

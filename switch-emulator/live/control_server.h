@@ -31,11 +31,13 @@ class ControlServer {
   // Poller, socket and access outlive the server. Users without permission to command get only
   // answers to StatusRequest.
   ControlServer(Poller& poller, ListeningSocket& socket, const Access& access, Answer answer);
-  ~ControlServer();
+  ~ControlServer() { close(); }
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
   bool start();
+  // Stops listening, and disconnects all peers.
+  void close();
   // Answers the requests, and disconnects peers that do not read.
   void serve(wire::Instant now);
   // When serve() has to run even without new requests.

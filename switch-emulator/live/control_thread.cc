@@ -132,14 +132,17 @@ wire::Duration ControlThread::time_left() const {
   return std::max(next - wire::monotonic_now(), wire::Duration{0});
 }
 
+// Closes all sockets here, because another thread may have to wait for peers (SleepLimit).
 void ControlThread::see_off() {
+  const auto time_limit = limit_close();
   const wire::Instant until = wire::monotonic_now() + kFlushTime;
   while (control_.has_unsent() && wire::monotonic_now() < until) {
     poller_.await(until - wire::monotonic_now());
     poller_.dispatch();
   }
-  const auto time_limit = limit_close();
   attachments_.detach_all();
+  attachments_.close();
+  control_.close();
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/attach_server.h"
@@ -340,6 +341,23 @@ TEST(ControlThread, IsNotBlockedByLingeringDescriptors) {
   const bool is_sent = fabric::send_message(hostile.get(), std::vector<std::uint8_t>(8), along);
   if (is_sent) connection.mine.reset();
   EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h0"}));
+}
+
+// The fabric does not read a launcher's later messages: they lie in its socket until the end.
+TEST(ControlThread, EndsDespiteLingeringDescriptors) {
+  TestFabric fabric(net::Topology::star(1));
+  Lingering connection;
+  const UniqueFd launcher = connect_to(fabric.socket());
+  ASSERT_TRUE(
+      fabric::send_message(launcher.get(), encode(fabric::HostsWanted{.number = 1, .names = ""})));
+  ASSERT_TRUE(await_message(launcher.get()));
+  const std::array<int, 1> along{connection.mine.get()};
+  const bool is_sent = fabric::send_message(launcher.get(), std::vector<std::uint8_t>(8), along);
+  if (is_sent) connection.mine.reset();
+  auto stopped = std::async(std::launch::async, [&] { fabric.stop(); });
+  const bool has_stopped = stopped.wait_for(kTimeLimit) == std::future_status::ready;
+  EXPECT_TRUE(has_stopped);
+  if (!has_stopped) connection.peer.reset();  // lets it go on
 }
 
 }  // namespace

@@ -110,8 +110,9 @@ wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int
   return ListeningSocket(std::move(fd), path);
 }
 
-ListeningSocket::~ListeningSocket() {
+void ListeningSocket::close() {
   if (fd_.is_open()) unlink(path_.c_str());
+  fd_.reset();
 }
 
 ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)

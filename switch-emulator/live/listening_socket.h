@@ -44,8 +44,10 @@ class ListeningSocket {
   static wire::Result<ListeningSocket> open(const std::string& path, int type, mode_t mode);
   ListeningSocket(ListeningSocket&&) = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
-  ~ListeningSocket();  // removes the socket from the file system
+  ~ListeningSocket() { close(); }
 
+  // Removes the socket from the file system, and disconnects peers that were not accepted.
+  void close();
   int fd() const { return fd_.get(); }
   wire::Result<void> set_mode(mode_t mode);
   // The next connection, non-blocking; closed if there is none. When descriptors run out, the peer
