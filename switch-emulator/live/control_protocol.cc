@@ -38,7 +38,9 @@ class Connection {
     }
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!fd_.is_open()) return wire::call_failed("can't make a socket");
+    if (!fd_.is_open()) {
+      return fail(ErrorCode::kFailed, std::string("can't make a socket: ") + std::strerror(errno));
+    }
     // Also limits connect() and send(), which both wait for a fabric that does not read.
     timeval time_limit{};
     time_limit.tv_sec = kTimeLimit.count() / 1000;

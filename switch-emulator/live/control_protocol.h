@@ -29,7 +29,7 @@ inline constexpr char kDefaultSocket[] = "/tmp/cepheus.sock";
 nlohmann::json refusal(std::string_view why);                // {"ok": false, "error": why}
 std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
 // Sends a request to a running fabric. Errors tell whether it is absent, did not answer, or
-// refused.
+// refused. kFailed: this process can't make a socket, whatever the fabric does.
 wire::Result<nlohmann::json> send_request(const std::string& fabric_socket,
                                           const nlohmann::json& request);
 

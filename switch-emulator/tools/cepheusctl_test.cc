@@ -2,17 +2,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
+#include "support/reports/recorded_calls.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/test_answering_fabric.h"
+#include "wire/clock.h"
 
 namespace cepheus::tools {
 namespace {
@@ -272,6 +278,81 @@ TEST(Cepheusctl, ReportsThatAnswersOfWrongTypesAreNoRecording) {
   }
   ::unsetenv("CEPHEUS_REPORT_DIR");
   std::filesystem::remove_all(directory);
+}
+
+// Runs `cepheusctl record` with few descriptors against a fabric that has nothing to show.
+class Recorder {
+ public:
+  Recorder() {
+    ::setenv("CEPHEUS_REPORT_DIR", directory_.c_str(), 1);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlimit few{kDescriptors, limit.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    run_.emplace(std::vector<std::string>{"--fabric", fabric_.socket(), "record", file_});
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    EXPECT_THAT(run_->output_until("recording into"), HasSubstr("recording into"));
+  }
+  ~Recorder() {
+    ::unsetenv("CEPHEUS_REPORT_DIR");
+    std::filesystem::remove_all(directory_);
+  }
+
+  static constexpr rlim_t kDescriptors = 64;
+
+  Invocation& run() { return *run_; }
+  // A process with one call.
+  std::unique_ptr<reports::CallRing> make_ring() const {
+    auto ring = reports::CallRing::create(directory_, "program", "job");
+    if (!ring) return nullptr;
+    const std::int64_t now = wire::monotonic_now().time_since_epoch().count();
+    (*ring)->add({}, now, now, 8, 0);
+    return std::move(*ring);
+  }
+  // Waits until the recorder has removed all rings.
+  bool has_removed_rings() const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!reports::find_rings(directory_).empty()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  json notes() const { return json::parse(std::ifstream(file_)).at("otherData"); }
+
+ private:
+  static std::string make_directory() {
+    std::string name = "/dev/shm/cepheusctl-record-XXXXXX";
+    return ::mkdtemp(name.data());
+  }
+
+  const std::string directory_ = make_directory();
+  const std::string file_ = directory_ + "/trace.json";
+  AnsweringFabric fabric_{status_answer()};
+  std::optional<Invocation> run_;
+};
+
+TEST(Cepheusctl, RecordsMoreProcessesThanItHasDescriptorsIfTheyEnd) {
+  constexpr std::size_t kProcesses = 2 * Recorder::kDescriptors;
+  Recorder recorder;
+  for (std::size_t i = 0; i < kProcesses; ++i) ASSERT_TRUE(recorder.make_ring());  // and it ends
+  EXPECT_TRUE(recorder.has_removed_rings());
+  recorder.run().interrupt();
+  EXPECT_EQ(recorder.run().exit_code(), 0) << recorder.run().output();
+  EXPECT_EQ(recorder.notes()["calls"], kProcesses);
+  EXPECT_EQ(recorder.notes()["calls_lost"], 0);
+}
+
+TEST(Cepheusctl, RecordFailsIfItsDescriptorsRunOut) {
+  Recorder recorder;
+  std::vector<std::unique_ptr<reports::CallRing>> processes;
+  for (std::size_t i = 0; i < Recorder::kDescriptors; ++i) {
+    processes.push_back(recorder.make_ring());
+    ASSERT_TRUE(processes.back());
+  }
+  EXPECT_EQ(recorder.run().exit_code(), 1);
+  EXPECT_THAT(recorder.run().output(), HasSubstr("can't make a socket: Too many open files"));
+  EXPECT_EQ(recorder.notes()["fabric_ended"], false);
 }
 
 TEST(Cepheusctl, TakesNamesThatAreNoUtf8) {

@@ -70,6 +70,8 @@ class CallTracks {
     std::map<recording::Track, std::string> last_path;
   };
 
+  // Writes its new records. True: its process has ended, so that no others follow.
+  bool take_last(const std::string& path, Program& program);
   void add(Program& program, const reports::CallRingReader::Call& call);
   recording::Track track_of(Program& program, const reports::CallText& text);
   std::uint32_t process_of(const reports::CallRingReader& ring);
@@ -82,25 +84,38 @@ class CallTracks {
   std::uint32_t threads_ = 0;
   std::uint32_t strangers_ = 0;
   std::uint64_t calls_ = 0;
+  std::uint64_t lost_of_ended_ = 0;  // of programs no longer in programs_
 };
 
+// A ring holds a descriptor and memory. New rings of ended processes are closed one by one, because
+// all of them together may exceed the limit of open files.
 void CallTracks::look() {
   for (const std::string& path : reports::find_rings(directory_)) {
-    auto at = programs_.find(path);
-    if (at == programs_.end()) {
-      auto ring = reports::CallRingReader::open(path);
-      if (!ring) continue;
-      at = programs_.emplace(path, Program{std::move(*ring), 0, {}, {}}).first;
-    }
-    Program& program = at->second;
-    for (const auto& call : program.ring.take()) {
-      if (call.begin_ns >= since_ns_) add(program, call);
-    }
+    if (programs_.contains(path)) continue;
+    auto ring = reports::CallRingReader::open(path);
+    if (!ring) continue;
+    Program program{std::move(*ring), 0, {}, {}};
+    if (!take_last(path, program)) programs_.emplace(path, std::move(program));
+  }
+  // Another recorder of this user may have removed rings that are open here.
+  for (auto at = programs_.begin(); at != programs_.end();) {
+    at = take_last(at->first, at->second) ? programs_.erase(at) : std::next(at);
   }
 }
 
+bool CallTracks::take_last(const std::string& path, Program& program) {
+  const bool has_ended = program.ring.is_abandoned();  // before the read, which then sees all
+  for (const auto& call : program.ring.take()) {
+    if (call.begin_ns >= since_ns_) add(program, call);
+  }
+  // A ring that can't be removed stays open, because a second reader would record its calls again.
+  if (!has_ended || (::unlink(path.c_str()) != 0 && errno != ENOENT)) return false;
+  lost_of_ended_ += program.ring.lost();
+  return true;
+}
+
 std::uint64_t CallTracks::lost() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = lost_of_ended_;
   for (const auto& [path, program] : programs_) sum += program.ring.lost();
   return sum;
 }
@@ -307,9 +322,11 @@ wire::Result<void> record_at(const RecordOptions& options) {
   ::nanosleep(&kBetweenLooks, nullptr);
   calls.look();
   reports::clear_rings(directory);
-  const bool fabric_ended = !answer;
-  if (!fabric_ended) answer = packets.send_request(true);
-  if (answer) packets.take(*answer, timeline);
+  const bool failed_here = !answer && answer.error().code == wire::ErrorCode::kFailed;
+  const bool fabric_ended = !answer && !failed_here;
+  if (!fabric_ended) {
+    if (const auto last = packets.send_request(true)) packets.take(*last, timeline);
+  }
   timeline.close(now_ns());
   file.finish(
       {{"clock", "CLOCK_MONOTONIC of this machine; recordings of two can't be laid together"},
@@ -320,6 +337,7 @@ wire::Result<void> record_at(const RecordOptions& options) {
        {"packets_lost", packets.lost()},
        {"fabric_ended", fabric_ended}});
   if (!out) return cant_write(options.file);
+  if (failed_here) return tl::unexpected(answer.error());
   print_summary(options.file, calls, packets);
   return {};
 }
