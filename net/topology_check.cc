@@ -18,7 +18,6 @@ namespace {
 using Of = TopologyProblem::Of;
 using MaybeProblem = std::optional<TopologyProblem>;
 
-constexpr std::size_t kMaxNameLength = 63;
 constexpr wire::Duration kMostDelay =
     std::chrono::minutes(60);                  // sums of a few stay far below 2^63 ns
 constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff means "none"

@@ -1,12 +1,15 @@
 // Checks whether a fabric can be built from a topology, from a file or from code.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "net/topology.h"
 
 namespace cepheus::net {
+
+inline constexpr std::size_t kMaxNameLength = 63;  // of hosts and switches
 
 struct TopologyProblem {
   enum class Of { kFabric, kSwitch, kHost, kTrunk };

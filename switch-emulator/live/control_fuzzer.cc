@@ -87,7 +87,9 @@ class Fabric {
   cepheus::wire::Result<void> set(const LinkRequest& request) {
     now_ += std::chrono::milliseconds(1);
     datapath_.poll(now_);
-    return set_link(datapath_, now_, request);
+    return find_links(datapath_, request).map([&](const std::vector<std::uint32_t>& links) {
+      set_links(datapath_, now_, links, request);
+    });
   }
   const Datapath& datapath() const { return datapath_; }
 

@@ -4,12 +4,17 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "net/topology_check.h"
+
 namespace cepheus::live {
 namespace {
 
 using nlohmann::json;
 using Parsed = wire::Result<ControlRequest>;
 
+// Two names with "-" between them, then "#" and a number. The search for a similar name takes time
+// in proportion to the length.
+constexpr std::size_t kLongestLink = 2 * net::kMaxNameLength + 7;
 constexpr std::uint64_t kFewest = 100, kMost = 1'000'000;  // packets a second
 
 // A key's value, or null. A pointer, because a copy takes stack for each level of a nested value.
@@ -33,7 +38,10 @@ Parsed parse_link(const json& request) {
     }
   }
   const auto name = text_of(find(request, "link"));
-  if (!name) return wire::invalid("link must name a host, or a trunk such as leaf0-spine0");
+  if (!name || name->size() > kLongestLink) {
+    return wire::invalid("link must name a host, or a trunk such as leaf0-spine0, in at most " +
+                         std::to_string(kLongestLink) + " characters");
+  }
   link.link = *name;
   if (const json* direction = find(request, "direction")) {
     link.direction = text_of(direction).value_or("");

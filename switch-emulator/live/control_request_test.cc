@@ -32,6 +32,16 @@ TEST(ControlRequest, RefusesLinkSettingsThatOnlyATopologyHas) {
   }
 }
 
+// The search for a similar name would take seconds.
+TEST(ControlRequest, RefusesALinkWithALongerNameThanAnyTrunk) {
+  const auto link = [](std::size_t length) {
+    return error_of(R"({"ask": "link", "up": true, "link": ")" + std::string(length, 'a') + "\"}");
+  };
+  EXPECT_EQ(link(63 + 1 + 63 + std::string("#65535").size()), "");
+  EXPECT_THAT(link(134), HasSubstr("at most 133 characters"));
+  EXPECT_THAT(link(60'000), HasSubstr("at most 133 characters"));
+}
+
 TEST(ControlRequest, BoundsTheRateOfARecording) {
   const auto rate_of = [](const std::string& rate) {
     const auto request = parse_control_request(

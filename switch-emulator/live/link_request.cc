@@ -60,15 +60,18 @@ wire::Result<std::vector<std::uint32_t>> chosen(const Cable& cable, const std::s
 
 }  // namespace
 
-wire::Result<void> set_link(Datapath& datapath, wire::Instant now, const LinkRequest& request) {
+wire::Result<std::vector<std::uint32_t>> find_links(const Datapath& datapath,
+                                                    const LinkRequest& request) {
   const auto cable = find_cable(datapath, request.link);
   if (!cable) return tl::unexpected(cable.error());
-  const auto links = chosen(*cable, request.direction);
-  if (!links) return tl::unexpected(links.error());
-  for (const std::uint32_t link : *links) {
+  return chosen(*cable, request.direction);
+}
+
+void set_links(Datapath& datapath, wire::Instant now, const std::vector<std::uint32_t>& links,
+               const LinkRequest& request) {
+  for (const std::uint32_t link : links) {
     datapath.set_link_state(now, link, changed(datapath.link_state(link), request));
   }
-  return {};
 }
 
 }  // namespace cepheus::live

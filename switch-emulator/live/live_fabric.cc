@@ -205,9 +205,10 @@ void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
 
 json LiveFabric::State::answer(const ControlRequest& request) {
   if (const auto* link = std::get_if<LinkRequest>(&request)) {
-    wire::Result<void> done;
-    tasks->run([&] { done = set_link(datapath, wire::monotonic_now(), *link); });
-    return done_or_refused(done);
+    const auto links = find_links(datapath, *link);
+    if (!links) return refusal(links.error().text);
+    tasks->run([&] { set_links(datapath, wire::monotonic_now(), *links, *link); });
+    return {{"ok", true}};
   }
   if (const auto* record = std::get_if<RecordRequest>(&request)) {
     return recording_session.answer(*record, wire::monotonic_now());

@@ -189,6 +189,20 @@ TEST(Control, RefusesUnknownRequestsAndListsTheKnown) {
               HasSubstr("direction must be down, up, both, to-h0 or to-s0"));
 }
 
+// Packets pass meanwhile: here, the thread that passes them would never answer.
+TEST(Control, RefusesAnUnknownLinkWithoutTheThreadOfPackets) {
+  LiveOptions options;
+  options.socket = "/tmp/cepheus-test-unknown-" + std::to_string(getpid());
+  const auto fabric = LiveFabric::start(net::Topology::star(2), options);  // and no run()
+  ASSERT_TRUE(fabric);
+  for (const auto& [link, direction] : {std::pair("h00", "both"), std::pair("h0", "left")}) {
+    const auto answer = send_request(
+        options.socket, {{"ask", "link"}, {"link", link}, {"direction", direction}, {"up", false}});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, wire::ErrorCode::kRefused) << answer.error().text;
+  }
+}
+
 TEST(Control, StopsTheFabric) {
   const std::string path = "/tmp/cepheus-test-stop-" + std::to_string(getpid());
   LiveOptions options;
