@@ -54,12 +54,13 @@ class Library:
 
 
 def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_transport=True, has_component=True, preloads=True):
-    """What the doctor finds if commands answer as on a good host, but for those in `answers`."""
+    """What the doctor finds if commands answer as on a good host, but for those in `answers`: code, output and, if any, errors."""
     answers = {**GOOD, **(answers or {})}
 
-    def output_of(*command, **_):
+    def output_of(*command, with_errors=True, **_):
         words = " ".join(map(str, command))
-        return next((answer for start, answer in answers.items() if words.startswith(start)), (1, ""))
+        code, output, *errors = next((answer for start, answer in answers.items() if words.startswith(start)), (1, ""))
+        return code, "".join(errors) + output if with_errors else output or "".join(errors)
 
     layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", ctl="ctl", transport=Library(has_transport),
                        components=BUILD / "lib/openmpi", openmpi=Library(preloads))
@@ -100,6 +101,25 @@ class Findings(unittest.TestCase):
     def test_without_hwloc_the_first_of_several_devices_is_looked_at(self):
         found = findings(answers={"ibv_devinfo": (0, DEVICE + DEVICE.replace("rxe7", "rxe8")), "ctl nearest": (1, "hwloc can't tell")})
         self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7")
+
+    def test_without_an_order_the_first_of_several_devices_is_looked_at(self):
+        devices = DEVICE + DEVICE.replace("rxe7", "rxe8")
+        for text in "", "[", "{}", '{"devices": [{"name": "rxe8", "why": "nearest"}]}':
+            found = findings(answers={"ibv_devinfo": (0, devices), "ctl nearest": (0, text)})
+            self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7", text)
+
+    def test_warnings_are_no_part_of_an_answer(self):
+        near = DEVICE.replace("rxe7", "rxe8")
+        warned = {name: (*GOOD[name], "10.0.0.1: a warning\n") for name in ("ctl nearest", "ucx_info -v", "ompi_info --version")}
+        found = {f.name: f.seen for f in findings(answers={**warned, "ibv_devinfo": (0, DEVICE + near)})}
+        self.assertEqual(found["device"], "rxe8, nearest: at NUMA node 1")
+        self.assertEqual(found["ucx"], "1.13.1")
+        self.assertEqual(found["open-mpi"], "4.1.4")
+
+    def test_errors_are_reported_if_there_is_no_output(self):
+        self.assertEqual(cepheus.output_of("sh", "-c", "echo warning >&2; echo answer", with_errors=False), (0, "answer\n"))
+        self.assertEqual(cepheus.output_of("sh", "-c", "echo reason >&2; exit 3", with_errors=False), (3, "reason\n"))
+        self.assertEqual(cepheus.output_of("sh", "-c", "echo reason >&2; echo last"), (0, "reason\nlast\n"))
 
     def test_no_device(self):
         self.only("device", "rdma link add", answers={"ibv_devinfo": (255, "No IB devices found\n")})
