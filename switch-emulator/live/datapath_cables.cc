@@ -61,7 +61,8 @@ wire::Result<void> Datapath::capture(const std::string& directory,
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
-    return wire::invalid("can't make the capture directory " + directory + ": " + error.message());
+    return wire::unavailable("can't make the capture directory " + directory + ": " +
+                             error.message());
   }
   for (Port& port : ports_) {
     const net::SwitchConfig& config = switches_[port.of_switch].engine->config();

@@ -20,10 +20,6 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kLockAttempts = 16;
 
-tl::unexpected<wire::Error> fail_errno(const std::string& what) {
-  return wire::invalid(what + ": " + std::strerror(errno));
-}
-
 std::string first_line_of(int file) {
   std::array<char, 32> text{};
   const ssize_t length = pread(file, text.data(), text.size() - 1, 0);
@@ -59,11 +55,11 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
   for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
     fabric::UniqueFd file(
         open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-    if (!file.is_open() && errno != ELOOP) return fail_errno("can't create " + lock_path);
+    if (!file.is_open() && errno != ELOOP) return wire::call_failed("can't create " + lock_path);
     if (!file.is_open() || !is_lock_file(file.get())) {
-      return wire::invalid(lock_path +
-                           " is a link, or not a regular file: find its owner, and remove "
-                           "it");
+      return wire::unavailable(lock_path +
+                               " is a link, or not a regular file: find its owner, and remove "
+                               "it");
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return wire::fail(wire::ErrorCode::kRefused,
@@ -75,7 +71,7 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
     const std::string pid = std::to_string(getpid()) + "\n";
     if (ftruncate(file.get(), 0) != 0 ||
         pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-      return fail_errno("can't write " + lock_path);
+      return wire::call_failed("can't write " + lock_path);
     }
     return PathLock(std::move(file), lock_path);
   }
@@ -98,14 +94,14 @@ wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
-    return wire::invalid(path + " exists and is not a socket: remove it");
+    return wire::unavailable(path + " exists and is not a socket: remove it");
   }
   unlink(path.c_str());
   fabric::UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.is_open()) return fail_errno("can't make a socket");
+  if (!fd.is_open()) return wire::call_failed("can't make a socket");
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       chmod(path.c_str(), mode) != 0 || listen(fd.get(), kBacklog) != 0) {
-    return fail_errno("can't listen on " + path);
+    return wire::call_failed("can't listen on " + path);
   }
   return ListeningSocket(std::move(fd), path);
 }
@@ -123,7 +119,7 @@ ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)
 
 wire::Result<void> ListeningSocket::set_mode(mode_t mode) {
   if (chmod(path_.c_str(), mode) == 0) return {};
-  return fail_errno("can't set the permissions of " + path_);
+  return wire::call_failed("can't set the permissions of " + path_);
 }
 
 fabric::UniqueFd ListeningSocket::accept(std::span<const std::uint8_t> when_full) {

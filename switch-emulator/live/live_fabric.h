@@ -33,7 +33,8 @@ struct LiveOptions {
 class LiveFabric {
  public:
   // Listens from here on; clients that attach before run() wait. Errors: kRefused (another fabric
-  // holds the socket), kInvalid (the topology, or a path that can't be used).
+  // holds the socket), kInvalid (the topology, or a socket's path that is too long), kUnavailable
+  // (a call failed, or an interface can't serve).
   static wire::Result<std::unique_ptr<LiveFabric>> start(const net::Topology& topology,
                                                          const LiveOptions& options);
   // Detaches every client, closes the captures and removes the sockets.

@@ -28,13 +28,13 @@ wire::Result<std::unique_ptr<PcapTap>> PcapTap::create(
   }
   tap->dumper_ = pcap_dump_open(tap->handle_, path.c_str());
   if (tap->dumper_ == nullptr) {
-    return wire::invalid("can't write the capture " + path + ": " + pcap_geterr(tap->handle_));
+    return wire::unavailable("can't write the capture " + path + ": " + pcap_geterr(tap->handle_));
   }
   tap->file_.reset(dup(fileno(pcap_dump_file(tap->dumper_))));
   tap->dirty_ = true;
   tap->flush();  // readable, if empty, from now on
   if (tap->dumper_ == nullptr) {
-    return wire::invalid("can't write the capture " + path);
+    return wire::unavailable("can't write the capture " + path);
   }
   return tap;
 }

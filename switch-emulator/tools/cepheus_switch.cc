@@ -116,7 +116,7 @@ int serve(const Arguments& arguments) {
   auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
     complain(fabric.error());
-    return kFailure;
+    return fabric.error().code == cepheus::wire::ErrorCode::kInvalid ? kUsage : kFailure;
   }
   stop_on_signals(**fabric);
   spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),

@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_component, needs_rc_mcast, over_fabric
-from switch_process import Switch
+from switch_process import Switch, star
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -80,6 +80,21 @@ class Tools(unittest.TestCase):
         self.assertEqual(refused.returncode, 2, refused.stderr)
         self.assertIn("\\x1b[2J", refused.stderr)
         self.assertNotIn("\x1b", refused.stderr)
+
+    def test_cepheus_switch_ends_with_2_if_the_topology_is_wrong_and_with_1_if_it_cant_serve(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-topology-") as scratch:
+            file, socket = pathlib.Path(scratch) / "fabric.toml", f"{scratch}/fabric"
+            for code, topology, why in (
+                    (2, star(1, fabric='users = ["no user of this name"]'), "there is no user"),
+                    (2, star(1, fabric=f'key_file = "{scratch}/key"'), "can't read"),
+                    (2, star(1) + 'mac = "02:00:00:00:00:01"\n', "has a mac, but no interface"),
+                    (1, star(1) + 'interface = "absent"\n', "absent"),
+                    (1, star(1), "can't create")):
+                file.write_text(topology)
+                path = "/nowhere/fabric" if why == "can't create" else socket
+                ended = run([str(BUILD / "bin/cepheus-switch"), "--topology", file, "--fabric", path])
+                self.assertIn(why, ended.stderr)
+                self.assertEqual(ended.returncode, code, ended.stderr)
 
 
 if __name__ == "__main__":
