@@ -1,4 +1,7 @@
 // The bulk lane and its puts, through UCT's public API.
+#include <barrier>
+#include <thread>
+
 #include "ucx-transport/transport_fixture.h"
 
 namespace cepheus::uct {
@@ -128,6 +131,33 @@ TEST_F(Bulk, RegistersMemoryWithTheGroupsDeviceWhenItIsFirstUsed) {
   end(MCAST_OK);
   ASSERT_EQ(uct_md_mem_dereg(md_, mem), UCS_OK);
   EXPECT_EQ(lib.registered, 0);
+}
+
+// Their workers share the domain, and each has a context of its own.
+TEST_F(Bulk, RegistersMemoryOnceIfTwoThreadsUseItFirst) {
+  const uct_ep_h first = std::exchange(ep_, nullptr);
+  const uct_iface_h of_first = std::exchange(iface_, nullptr);
+  ASSERT_EQ(open({{"LANE", "bulk"}, {"REGISTER_TIMEOUT", "3s"}}), UCS_OK);
+  ASSERT_EQ(connect(list({kMember.qpn, 18}), &ep_), UCS_OK);
+  std::vector<uct_mem_h> memories(20);
+  for (uct_mem_h& each : memories)
+    ASSERT_EQ(uct_md_mem_reg(md_, buffer_, sizeof buffer_, UCT_MD_MEM_ACCESS_ALL, &each), UCS_OK);
+  lib.send = MCAST_ERR_AGAIN;  // the memory has been registered by then
+  std::barrier turns(2);
+  const auto use = [&](uct_ep_h ep) {
+    for (const uct_mem_h each : memories) {
+      turns.arrive_and_wait();
+      const uct_iov_t iov{buffer_, 8, each, 0, 1};
+      EXPECT_EQ(uct_ep_tag_eager_zcopy(ep, 1, 0, &iov, 1, 0, nullptr), UCS_ERR_NO_RESOURCE);
+    }
+  };
+  std::thread other(use, first);
+  use(ep_);
+  other.join();
+  EXPECT_EQ(lib.registered, 20);
+  for (const uct_mem_h each : memories) ASSERT_EQ(uct_md_mem_dereg(md_, each), UCS_OK);
+  uct_ep_destroy(first);
+  uct_iface_close(of_first);
 }
 
 class Put : public Bulk {

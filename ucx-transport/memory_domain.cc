@@ -58,7 +58,7 @@ ucs_status_t query(uct_md_h, uct_md_attr_t* attr) {
 
 ucs_status_t mem_reg(uct_md_h, void* address, size_t length, cepheus_mem_reg_options_t,
                      uct_mem_h* out) {
-  auto* handle = new (std::nothrow) MemoryHandle{address, length, nullptr, nullptr};
+  auto* handle = new (std::nothrow) MemoryHandle{address, length};
   if (handle == nullptr) return UCS_ERR_NO_MEMORY;
   *out = handle;
   return UCS_OK;
@@ -95,6 +95,7 @@ ucs_status_t detect(uct_md_h, const void*, size_t, ucs_memory_type_t*) {
 
 mcast_mem_h mem_for(MemoryHandle* handle, mcast_context_h context) {
   if (handle == nullptr) return nullptr;
+  const std::lock_guard lock(handle->mutex);
   if (handle->mem == nullptr) {
     if (mcast_mem_register(context, handle->address, handle->length, &handle->mem) != MCAST_OK) {
       handle->mem = nullptr;

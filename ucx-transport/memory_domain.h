@@ -2,6 +2,8 @@
 // them.
 #pragma once
 
+#include <mutex>
+
 #include "ucx-transport/contexts.h"
 
 namespace cepheus::uct {
@@ -17,8 +19,9 @@ extern ucs_config_field_t memory_domain_config_table[];
 struct MemoryHandle {
   void* address;
   size_t length;
-  mcast_context_h context;
-  mcast_mem_h mem;
+  mcast_context_h context = nullptr;
+  mcast_mem_h mem = nullptr;
+  std::mutex mutex = {};  // workers of several threads may share a domain
 };
 // libmcast's handle of `handle` for `context`; null (register for the time of the operation) if it
 // belongs to another context or registration fails.

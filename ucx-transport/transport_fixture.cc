@@ -1,5 +1,7 @@
 #include "ucx-transport/transport_fixture.h"
 
+#include <thread>
+
 namespace cepheus::uct {
 
 FakeLibrary lib;
@@ -98,6 +100,7 @@ EXPORTED mcast_status_t mcast_recv(mcast_group_h, void*, size_t, mcast_mem_h mem
 EXPORTED void mcast_recv_release(mcast_group_h, void* data) { lib.released.push_back(data); }
 EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast_mem_h* out) {
   if (lib.registration != MCAST_OK) return lib.registration;
+  std::this_thread::yield();  // another thread may come now
   ++lib.registered;
   *out = kMem;
   return MCAST_OK;
