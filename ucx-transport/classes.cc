@@ -9,7 +9,7 @@ UCS_CLASS_INIT_FUNC(uct_rc_mcast_iface_t, uct_md_h md, uct_worker_h worker,
   UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, cepheus::uct::internal_ops(), md, worker,
                             params, config);
   const auto* own = reinterpret_cast<const cepheus::uct::InterfaceConfig*>(config);
-  return cepheus::uct::open_state(self->super, worker, *own, &self->state);
+  return cepheus::uct::open_state(self->super, worker, *params, *own, &self->state);
 }
 
 UCS_CLASS_CLEANUP_FUNC(uct_rc_mcast_iface_t) {

@@ -63,11 +63,13 @@ ucs_config_field_t interface_config_table[] = {
 
 namespace {
 
-// UCT puts the release function right before the data of a kept descriptor.
-static_assert(MCAST_RECV_HEADROOM >= sizeof(uct_recv_desc_t*));
+// UCT puts the release function right before a kept descriptor. UCP's workers ask for more headroom
+// than there is: their handlers get no descriptor, and copy what they keep.
+constexpr size_t kMostHeadroom = MCAST_RECV_HEADROOM - sizeof(uct_recv_desc_t*);
 
-void release_buffer(uct_recv_desc_t* self, void* data) {
-  mcast_recv_release(reinterpret_cast<BufferRelease*>(self)->state->group, data);
+void release_buffer(uct_recv_desc_t* self, void* descriptor) {
+  const InterfaceState& state = *reinterpret_cast<BufferRelease*>(self)->state;
+  mcast_recv_release(state.group, static_cast<char*>(descriptor) + state.rx_headroom);
 }
 
 ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
@@ -181,10 +183,10 @@ mcast_status_t on_eager(void* arg, void* data, size_t length, uint32_t imm) {
   InterfaceState* state = reinterpret_cast<Interface*>(base)->state;
   if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // an unknown active message: no handler
   const uct_am_handler_t& handler = base->am[imm];
-  const ucs_status_t status =
-      handler.cb(handler.arg, data, static_cast<unsigned>(length), UCT_CB_PARAM_FLAG_DESC);
+  const unsigned flags = state->rx_headroom <= kMostHeadroom ? UCT_CB_PARAM_FLAG_DESC : 0;
+  const ucs_status_t status = handler.cb(handler.arg, data, static_cast<unsigned>(length), flags);
   if (status != UCS_INPROGRESS) return MCAST_OK;
-  uct_recv_desc(data) = &state->release.super;
+  uct_recv_desc(static_cast<char*>(data) - state->rx_headroom) = &state->release.super;
   return MCAST_INPROGRESS;
 }
 
@@ -217,7 +219,8 @@ ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp) {
 }
 
 ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
-                        const InterfaceConfig& config, InterfaceState** out) {
+                        const uct_iface_params_t& iface_params, const InterfaceConfig& config,
+                        InterfaceState** out) {
   mcast_context_h context = nullptr;
   mcast_status_t status = open_context(base.md, worker, config.context, &context);
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
@@ -247,6 +250,8 @@ ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
   state->lane = attr.lane;
   state->max_message = attr.max_message;
   state->recv_depth = config.recv_depth != 0 ? config.recv_depth : kDefaultDepth;
+  if ((iface_params.field_mask & UCT_IFACE_PARAM_FIELD_RX_HEADROOM) != 0)
+    state->rx_headroom = iface_params.rx_headroom;
   state->release.super.cb = release_buffer;
   state->release.state = state;
   *out = state;

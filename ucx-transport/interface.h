@@ -45,6 +45,7 @@ struct InterfaceState {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   size_t max_message = 0;
   unsigned recv_depth = 0;
+  size_t rx_headroom = 0;  // UCT's: a descriptor begins so many bytes before its data
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   bool is_closed = false;        // no callbacks
@@ -103,7 +104,8 @@ void release_operations(InterfaceState& state);
 uct_iface_ops_t make_interface_ops();
 uct_iface_internal_ops_t* internal_ops();
 ucs_status_t open_state(const uct_base_iface_t& base, uct_worker_h worker,
-                        const InterfaceConfig& config, InterfaceState** out);
+                        const uct_iface_params_t& params, const InterfaceConfig& config,
+                        InterfaceState** out);
 void close_state(InterfaceState* state);
 // The eager lane's callback of libmcast; `base` is its argument.
 mcast_status_t on_eager(void* base, void* data, size_t length, uint32_t imm);

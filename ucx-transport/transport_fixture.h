@@ -183,6 +183,8 @@ class RcMcast : public testing::Test {
     params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
     params.mode.device.tl_name = "rc_mcast";
     params.mode.device.dev_name = "fake0";
+    if (rx_headroom_ != 0) params.field_mask |= UCT_IFACE_PARAM_FIELD_RX_HEADROOM;
+    params.rx_headroom = rx_headroom_;
     const ucs_status_t status = uct_iface_open(md_, Ucx::instance().worker, &params, own, &iface_);
     uct_config_release(own);
     return status;
@@ -226,6 +228,7 @@ class RcMcast : public testing::Test {
     op->done(op, status, length, imm);
   }
 
+  size_t rx_headroom_ = 0;  // of the next interface
   uct_md_h md_ = nullptr;
   uct_iface_h iface_ = nullptr;
   uct_ep_h ep_ = nullptr;

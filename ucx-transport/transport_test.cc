@@ -279,10 +279,12 @@ TEST_F(RcMcast, SendsActiveMessagesWithTheirIdAsImmediate) {
 struct Handled {
   std::string data;
   void* at = nullptr;
+  unsigned flags = 0;
   ucs_status_t answer = UCS_OK;
 };
-ucs_status_t handle(void* arg, void* data, size_t length, unsigned) {
+ucs_status_t handle(void* arg, void* data, size_t length, unsigned flags) {
   auto& handled = *static_cast<Handled*>(arg);
+  handled.flags = flags;
   handled.data.assign(static_cast<char*>(data), length);
   handled.at = data;
   return handled.answer;
@@ -306,6 +308,36 @@ TEST_F(RcMcast, HandsArrivalsToTheHandlerOfTheirId) {
   EXPECT_THAT(lib.released, IsEmpty());
   uct_iface_release_desc(six.at);
   EXPECT_THAT(lib.released, ElementsAre(static_cast<void*>(data)));
+}
+
+// UCT's headroom: the program writes to it, and gives the buffer back by its beginning.
+TEST_F(RcMcast, LeavesTheHeadroomOfAKeptArrivalToTheProgram) {
+  rx_headroom_ = 32;
+  make("eager", 64);
+  Handled handled;
+  handled.answer = UCS_INPROGRESS;
+  ASSERT_EQ(uct_iface_set_am_handler(iface_, 6, handle, &handled, 0), UCS_OK);
+  alignas(64) char memory[128] = {};
+  char* const data = memory + MCAST_RECV_HEADROOM;
+  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 6), MCAST_INPROGRESS);
+  EXPECT_TRUE(handled.flags & UCT_CB_PARAM_FLAG_DESC);
+  std::memset(data - rx_headroom_, 0x5A, rx_headroom_);
+  uct_iface_release_desc(data - rx_headroom_);
+  EXPECT_THAT(lib.released, ElementsAre(static_cast<void*>(data)));
+}
+
+// UCP's workers ask for more than libmcast has, and must open.
+TEST_F(RcMcast, LetsHandlersKeepNothingIfTheirHeadroomIsTooLarge) {
+  for (const bool fits : {true, false}) {
+    rx_headroom_ = MCAST_RECV_HEADROOM - sizeof(void*) + (fits ? 0 : 1);
+    make("eager", 64);
+    Handled handled;
+    ASSERT_EQ(uct_iface_set_am_handler(iface_, 6, handle, &handled, 0), UCS_OK);
+    alignas(64) char memory[128] = {};
+    EXPECT_EQ(lib.recv_cb(lib.recv_arg, memory + MCAST_RECV_HEADROOM, 5, 6), MCAST_OK);
+    EXPECT_EQ((handled.flags & UCT_CB_PARAM_FLAG_DESC) != 0, fits);
+    close();
+  }
 }
 
 TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsSpace) {
