@@ -95,6 +95,7 @@ extern "C" int cepheus_open(void) {
 
 extern "C" int cepheus_close(void) {
   end_background_progress();
+  forget_keyvals();
   Transport::instance().close();
   opal_output_close(output_stream());
   return OMPI_SUCCESS;

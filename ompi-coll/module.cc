@@ -183,6 +183,8 @@ bool serves_world() {
   return coll != nullptr && coll->coll_bcast == cepheus_bcast;
 }
 
+void forget_keyvals() { comm_keyval = self_keyval = MPI_KEYVAL_INVALID; }
+
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority) {
   const Parameters& p = parameters();
   const CommunicatorFacts facts{ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm) != 0,

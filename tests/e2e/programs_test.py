@@ -32,7 +32,8 @@ class Sessions(EndToEnd):
         if run.code == 77:
             self.skipTest("SKIPPED: Open MPI 4.1 has no sessions: use Open MPI 5, as on Debian 13")
         self.assert_ok(run)
-        self.assertIn("multicast", run.err)
+        for name in "first", "second", "third", "fourth":
+            self.assertRegex(run.err, f"cepheus: {name}.*multicast")
 
 
 class Order(EndToEnd):

@@ -1,28 +1,39 @@
-/* An MPI session without MPI_Init (MPI-4, 11.3): its communicators broadcast, and are freed before
- * it ends. Exit code 77 if MPI has no sessions.
+/* Two MPI sessions without MPI_Init (MPI-4, 11.3), one after the other: their communicators
+ * broadcast, and are freed before the session ends. MPI starts again for the second one, whose
+ * communicators have no attribute with a key of the program's. Exit code 77 if MPI has no sessions.
  */
 #include "tests/mpi/pattern.h"
 
-int main(void) {
-#if MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
-  fprintf(stderr, "session_check: Open MPI has sessions from version 5.0 on\n");
-  return 77;
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#ifdef OPEN_MPI
+enum { kSessions = 2 };
 #else
-  enum { kBytes = 200000 };
+enum { kSessions = 1 }; /* MPICH 4.0 crashes when it starts again */
+#endif
+enum { kBytes = 200000 };
+static const char* const kNames[][2] = {{"first", "second"}, {"third", "fourth"}};
+
+static int broadcast_in_session(int number, unsigned char* memory, int* rank) {
   MPI_Session session;
   MPI_Group group;
-  int any = 0, rank = 0;
+  int any = 0, key = MPI_KEYVAL_INVALID;
   MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
   MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-  unsigned char* memory = malloc(kBytes);
-  if (memory == NULL) return 1;
+  /* The first session had none, so this is the number of the first key that was made there. */
+  if (number > 0) {
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  }
   for (int round = 0; round < 2; round++) {
     MPI_Comm comm;
+    void* value;
     int ranks, wrong = 0;
-    MPI_Comm_create_from_group(group, round == 0 ? "first" : "second", MPI_INFO_NULL,
-                               MPI_ERRORS_ARE_FATAL, &comm);
+    const char* name = kNames[number][round];
+    MPI_Comm_create_from_group(group, name, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Comm_set_name(comm, name);
     MPI_Comm_size(comm, &ranks);
-    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_rank(comm, rank);
+    if (number > 0) MPI_Comm_get_attr(comm, key, &value, &wrong);
+    if (wrong) fprintf(stderr, "session_check: rank %d: an attribute of the program's\n", *rank);
     for (int root = 0; root < ranks; root++) {
       wrong |= broadcast_and_check(memory, 1000, mix((uint64_t)root), root, comm);
       wrong |= broadcast_and_check(memory, kBytes, mix((uint64_t)root + 1), root, comm);
@@ -32,10 +43,24 @@ int main(void) {
     any |= wrong_somewhere;
     MPI_Comm_free(&comm);
   }
-  free(memory);
+  if (number > 0) MPI_Comm_free_keyval(&key);
   MPI_Group_free(&group);
   MPI_Session_finalize(&session);
-  if (rank == 0 && !any) printf("ok: two communicators of a session\n");
+  return any;
+}
+#endif
+
+int main(void) {
+#if MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
+  fprintf(stderr, "session_check: Open MPI has sessions from version 5.0 on\n");
+  return 77;
+#else
+  int any = 0, rank = 0;
+  unsigned char* memory = malloc(kBytes);
+  if (memory == NULL) return 1;
+  for (int i = 0; i < kSessions; i++) any |= broadcast_in_session(i, memory, &rank);
+  free(memory);
+  if (rank == 0 && !any) printf("ok: two communicators of each session\n");
   return any;
 #endif
 }
