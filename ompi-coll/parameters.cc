@@ -22,6 +22,12 @@ int& output_stream() {
 
 namespace {
 
+// The rank of its job that prints what concerns all ranks; ompi_info, too.
+bool is_first_rank() {
+  const char* const rank = getenv("OMPI_COMM_WORLD_RANK");
+  return rank == nullptr || std::string_view(rank) == "0";
+}
+
 void register_one(const mca_base_component_t* component, const Setting& parameter) {
   constexpr mca_base_var_type_t kTypes[] = {
       MCA_BASE_VAR_TYPE_INT, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, MCA_BASE_VAR_TYPE_STRING};
@@ -34,11 +40,15 @@ void register_one(const mca_base_component_t* component, const Setting& paramete
     (void)mca_base_var_enum_create(host::parameter(parameter.name).c_str(), values.data(),
                                    &choices);
   }
-  (void)mca_base_component_var_register(
-      component, parameter.name, parameter.help, kTypes[parameter.storage.index()], choices, 0,
-      static_cast<mca_base_var_flag_t>(0),
-      static_cast<mca_base_var_info_lvl_t>(parameter.level - 1), MCA_BASE_VAR_SCOPE_READONLY,
-      std::visit([](auto* storage) -> void* { return storage; }, parameter.storage));
+  const std::string error = take(parameter, [&] {
+    (void)mca_base_component_var_register(
+        component, parameter.name, parameter.help, kTypes[parameter.storage.index()], choices, 0,
+        static_cast<mca_base_var_flag_t>(0),
+        static_cast<mca_base_var_info_lvl_t>(parameter.level - 1), MCA_BASE_VAR_SCOPE_READONLY,
+        std::visit([](auto* storage) -> void* { return storage; }, parameter.storage));
+  });
+  if (!error.empty() && is_first_rank())
+    opal_output(0, "cepheus: %s=%s", host::parameter(parameter.name).c_str(), error.c_str());
   if (choices != nullptr) OBJ_RELEASE(choices);
 }
 
@@ -53,8 +63,7 @@ void register_parameters(const mca_base_component_t* component) {
 }
 
 void warn_of_unknown_parameters() {
-  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (rank != nullptr && std::string_view(rank) != "0") return;
+  if (!is_first_rank()) return;
   constexpr std::string_view kPrefix = "OMPI_MCA_coll_cepheus_";
   const std::vector<Setting> known = settings();
   for (char** at = environ; *at != nullptr; ++at) {

@@ -44,9 +44,13 @@ void read_one(const Setting& setting) {
   const std::string variable = variable_of(setting.name);
   const char* const text = getenv(variable.c_str());
   if (text == nullptr || *text == '\0') return;
-  if (std::visit([&](auto* storage) { return read(text, setting.choices, *storage); },
-                 setting.storage))
-    return;
+  bool is_read = false;
+  const std::string error = take(setting, [&] {
+    is_read = std::visit([&](auto* storage) { return read(text, setting.choices, *storage); },
+                         setting.storage);
+  });
+  if (!error.empty()) fprintf(stderr, "cepheus: %s=%s\n", variable.c_str(), error.c_str());
+  if (is_read) return;
   std::string expected;
   for (const char* name : setting.choices)
     expected.append(expected.empty() ? "one of " : ", ").append(name);

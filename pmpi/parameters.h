@@ -6,7 +6,8 @@
 
 namespace cepheus::pmpi {
 
-// Fills coll::parameters() in. A value that can't be read is an error line, and the default holds.
+// Fills coll::parameters() in. A value that can't be read, or is beyond its range, is an error line,
+// and the default holds.
 void read_parameters();
 // "CEPHEUS_MIN_MEMBERS" for "min_members".
 std::string variable_of(const char* name);

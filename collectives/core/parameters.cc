@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace cepheus::coll {
 
@@ -23,82 +24,113 @@ unsigned Parameters::fingerprint() const {
   return hash;
 }
 
+namespace {
+
+constexpr Setting::Range kAny, kFromMinusOne{.least = -1}, kFromZero{.least = 0};
+constexpr Setting::Range kFromOne{.least = 1}, kOfThousand{0, 1000}, kPort{0, 65535}, kSwitch{0, 1};
+
+}  // namespace
+
 std::vector<Setting> settings() {
   Parameters& p = parameters();
   return {
       {"priority",
        6,
        &p.priority,
+       kAny,
        "Set the component's priority; the highest serves MPI_Bcast",
        {},
        true},
-      {"verbose", 3, &p.verbose,
+      {"verbose", 3, &p.verbose, kAny,
        "Log; 0: nothing; 1: one line per communicator with path and reason; 2: also each lane"},
       {"mode",
        2,
        &p.mode,
+       kAny,
        "Choose when to multicast; off: never; try: if the network can, else Open MPI's own "
        "algorithms run; require: end the job with an error if the network can't",
        {"off", "try", "require"}},
-      {"min_members", 4, &p.min_members,
+      {"min_members", 4, &p.min_members, kFromZero,
        "Give a group to communicators of at least this many ranks; smaller ones use Open MPI's own "
        "algorithms in every mode"},
-      {"eager_limit", 5, &p.eager_limit,
+      {"eager_limit", 5, &p.eager_limit, kFromZero,
        "Copy broadcasts up to this size in bytes through posted buffers, without waiting for "
        "receivers; larger ones use the user's buffers"},
-      {"eager_message", 6, &p.eager_message,
+      {"eager_message", 6, &p.eager_message, kFromOne,
        "Set the size of one posted buffer in bytes; longer eager broadcasts take several"},
-      {"attach_timeout_ms", 5, &p.attach_timeout_ms,
+      {"attach_timeout_ms", 5, &p.attach_timeout_ms, kFromZero,
        "Wait this time in milliseconds for a busy switch to answer an attaching process; 0: "
        "CEPHEUS_ATTACH_TIMEOUT_MS, else 30000"},
-      {"register_timeout_ms", 5, &p.register_timeout_ms,
+      {"register_timeout_ms", 5, &p.register_timeout_ms, kFromZero,
        "Wait this time in milliseconds until switches and members confirm a group; 0: 20000, in "
        "mode "
        "try also at most 1000 after their last answer"},
-      {"watchdog_ms", 5, &p.watchdog_ms,
+      {"watchdog_ms", 5, &p.watchdog_ms, kFromZero,
        "Give a group up if no send completes for this time in milliseconds and no awaited member "
        "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
        "time-out and retries (8600 on the kernel's Soft-RoCE)"},
-      {"safeguard_threshold", 5, &p.safeguard_threshold,
+      {"safeguard_threshold", 5, &p.safeguard_threshold, kFromZero,
        "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
        "than Open MPI's own algorithms"},
-      {"safeguard_samples", 5, &p.safeguard_samples,
+      {"safeguard_samples", 5, &p.safeguard_samples, kOfThousand,
        "Mode try: send at most this many of 1000 broadcasts the other way, to compare; 0: never "
        "compare, always multicast"},
-      {"ranks_per_host", 5, &p.ranks_per_host,
+      {"ranks_per_host", 5, &p.ranks_per_host, kFromMinusOne,
        "Let this many consecutive ranks share a host; its first rank has the NIC (cepheus-run "
        "sets it); 0: ranks on one machine share a host, in mode require ranks with one NIC "
        "address; -1: always ranks with one NIC address"},
       {"carrier",
        6,
        &p.carrier,
+       kAny,
        "Choose the transport; auto: UCX's rc_mcast if its plug-in interface is known, else "
        "libmcast; ucx: rc_mcast; direct: libmcast",
        {"auto", "ucx", "direct"}},
-      {"set_up_after", 5, &p.set_up_after,
+      {"set_up_after", 5, &p.set_up_after, kFromZero,
        "Set a communicator's group up after this many broadcasts, because set-up costs more than a "
        "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
-      {"set_up_bytes", 5, &p.set_up_bytes,
+      {"set_up_bytes", 5, &p.set_up_bytes, kFromZero,
        "Set a communicator's group up after this many broadcast bytes, too"},
       {"ordered_starts",
        5,
        &p.ordered_starts,
+       kSwitch,
        "1: multicast persistent broadcasts; the program must start them in one order on all ranks, "
        "also relative to the communicator's other broadcasts; 0: use Open MPI's own algorithm, "
        "because MPI allows any order",
        {},
        true},
-      {"mrp_port", 6, &p.mrp_port, "Use this UDP port for registration; 0: 18516"},
-      {"max_eager_memory", 5, &p.max_eager_memory,
+      {"mrp_port", 6, &p.mrp_port, kPort, "Use this UDP port for registration; 0: 18516"},
+      {"max_eager_memory", 5, &p.max_eager_memory, kFromZero,
        "Limit the posted buffers of all communicators of a process to this size in bytes; 0: 64 "
        "MiB, enough for about 1000 communicators of few ranks"},
-      {"device", 4, &p.device,
+      {"device", 4, &p.device, kAny,
        "Use this verbs device; empty: the nearest active one with a RoCE v2 IPv4 address"},
-      {"mcst_pool", 6, &p.mcst_pool,
+      {"mcst_pool", 6, &p.mcst_pool, kAny,
        "Take group addresses from this CIDR range; empty: 198.18.0.0/15"},
-      {"uct_library", 9, &p.uct_library,
+      {"uct_library", 9, &p.uct_library, kAny,
        "Load libuct_rc_mcast.so from this path; empty: the one installed with this component"},
   };
+}
+
+std::string take(const Setting& setting, const std::function<void()>& read) {
+  const long long least = setting.range.least, most = setting.range.most;
+  const auto check = [&](auto& number) -> std::string {
+    const auto before = number;
+    read();
+    if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most)) return "";
+    const bool is_bounded = most != Setting::Range().most;
+    std::string text = std::to_string(number) + " is not ";
+    text += is_bounded ? "from " + std::to_string(least) + " to " + std::to_string(most)
+                       : std::to_string(least) + " or more";
+    number = before;
+    return text + "; the default, " + std::to_string(before) + ", holds";
+  };
+  if (const auto* number = std::get_if<int*>(&setting.storage)) return check(**number);
+  if (const auto* number = std::get_if<unsigned long long*>(&setting.storage))
+    return check(**number);
+  read();
+  return "";
 }
 
 const char* component_directory() {

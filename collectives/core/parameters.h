@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -45,8 +48,8 @@ struct Parameters {
   const char* mcst_pool = nullptr;
   const char* uct_library = nullptr;
 
-  size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
-  size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
+  size_t eager_bytes() const { return static_cast<size_t>(eager_limit); }
+  size_t eager_unit() const { return static_cast<size_t>(eager_message); }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
   Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
   bool is_safeguarded() const { return safeguard_samples > 0 && chosen_mode() == Mode::kTry; }
@@ -73,15 +76,23 @@ struct Parameters {
 Parameters& parameters();
 
 struct Setting {
+  struct Range {
+    long long least = std::numeric_limits<long long>::min();
+    long long most = std::numeric_limits<long long>::max();
+  };
   const char* name;
   int level;  // Open MPI's, from 1 on
   std::variant<int*, unsigned long long*, const char**> storage;
+  Range range;  // of a number
   const char* help;
   std::vector<const char*> choices = {};  // the names of an int's values, from 0 on
   bool is_open_mpis = false;
 };
 // All that the user may set, for the host to read.
 std::vector<Setting> settings();
+// Lets `read` fill the setting in. A number beyond the range leaves the one from before, and the
+// answer is the end of an error line.
+std::string take(const Setting& setting, const std::function<void()>& read);
 // Where the host's component is, with its help texts and rc_mcast.
 const char* component_directory();
 

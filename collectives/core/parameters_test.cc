@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 namespace cepheus::coll {
 namespace {
@@ -39,14 +44,62 @@ TEST(Parameters, OfTransfersAreThese) {
   EXPECT_EQ(p.safeguard_run, 16u);
 }
 
-TEST(Parameters, OfTheEagerLaneMayBeSmallAndAreNeverNegative) {
-  Parameters p;
-  for (const int limit : {-1, 0, 1, 2}) {
-    p.eager_limit = limit;
-    EXPECT_EQ(p.eager_bytes(), static_cast<std::size_t>(std::max(limit, 0)));
-    p.eager_message = limit;
-    EXPECT_EQ(p.eager_unit(), static_cast<std::size_t>(std::max(limit, 1)));
-  }
+// The answer if the user gives `value`.
+std::string given(const std::string& name, long long value) {
+  const std::vector<Setting> all = settings();
+  const Setting& setting = *std::ranges::find(all, name, &Setting::name);
+  return take(setting, [&] {
+    std::visit(
+        [&](auto* storage) {
+          if constexpr (!std::is_same_v<decltype(storage), const char**>)
+            *storage = static_cast<std::remove_reference_t<decltype(*storage)>>(value);
+        },
+        setting.storage);
+  });
+}
+
+struct Bounds {
+  const char* name;
+  std::vector<long long> good, bad;
+};
+class ParameterBounds : public testing::TestWithParam<Bounds> {
+ protected:
+  void TearDown() override { parameters() = {}; }
+};
+
+TEST_P(ParameterBounds, AreInForce) {
+  for (const long long value : GetParam().good) EXPECT_EQ(given(GetParam().name, value), "");
+  for (const long long value : GetParam().bad)
+    EXPECT_NE(given(GetParam().name, value), "") << value;
+}
+
+constexpr long long kMostInt = std::numeric_limits<int>::max();
+constexpr long long kMost = std::numeric_limits<long long>::max();
+
+INSTANTIATE_TEST_SUITE_P(Each, ParameterBounds,
+                         testing::Values(Bounds{"min_members", {0, kMostInt}, {-1}},
+                                         Bounds{"eager_limit", {0, kMostInt}, {-1}},
+                                         Bounds{"eager_message", {1, kMostInt}, {0, -1}},
+                                         Bounds{"attach_timeout_ms", {0, kMostInt}, {-1}},
+                                         Bounds{"register_timeout_ms", {0, kMostInt}, {-1}},
+                                         Bounds{"watchdog_ms", {0, kMostInt}, {-1}},
+                                         Bounds{"safeguard_threshold", {0, kMostInt}, {-1}},
+                                         Bounds{"safeguard_samples", {0, 1000}, {-1, 1001}},
+                                         Bounds{"ranks_per_host", {-1, kMostInt}, {-2}},
+                                         Bounds{"set_up_after", {0, kMostInt}, {-1}},
+                                         Bounds{"set_up_bytes", {0, kMost}, {-1}},
+                                         Bounds{"ordered_starts", {0, 1}, {-1, 2}},
+                                         Bounds{"mrp_port", {0, 65535}, {-1, 65536}},
+                                         Bounds{"max_eager_memory", {0, kMost}, {-1}}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Parameters, BeyondTheirRangeLeaveTheDefault) {
+  EXPECT_EQ(given("register_timeout_ms", -1), "-1 is not 0 or more; the default, 0, holds");
+  EXPECT_EQ(given("mrp_port", 70000), "70000 is not from 0 to 65535; the default, 0, holds");
+  EXPECT_EQ(given("eager_message", 0), "0 is not 1 or more; the default, 8192, holds");
+  EXPECT_EQ(parameters().register_timeout_ms, 0);
+  EXPECT_EQ(parameters().mrp_port, 0);
+  EXPECT_EQ(parameters().eager_message, 8192);
 }
 
 TEST(Parameters, OfOneSampleAndMoreAreASafeguardInModeTry) {

@@ -257,6 +257,11 @@ class WithoutAFabric(Preloading):
         self.assert_ok(run)
         self.assertIn("cepheus: CEPHEUS_MODE=maybe is not one of off, try, require; the default holds", run.err, run.everything())
 
+    def test_a_value_beyond_its_range(self):
+        run = self.without_fabric("broadcast_check", "--count", 4, settings={"CEPHEUS_WATCHDOG_MS": "-1"})
+        self.assert_ok(run)
+        self.assertIn("cepheus: CEPHEUS_WATCHDOG_MS=-1 is not 0 or more; the default, 0, holds", run.err, run.everything())
+
 
 if __name__ == "__main__":
     if shutil.which("mpirun.mpich") is None or shutil.which("mpicc.mpich") is None:

@@ -266,6 +266,12 @@ class Parameters(EndToEnd):
         self.assertEqual(len(output), 1, run.everything())
         self.assertIn("mode", output[0])
 
+    def test_a_value_beyond_its_range_is_reported_once(self):
+        run = over_fabric(CHECK, "--count", 2, "--max", 100, mca={"coll_cepheus_mrp_port": 70000})
+        self.assert_ok(run)
+        output = [line for line in run.cepheus_lines() if line == "cepheus: coll_cepheus_mrp_port=70000 is not from 0 to 65535; the default, 0, holds"]
+        self.assertEqual(len(output), 1, run.everything())
+
     def test_performance_variables_count_calls_by_path(self):
         small = over_fabric(PROGRAMS / "counters_check", "--count", 7, "--bytes", 100, mca=REQUIRE)
         self.assert_ok(small)
