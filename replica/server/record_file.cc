@@ -115,7 +115,10 @@ wire::Result<RecordFile> RecordFile::open(const std::string& path) {
   RecordFile opened(std::move(file), static_cast<std::size_t>(found.st_size) / 2);
   for (const std::size_t at : {std::size_t{0}, opened.slot_}) {
     std::vector<std::uint8_t> bytes(opened.slot_);
-    bytes.resize(wire::read_whole(opened.file_.get(), bytes, at));
+    const std::size_t found_bytes = wire::read_whole(opened.file_.get(), bytes, at);
+    // Not as if a save was interrupted: this slot may be the newer one.
+    if (found_bytes < bytes.size() && errno != 0) return tl::unexpected(failed(path, errno));
+    bytes.resize(found_bytes);
     auto record = decode_record(bytes);
     if (!record || record->sequence <= opened.sequence_) continue;
     opened.sequence_ = record->sequence;

@@ -1,12 +1,28 @@
 #include "replica/server/record_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "replica/server/volume_file.h"
+
+namespace {
+
+off_t bad_place = -1;  // the disk can't read from here; -1: it can read all
+
+}  // namespace
+
+// Replaces the C library's.
+extern "C" ssize_t pread(int fd, void* buffer, std::size_t size, off_t at) {
+  if (at != bad_place) return syscall(SYS_pread64, fd, buffer, size, at);
+  errno = EIO;
+  return -1;
+}
 
 namespace cepheus::replica {
 namespace {
@@ -117,6 +133,29 @@ TEST(RecordFile, HoldsTheLastButOneIfTheLastIsDamaged) {
   const auto opened = RecordFile::open(path);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, wire::ErrorCode::kInvalid);
+}
+
+// The older state may lack a promise, or marks of flushed data, and the next save would replace the
+// newer one.
+TEST(RecordFile, IsNotReadInPartFromADiskThatFails) {
+  const Directory directory;
+  const std::string path = directory.file("r");
+  StoredReplica last = some_replica();
+  {
+    auto made = RecordFile::create(path, last);
+    ASSERT_TRUE(made);
+    last.record.promised.number = 9;
+    ASSERT_EQ(made->save(last), 0);
+  }
+  bad_place = 0;  // the slot of the last save
+  const auto failed = RecordFile::open(path).map([](const auto&) {});
+  bad_place = -1;
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().text.find("Input/output error"), std::string::npos)
+      << failed.error().text;
+  const auto opened = RecordFile::open(path);
+  ASSERT_TRUE(opened);
+  expect_equal(opened->stored(), last);
 }
 
 TEST(RecordFile, IsNotMadeTwice) {
