@@ -21,8 +21,9 @@
 namespace cepheus::replica {
 
 inline constexpr std::uint16_t kControlVersion = 3;
-// A bitmap of 1 MiB has a bit for each of 8 M chunks.
+// A bitmap of 1 MiB has a bit for each chunk.
 inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
+inline constexpr std::uint64_t kMostChunks = 8 * kMostBitmap;
 inline constexpr std::size_t kMostFrame = kMostBitmap + 4096;
 // From a peer that is not welcomed yet.
 inline constexpr std::size_t kMostGreeting = 1024;

@@ -48,7 +48,7 @@ wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
     return wire::invalid("--size " + std::to_string(geometry.size) +
                          " must be a multiple of --block " + std::to_string(geometry.block));
   }
-  if (geometry.size / 8 / geometry.chunk > kMostBitmap)
+  if (geometry.size > kMostChunks * geometry.chunk)
     return wire::invalid("--size " + std::to_string(geometry.size) + " is too large; give less");
   return geometry;
 }

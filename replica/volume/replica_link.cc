@@ -20,7 +20,7 @@ constexpr wire::Duration kTimeLimit = 2s;  // to connect, and to be welcomed
 bool is_sound(const Geometry& g) {
   return std::has_single_bit(g.block) && g.block >= 512 && g.chunk >= g.block &&
          g.chunk % g.block == 0 && g.size > 0 && g.size % g.block == 0 &&
-         g.size / 8 / g.chunk <= kMostBitmap;
+         g.size <= kMostChunks * g.chunk;
 }
 
 }  // namespace

@@ -35,23 +35,47 @@ class ReplicaLinkTest : public testing::Test {
     }
   }
 
+  // The replica accepts and challenges the link, and receives its hello.
+  void challenge() {
+    progress([&] {
+      wire::UniqueFd fd = accept_from(listener_.get());
+      if (fd.is_open()) replica_ = std::make_unique<FrameSocket>(std::move(fd), kMostGreeting);
+      return replica_ != nullptr;
+    });
+    encode(Challenge{kControlVersion, random_nonce()}, replica_->out());
+    ASSERT_TRUE(replica_->flush());
+    bool ok = true;
+    progress([&] { return replica_->receive() && replica_->next(ok).has_value(); });
+  }
+  // ... and welcomes it.
+  void welcome(const Geometry& geometry) {
+    encode(Welcome{geometry, {}}, replica_->out());
+    ASSERT_TRUE(replica_->flush());
+    progress([&] { return link_.is_welcomed() || !link_.reason().empty(); });
+  }
+
   const VolumeKey key_;
   wire::UniqueFd listener_;
   ReplicaLink link_;
+  std::unique_ptr<FrameSocket> replica_;
 };
 
 TEST_F(ReplicaLinkTest, HasNoComplaintAboutAReplicaThatIsGreeting) {
-  std::unique_ptr<FrameSocket> replica;
-  progress([&] {
-    wire::UniqueFd fd = accept_from(listener_.get());
-    if (fd.is_open()) replica = std::make_unique<FrameSocket>(std::move(fd), kMostGreeting);
-    return replica != nullptr;
-  });
-  encode(Challenge{kControlVersion, random_nonce()}, replica->out());
-  ASSERT_TRUE(replica->flush());
-  bool ok = true;
-  progress([&] { return replica->receive() && replica->next(ok).has_value(); });
+  challenge();
   EXPECT_EQ(link_.reason(), "");
+}
+
+TEST_F(ReplicaLinkTest, TakesAVolumeWithAsManyChunksAsABitmapHas) {
+  challenge();
+  welcome({kMostChunks << 20, 4096, 1 << 20});
+  EXPECT_TRUE(link_.is_welcomed()) << link_.reason();
+}
+
+// This writer could not decode the replica's marks.
+TEST_F(ReplicaLinkTest, RefusesAVolumeWithMoreChunksThanABitmapHas) {
+  challenge();
+  welcome({(kMostChunks << 20) + 4096, 4096, 1 << 20});
+  EXPECT_FALSE(link_.is_welcomed());
 }
 
 }  // namespace

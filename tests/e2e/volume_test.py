@@ -280,6 +280,14 @@ class Volumes(unittest.TestCase):
             wait_until(lambda: "serves volume '\ufffd\\x1b'" in user.status()["replicas"][2].get("why", ""), lambda: f"the refusal:\n{user.tail()}")
             volume.finish(user)
 
+    def test_a_size_whose_marks_no_writer_could_read_is_refused(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-volume-") as scratch:
+            done = subprocess.run([REPLICA, "serve", "--volume", "v", "--file", f"{scratch}/data", "--size", str((8 << 40) + 4096), "--create",
+                                   "--listen", "127.0.0.1:0"], text=True, capture_output=True, timeout=60, check=False)
+            self.assertEqual(os.listdir(scratch), [])
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("is too large; give less", done.stderr)
+
     def test_a_wrong_key_is_refused(self):
         with Volume(size="4M") as volume:
             keys = []
