@@ -2,6 +2,7 @@
 #include <iostream>
 #include <map>
 #include <thread>
+#include <tuple>
 
 #include "replica/tools/commands.h"
 #include "replica/tools/observer.h"
@@ -122,22 +123,42 @@ class Check {
   std::vector<std::uint64_t> differing_, busy_;
 };
 
+// A replica's status.
+struct View {
+  std::string volume;
+  Geometry geometry;
+  unsigned place = 0, count = 0;
+  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> order;  // of its configuration
+  std::vector<unsigned> members;                                  // of its configuration
+};
+
+wire::Result<View> view_of(const std::string& address, const nlohmann::json& s) {
+  try {
+    View v;
+    s.at("volume").get_to(v.volume);
+    v.geometry = {s.at("size"), s.at("block"), s.at("chunk")};
+    s.at("place").get_to(v.place);
+    s.at("count").get_to(v.count);
+    const auto& config = s.at("config");
+    v.order = {config.at("epoch").get<std::uint64_t>(), config.at("writer").get<std::uint64_t>(),
+               config.at("version").get<std::uint64_t>()};
+    config.at("members").get_to(v.members);
+    if (v.geometry.block > 0 && v.geometry.chunk > 0 && v.geometry.chunk <= kAtOnce) return v;
+  } catch (const nlohmann::json::exception&) {
+  }
+  return wire::fail(
+      wire::ErrorCode::kRefused,
+      address + ": its status is of another version; use programs of one Cepheus version");
+}
+
 // Replicas outside the latest configuration: they may lack anything.
 std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
-                                     const std::vector<nlohmann::json>& all) {
-  const auto order = [](const nlohmann::json& s) {
-    const auto& c = s.at("config");
-    return std::tuple(c.at("epoch").get<std::uint64_t>(), c.at("writer").get<std::uint64_t>(),
-                      c.at("version").get<std::uint64_t>());
-  };
-  const auto& latest = *std::ranges::max_element(all, {}, order);
-  const auto& members = latest.at("config").at("members");
+                                     const std::vector<View>& all) {
+  const auto& members = std::ranges::max_element(all, {}, &View::order)->members;
   std::vector<std::string> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const unsigned place = all[i].at("place"), count = all[i].at("count");
-    const bool is_named =
-        std::find(members.begin(), members.end(), nlohmann::json(place)) != members.end();
-    if (count != 0 && !is_named) out.push_back(replicas[i].address());
+    const bool is_named = std::ranges::find(members, all[i].place) != members.end();
+    if (all[i].count != 0 && !is_named) out.push_back(replicas[i].address());
   }
   return out;
 }
@@ -153,25 +174,26 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
   const auto key = VolumeKey::from_environment();
   if (!key) return unknown(key.error().text);
   std::vector<Observer> replicas;
-  std::vector<nlohmann::json> all;
+  std::vector<View> all;
   for (const std::string& address : addresses) {
     auto replica = Observer::connect(address, *key);
     if (!replica) return unknown(replica.error().text);
     auto status = replica->status();
     if (!status) return unknown(status.error().text);
-    if (status->at("volume") != volume) {
-      return unknown(address + " serves volume '" + status->at("volume").get<std::string>() +
+    auto view = view_of(address, *status);
+    if (!view) return unknown(view.error().text);
+    if (view->volume != volume) {
+      return unknown(address + " serves volume '" + view->volume +
                      "'; correct --volume or --replicas");
     }
     replicas.push_back(std::move(*replica));
-    all.push_back(std::move(*status));
+    all.push_back(std::move(*view));
   }
-  const Geometry geometry{all[0].at("size"), all[0].at("block"), all[0].at("chunk")};
-  for (const auto& status : all) {
-    const bool is_same = status.at("size") == geometry.size &&
-                         status.at("block") == geometry.block &&
-                         status.at("chunk") == geometry.chunk;
-    if (!is_same) return unknown("the replicas have different sizes or blocks; check --replicas");
+  const Geometry geometry = all[0].geometry;
+  for (const View& view : all) {
+    if (view.geometry != geometry) {
+      return unknown("the replicas have different sizes or blocks; check --replicas");
+    }
   }
   const auto behind = out_of_sync(replicas, all);
   for (const std::string& address : behind) {

@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -279,6 +280,29 @@ class Volumes(unittest.TestCase):
             self.assertEqual(self.status(other)["volume"], "\ufffd\x1b")
             wait_until(lambda: "serves volume '\ufffd\\x1b'" in user.status()["replicas"][2].get("why", ""), lambda: f"the refusal:\n{user.tail()}")
             volume.finish(user)
+
+    def test_a_status_of_another_version_is_reported(self):
+        challenge, welcome, status = 1, 3, 8
+        geometry = struct.pack(">QII", 4 << 20, 4096, 1 << 20)
+        good = {"volume": "v", "size": 4 << 20, "block": 4096, "chunk": 1 << 20, "place": 0, "count": 1,
+                "config": {"epoch": 1, "writer": 1, "version": 1, "members": [0]}}
+        changes = {"volume": 5}, {"config": {}}, {"count": "one"}, {"chunk": 0}, {"config": {**good["config"], "members": 7}}
+        for text in "{}", "[]", *(json.dumps(good | change) for change in changes):
+            with self.subTest(text), socket.create_server(("127.0.0.1", 0)) as listener:
+                def serve(listener=listener, text=text.encode()):
+                    peer, _ = listener.accept()
+                    with peer:
+                        for answer in (frame(challenge, b"ceph-vol" + struct.pack(">H", 3) + bytes(NONCE)), frame(welcome, geometry + bytes(TAG)),
+                                       frame(status, struct.pack(">H", len(text)) + text)):
+                            peer.sendall(answer)
+                            peer.recv(1 << 16)  # a whole request, or the end
+                replica = threading.Thread(target=serve)
+                replica.start()
+                address = f"127.0.0.1:{listener.getsockname()[1]}"
+                checked = subprocess.run([REPLICA, "check", "--volume", "v", "--replicas", address], text=True, capture_output=True, timeout=60, check=False)
+                replica.join()
+                self.assertEqual(checked.returncode, 2, checked.stdout + checked.stderr)
+                self.assertIn(f"{address}: its status is of another version", checked.stderr)
 
     def test_a_size_whose_marks_no_writer_could_read_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-volume-") as scratch:
