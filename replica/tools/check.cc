@@ -151,6 +151,28 @@ wire::Result<View> view_of(const std::string& address, const nlohmann::json& s) 
       address + ": its status is of another version; use programs of one Cepheus version");
 }
 
+// The reason why these are not all replicas of the volume, each once; empty if they are. Before the
+// first writer came, no replica has a place.
+std::string incomplete(const std::vector<Observer>& replicas, const std::vector<View>& all) {
+  const unsigned count = std::ranges::max(all, {}, &View::count).count;
+  std::map<unsigned, std::string> addresses;  // by place
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].count == 0) continue;
+    const auto [first, is_new] = addresses.emplace(all[i].place, replicas[i].address());
+    if (!is_new) {
+      return first->second + " and " + replicas[i].address() +
+             " are one replica; name each replica once in --replicas";
+    }
+  }
+  for (unsigned place = 0; place < count; ++place) {
+    if (addresses.contains(place)) continue;
+    return "replica " + std::to_string(place + 1) + " of " + std::to_string(count) +
+           " is missing; name all of the volume's replicas in --replicas. A new one has its number "
+           "once a writer has connected to it";
+  }
+  return "";
+}
+
 // Replicas outside the latest configuration: they may lack anything.
 std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
                                      const std::vector<View>& all) {
@@ -195,6 +217,7 @@ int check_volume(const std::string& volume, const std::vector<std::string>& addr
       return unknown("the replicas have different sizes or blocks; check --replicas");
     }
   }
+  if (const auto why = incomplete(replicas, all); !why.empty()) return unknown(why);
   const auto behind = out_of_sync(replicas, all);
   for (const std::string& address : behind) {
     std::cout << address

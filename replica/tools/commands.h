@@ -23,7 +23,7 @@ int serve(const ServeArguments& arguments);
 int show_status(const std::vector<std::string>& addresses, bool as_json);
 
 // Compares the replicas, while a writer may be writing. 0: equal; 1: different; 2: unknown (a
-// replica is missing, or not of that volume; usage).
+// replica is missing, named twice, or not of that volume; usage).
 int check_volume(const std::string& volume, const std::vector<std::string>& addresses);
 
 }  // namespace cepheus::replica

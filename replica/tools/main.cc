@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
   check->add_option("--volume", checked, "check the volume of this name")
       ->type_name("NAME")
       ->required();
-  check->add_option("--replicas", replicas, "compare these, all of the volume's replicas")
+  check
+      ->add_option("--replicas", replicas, "compare these, all of the volume's replicas, each once")
       ->type_name("HOST:PORT,...")
       ->required()
       ->delimiter(',');

@@ -304,6 +304,20 @@ class Volumes(unittest.TestCase):
                 self.assertEqual(checked.returncode, 2, checked.stdout + checked.stderr)
                 self.assertIn(f"{address}: its status is of another version", checked.stderr)
 
+    def test_check_needs_each_replica_of_the_volume_once(self):
+        with Volume(size="4M") as volume:
+            addresses = [replica.address for replica in volume.replicas]
+            check = lambda *named: volume.run_tool("check", "--volume", "v", "--replicas", ",".join(named))  # noqa: E731
+            self.assertEqual(check(*addresses[:2]).returncode, 0)  # no writer has numbered them yet
+            self.write(volume)
+            self.assertEqual(check(*reversed(addresses)).returncode, 0)
+            incomplete = check(addresses[0], addresses[2])
+            self.assertEqual(incomplete.returncode, 2, incomplete.stdout)
+            self.assertIn("replica 2 of 3 is missing; name all", incomplete.stderr)
+            twice = check(*addresses, addresses[1])
+            self.assertEqual(twice.returncode, 2, twice.stdout)
+            self.assertIn(f"{addresses[1]} and {addresses[1]} are one replica", twice.stderr)
+
     def test_a_size_whose_marks_no_writer_could_read_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-volume-") as scratch:
             done = subprocess.run([REPLICA, "serve", "--volume", "v", "--file", f"{scratch}/data", "--size", str((8 << 40) + 4096), "--create",
