@@ -4,7 +4,7 @@ namespace cepheus::replica::sim {
 
 std::uint64_t History::begin_write(Instant now, unsigned writer, std::size_t block,
                                    std::size_t count) {
-  for (std::size_t b = block; b < block + count; ++b) blocks_[b].push_back({writes_.size(), {}});
+  for (std::size_t b = block; b < block + count; ++b) blocks_[b].push_back({writes_.size()});
   writes_.push_back({writer, now, is_superseded(writer) ? now : kNever, {}});
   return writes_.size() - 1;
 }
@@ -81,15 +81,20 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
   }
   for (const Written& other : written) {
     const Write& write = writes_[other.write];
-    const Instant known = write.promise.since();
-    if (write.begin > source.end && std::min(known, other.found.since()) < begin) {
+    const bool was_read = other.found.since() < begin;
+    const bool came_after = write.begin > source.end;
+    const bool is_known = came_after && write.promise.since() < begin;
+    const bool was_read_after =
+        was_read && (came_after || (other.write != value && other.read_begin > source.end));
+    if (is_known || was_read_after) {
       return what + name(value) + ", although " + name(other.write) + " came after it and was " +
-             (known < begin ? "acknowledged" : "read already");
+             (is_known ? "acknowledged" : "read already");
     }
   }
   if (is_torn) return std::nullopt;
   // Data that is found again after a loss was not lost.
   Promise& promise = found->found;
+  found->read_begin = std::max(found->read_begin, begin);
   promise.made = promise.since() == kNever ? times.end : std::min(promise.made, times.end);
   if (!promise.is_flushed) promise.lost = last_loss_ > times.taken ? last_loss_ : kNever;
   return std::nullopt;

@@ -1,7 +1,8 @@
 // Users' writes and reads by block, and the permitted results of a read.
 //
 // A read may find the value of a write W, unless another write W' of that block began after W had
-// ended, and was acknowledged, or found by a read, before this read began. A write without an
+// ended, and was acknowledged, or found by a read, before this read began. If W' overlaps W, a
+// read of W' that began after W had ended shows that W' came after W too. A write without an
 // acknowledgement ends when a writer of a later epoch begins to serve: it may not land after that.
 // A writer that was stopped meanwhile may still assume that it serves.
 //
@@ -22,7 +23,7 @@ namespace cepheus::replica::sim {
 
 class History {
  public:
-  explicit History(std::size_t blocks) : blocks_(blocks, std::vector<Written>{{0, {}}}) {
+  explicit History(std::size_t blocks) : blocks_(blocks, std::vector<Written>{Written{}}) {
     writes_.push_back({0, Instant{}, Instant{}, {Instant{}, kNever, true}});
   }
 
@@ -84,7 +85,8 @@ class History {
   // A write is whole in each block, and may be in some blocks only.
   struct Written {
     std::size_t write = 0;
-    Promise found{};  // made by a read
+    Promise found{};       // made by a read
+    Instant read_begin{};  // of the latest read that found it
   };
   Instant served_at(unsigned writer) const {
     return writer < served_.size() ? served_[writer] : kNever;

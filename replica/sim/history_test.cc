@@ -39,6 +39,29 @@ TEST(History, RemembersReadValues) {
       history.read({at(6), at(7), at(7)}, 9, 1, first));  // a write may be in some blocks only
 }
 
+// Either of two overlapping writes may be the last one, until a read finds one of them after the
+// other has ended.
+TEST(History, OverlappingWritesKeepTheOrderInWhichTheyWereRead) {
+  History history(1);
+  const auto first = history.begin_write(at(1), 0, 0, 1);
+  const auto second = history.begin_write(at(2), 0, 0, 1);
+  EXPECT_FALSE(history.read({at(3), at(4), at(4)}, 0, 0, second));
+  history.acknowledge(at(5), first);
+  EXPECT_FALSE(history.read({at(6), at(7), at(7)}, 0, 0, first)) << "it may have come after";
+  EXPECT_TRUE(history.read({at(8), at(9), at(9)}, 1, 0, 0));
+}
+
+TEST(History, AValueThatWasReadDoesNotChangeBackToOneOfAnOverlappingWrite) {
+  History history(1);
+  const auto first = history.begin_write(at(1), 0, 0, 1);
+  const auto second = history.begin_write(at(2), 0, 0, 1);
+  history.acknowledge(at(3), first);
+  EXPECT_FALSE(history.read({at(4), at(8), at(8)}, 0, 0, second));
+  EXPECT_FALSE(history.read({at(5), at(6), at(6)}, 0, 0, first)) << "both reads are under way";
+  EXPECT_FALSE(history.read({at(9), at(10), at(10)}, 0, 0, second));
+  EXPECT_TRUE(history.read({at(11), at(12), at(12)}, 0, 0, first));
+}
+
 TEST(History, EndsWritesOfAWriterThatWasReplaced) {
   History history(1);
   history.serve(at(0), 0, {1, 0});
