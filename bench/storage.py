@@ -5,7 +5,7 @@ measure a replicated volume, through its library and over NBD (nbdkit and fio).
 All ways run in turns over NICs of one switch, unshaped and on links of 1 Gb/s; all data is read back. A WRITE to several replicas
 ends when all have it. Ratios are taken within a round; the median, least and greatest are printed. CPU time is that of writer,
 replicas and switch, over NBD also of nbdkit and fio; the writer's alone is its program's and its NIC's. It is measured in WRITEs of
-their own, between which the writer sleeps.
+their own, between which the writer sleeps. A volume's is that of the timed writes, with the writer's polling.
 
 --groups sender multicasts by a sender group. MC-RDMA fig. 4: the sender's CPU time is less than half of that of two connections.
 
@@ -212,7 +212,7 @@ def measure(build, link, scope, records):
     volume = Table(VOLUME, [(way, rival) for way in ("volume", "nbd") for rival in ("multicast", "each")], rows, records, link)
     volume.show(f"8-KiB writes to a volume beside plain WRITEs, thousands a second, by writes under way; {about}", iops, by_depth, "rate",
                 "k/s", 1e-3)
-    volume.show(f"..., CPU time of all processes a write, us; {about}", iops, by_depth, "cpu", "us", 1)
+    volume.show(f"..., CPU time of all processes a write, a volume's with its writer's polling, us; {about}", iops, by_depth, "cpu", "us", 1)
     volume.show(f"..., latency, us; {about}", iops, by_depth, "median", "us", 1)
 
 
