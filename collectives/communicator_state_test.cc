@@ -1,9 +1,11 @@
 #include "collectives/communicator_state.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "collectives/communicators.h"
@@ -120,6 +122,7 @@ class Ranks {
   void refuse_control_receives() { mpi_.refused_tag = team(0).tag(Tag::kControl); }
   void take_receives() { mpi_.refused_tag.reset(); }
   long requests(int rank) { return mpi_.communicator(rank).requests(); }
+  bool uses(const Started& it) const { return mpi_.uses(it.memory); }
   std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
 
@@ -307,6 +310,24 @@ TEST(CommunicatorState, SendsNothingWhenItIsFreedInsideMpisProgress) {
   free_watched(job, true);
   EXPECT_FALSE(job.has_messages_under_way());
   expect_later_calls_close(job);
+}
+
+// The CPU may not read a GPU's memory, but MPI may know how to send it.
+TEST(CommunicatorState, LetsMpiReadSmallDataItselfIfTheRankHasAGpuRuntime) {
+  const std::unique_ptr<void, int (*)(void*)> library(dlopen(FAKE_GPU_RUNTIME, RTLD_NOW), dlclose);
+  ASSERT_NE(library, nullptr) << dlerror();
+  Ranks job(2);
+  const Ranks::Started& sent = job.start(0, std::byte{1});
+  const Ranks::Started& received = job.start(1, std::byte{1});
+  for (int i = 0; i < 2; ++i) {  // the places arrive, then the root sends
+    job.deliver_messages();
+    job.look(0);
+  }
+  EXPECT_TRUE(job.uses(sent));
+  job.pass();
+  EXPECT_TRUE(sent.is_done() && received.is_done());
+  EXPECT_EQ(received.memory, sent.memory);
+  EXPECT_FALSE(job.state(0).has_groups());
 }
 
 // Started ones, which each rank's progress serves.

@@ -118,6 +118,7 @@ void free(Request* request) {
 
 const char* implementation() { return "open mpi"; }
 std::string parameter(const char* name) { return std::string("coll_cepheus_") + name; }
+bool knows_device_memory() { return kKnowsAccelerators; }
 void progress() { opal_progress(); }
 void start_background_progress() { (void)opal_progress_register(cepheus_progress); }
 void stop_background_progress() { (void)opal_progress_unregister(cepheus_progress); }

@@ -82,8 +82,10 @@ inline constexpr int kCollInterface[] = {2, 0, 0};
 // True if a convertor accepts parts of the data, also in the middle of a basic element (payload.h).
 inline constexpr bool kConvertorTakesParts = OMPI_MAJOR_VERSION < 5;
 
-// True if Open MPI's own component for accelerators (CUDA, ROCm, Level Zero) takes this for its
-// device's memory. Version 4.1 has no such components.
+// Open MPI has components for accelerators (CUDA, ROCm, Level Zero).
+inline constexpr bool kKnowsAccelerators = OMPI_MAJOR_VERSION >= 5;
+
+// True if Open MPI's component for accelerators takes this for its device's memory.
 inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
 #if OMPI_MAJOR_VERSION >= 5
   int device = 0;

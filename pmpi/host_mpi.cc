@@ -160,6 +160,7 @@ void free(Request* request) {
 
 const char* implementation() { return kName; }
 std::string parameter(const char* name) { return variable_of(name); }
+bool knows_device_memory() { return false; }
 
 void progress() {
   int found = 0;

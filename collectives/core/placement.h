@@ -10,10 +10,11 @@ namespace cepheus::coll {
 
 // A rank's identity. Plain bytes: all ranks run the same build.
 struct Identity {
-  std::uint64_t host;      // equal: the same host
-  std::int32_t can_lead;   // it has a NIC
-  std::uint32_t settings;  // fingerprint of the parameters that all ranks must share
-  char reason[152];        // if it can't lead, why
+  std::uint64_t host;         // equal: the same host
+  std::int32_t can_lead;      // it has a NIC
+  std::uint32_t settings;     // fingerprint of the parameters that all ranks must share
+  char reason[152];           // if it can't lead, why
+  char gpu_runtime[32] = "";  // that it has loaded, and nobody can ask about memory; "": none
 };
 
 struct Placement {

@@ -210,6 +210,7 @@ void progress() {}
 void start_background_progress() {}
 void stop_background_progress() {}
 bool will_finalize() { return true; }
+bool knows_device_memory() { return false; }
 
 // CEPHEUS_VERBOSE is the verbosity.
 void log(int level, const char* format, ...) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "collectives/core/parameters.h"
+#include "collectives/group/gpu_runtime.h"
 #include "collectives/group/transport.h"
 
 namespace cepheus::coll {
@@ -66,7 +67,7 @@ Identity own_identity(bool again) {
   const mcast_status_t status = transport.open(why, again);
   const uint32_t address = transport.host_address();
   transport.remove_group();
-  Identity identity{machine(), status == MCAST_OK, parameters().fingerprint(), ""};
+  Identity identity{machine(), status == MCAST_OK, 0, ""};
   if (is_by_nic())
     identity.host = address != 0 ? address : machine() ^ static_cast<std::uint64_t>(getpid());
   snprintf(identity.reason, sizeof identity.reason, "%s", why.c_str());
@@ -88,7 +89,11 @@ bool HostDiscovery::is_known_to_all() {
   } else {
     return false;
   }
-  placement_ = Placement::of(identities);
+  const Placement placement = Placement::of(identities);
+  const bool may_multicast =
+      placement.shape == Placement::Shape::kFlat || placement.shape == Placement::Shape::kHosts;
+  if (may_multicast && !host::knows_device_memory()) return false;
+  placement_ = placement;
   if (ranks_per_host == 0) {
     placement_.reason = "all ranks are on one machine, where shared memory is faster; " +
                         host::parameter("ranks_per_host") + " = 1 makes each a host of its own";
@@ -105,7 +110,14 @@ void HostDiscovery::again() {
 
 Code HostDiscovery::start() {
   requested_ = true;
-  own_ = own_identity(again_);
+  const int ranks_per_host = parameters().ranks_per_host;
+  own_ = ranks_per_host > 0
+             ? given_identity(host::place_in_job(team_.comm(), team_.rank_of(team_.self())),
+                              ranks_per_host)
+             : own_identity(again_);
+  own_.settings = parameters().fingerprint();
+  if (!host::knows_device_memory())
+    snprintf(own_.gpu_runtime, sizeof own_.gpu_runtime, "%s", loaded_gpu_runtime().c_str());
   message_.assign(message_bytes(), 0);
   state_ = State::kGathering;
   if (!team_.is_leader()) {
@@ -128,8 +140,21 @@ void HostDiscovery::compare_settings() {
   const auto other = std::ranges::find_if(
       identities_, [&](const Identity& each) { return each.settings != own_.settings; });
   if (other == identities_.end()) return;
-  const std::string why = "rank " + std::to_string(other - identities_.begin()) +
-                          " has other parameters (" + host::parameter("*") + ")";
+  refuse("rank " + std::to_string(other - identities_.begin()) + " has other parameters (" +
+         host::parameter("*") + ")");
+}
+
+// The NIC, and copies by the CPU, would read that GPU's memory.
+void HostDiscovery::look_for_gpu_runtimes() {
+  const auto with = std::ranges::find_if(
+      identities_, [](const Identity& each) { return each.gpu_runtime[0] != '\0'; });
+  if (with == identities_.end()) return;
+  refuse("rank " + std::to_string(with - identities_.begin()) + " has loaded " + with->gpu_runtime +
+         ": Cepheus can't ask it whose memory a buffer is");
+}
+
+// No rank multicasts.
+void HostDiscovery::refuse(const std::string& why) {
   for (Identity& each : identities_) {
     each.can_lead = 0;
     snprintf(each.reason, sizeof each.reason, "%s", why.c_str());
@@ -139,6 +164,7 @@ void HostDiscovery::compare_settings() {
 // Rank 0: all identities are here.
 void HostDiscovery::place() {
   compare_settings();
+  look_for_gpu_runtimes();
   const Placement placement = Placement::of(identities_);
   snprintf(message_.data(), kReason, "%s", placement.reason.c_str());
   for (std::size_t rank = 0; rank < identities_.size(); ++rank) {

@@ -1,6 +1,7 @@
-// Finds the ranks that share a host. If every rank knows that of all others, no message is needed.
-// Else rank 0 gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never
-// blocks but for the opening of the device: call progress() until it returns true.
+// Finds the ranks that share a host. If every rank knows that of all others, no message is needed
+// where the host knows the memory of all devices, or no rank multicasts. Else rank 0 gathers the
+// ranks' identities and sends four bytes a rank down a binomial tree. Never blocks but for the
+// opening of the device: call progress() until it returns true.
 //
 // cepheus-run or the parameter ranks_per_host defines hosts. Else, in mode "require", a host is a
 // NIC's address, and otherwise a machine: ranks on one machine pass data through its memory faster
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "collectives/core/placement.h"
@@ -44,6 +46,8 @@ class HostDiscovery {
 
   Code start();
   void compare_settings();
+  void look_for_gpu_runtimes();
+  void refuse(const std::string& why);
   void place();
   Code send_places();
   Tree tree() const { return {{team_.self(), team_.size(), 0}}; }

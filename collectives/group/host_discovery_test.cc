@@ -1,5 +1,7 @@
 #include "collectives/group/host_discovery.h"
 
+#include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -68,6 +70,50 @@ TEST_F(HostDiscoveryTest, MulticastsNothingAmongRanksOfOtherSettings) {
   for (const auto& each : job.all) {
     EXPECT_EQ(each->placement().shape, Placement::Shape::kNone);
     EXPECT_NE(each->placement().reason.find("rank 1 has other parameters"), std::string::npos);
+  }
+}
+
+// Rank 1 alone has the library loaded.
+class GpuRuntime : public HostDiscoveryTest, public testing::WithParamInterface<int> {
+ protected:
+  ~GpuRuntime() override { unload(); }
+  void load_as(int rank) {
+    unload();
+    if (rank == 1) library_ = dlopen(FAKE_GPU_RUNTIME, RTLD_NOW);
+    ASSERT_EQ(library_ != nullptr, rank == 1);
+  }
+
+ private:
+  void unload() {
+    if (library_ != nullptr) dlclose(library_);
+    library_ = nullptr;
+  }
+  void* library_ = nullptr;
+};
+
+TEST_P(GpuRuntime, OfARankLeavesBroadcastsToMpi) {
+  parameters().ranks_per_host = GetParam();
+  ArrangedJob job(3);
+  for (const auto& each : job.all) EXPECT_FALSE(each->is_known_to_all());
+  job.finish([this](int rank) { load_as(rank); });
+  for (const auto& each : job.all) {
+    EXPECT_EQ(each->placement().shape, Placement::Shape::kNone);
+    EXPECT_THAT(each->placement().reason,
+                testing::HasSubstr("rank 1 has loaded libamdhip64.so.6: Cepheus can't ask"));
+  }
+}
+
+// A host is a NIC, or one rank.
+INSTANTIATE_TEST_SUITE_P(Hosts, GpuRuntime, testing::Values(-1, 1));
+
+// Ranks of given hosts, too, ask each other for such a library.
+TEST_F(HostDiscoveryTest, PlacesRanksOfGivenHostsInOrder) {
+  parameters().ranks_per_host = 2;
+  ArrangedJob job(4);
+  job.finish();
+  for (const auto& each : job.all) {
+    EXPECT_EQ(each->placement().shape, Placement::Shape::kHosts);
+    EXPECT_THAT(each->placement().leaders(), testing::ElementsAre(0, 2));
   }
 }
 

@@ -79,9 +79,10 @@ Code Messages::start(const void* data, std::size_t size, int to, Tag tag, const 
   return host::send(team.comm(), data, size, team.rank_of(to), team.tag(tag), out.request);
 }
 
-Code Messages::send(const void* data, std::size_t size, int to, Tag tag, const Team& team) {
+Code Messages::send(const void* data, std::size_t size, int to, Tag tag, const Team& team,
+                    bool as_is) {
   Pending& pending = next();
-  pending.is_copied = size <= std::max(kCopied, parameters().copied_bytes);
+  pending.is_copied = !as_is && size <= std::max(kCopied, parameters().copied_bytes);
   const Code rc = start(data, size, to, tag, team, pending);
   if (rc == Code::kDone) ++started_;
   return rc;

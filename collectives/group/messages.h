@@ -26,8 +26,9 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
 
   // A message of another length than `size` is Code::kTruncated, because no receive here takes
-  // less. A message of no bytes is Code::kEmpty.
-  Code send(const void* data, std::size_t size, int to, Tag tag, const Team& team);
+  // less. A message of no bytes is Code::kEmpty. `as_is`: it is not copied, however small.
+  Code send(const void* data, std::size_t size, int to, Tag tag, const Team& team,
+            bool as_is = false);
   Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
   // Sends a copy, and forgets it.
   static Code post(const void* data, std::size_t size, int to, Tag tag, const Team& team);

@@ -1,6 +1,7 @@
 #include "collectives/units/tree_operation.h"
 
 #include "collectives/core/rules.h"
+#include "collectives/group/gpu_runtime.h"
 
 namespace cepheus::coll {
 
@@ -33,6 +34,7 @@ void TreeOperation::finish() {
 Code TreeOperation::start() {
   started_ = true;
   window_ = call_.payload->window(call_.offset, call_.length);
+  is_on_device_ = call_.payload->contiguous() && !host::knows_device_memory() && has_gpu_runtime();
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
     const Code rc =
@@ -50,8 +52,8 @@ Code TreeOperation::start() {
 
 // A child may be gone: the others get all segments of all units. Else they would take those of a
 // later broadcast for the missing ones.
-void TreeOperation::send(const void* data, size_t size, int child, Tag tag) {
-  note_unsent(sends_.send(data, size, child, tag, *call_.team));
+void TreeOperation::send(const void* data, size_t size, int child, Tag tag, bool as_is) {
+  note_unsent(sends_.send(data, size, child, tag, *call_.team, as_is));
 }
 
 void TreeOperation::note_unsent(Code rc) {
@@ -59,8 +61,9 @@ void TreeOperation::note_unsent(Code rc) {
 }
 
 Code TreeOperation::pass_on() {
-  Tree{position_of(call_)}.children(
-      [&](int child) { send(memory(here_), segment_bytes(here_), child, Tag::kTree); });
+  Tree{position_of(call_)}.children([&](int child) {
+    send(memory(here_), segment_bytes(here_), child, Tag::kTree, is_on_device_);
+  });
   ++here_;
   return Code::kDone;
 }

@@ -28,7 +28,7 @@ class TreeOperation final : public Operation {
 
  private:
   Code start();
-  void send(const void* data, size_t size, int child, Tag tag);
+  void send(const void* data, size_t size, int child, Tag tag, bool as_is = false);
   void note_unsent(Code rc);
   Code pass_on();
   Code take();
@@ -46,6 +46,7 @@ class TreeOperation final : public Operation {
   Call call_{};
   bool started_ = false;
   void* window_ = nullptr;
+  bool is_on_device_ = false;      // perhaps: the CPU must not read the window
   std::deque<Messages> receives_;  // a segment each, kept; not the root's
   size_t here_ = 0;                // segments that this rank has and has passed on
   Messages sends_;
