@@ -19,7 +19,7 @@ void Requester::start(Psn first) {
 
 void Requester::reset() {
   queue_.clear();
-  una_ = next_ = sent_ = posted_ = often_until_ = 0;
+  una_ = next_ = sent_ = posted_ = often_until_ = requested_end_ = 0;
   forget_progress();
 }
 
@@ -102,7 +102,7 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
     return queue_.read(cursor_, offset, bytes);
   });
   local_failure_ = built == Build::kFailed;
-  if (built == Build::kBuilt) on_sent(now, 1);
+  if (built == Build::kBuilt) on_sent(now, 1, headers.bth.ack_request);
   return built;
 }
 
@@ -128,21 +128,25 @@ Build Requester::build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame
   }
   build_without_payload(qp_.port, headers, frame);
   ++fetches_in_flight_;
-  on_sent(now, packets);
+  on_sent(now, packets, true);
   return Build::kBuilt;
 }
 
-void Requester::on_sent(Instant now, std::uint64_t packets) {
+void Requester::on_sent(Instant now, std::uint64_t packets, bool requests_ack) {
   if (next_ < sent_) counters_.add(Counter::kTxRetransmitted);
+  // Packets behind a request for an answer must not hide its loss. Before one is in flight no answer
+  // is due, however slowly packets are sent.
+  const bool is_answer_due = ack_deadline_ != wire::kNever && requested_end_ > una_;
   next_ += packets;
   sent_ = std::max(sent_, next_);
   if (next_ == queue_.at(cursor_).end_packet()) ++cursor_;
-  restart_timer(now);
+  if (requests_ack) requested_end_ = next_;
+  if (!is_answer_due) restart_timer(now);
 }
 
 // Go-back-N: resend from the oldest packet that is not acknowledged.
 void Requester::go_back() {
-  next_ = una_;
+  next_ = requested_end_ = una_;
   cursor_ = queue_.head();
   fetches_in_flight_ = 0;
   local_failure_ = false;
@@ -219,6 +223,7 @@ void Requester::jump(std::uint64_t packets) {
 
 void Requester::check_consistent() const {
   assert(una_ <= next_ && next_ <= sent_ && sent_ <= posted_);
+  assert(requested_end_ <= next_);
   assert(sent_ - una_ < 2 * std::uint64_t{qp_.port.config.window_packets});
   assert(queue_.empty() ? una_ == posted_ : queue_.front().end_packet() > una_);
   assert(cursor_ >= queue_.head() && cursor_ <= queue_.tail());

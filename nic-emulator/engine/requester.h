@@ -77,7 +77,7 @@ class Requester {
   std::uint32_t ack_every() const;
   bool may_begin() const;
   Build build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame);
-  void on_sent(Instant now, std::uint64_t packets);
+  void on_sent(Instant now, std::uint64_t packets, bool requests_ack);
   std::optional<std::uint64_t> packet_of(Psn psn);
   Psn psn_of(std::uint64_t packet) const {
     return first_psn_ + static_cast<std::int64_t>(packet & Psn::kMask);
@@ -105,6 +105,7 @@ class Requester {
   std::uint64_t una_ = 0;                   // oldest packet not acknowledged
   std::uint64_t next_ = 0;                  // next packet to send
   std::uint64_t posted_ = 0;                // one behind the last packet of the last message
+  std::uint64_t requested_end_ = 0;         // one behind the newest AckReq in flight, if above una_
   std::optional<std::uint64_t> drain_limit_;
   Instant rnr_deadline_ = wire::kNever;
   Instant ack_deadline_ = wire::kNever;

@@ -252,6 +252,48 @@ TEST_F(Requester, ProgressRestartsTheTimer) {
   EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
 }
 
+TEST_F(Requester, LaterMessagesDoNotDelayTheTimeOutOfALostOne) {
+  for (std::uint64_t id = 1; id <= 7; ++id) {
+    a_.send(id, 0, 256);
+    sent();
+    pass(milliseconds(10));
+  }
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
+}
+
+TEST_F(Requester, LaterReadsDoNotDelayTheTimeOutOfALostOne) {
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    a_.read(id, kResult, 256, hosts_.b, 0);
+    ASSERT_EQ(sent().size(), 1u);
+    pass(milliseconds(35));
+  }
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
+}
+
+TEST_F(Requester, AnAcknowledgementGivesLaterMessagesTheirOwnTime) {
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    a_.send(id, 0, 256);
+    sent();
+    pass(milliseconds(40));
+    ack(100);
+  }
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
+  pass(milliseconds(28));
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
+}
+
+// Congestion control may send so slowly that a window takes longer than a time-out.
+TEST_F(Requester, ASlowSenderDoesNotTimeOutBeforeItRequestsAnAck) {
+  a_.send(1, 0, 256 * 32);
+  for (int i = 0; i < 32; ++i) {
+    ASSERT_TRUE(a_.transmit());
+    pass(milliseconds(10));
+  }
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
+  pass(milliseconds(60));
+  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
+}
+
 TEST_F(Requester, FailsWithRetryExceededAndFlushesInOrder) {
   a_.send(1, 0, 256);
   SendWr unsignalled{.wr_id = 2, .sges = {}};
