@@ -42,6 +42,19 @@ bool CompletionQueue::push(const Completion& c) {
   return true;
 }
 
+void CompletionQueue::forget(Qpn qpn) {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t head = head_.load(std::memory_order_relaxed);
+  const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  std::uint64_t kept = head;  // the oldest kept so far
+  for (std::uint64_t at = head; at-- != tail;) {
+    if (ring_[at & mask_].qpn != qpn) ring_[--kept & mask_] = ring_[at & mask_];
+  }
+  if (kept == tail) return;
+  tail_.store(kept, std::memory_order_relaxed);
+  notification_.moved_up(tail, head);
+}
+
 bool CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t mask = mask_of(capacity);
   std::unique_ptr<Completion[]> ring(new Completion[std::size_t{mask} + 1]);

@@ -36,6 +36,9 @@ class CompletionQueue {
   // many.
   template <typename Sink>
   int take(int most, Sink&& sink);
+  // Drops the completions of a queue pair that is reset or destroyed, as ConnectX does: its number
+  // and the program's wr_ids may be used again.
+  void forget(Qpn qpn);
   bool is_empty() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
   }

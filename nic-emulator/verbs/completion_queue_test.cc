@@ -11,13 +11,17 @@ namespace {
 
 class Queue : public ::testing::Test {
  protected:
-  bool push(std::uint64_t wr_id, bool solicited = false, WcStatus status = WcStatus::kSuccess) {
+  bool push(std::uint64_t wr_id, bool solicited = false, WcStatus status = WcStatus::kSuccess,
+            Qpn qpn = Qpn(1)) {
     Completion entry;
     entry.wr_id = wr_id;
+    entry.qpn = qpn;
     entry.solicited = solicited;
     entry.status = status;
     return queue_.push(entry);
   }
+  static constexpr Qpn kOther{2};
+  bool push_of_other(std::uint64_t wr_id) { return push(wr_id, false, WcStatus::kSuccess, kOther); }
   std::vector<std::uint64_t> take(int most) {
     std::vector<std::uint64_t> ids;
     queue_.take(most, [&](const Completion& e) { ids.push_back(e.wr_id); });
@@ -150,6 +154,40 @@ TEST_F(Queue, NonBlockingChannelReturnsEagainAndABlockingOneWaits) {
   queue_.arm(false);
   std::jthread producer([&] { push(7); });
   EXPECT_EQ(channel_->take(), &owner_);
+}
+
+TEST_F(Queue, ForgetsCompletionsOfAQueuePairAndKeepsTheOrderOfOthers) {
+  push(0);
+  take(1);
+  push_of_other(1);
+  push(2);
+  push_of_other(3);
+  push(4);
+  EXPECT_FALSE(push(5)) << "full";
+  queue_.forget(kOther);
+  EXPECT_TRUE(push(5));
+  EXPECT_TRUE(push(6));
+  EXPECT_EQ(take(16), (std::vector<std::uint64_t>{2, 4, 5, 6}));
+  push_of_other(7);
+  queue_.forget(kOther);
+  EXPECT_TRUE(queue_.is_empty());
+}
+
+TEST_F(Queue, NotifiesOfACompletionThatStaysWhenOthersAreForgotten) {
+  push(0, true);
+  push_of_other(1);
+  queue_.forget(kOther);
+  queue_.arm(true);
+  EXPECT_EQ(fetch(), &owner_);
+}
+
+TEST_F(Queue, IsSilentAboutForgottenCompletions) {
+  push_of_other(0);
+  queue_.forget(kOther);
+  queue_.arm(false);
+  EXPECT_FALSE(is_readable());
+  push(1);
+  EXPECT_EQ(fetch(), &owner_);
 }
 
 TEST_F(Queue, PositionsWrap) {

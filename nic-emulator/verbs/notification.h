@@ -29,6 +29,11 @@ class Notification {
     const std::uint64_t last = arm_ == Arm::kAny ? head : solicited_;
     return last > tail && last > notified_ && fire(head);
   }
+  // Completions of [tail, head) have moved towards `head`. One that counts always may be the
+  // youngest now; a needless notification is harmless.
+  void moved_up(std::uint64_t tail, std::uint64_t head) {
+    if (solicited_ > tail) solicited_ = head;
+  }
   void disarm() { arm_ = Arm::kNo; }
 
  private:

@@ -65,11 +65,19 @@ QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpT
 QueuePair::~QueuePair() {
   // First the listener: once the queue pair is gone, another thread may get its number.
   nic().remove_qp(qpn());
-  nic().run_last([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
+  nic().run_last([&](Nic& engine, Instant, NicOutput&) {
+    forget_completions();
+    return engine.destroy_qp(qpn());
+  });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
     return nic().is_abandoned() || qp_base.events_completed == fetched;
   });
+}
+
+void QueuePair::forget_completions() {
+  VerbsCq::of(qp_base.send_cq).queue().forget(qpn());
+  if (qp_base.recv_cq != qp_base.send_cq) VerbsCq::of(qp_base.recv_cq).queue().forget(qpn());
 }
 
 void QueuePair::on_event(ibv_event_type type) {
@@ -89,6 +97,7 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
       return done;
     }
     if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
+    if ((mask & IBV_QP_STATE) != 0 && a.qp_state == IBV_QPS_RESET) forget_completions();
     if ((mask & IBV_QP_AV) != 0) set_.ah_attr = a.ah_attr;
     if ((mask & IBV_QP_PORT) != 0) set_.port_num = a.port_num;
     return {};

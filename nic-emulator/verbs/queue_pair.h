@@ -48,6 +48,7 @@ class QueuePair final : public ibv_qp_ex, private Listener {
   int query(ibv_qp_attr& attributes, int mask, ibv_qp_init_attr* init);
 
  private:
+  void forget_completions();
   void on_event(ibv_event_type type) override;
   void on_forked() override {
     renew_after_fork(qp_base.mutex);

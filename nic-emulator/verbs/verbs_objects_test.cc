@@ -128,6 +128,29 @@ TEST_F(OneHost, ErrorFlushesBothQueuesInOrder) {
   EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
 }
 
+// Their numbers and wr_ids may be used again.
+TEST_F(OneHost, ResetOrDestroyedQueuePairsLeaveNoCompletions) {
+  Endpoint e;
+  ibv_qp* const other = e.create_qp();
+  ASSERT_NE(other, nullptr);
+  const auto modify = [](ibv_qp* qp, ibv_qp_state state) {
+    ibv_qp_attr a{};
+    a.qp_state = state;
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE);
+  };
+  for (std::uint64_t id : {1, 2, 3}) ASSERT_EQ(e.post_recv(id, 0, 8, id == 2 ? other : e.qp), 0);
+  ASSERT_EQ(modify(e.qp, IBV_QPS_ERR), 0);
+  ASSERT_EQ(modify(other, IBV_QPS_ERR), 0);
+  ASSERT_EQ(modify(e.qp, IBV_QPS_RESET), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->wr_id, 2u);
+  ASSERT_EQ(e.post_recv(4, 0, 8, other), 0);
+  EXPECT_EQ(ibv_destroy_qp(other), 0);
+  ibv_wc none{};
+  EXPECT_EQ(ibv_poll_cq(e.cq, 1, &none), 0);
+}
+
 TEST_F(OneHost, AQueueReportsItsOverrunOnce) {
   Endpoint e({.cqe = 2});
   for (std::uint64_t id = 0; id < 4; ++id) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
