@@ -60,7 +60,7 @@ inline constexpr Duration kReceiverGivesUp = 5s;
 inline constexpr Duration kLeaveRetry = 100ms;
 
 // --- Others.
-// The longest time before the emulated NIC repeats a packet: 67 ms, doubled six times.
+// The emulated NIC doubles its time before a repeat up to this value: from 67 ms, six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
 // Switches, unless their topology sets these: members that have confirmed wait this long for the
 // others, to be confirmed with them. With its leader's port down a group goes on for this time,

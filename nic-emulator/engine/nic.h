@@ -48,12 +48,10 @@ struct NicConfig {
   std::uint32_t cautious_window = 256;  // the same after a loss; one READ requests half of it
   std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
-  // ACK time-outs in a row double the wait up to this many times. So the loss of a last packet is
-  // repaired quickly, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
-  // fixed (IBTA 9.7.6.1.3).
+  // ACK time-outs in a row double the wait up to this many times, and up to kSourceRepeats
+  // (wire/times.h). So the loss of a last packet is repaired quickly, and retry_count still outlasts
+  // a peer that is not scheduled for seconds. 0: fixed (IBTA 9.7.6.1.3).
   unsigned timeout_doublings = 0;
-  // Doubling ends at this wait: with a long time-out a silent peer would otherwise cost minutes.
-  Duration longest_doubled_timeout = std::chrono::nanoseconds(std::int64_t{4096} << 20);  // 4.3 s
   // A second sequence NAK for one packet, without progress in between, costs a retry, as with NICs
   // that treat each as a new one.
   bool every_nak_counts = false;

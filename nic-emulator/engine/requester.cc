@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/times.h"
+
 namespace cepheus::rnic {
 using wire::Opcode;
 
@@ -182,10 +184,10 @@ void Requester::on_timer(Instant now) {
 
 Duration Requester::ack_timeout() const {
   const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
-  const NicConfig& config = qp_.port.config;
-  const Duration first = std::max<Duration>(requested, config.min_ack_timeout);
-  const auto factor = std::int64_t{1} << std::min(timeouts_in_a_row_, config.timeout_doublings);
-  return std::max(first, std::min(first * factor, config.longest_doubled_timeout));
+  const Duration first = std::max<Duration>(requested, qp_.port.config.min_ack_timeout);
+  const unsigned doublings = std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings);
+  return std::min(first * (std::int64_t{1} << doublings),
+                  std::max(first, wire::times::kSourceRepeats));
 }
 
 void Requester::restart_timer(Instant now) {
