@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <thread>
 
 #include "nic-emulator/verbs/memory_guard.h"
 #include "nic-emulator/verbs/report.h"
@@ -116,8 +117,8 @@ LiveNic::~LiveNic() {
     }
     ::pthread_join(thread_, nullptr);
   }
-  // Acknowledgements of messages that the program has seen are sent before the port closes.
   take_arrived();
+  send_rest();
 }
 
 void LiveNic::add_listener(Listener& listener) {
@@ -205,6 +206,22 @@ void LiveNic::flush_output(Instant now) {
   const bool is_left =
       is_up() && engine_.wants_to_transmit() && thread_wakes_ > now + kRetryTransmit;
   if (engine_.deadline() < thread_wakes_ || is_left) kick();
+}
+
+void LiveNic::send_rest() {
+  constexpr int kMostTries = 100;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    {
+      // The lock may be held for ever: by the thread itself, if a signal handler ends the program.
+      const std::unique_lock lock(mutex_, std::try_to_lock);
+      if (lock.owns_lock()) {
+        check_fabric();
+        progress(wire::monotonic_now());
+        if (!is_up() || !engine_.wants_to_transmit()) return;
+      }
+    }
+    std::this_thread::sleep_for(kRetryTransmit);
+  }
 }
 
 void LiveNic::transmit(Instant now) {

@@ -84,6 +84,9 @@ class LiveNic {
   }
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
   void poll();
+  // Before the program or the port ends: sends what is ready, above all acknowledgements of messages
+  // that the program has seen. A full ring delays that by 0.1 s at most.
+  void send_rest();
   // A completion queue has been armed: the thread must not wait for the program to poll.
   void on_armed();
   std::atomic<int>& armed_queues() { return armed_queues_; }
