@@ -148,6 +148,7 @@ QpAttr QueuePair::query() const {
   a.state = a.current_state = context_.state;
   a.sq_psn = is_rc() ? requester_.next_psn() : unreliable_.next_psn();
   a.rq_psn = is_rc() ? responder_.expected_psn() : uc_responder_.expected_psn();
+  a.is_draining = context_.state == QpState::kSqd && !is_drained();
   return a;
 }
 
@@ -354,8 +355,7 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
 void QueuePair::finish_requester(NicOutput& out) {
   if (const auto failure = requester_.failure()) {
     enter_error(failure, "send request failed", out);
-  } else if (context_.state == QpState::kSqd && owes_drained_ &&
-             (is_rc() ? requester_.drained() : unreliable_.drained())) {
+  } else if (context_.state == QpState::kSqd && owes_drained_ && is_drained()) {
     owes_drained_ = false;
     out.events.push_back({AsyncEventKind::kSqDrained, context_.qpn});
   }

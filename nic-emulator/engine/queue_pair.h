@@ -101,6 +101,7 @@ class QueuePair {
   void reset();
   // To ERR: completes and flushes both queues.
   void enter_error(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
+  bool is_drained() const { return is_rc() ? requester_.drained() : unreliable_.drained(); }
   void finish_requester(NicOutput& out);  // enters ERR or reports drained, if due
 
   // Null unless the NIC has congestion control. Here because it is read as often as the hooks.

@@ -251,8 +251,10 @@ TEST(QueuePair, DrainsWhatHasBegunAndHoldsTheRest) {
   for (int i = 0; i < 3; ++i) hosts.b.deliver(*hosts.a.transmit());
   ASSERT_TRUE(hosts.a.to_drained());
   EXPECT_THAT(hosts.a.events, IsEmpty());
+  EXPECT_TRUE(hosts.a.nic.query_qp(hosts.a.qpn)->is_draining);
   hosts.exchange();
   EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2)) << "the second had begun";
+  EXPECT_FALSE(hosts.a.nic.query_qp(hosts.a.qpn)->is_draining);
   ASSERT_EQ(hosts.a.events.size(), 1u);
   EXPECT_EQ(hosts.a.events[0].kind, AsyncEventKind::kSqDrained);
   hosts.b.receive(4, 0, 512);

@@ -227,6 +227,7 @@ struct QpAttr {
   std::uint8_t max_dest_rd_atomic = 0;  // ... that the peer may have outstanding here
   std::uint32_t qkey = 0;               // UD
   bool drained_event = false;           // to SQD: with a kSqDrained event once it is drained
+  bool is_draining = false;             // query_qp: in SQD, and not drained yet
   QpCap cap;
 };
 enum QpAttrMask : std::uint32_t {

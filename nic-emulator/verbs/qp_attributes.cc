@@ -114,6 +114,7 @@ void to_verbs(const QpAttr& from, ibv_qp_attr& a) {
   a.cur_qp_state = a.qp_state;
   a.path_mtu = mtu_code(from.path_mtu);
   a.path_mig_state = IBV_MIG_MIGRATED;
+  a.sq_draining = from.is_draining ? 1 : 0;
   a.rq_psn = from.rq_psn.value();
   a.sq_psn = from.sq_psn.value();
   a.dest_qp_num = from.remote_qpn.value();

@@ -66,6 +66,16 @@ TEST(QpAttributes, MtuCodesAreBytesDoubled) {
   EXPECT_THAT(refusal(a, kToRtr, QpState::kInit), HasSubstr("path_mtu"));
 }
 
+TEST(QpAttributes, AQuerySaysWhetherTheSendQueueIsDraining) {
+  QpAttr engines;
+  for (const bool is_draining : {true, false}) {
+    engines.is_draining = is_draining;
+    ibv_qp_attr a{};
+    to_verbs(engines, a);
+    EXPECT_EQ(a.sq_draining, is_draining ? 1 : 0);
+  }
+}
+
 TEST(QpAttributes, AddressesOutsideTheFabricAreRefused) {
   ibv_qp_attr a = rtr_attributes();
   a.ah_attr.is_global = 0;
