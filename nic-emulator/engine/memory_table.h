@@ -6,6 +6,7 @@
 // The region is then lost: its key is invalid, and the program still has to deregister it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -66,6 +67,18 @@ class MemoryTable {
   bool copy_in(std::uint32_t key, std::uint8_t* memory, const void* from, std::size_t n) {
     return !moves_payload_ || touch(key, memory, n, [=] { std::memcpy(memory, from, n); });
   }
+  // The same for a WRITE: its last bytes become visible last. Programs poll them to learn that the
+  // rest is there, and a plain memcpy may store them first.
+  bool copy_in_order(std::uint32_t key, std::uint8_t* memory, const std::uint8_t* from,
+                     std::size_t n) {
+    return !moves_payload_ || touch(key, memory, n, [=] {
+      if (n >= kLastWord) {
+        copy_last<kLastWord>(memory, from, n);
+      } else {
+        copy_last<1>(memory, from, n);
+      }
+    });
+  }
   // The same for any work on `n` bytes of `memory`.
   template <typename Work>
   bool touch(std::uint32_t key, const std::uint8_t* memory, std::size_t n, Work work) {
@@ -83,6 +96,14 @@ class MemoryTable {
   std::optional<LostRegion> take_lost() { return std::exchange(lost_, std::nullopt); }
 
  private:
+  static constexpr std::size_t kLastWord = sizeof(std::uint64_t);
+  template <std::size_t kLast>
+  static void copy_last(std::uint8_t* memory, const std::uint8_t* from, std::size_t n) {
+    std::memcpy(memory, from, n - kLast);
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(memory + n - kLast, from + n - kLast, kLast);
+  }
+
   struct MemoryRegion {
     std::uint32_t key = 0;
     PdId pd = 0;

@@ -35,7 +35,7 @@ struct QpContext {
     if (data.empty()) return true;
     std::uint8_t* const to = port.memory.translate(
         write.rkey, init.pd, write.virtual_address + offset, data.size(), kRemoteWrite);
-    return to != nullptr && port.memory.copy_in(write.rkey, to, data.data(), data.size());
+    return to != nullptr && port.memory.copy_in_order(write.rkey, to, data.data(), data.size());
   }
 
   Port& port;

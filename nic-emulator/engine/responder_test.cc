@@ -236,6 +236,20 @@ TEST_F(Responder, RefusesAWriteToARegionOfAnotherDomainOrWithoutTheRight) {
   }
 }
 
+// The last bytes are stored apart from the others.
+TEST_F(Responder, StoresWritesOfEveryShortLengthWholly) {
+  fill_pattern(a_.memory, 1);
+  for (std::uint32_t length = 1; length <= 17; ++length) {
+    const std::size_t to = 64 * length + length % 3;
+    const auto before = b_.memory;
+    b_.deliver(write_packets(length, to));
+    a_.deliver(b_.transmit_all());
+    auto expected = before;
+    std::copy_n(a_.memory.begin(), length, expected.begin() + static_cast<std::ptrdiff_t>(to));
+    EXPECT_EQ(b_.memory, expected) << "length " << length;
+  }
+}
+
 TEST_F(Responder, RefusesAWriteWhenTheQueuePairDoesNotAllowIt) {
   QpAttr attr;
   attr.access = kLocalWrite;
