@@ -2,10 +2,11 @@
 
 namespace cepheus::verbs {
 
-wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create() {
+wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create(
+    std::atomic<std::uint64_t>& dropped) {
   auto ready = Readiness::create();
   if (!ready) return tl::unexpected(ready.error());
-  return std::unique_ptr<AsyncEvents>(new AsyncEvents(std::move(*ready)));
+  return std::unique_ptr<AsyncEvents>(new AsyncEvents(std::move(*ready), dropped));
 }
 
 void AsyncEvents::post(const ibv_async_event& event, std::uint32_t* handed_out) {

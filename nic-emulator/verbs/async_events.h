@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -21,7 +22,8 @@ class AsyncEvents {
   // memory.
   static constexpr std::size_t kMost = 1024;
 
-  static wire::Result<std::unique_ptr<AsyncEvents>> create();
+  // `dropped` counts them; it outlives the last post().
+  static wire::Result<std::unique_ptr<AsyncEvents>> create(std::atomic<std::uint64_t>& dropped);
   int fd() const { return ready_.fd(); }
 
   // `handed_out` counts the events about one object that take() has returned; null for the port's.
@@ -34,19 +36,19 @@ class AsyncEvents {
   std::uint32_t withdraw(const std::uint32_t& handed_out);
   // In the child of a fork(): unlocks, and drops all events.
   void on_forked();
-  std::uint64_t dropped() const { return dropped_; }
 
  private:
   struct Waiting {
     ibv_async_event event;
     std::uint32_t* handed_out;
   };
-  explicit AsyncEvents(Readiness ready) : ready_(std::move(ready)) {}
+  AsyncEvents(Readiness ready, std::atomic<std::uint64_t>& dropped)
+      : ready_(std::move(ready)), dropped_(dropped) {}
 
   Readiness ready_;
   InnerMutex mutex_;
   std::deque<Waiting> waiting_;
-  std::uint64_t dropped_ = 0;
+  std::atomic<std::uint64_t>& dropped_;
 };
 
 // In the child of a fork(): unlocks the mutex of ibv_ack_* calls.

@@ -62,10 +62,13 @@ int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input* in
 }  // namespace
 
 wire::Result<Context*> Context::open() {
-  auto events = AsyncEvents::create();
-  if (!events) return tl::unexpected(events.error());
   auto nic = acquire_nic();
   if (!nic) return tl::unexpected(nic.error());
+  auto events = AsyncEvents::create((*nic)->events_dropped());
+  if (!events) {
+    release_nic(std::move(*nic));
+    return tl::unexpected(events.error());
+  }
   std::shared_ptr<Context> context(new Context(std::move(*nic), std::move(*events)));
   context->held_by_program_ = context;
   return context.get();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "nic-emulator/verbs/async_events.h"
 #include "switch-emulator/live/test_fabric.h"
 
 namespace cepheus::verbs {
@@ -239,6 +240,13 @@ TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   ASSERT_TRUE(a_.post_send(0, 64));
   EXPECT_TRUE(a_.wait(true));
   EXPECT_TRUE(b_.queue.is_empty());
+}
+
+TEST_F(TwoNics, CountLostEventsAndInvalidDescriptors) {
+  const auto events = *AsyncEvents::create(a_.nic->events_dropped());
+  for (std::size_t i = 0; i <= AsyncEvents::kMost; ++i) events->post({}, nullptr);
+  EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("async_events_dropped 1\n"));
+  EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("rx_drop_invalid_descriptor 0\n"));
 }
 
 TEST_F(TwoNics, NotifyTheirListenersOnceOfTheFabricsEnd) {
