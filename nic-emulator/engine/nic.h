@@ -9,7 +9,6 @@
 // Sending is pulled: the driver requests a packet only when its ring has space. So back-pressure
 // needs no queue, and payload is copied once, from the user's memory into the driver's buffer.
 // Thread-compatible: the caller serialises all calls on one Nic. Nothing allocates per packet.
-// Posting may grow a QP's rings up to the capacity given at creation.
 #pragma once
 
 #include <memory>
