@@ -66,7 +66,7 @@ TEST(QpAttributes, MtuCodesAreBytesDoubled) {
   EXPECT_THAT(refusal(a, kToRtr, QpState::kInit), HasSubstr("path_mtu"));
 }
 
-TEST(QpAttributes, AQuerySaysWhetherTheSendQueueIsDraining) {
+TEST(QpAttributes, AQueryReportsWhetherTheSendQueueIsDraining) {
   QpAttr engines;
   for (const bool is_draining : {true, false}) {
     engines.is_draining = is_draining;
