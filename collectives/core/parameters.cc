@@ -119,7 +119,7 @@ std::string take(const Setting& setting, const std::function<void()>& read) {
     const auto before = number;
     read();
     if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most)) return "";
-    const bool is_bounded = most != Setting::Range().most;
+    const bool is_bounded = most != Setting::Range().most || std::cmp_greater(number, most);
     std::string text = std::to_string(number) + " is not ";
     text += is_bounded ? "from " + std::to_string(least) + " to " + std::to_string(most)
                        : std::to_string(least) + " or more";

@@ -97,6 +97,8 @@ TEST(Parameters, BeyondTheirRangeLeaveTheDefault) {
   EXPECT_EQ(given("register_timeout_ms", -1), "-1 is not 0 or more; the default, 0, holds");
   EXPECT_EQ(given("mrp_port", 70000), "70000 is not from 0 to 65535; the default, 0, holds");
   EXPECT_EQ(given("eager_message", 0), "0 is not 1 or more; the default, 8192, holds");
+  EXPECT_EQ(given("max_eager_memory", -1),
+            "18446744073709551615 is not from 0 to 9223372036854775807; the default, 0, holds");
   EXPECT_EQ(parameters().register_timeout_ms, 0);
   EXPECT_EQ(parameters().mrp_port, 0);
   EXPECT_EQ(parameters().eager_message, 8192);

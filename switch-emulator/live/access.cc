@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 namespace cepheus::live {
 namespace {
 
-std::optional<uid_t> user_id(const std::string& text) {
+// Empty: there is no such user.
+wire::Result<std::optional<uid_t>> user_id(const std::string& text) {
   uid_t number = 0;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);
@@ -19,11 +22,11 @@ std::optional<uid_t> user_id(const std::string& text) {
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 4096> strings;
-  if (getpwnam_r(text.c_str(), &entry, strings.data(), strings.size(), &found) != 0 ||
-      found == nullptr) {
-    return std::nullopt;
+  const int error = getpwnam_r(text.c_str(), &entry, strings.data(), strings.size(), &found);
+  if (error != 0 && error != ENOENT && error != ESRCH) {
+    return wire::unavailable("users: can't look for user '" + text + "': " + std::strerror(error));
   }
-  return found->pw_uid;
+  return found != nullptr ? std::optional(found->pw_uid) : std::nullopt;
 }
 
 }  // namespace
@@ -34,10 +37,11 @@ wire::Result<Access> Access::of(const std::vector<std::string>& users) {
   std::vector<uid_t> ids;
   for (const std::string& user : users) {
     const auto id = user_id(user);
-    if (!id) {
+    if (!id) return tl::unexpected(id.error());
+    if (!*id) {
       return wire::invalid("users: there is no user '" + user + "' here; write a name or a number");
     }
-    ids.push_back(*id);
+    ids.push_back(**id);
   }
   return Access(std::move(ids));
 }

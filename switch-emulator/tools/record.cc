@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "support/recording/timeline.h"
@@ -71,7 +72,7 @@ class CallTracks {
   };
 
   // Writes its new records. True: its process has ended, so that no others follow.
-  bool take_last(const std::string& path, Program& program);
+  bool take_last(Program& program);
   void add(Program& program, const reports::CallRingReader::Call& call);
   recording::Track track_of(Program& program, const reports::CallText& text);
   std::uint32_t process_of(const reports::CallRingReader& ring);
@@ -81,37 +82,42 @@ class CallTracks {
   const std::int64_t since_ns_;
   const HostOf host_of_;
   std::map<std::string, Program> programs_;  // by their ring's path
+  std::set<std::string> ended_;              // paths of closed rings
   std::uint32_t threads_ = 0;
   std::uint32_t strangers_ = 0;
   std::uint64_t calls_ = 0;
-  std::uint64_t lost_of_ended_ = 0;  // of programs no longer in programs_
+  std::uint64_t lost_of_ended_ = 0;
 };
 
-// A ring holds a descriptor and memory. New rings of ended processes are closed one by one, because
-// all of them together may exceed the limit of open files.
+// An open ring holds a descriptor. New rings of ended processes are closed one by one, because all of
+// them together may exceed the limit of open files. Their files stay until the recording's end:
+// another recorder of this user may not have read them.
 void CallTracks::look() {
   for (const std::string& path : reports::find_rings(directory_)) {
-    if (programs_.contains(path)) continue;
+    if (programs_.contains(path) || ended_.contains(path)) continue;
     auto ring = reports::CallRingReader::open(path);
     if (!ring) continue;
     Program program{std::move(*ring), 0, {}, {}};
-    if (!take_last(path, program)) programs_.emplace(path, std::move(program));
+    if (take_last(program)) {
+      ended_.insert(path);
+    } else {
+      programs_.emplace(path, std::move(program));
+    }
   }
-  // Another recorder of this user may have removed rings that are open here.
   for (auto at = programs_.begin(); at != programs_.end();) {
-    at = take_last(at->first, at->second) ? programs_.erase(at) : std::next(at);
+    const bool has_ended = take_last(at->second);
+    if (has_ended) ended_.insert(at->first);
+    at = has_ended ? programs_.erase(at) : std::next(at);
   }
 }
 
-bool CallTracks::take_last(const std::string& path, Program& program) {
+bool CallTracks::take_last(Program& program) {
   const bool has_ended = program.ring.is_abandoned();  // before the read, which then sees all
   for (const auto& call : program.ring.take()) {
     if (call.begin_ns >= since_ns_) add(program, call);
   }
-  // A ring that can't be removed stays open, because a second reader would record its calls again.
-  if (!has_ended || (::unlink(path.c_str()) != 0 && errno != ENOENT)) return false;
-  lost_of_ended_ += program.ring.lost();
-  return true;
+  if (has_ended) lost_of_ended_ += program.ring.lost();
+  return has_ended;
 }
 
 std::uint64_t CallTracks::lost() const {

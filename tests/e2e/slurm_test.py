@@ -162,6 +162,15 @@ needs_users = unittest.skipUnless(may_play_others(), f"SKIPPED: other users can'
                                                      "build in a directory that all may read, and run as root")
 
 
+def may_trace():
+    """Whether a process may trace any other of its user (Linux, Documentation/admin-guide/LSM/Yama)."""
+    setting = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
+    return not setting.exists() or setting.read_text() == "0\n"
+
+
+needs_ptrace = unittest.skipUnless(may_trace(), "SKIPPED: a user may not trace other processes: set kernel.yama.ptrace_scope=0")
+
+
 @needs_component
 @unittest.skipIf(missing(), f"SKIPPED: {missing()}")
 class Jobs(unittest.TestCase):
@@ -236,6 +245,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.switches_of(site), [])
 
     @needs_users
+    @needs_ptrace
     def test_of_a_user_who_traces_his_fabric_delay_no_other_job(self):
         site = self.site()
         with attacker("seize", site.fabrics, NOBODY.pw_uid) as tracer:  # as left behind by an earlier login
@@ -324,10 +334,12 @@ class Scripts(unittest.TestCase):
         self.assert_end_under("hold", jobs=5)  # not each attempt succeeds
 
     @needs_users
+    @needs_ptrace
     def test_end_while_the_user_traces_and_stops_all_that_he_may(self):
         self.assert_end_under("attach")
 
     @needs_users
+    @needs_ptrace
     def test_end_while_the_user_traces_all_that_he_may_to_its_exit(self):
         self.assert_end_under("seize")
 

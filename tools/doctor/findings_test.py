@@ -104,7 +104,7 @@ class Findings(unittest.TestCase):
 
     def test_without_an_order_the_first_of_several_devices_is_looked_at(self):
         devices = DEVICE + DEVICE.replace("rxe7", "rxe8")
-        for text in "", "[", "{}", '{"devices": [{"name": "rxe8", "why": "nearest"}]}':
+        for text in "", "[", "[]", "{}", '{"devices": null}', '{"devices": [{"name": "rxe8", "why": "nearest"}]}':
             found = findings(answers={"ibv_devinfo": (0, devices), "ctl nearest": (0, text)})
             self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7", text)
 
