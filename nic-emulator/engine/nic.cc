@@ -265,6 +265,8 @@ bool Nic::wants_to_transmit() const {
   return !state_->responding.empty() || !state_->sending.empty();
 }
 
+bool Nic::owes_answers() const { return !state_->responding.empty(); }
+
 Bulk Nic::bulk() const {
   return state_->last_used == nullptr ? Bulk::kNone : state_->last_used->bulk();
 }

@@ -132,6 +132,7 @@ class Nic {
   // built. False: nothing to send now, or the first QPs have packets with external payload only.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
+  bool owes_answers() const;  // acknowledgements wait to be sent
   // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of
   // one. kBetween: its last message was long, and the next may be.
   Bulk bulk() const;

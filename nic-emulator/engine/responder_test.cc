@@ -236,6 +236,14 @@ TEST_F(Responder, RefusesAWriteToARegionOfAnotherDomainOrWithoutTheRight) {
   }
 }
 
+TEST_F(Responder, OwesAnAnswerUntilItIsSent) {
+  EXPECT_FALSE(b_.nic.owes_answers());
+  b_.deliver(write_packets(100));
+  EXPECT_TRUE(b_.nic.owes_answers());
+  answer();
+  EXPECT_FALSE(b_.nic.owes_answers());
+}
+
 // The last bytes are stored apart from the others.
 TEST_F(Responder, StoresWritesOfEveryShortLengthWholly) {
   fill_pattern(a_.memory, 1);

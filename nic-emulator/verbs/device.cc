@@ -78,7 +78,7 @@ class NicHolder {
     for (const Attached& each : nics_) {
       const std::shared_ptr<LiveNic> nic = each.nic.lock();
       if (!nic || nic->is_abandoned()) continue;
-      nic->send_rest();
+      nic->finish_received();
       print_counters(*nic);
     }
   }

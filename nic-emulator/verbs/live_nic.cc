@@ -117,8 +117,7 @@ LiveNic::~LiveNic() {
     }
     ::pthread_join(thread_, nullptr);
   }
-  take_arrived();
-  send_rest();
+  finish_received();
 }
 
 void LiveNic::add_listener(Listener& listener) {
@@ -164,14 +163,6 @@ void LiveNic::remove_srq(SrqId srq) {
   srqs_.erase(srq);
 }
 
-void LiveNic::take_arrived() {
-  const std::scoped_lock lock(mutex_);
-  const Instant now = wire::monotonic_now();
-  for (std::size_t taken = 0; taken < fabric::kFrameRing; taken += kReceiveBatch) {
-    if (progress(now) < kReceiveBatch) return;
-  }
-}
-
 std::size_t LiveNic::progress(Instant now) {
   if (is_abandoned()) return 0;
   const std::size_t taken = is_up() ? receive(now) : 0;
@@ -208,7 +199,8 @@ void LiveNic::flush_output(Instant now) {
   if (engine_.deadline() < thread_wakes_ || is_left) kick();
 }
 
-void LiveNic::send_rest() {
+void LiveNic::finish_received() {
+  if (is_abandoned()) return;
   constexpr int kMostTries = 100;
   for (int tries = 0; tries < kMostTries; ++tries) {
     {
@@ -216,8 +208,11 @@ void LiveNic::send_rest() {
       const std::unique_lock lock(mutex_, std::try_to_lock);
       if (lock.owns_lock()) {
         check_fabric();
-        progress(wire::monotonic_now());
-        if (!is_up() || !engine_.wants_to_transmit()) return;
+        const Instant now = wire::monotonic_now();
+        for (std::size_t taken = 0; taken < fabric::kFrameRing; taken += kReceiveBatch) {
+          if (progress(now) < kReceiveBatch) break;
+        }
+        if (!is_up() || !engine_.owes_answers()) return;
       }
     }
     std::this_thread::sleep_for(kRetryTransmit);

@@ -75,18 +75,18 @@ class LiveNic {
   // were packets to send, it also takes arrived ones in.
   template <typename Work>
   auto run(Work&& work);
-  // The same for work after which a queue pair receives nothing. Packets that have arrived are
-  // taken in first: a hardware NIC has acknowledged them already.
+  // The same for work after which a queue pair receives nothing.
   template <typename Work>
   auto run_last(Work&& work) {
-    take_arrived();
+    finish_received();
     return run(std::forward<Work>(work));
   }
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
   void poll();
-  // Before the program or the port ends: sends what is ready, above all acknowledgements of messages
-  // that the program has seen. A full ring delays that by 0.1 s at most.
-  void send_rest();
+  // Before a queue pair, the port or the program ends: takes in packets that have arrived, and sends
+  // their acknowledgements. A hardware NIC has done so already. A full ring delays that by 0.1 s at
+  // most.
+  void finish_received();
   // A completion queue has been armed: the thread must not wait for the program to poll.
   void on_armed();
   std::atomic<int>& armed_queues() { return armed_queues_; }
@@ -135,8 +135,6 @@ class LiveNic {
 
   LiveNic(std::unique_ptr<fabric::HostPort> port,
           const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
-
-  void take_arrived();
 
   // All members below are under mutex_.
   std::size_t progress(Instant now);  // returns frames taken; fewer than a batch: all
