@@ -21,7 +21,9 @@ void History::acknowledge(Instant now, std::uint64_t value, bool is_durable) {
 void History::flushed(Instant since, unsigned writer) {
   for (Write& write : writes_) write.promise.flush(since, served_at(writer));
   for (auto& block : blocks_) {
-    for (Written& written : block) written.found.flush(since, served_at(writer));
+    for (Written& written : block) {
+      for (Reading& r : written.readings) r.promise.flush(since, served_at(writer));
+    }
   }
 }
 
@@ -29,7 +31,9 @@ void History::lose_unflushed(Instant now) {
   last_loss_ = now;
   for (Write& write : writes_) write.promise.lose(now);
   for (auto& block : blocks_) {
-    for (Written& written : block) written.found.lose(now);
+    for (Written& written : block) {
+      for (Reading& r : written.readings) r.promise.lose(now);
+    }
   }
 }
 
@@ -51,7 +55,9 @@ bool History::is_superseded(unsigned writer) const {
 void History::resume(unsigned writer) {
   for (Write& write : writes_) write.promise.renew(served_at(writer));
   for (auto& block : blocks_) {
-    for (Written& written : block) written.found.renew(served_at(writer));
+    for (Written& written : block) {
+      for (Reading& r : written.readings) r.promise.renew(served_at(writer));
+    }
   }
 }
 
@@ -81,22 +87,21 @@ std::optional<std::string> History::read(const Times& times, unsigned reader, st
   }
   for (const Written& other : written) {
     const Write& write = writes_[other.write];
-    const bool was_read = other.found.since() < begin;
     const bool came_after = write.begin > source.end;
     const bool is_known = came_after && write.promise.since() < begin;
-    const bool was_read_after =
-        was_read && (came_after || (other.write != value && other.read_begin > source.end));
+    const auto shows_that = [&](const Reading& r) {
+      const bool is_after = came_after || (other.write != value && r.begin > source.end);
+      return is_after && r.promise.since() < begin;
+    };
+    const bool was_read_after = std::ranges::any_of(other.readings, shows_that);
     if (is_known || was_read_after) {
       return what + name(value) + ", although " + name(other.write) + " came after it and was " +
              (is_known ? "acknowledged" : "read already");
     }
   }
   if (is_torn) return std::nullopt;
-  // Data that is found again after a loss was not lost.
-  Promise& promise = found->found;
-  found->read_begin = std::max(found->read_begin, begin);
-  promise.made = promise.since() == kNever ? times.end : std::min(promise.made, times.end);
-  if (!promise.is_flushed) promise.lost = last_loss_ > times.taken ? last_loss_ : kNever;
+  const Instant lost = last_loss_ > times.taken ? last_loss_ : kNever;
+  found->readings.push_back({begin, {times.end, lost, false}});
   return std::nullopt;
 }
 

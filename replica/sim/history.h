@@ -82,11 +82,14 @@ class History {
     Instant end{};      // it has no effect after this
     Promise promise{};  // made when it is acknowledged
   };
+  struct Reading {
+    Instant begin{};
+    Promise promise{};
+  };
   // A write is whole in each block, and may be in some blocks only.
   struct Written {
     std::size_t write = 0;
-    Promise found{};       // made by a read
-    Instant read_begin{};  // of the latest read that found it
+    std::vector<Reading> readings{};  // that found it
   };
   Instant served_at(unsigned writer) const {
     return writer < served_.size() ? served_[writer] : kNever;

@@ -62,6 +62,22 @@ TEST(History, AValueThatWasReadDoesNotChangeBackToOneOfAnOverlappingWrite) {
   EXPECT_TRUE(history.read({at(11), at(12), at(12)}, 0, 0, first));
 }
 
+// The order on disk may be another one, as long as no flush followed the later reading.
+TEST(History, AReadingThatWasLostShowsNoOrder) {
+  History history(1);
+  history.serve(at(0), 0, {1, 0});
+  const auto first = history.begin_write(at(1), 0, 0, 1);
+  const auto second = history.begin_write(at(2), 0, 0, 1);
+  EXPECT_FALSE(history.read({at(3), at(4), at(4)}, 0, 0, second));
+  history.flushed(at(5), 0);
+  history.acknowledge(at(6), first);
+  EXPECT_FALSE(history.read({at(7), at(8), at(8)}, 0, 0, second));
+  history.lose_unflushed(at(9));
+  history.serve(at(10), 1, {2, 0});
+  EXPECT_FALSE(history.read({at(11), at(12), at(12)}, 1, 0, first));
+  EXPECT_TRUE(history.read({at(11), at(12), at(12)}, 1, 0, 0)) << "one of both is on disk";
+}
+
 TEST(History, EndsWritesOfAWriterThatWasReplaced) {
   History history(1);
   history.serve(at(0), 0, {1, 0});
