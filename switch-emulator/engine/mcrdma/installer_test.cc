@@ -33,15 +33,20 @@ TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
 }
 
+// A new epoch without the receiver that the data is addressed to.
+void evict_alias(TestSender& group, std::vector<std::size_t> others) {
+  group.addressed_to = group.alias();
+  group.set_receivers(std::move(others));
+  group.epoch = 2;
+  group.install(false);
+}
+
 TEST(SenderGroups, TheAliasMayBeEvictedBehindAnySwitch) {
   for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
     auto net = make_leaf_spine(how);
     TestSender group(*net, 0, {3, 4, 6});
     group.set_up();
-    group.addressed_to = group.alias();
-    group.set_receivers({4, 6});
-    group.epoch = 2;
-    group.install(false);
+    evict_alias(group, {4, 6});
     net->clear();
     group.data(1);
     EXPECT_EQ(net->inbox(3), Texts());
@@ -58,10 +63,7 @@ TEST(SenderGroups, TheAliasMayBeEvictedFromAFullTable) {
         make_leaf_spine(net::SenderGroups::kEverywhere, [&](SwitchConfig& c) { c.*limit = 1; });
     TestSender group(*net, 0, {3, 4, 6});
     group.set_up();
-    group.addressed_to = group.alias();
-    group.set_receivers({4, 6});
-    group.epoch = 2;
-    group.install(false);
+    evict_alias(group, {4, 6});
     EXPECT_TRUE(group.messages_to(0).empty()) << "no REJECT";
     net->clear();
     group.data(1);
