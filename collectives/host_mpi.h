@@ -84,7 +84,7 @@ void free(Request* request);
 const char* implementation();
 // The user's name of the parameter `name`: "coll_cepheus_min_members".
 std::string parameter(const char* name);
-// It tells the memory of any device from the CPU's, not only that of CUDA's.
+// It tells the memory of devices from the CPU's, not only that of CUDA's.
 bool knows_device_memory();
 // Runs the host's progress, and background progress: see start_background_progress().
 void progress();

@@ -7,6 +7,7 @@
 
 #include "collectives/core/counters.h"
 #include "collectives/device_memory.h"
+#include "collectives/group/gpu_runtime.h"
 #include "pmpi/calls.h"
 #include "pmpi/codes.h"
 
@@ -70,7 +71,8 @@ Buffer::Buffer(const BroadcastCall& call, Comm comm)
     : memory_(call.memory), count_(call.count), type_(call.type), bytes_(call.bytes), comm_(comm) {
   const bool on_device = coll::is_device_memory(memory_);
   if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
-  contiguous_ = !on_device && is_dense(type_);
+  // A runtime that was loaded after the group's set-up: PMPI_Pack knows the memory.
+  contiguous_ = !on_device && !coll::has_gpu_runtime() && is_dense(type_);
   if (memory_ == nullptr) leave_bottom();
 }
 

@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string_view>
 
@@ -21,6 +22,14 @@ unsigned long long changes_of_libraries() {
   return changes;
 }
 
+// HIP, SYCL, and the offloading of OpenMP by LLVM, Intel, AMD and GCC.
+bool is_gpu_runtime(std::string_view library) {
+  constexpr std::string_view kNames[] = {"libamdhip64.so", "libsycl.so", "libomptarget.so",
+                                         "libgomp-plugin-gcn.so"};
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return library.starts_with(name); });
+}
+
 }  // namespace
 
 std::string loaded_gpu_runtime() {
@@ -29,7 +38,7 @@ std::string loaded_gpu_runtime() {
       [](dl_phdr_info* info, size_t, void* out) {
         std::string_view name = info->dlpi_name;
         name.remove_prefix(name.rfind('/') + 1);  // without a slash: nothing
-        if (!name.starts_with("libamdhip64.so") && !name.starts_with("libsycl.so")) return 0;
+        if (!is_gpu_runtime(name)) return 0;
         *static_cast<std::string*>(out) = name;
         return 1;
       },

@@ -6,8 +6,8 @@
 
 namespace cepheus::coll {
 
-// The file name of the HIP or SYCL library that the program has loaded by now; else "". HSA and
-// Level Zero don't count: hwloc and UCX load them on machines without a GPU.
+// The file name of a library for HIP, SYCL or OpenMP's offloading that the program has loaded by
+// now; else "". HSA and Level Zero don't count: hwloc and UCX load them on machines without a GPU.
 std::string loaded_gpu_runtime();
 // True if there is one. Cheap, unless libraries have been loaded since the last call.
 bool has_gpu_runtime();

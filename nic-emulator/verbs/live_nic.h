@@ -85,7 +85,7 @@ class LiveNic {
   void poll();
   // Before a queue pair, the port or the program ends: takes in packets that have arrived, and sends
   // their acknowledgements. A hardware NIC has done so already. A full ring delays that by 0.1 s at
-  // most.
+  // most, and once until something is sent again.
   void finish_received();
   // A completion queue has been armed: the thread must not wait for the program to poll.
   void on_armed();
@@ -174,6 +174,7 @@ class LiveNic {
   std::vector<Listener*> listeners_;
   std::vector<std::uint8_t> void_;  // payload buffer for discarded packets
   Counters counters_;
+  bool waited_in_vain_ = false;  // finish_received(), since the last packet was sent
   std::atomic<std::uint64_t> events_dropped_{0};  // asynchronous ones, by full queues
   std::atomic<bool> up_{true};
   std::atomic<bool> abandoned_{false};

@@ -157,18 +157,24 @@ std::string incomplete(const std::vector<Observer>& replicas, const std::vector<
   const unsigned count = std::ranges::max(all, {}, &View::count).count;
   std::map<unsigned, std::string> addresses;  // by place
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].count == 0) continue;
-    const auto [first, is_new] = addresses.emplace(all[i].place, replicas[i].address());
+    const std::string& address = replicas[i].address();
+    if (std::ranges::count(replicas, address, &Observer::address) > 1) {
+      return address + " is named twice; name each replica once in --replicas";
+    }
+    if (count == 0) continue;
+    if (all[i].count == 0) {
+      return address + " has no number yet: it has one once a writer has connected to it";
+    }
+    const auto [first, is_new] = addresses.emplace(all[i].place, address);
     if (!is_new) {
-      return first->second + " and " + replicas[i].address() +
-             " are one replica; name each replica once in --replicas";
+      return first->second + " and " + address + " are both replica " +
+             std::to_string(all[i].place + 1) + "; name one of them";
     }
   }
   for (unsigned place = 0; place < count; ++place) {
     if (addresses.contains(place)) continue;
     return "replica " + std::to_string(place + 1) + " of " + std::to_string(count) +
-           " is missing; name all of the volume's replicas in --replicas. A new one has its number "
-           "once a writer has connected to it";
+           " is missing; name all of the volume's replicas in --replicas";
   }
   return "";
 }

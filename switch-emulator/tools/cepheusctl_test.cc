@@ -309,7 +309,15 @@ class Recorder {
     (*ring)->add({}, now, now, 8, 0);
     return std::move(*ring);
   }
-  bool has_removed_rings() const { return reports::find_rings(directory_).empty(); }
+  // Waits until the recorder has removed all rings.
+  bool has_removed_rings() const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!reports::find_rings(directory_).empty()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
   json notes() const { return json::parse(std::ifstream(file_)).at("otherData"); }
 
  private:
@@ -328,9 +336,9 @@ TEST(Cepheusctl, RecordsMoreProcessesThanItHasDescriptorsIfTheyEnd) {
   constexpr std::size_t kProcesses = 2 * Recorder::kDescriptors;
   Recorder recorder;
   for (std::size_t i = 0; i < kProcesses; ++i) ASSERT_TRUE(recorder.make_ring());  // and it ends
+  EXPECT_TRUE(recorder.has_removed_rings());
   recorder.run().interrupt();
   EXPECT_EQ(recorder.run().exit_code(), 0) << recorder.run().output();
-  EXPECT_TRUE(recorder.has_removed_rings());
   EXPECT_EQ(recorder.notes()["calls"], kProcesses);
   EXPECT_EQ(recorder.notes()["calls_lost"], 0);
 }

@@ -11,7 +11,6 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "support/recording/timeline.h"
@@ -63,6 +62,7 @@ class CallTracks {
 
  private:
   static constexpr std::uint32_t kFirstProgram = 2'000'000;  // process
+  static constexpr std::chrono::seconds kForOthers{1};       // to read an ended process's ring
 
   struct Program {
     reports::CallRingReader ring;
@@ -81,8 +81,8 @@ class CallTracks {
   const std::string directory_;
   const std::int64_t since_ns_;
   const HostOf host_of_;
-  std::map<std::string, Program> programs_;  // by their ring's path
-  std::set<std::string> ended_;              // paths of closed rings
+  std::map<std::string, Program> programs_;     // by their ring's path
+  std::map<std::string, wire::Instant> ended_;  // paths of closed rings, and since when
   std::uint32_t threads_ = 0;
   std::uint32_t strangers_ = 0;
   std::uint64_t calls_ = 0;
@@ -90,25 +90,29 @@ class CallTracks {
 };
 
 // An open ring holds a descriptor. New rings of ended processes are closed one by one, because all of
-// them together may exceed the limit of open files. Their files stay until the recording's end:
+// them together may exceed the limit of open files. Their files take memory, and stay for a while:
 // another recorder of this user may not have read them.
 void CallTracks::look() {
+  const wire::Instant now = wire::monotonic_now();
   for (const std::string& path : reports::find_rings(directory_)) {
     if (programs_.contains(path) || ended_.contains(path)) continue;
     auto ring = reports::CallRingReader::open(path);
     if (!ring) continue;
     Program program{std::move(*ring), 0, {}, {}};
     if (take_last(program)) {
-      ended_.insert(path);
+      ended_.emplace(path, now);
     } else {
       programs_.emplace(path, std::move(program));
     }
   }
   for (auto at = programs_.begin(); at != programs_.end();) {
     const bool has_ended = take_last(at->second);
-    if (has_ended) ended_.insert(at->first);
+    if (has_ended) ended_.emplace(at->first, now);
     at = has_ended ? programs_.erase(at) : std::next(at);
   }
+  std::erase_if(ended_, [now](const auto& each) {
+    return now - each.second >= kForOthers && ::unlink(each.first.c_str()) == 0;
+  });
 }
 
 bool CallTracks::take_last(Program& program) {

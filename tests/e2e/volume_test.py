@@ -309,6 +309,7 @@ class Volumes(unittest.TestCase):
             addresses = [replica.address for replica in volume.replicas]
             check = lambda *named: volume.run_tool("check", "--volume", "v", "--replicas", ",".join(named))  # noqa: E731
             self.assertEqual(check(*addresses[:2]).returncode, 0)  # no writer has numbered them yet
+            self.assertEqual(check(addresses[0], addresses[0]).returncode, 2)
             self.write(volume)
             self.assertEqual(check(*reversed(addresses)).returncode, 0)
             incomplete = check(addresses[0], addresses[2])
@@ -316,7 +317,7 @@ class Volumes(unittest.TestCase):
             self.assertIn("replica 2 of 3 is missing; name all", incomplete.stderr)
             twice = check(*addresses, addresses[1])
             self.assertEqual(twice.returncode, 2, twice.stdout)
-            self.assertIn(f"{addresses[1]} and {addresses[1]} are one replica", twice.stderr)
+            self.assertIn(f"{addresses[1]} is named twice", twice.stderr)
 
     def test_a_size_whose_marks_no_writer_could_read_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-volume-") as scratch:
