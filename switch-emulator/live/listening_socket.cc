@@ -48,6 +48,15 @@ bool is_lock_file(int file) {
   return fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink <= 1;
 }
 
+// Truncates last, and only a longer file: that may wait for a busy disk.
+bool write_all(int file, const std::string& text) {
+  struct stat found {};
+  return pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
+         fstat(file, &found) == 0 &&
+         (found.st_size == static_cast<off_t>(text.size()) ||
+          ftruncate(file, static_cast<off_t>(text.size())) == 0);
+}
+
 }  // namespace
 
 wire::Result<PathLock> PathLock::take(const std::string& path) {
@@ -69,10 +78,7 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
     }
     if (!is_still_at(file.get(), lock_path)) continue;
     const std::string pid = std::to_string(getpid()) + "\n";
-    if (ftruncate(file.get(), 0) != 0 ||
-        pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-      return wire::call_failed("can't write " + lock_path);
-    }
+    if (!write_all(file.get(), pid)) return wire::call_failed("can't write " + lock_path);
     return PathLock(std::move(file), lock_path);
   }
   return wire::fail(wire::ErrorCode::kAgain,
