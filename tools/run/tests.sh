@@ -125,7 +125,7 @@ sanitize_command() {
 sanitize_threads() {
   cmake --build build/tsan --target "${runtime_targets[@]}" threads_check >&2
   TSAN_OPTIONS=ignore_noninstrumented_modules=1 CEPHEUS_BUILD=$PWD/build/tsan \
-    /usr/bin/python3 tests/e2e/programs_test.py Communicators.test_threads_on_communicators_of_their_own
+    /usr/bin/python3 tests/e2e/programs_test.py Threads.test_threads_on_communicators_of_their_own
 }
 
 odr_help() {
