@@ -65,9 +65,12 @@ mcast_status_t Transport::open(std::string& why, bool again) {
     } else {
       tried_ = true;
       Opened opened = opening_.get();
-      context_ = opened.context;
-      uct_ = std::move(opened.uct);
-      carrier_ = std::move(opened.carrier);
+      {
+        std::lock_guard<std::mutex> in_use(mutex_);  // by other threads' progress
+        context_ = opened.context;
+        uct_ = std::move(opened.uct);
+        carrier_ = std::move(opened.carrier);
+      }
       why_ = std::move(opened.why);
       outcome_ = opened.status;
     }
