@@ -80,10 +80,11 @@ class BesideTheComponent(Reported):
 
 class FaultTolerance(Reported):
     def test_open_mpi_serves_programs_that_outlive_the_death_of_a_rank(self):
-        """They export the variable of Open MPI 5 that switches fault tolerance on."""
-        for sources, serves in (("broadcast_check", "fault_tolerant_check"), False), (("broadcast_check",), True):
-            self.assert_ok(self.over_fabric(Preload.compile("-".join(sources), *sources), "--count", 12, hosts=2))
-            self.assertEqual("eager lane" in self.paths(), serves)
+        """Open MPI 5 switches fault tolerance on by a parameter, and exports its variable. Here the program does so in its place."""
+        for sources, settings in (("broadcast_check", "fault_tolerant_check"), {"OMPI_MCA_mpi_ft_enable": "1"}), (("broadcast_check",), {}):
+            program = Preload.compile("-".join(sources), *sources)
+            self.assert_ok(self.over_fabric(program, "--count", 12, hosts=2, settings={**REQUIRE, **settings}))
+            self.assertEqual("eager lane" in self.paths(), not settings)
 
 
 class PmpiBcast(Reported):
