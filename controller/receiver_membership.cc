@@ -117,7 +117,7 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
         answer_to(message, MrpType::kInstalled, MrpType::kInstall, self_));
     return Task::kNone;
   }
-  // Sent by the sender once all have answered, and by a switch whose routes have changed. That one
+  // The sender sends it once all have answered, and a switch after a change of its routes. That one
   // has the flag if others may not have answered.
   const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
   if (state_ == State::kActive || is_fresh) return Task::kNone;

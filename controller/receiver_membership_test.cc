@@ -134,7 +134,7 @@ TEST(ReceiverMembership, IsActiveWhenTheSenderNeedsNoMoreAnswers) {
   EXPECT_EQ(r.membership.installs_received(), 3u);
 }
 
-// A switch whose routes change sends INSTALL with share 0 as well, while others connect.
+// After a change of its routes a switch sends INSTALL with share 0 as well, while others connect.
 TEST(ReceiverMembership, IsNotActivatedByAChangedRouteDuringSetUp) {
   Receiver r;
   r.receive(install());

@@ -45,7 +45,7 @@ struct InterfaceState {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   size_t max_message = 0;
   unsigned recv_depth = 0;
-  size_t rx_headroom = 0;  // UCT's: a descriptor begins so many bytes before its data
+  size_t rx_headroom = 0;  // UCT's: bytes from a descriptor's beginning to its data
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   bool is_closed = false;        // no callbacks

@@ -150,7 +150,7 @@ void HostDiscovery::look_for_gpu_runtimes() {
       identities_, [](const Identity& each) { return each.gpu_runtime[0] != '\0'; });
   if (with == identities_.end()) return;
   refuse("rank " + std::to_string(with - identities_.begin()) + " has loaded " + with->gpu_runtime +
-         ": Cepheus can't ask it whose memory a buffer is");
+         ": Cepheus can't ask it for the type of a buffer's memory");
 }
 
 // No rank multicasts.

@@ -2,66 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "nic-emulator/engine/nic_testing.h"
-#include "wire/times.h"
+#include "nic-emulator/engine/test_requester.h"
 
 namespace cepheus::rnic::testing {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using wire::AckKind;
 using wire::NakCode;
 using wire::Opcode;
-
-// Host a's requests; the test answers as host b.
-class Requester : public ::testing::Test {
- protected:
-  explicit Requester(const QpOptions& options = {.mtu = 256}) : hosts_(options), a_(hosts_.a) {}
-
-  Packet answer(std::uint32_t psn, AckKind kind, std::uint8_t value = 31) {
-    const NicConfig& b = hosts_.b.nic.config();
-    wire::RoceHeaders h;
-    h.ethernet = {b.gateway, b.mac, wire::Ethernet::kIpv4};
-    h.ip.source = b.address;
-    h.ip.destination = a_.nic.config().address;
-    h.udp.source_port = 0xC000;
-    h.bth.opcode = Opcode::kRcAcknowledge;
-    h.bth.destination_qp = a_.qpn;
-    h.bth.psn = Psn(psn);
-    h.aeth = {kind, value, 0};
-    wire::Frame frame;
-    h.emit(frame, 0);
-    frame.payload_len = 0;
-    frame.external = nullptr;
-    Packet packet;
-    packet.bytes.resize(frame.size());
-    frame.to_bytes(packet.bytes);
-    return packet;
-  }
-  void ack(std::uint32_t psn) { a_.deliver(answer(psn, AckKind::kAck)); }
-  void nak(std::uint32_t psn, NakCode code = NakCode::kSequenceError) {
-    a_.deliver(answer(psn, AckKind::kNak, static_cast<std::uint8_t>(code)));
-  }
-  void rnr(std::uint32_t psn, std::uint8_t timer) {
-    a_.deliver(answer(psn, AckKind::kRnrNak, timer));
-  }
-
-  static std::vector<std::uint32_t> psns(const std::vector<Packet>& packets) {
-    std::vector<std::uint32_t> list;
-    for (const Packet& p : packets) list.push_back(p.psn());
-    return list;
-  }
-  std::vector<std::uint32_t> sent() { return psns(a_.transmit_all()); }
-  void pass(Duration time) {
-    hosts_.now += time;
-    a_.tick();
-  }
-
-  TwoHosts hosts_;
-  Host& a_;
-};
 
 TEST_F(Requester, GoesBackToTheMissingPacketOnSequenceNak) {
   a_.send(1, 0, 256 * 5);
@@ -130,170 +80,6 @@ TEST_F(Requester, DropsReservedSyndromes) {
   EXPECT_EQ(a_.count(Counter::kRxDropMalformed), 3u);
   EXPECT_EQ(a_.state(), QpState::kRts);
   EXPECT_THAT(a_.completions, IsEmpty());
-}
-
-TEST_F(Requester, ProbesWithOnePacketWithAckReqAfterATimeOut) {
-  a_.send(1, 0, 256 * 3);
-  sent();
-  const Instant due = a_.nic.deadline();
-  EXPECT_EQ(due, hosts_.now + std::chrono::nanoseconds(4096 << 14));
-  pass(due - hosts_.now - std::chrono::nanoseconds(1));
-  EXPECT_THAT(sent(), IsEmpty());
-  pass(std::chrono::nanoseconds(1));
-  const auto again = a_.transmit_all();
-  EXPECT_THAT(psns(again), ElementsAre(100));
-  EXPECT_TRUE(again[0].requests_ack());
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
-  ack(100);
-  EXPECT_THAT(sent(), ElementsAre(101, 102));
-}
-
-TEST_F(Requester, SendsNothingTwiceIfOnlyTheAnswerWasLate) {
-  a_.send(1, 0, 256 * 3);
-  sent();
-  pass(a_.nic.deadline() - hosts_.now);
-  EXPECT_THAT(sent(), ElementsAre(100));
-  ack(102);
-  EXPECT_THAT(a_.ids(), ElementsAre(1));
-  EXPECT_THAT(sent(), IsEmpty());
-}
-
-TEST_F(Requester, ASequenceNakEndsTheProbing) {
-  a_.send(1, 0, 256 * 3);
-  sent();
-  pass(a_.nic.deadline() - hosts_.now);
-  EXPECT_THAT(sent(), ElementsAre(100));
-  nak(100);
-  EXPECT_THAT(sent(), ElementsAre(100, 101, 102));
-}
-
-TEST_F(Requester, WaitsAtLeastTheFloorForAnAck) {
-  TwoHosts hosts({.timeout_code = 4});  // 65 us
-  hosts.a.send(1, 0, 10);
-  hosts.a.transmit_all();
-  EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(50));
-}
-
-TEST_F(Requester, DoublesTheTimeOutWithoutAnswersIfConfigured) {
-  TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 2});
-  hosts.a.send(1, 0, 10);
-  const auto first = std::chrono::nanoseconds(4096 << 14);
-  for (const int factor : {1, 2, 4, 4}) {
-    hosts.a.transmit_all();
-    EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + factor * first);
-    EXPECT_TRUE(hosts.pass_deadline());
-  }
-}
-
-// UCX's default is code 18. A connection to a process that has exited must not wait for minutes.
-TEST_F(Requester, DoublesALongTimeOutOnlyUpToALimit) {
-  const auto wait = [](std::uint8_t code) { return std::chrono::nanoseconds(4096LL << code); };
-  const auto waits_of = [](std::uint8_t code) {
-    TwoHosts hosts({.timeout_code = code}, {.timeout_doublings = 6});
-    hosts.a.send(1, 0, 10);
-    std::vector<Duration> waits;
-    for (int i = 0; i < 8; ++i) {
-      hosts.a.transmit_all();
-      waits.push_back(hosts.a.nic.deadline() - hosts.now);
-      hosts.pass_deadline();
-    }
-    EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
-    return waits;
-  };
-  EXPECT_THAT(waits_of(14), ElementsAre(wait(14), wait(15), wait(16), wait(17), wait(18), wait(19),
-                                        wait(20), wait(20)));
-  constexpr Duration kMost = wire::times::kSourceRepeats;
-  EXPECT_THAT(waits_of(18),
-              ElementsAre(wait(18), wait(19), wait(20), kMost, kMost, kMost, kMost, kMost));
-  EXPECT_THAT(waits_of(21), Each(wait(21)));
-}
-
-TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfConfigured) {
-  TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
-  hosts.a.send(1, 0, 256 * 2);
-  ASSERT_EQ(hosts.a.qpn, a_.qpn);
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_THAT(psns(hosts.a.transmit_all()), ElementsAre(100, 101));
-    hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
-  }
-  EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
-}
-
-// A NAK proves one receiver alive, not all receivers behind a virtual peer. Only progress does.
-TEST_F(Requester, ASequenceNakWithoutProgressDoesNotRestartTheDoubling) {
-  TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
-  hosts.a.send(1, 0, 10);
-  const auto first = std::chrono::nanoseconds(4096 << 14);
-  for (const int factor : {1, 2, 4}) {
-    hosts.a.transmit_all();
-    EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + factor * first);
-    hosts.pass_deadline();
-  }
-  hosts.a.transmit_all();
-  ASSERT_EQ(hosts.a.qpn, a_.qpn);
-  hosts.a.deliver(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
-  hosts.a.transmit_all();
-  EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + 8 * first);
-}
-
-TEST_F(Requester, WaitsForEverWithTimeoutZero) {
-  TwoHosts hosts({.timeout_code = 0});
-  hosts.a.send(1, 0, 10);
-  hosts.a.transmit_all();
-  EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
-}
-
-TEST_F(Requester, ProgressRestartsTheTimer) {
-  a_.send(1, 0, 256 * 3);
-  sent();
-  pass(milliseconds(60));
-  ack(100);
-  pass(milliseconds(60));
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
-  pass(milliseconds(10));
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
-}
-
-TEST_F(Requester, LaterMessagesDoNotDelayTheTimeOutOfALostOne) {
-  for (std::uint64_t id = 1; id <= 7; ++id) {
-    a_.send(id, 0, 256);
-    sent();
-    pass(milliseconds(10));
-  }
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
-}
-
-TEST_F(Requester, LaterReadsDoNotDelayTheTimeOutOfALostOne) {
-  for (std::uint64_t id = 1; id <= 2; ++id) {
-    a_.read(id, kResult, 256, hosts_.b, 0);
-    ASSERT_EQ(sent().size(), 1u);
-    pass(milliseconds(35));
-  }
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
-}
-
-TEST_F(Requester, AnAcknowledgementGivesLaterMessagesTheirOwnTime) {
-  for (std::uint64_t id = 1; id <= 2; ++id) {
-    a_.send(id, 0, 256);
-    sent();
-    pass(milliseconds(40));
-    ack(100);
-  }
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
-  pass(milliseconds(28));
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
-}
-
-// Congestion control may send so slowly that a window takes longer than a time-out.
-TEST_F(Requester, ASlowSenderDoesNotTimeOutBeforeItRequestsAnAck) {
-  a_.send(1, 0, 256 * 32);
-  for (int i = 0; i < 32; ++i) {
-    ASSERT_TRUE(a_.transmit());
-    pass(milliseconds(10));
-  }
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 0u);
-  pass(milliseconds(60));
-  EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
 }
 
 TEST_F(Requester, FailsWithRetryExceededAndFlushesInOrder) {

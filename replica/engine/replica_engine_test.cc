@@ -7,27 +7,31 @@
 namespace cepheus::replica {
 namespace {
 
+constexpr Epoch kEpoch{1, 1};
+
+ReplicaActions send(ReplicaEngine& replica, std::uint64_t link, RequestType type,
+                    ChunkRange range = {}) {
+  Request request;
+  request.type = type;
+  request.epoch = kEpoch;
+  request.range = range;
+  ReplicaActions out;
+  replica.on_request(link, request, out);
+  return out;
+}
+
 TEST(ReplicaEngine, HasPromisedNobodyAtFirst) {
   EXPECT_EQ(ReplicaRecord::fresh(kGeometry, 3).promised, (Epoch{0, 0}));
 }
 
 TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
-  ReplicaActions out;
-  Request request;
-  request.type = RequestType::kPromise;
-  request.epoch = {1, 1};
-  replica.on_request(1, request, out);
-  request.type = RequestType::kMark;
-  request.range = {3, 2};
-  out.clear();
-  replica.on_request(1, request, out);
-  ASSERT_EQ(out.size(), 1u);
-  EXPECT_EQ(out[0].answer.verdict, Verdict::kFailed);
-  out.clear();
-  request.range = {3, 1};
-  replica.on_request(1, request, out);
-  EXPECT_EQ(out.back().answer.verdict, Verdict::kDone);
+  send(replica, 1, RequestType::kPromise);
+  const ReplicaActions refused = send(replica, 1, RequestType::kMark, {3, 2});
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].answer.verdict, Verdict::kFailed);
+  const ReplicaActions done = send(replica, 1, RequestType::kMark, {3, 1});
+  EXPECT_EQ(done.back().answer.verdict, Verdict::kDone);
   EXPECT_TRUE(replica.record().marks.has(3));
 }
 
@@ -37,9 +41,9 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
   const auto flushed = [&replica](RequestType type, std::uint64_t version = 0) {
     ReplicaActions out;
     Request request;
-    request.epoch = {1, 1};
+    request.epoch = kEpoch;
     request.range = {2, 1};
-    request.config = {{1, 1}, version, Members::all(3)};
+    request.config = {kEpoch, version, Members::all(3)};
     request.type = type;
     replica.on_request(1, request, out);
     return out.empty() ? 0 : out.front().chunks.count();
@@ -59,17 +63,9 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
 
 TEST(ReplicaEngine, AnswersNothingOnAnOldConnection) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
-  ReplicaActions out;
-  Request request;
-  request.type = RequestType::kPromise;
-  request.epoch = {1, 1};
-  replica.on_request(1, request, out);
-  replica.on_request(2, request, out);
-  out.clear();
-  request.type = RequestType::kMark;
-  request.range = {0, 1};
-  replica.on_request(1, request, out);
-  EXPECT_TRUE(out.empty());
+  send(replica, 1, RequestType::kPromise);
+  send(replica, 2, RequestType::kPromise);
+  EXPECT_TRUE(send(replica, 1, RequestType::kMark, {0, 1}).empty());
   EXPECT_TRUE(replica.record().marks.empty());
 }
 
