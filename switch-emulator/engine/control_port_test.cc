@@ -85,16 +85,22 @@ TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
   const auto payload = wire::bytes_of(report);
   wire::UdpDatagram datagram;
   datagram.ip.source = TestNetwork::ip(2);
-  datagram.ip.destination = TestNetwork::ip(0);
-  for (const bool from : {false, true}) {
-    datagram.udp.source_port = from ? wire::kDefaultMrpUdpPort : std::uint16_t{40002};
-    datagram.udp.destination_port = from ? TestNetwork::control_port(0) : wire::kDefaultMrpUdpPort;
+  const auto send = [&](Ipv4 to, std::uint16_t from_port, std::uint16_t to_port) {
+    datagram.ip.destination = to;
+    datagram.udp.source_port = from_port;
+    datagram.udp.destination_port = to_port;
     Frame frame;
     datagram.emit(frame, payload);
     net->inject(2, frame);
+  };
+  constexpr std::uint16_t kPort = wire::kDefaultMrpUdpPort;
+  send(TestNetwork::ip(0), 40002, kPort);
+  send(TestNetwork::ip(0), kPort, TestNetwork::control_port(0));
+  for (const Ipv4 to : {TestNetwork::ip(0), TestNetwork::kGroup}) {
+    for (const std::uint16_t port : {kPort, std::uint16_t{40002}}) send(to, kPort, port);
   }
   EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_EQ(net->count(Counter::kDropMrpForged), 2u);
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 6u);
 }
 
 }  // namespace

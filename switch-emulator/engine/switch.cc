@@ -51,25 +51,26 @@ struct Switch::State {
 
 namespace {
 
-enum class Kind { kRegistration, kFromRegistration, kOther, kMalformed };
+// kForged: a host's datagram from the registration port, from which only switches send.
+enum class Kind { kRegistration, kForged, kOther, kMalformed };
 
 // The kind of frame, as a receiver would see it. The frame's creator states where headers end. If
 // engine and codecs disagreed on that, registration might pass unread as payload. Hosts and
 // switches send to the registration port of a group; messages to a process come from that port.
 // Fills in `headers.udp`, if there is one.
-Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
+Kind kind_of(const Call& call, bool is_host, const Frame& frame, wire::UdpHeaders& headers) {
   if (headers.ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
   if (frame.header_len < wire::kBthOffset) return Kind::kMalformed;
   const wire::Udp& udp = headers.udp;
   if (!headers.udp.read(frame.header().subspan(wire::kUdpOffset))) return Kind::kMalformed;
+  const bool is_roce = udp.destination_port == wire::kRoceUdpPort;
+  if (is_host && !is_roce && udp.source_port == call.config.mrp_port) return Kind::kForged;
   if (udp.destination_port == call.config.mrp_port) {
     const bool is_whole =
         frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
     return is_whole ? Kind::kRegistration : Kind::kMalformed;
   }
-  const bool is_roce = udp.destination_port == wire::kRoceUdpPort;
-  const bool from_there = udp.source_port == call.config.mrp_port;
-  return from_there && !is_roce ? Kind::kFromRegistration : Kind::kOther;
+  return Kind::kOther;
 }
 
 }  // namespace
@@ -84,14 +85,15 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
   if (headers.ethernet.ether_type != wire::Ethernet::kIpv4) return drop(Counter::kDropOther);
   const wire::Ipv4Header& ip = headers.ip;
   if (!headers.ip.read(bytes.subspan(wire::kIpOffset))) return drop(Counter::kDropMalformed);
-  const Kind kind = kind_of(call, frame, headers);
   const PortConfig& port = call.port(call.ingress());
   const bool is_host = port.kind == PortKind::kHost;
+  const Kind kind = kind_of(call, is_host, frame, headers);
   const bool from_group = config.mcst_pool.contains(ip.source);
   if (is_host && ip.source != port.host && config.rules.port_binding) {
     return drop(Counter::kDropSpoofedSource);
   }
   if (kind == Kind::kMalformed) return drop(Counter::kDropMalformed);
+  if (kind == Kind::kForged) return drop(Counter::kDropMrpForged);
   if (config.mcst_pool.contains(ip.destination)) {
     if (from_group) return drop(Counter::kDropMalformed);
     if (kind != Kind::kRegistration) return on_group_packet(call, ip.destination, frame, headers);
@@ -99,8 +101,6 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
     if (call.fates == 0) call.count(Counter::kMrpTaken);
   } else if (from_group) {
     return on_group_packet(call, ip.source, frame, headers);
-  } else if (is_host && kind == Kind::kFromRegistration) {
-    call.count(Counter::kDropMrpForged);
   } else if (ip.destination == config.address && kind == Kind::kRegistration) {
     if (is_host) return drop(Counter::kDropMrpForged);
     trunks.on_datagram(call, frame, headers);
