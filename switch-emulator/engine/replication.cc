@@ -1,5 +1,7 @@
 #include "switch-emulator/engine/replication.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "switch-emulator/engine/call.h"
@@ -202,10 +204,18 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   }
 }
 
-// The switch acts on an announcement, so it checks the ICRC, and does not pass it on.
+// The switch acts on an announcement, so it checks the ICRC, and does not pass it on to hosts. The
+// source may still write the payload, so the switch checks and reads a copy.
 void replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
-  if (!wire::check_icrc(packet.frame)) return call.count(Counter::kDropCorrupt);
-  const auto announcement = wire::Announcement::parse(packet.frame.payload());
+  const auto payload = packet.frame.payload();
+  constexpr std::size_t kLargestMtu = 4096;
+  std::array<std::uint8_t, kLargestMtu> bytes;
+  if (payload.size() > bytes.size()) return refuse_operation(call, group, packet);
+  std::ranges::copy(payload, bytes.begin());
+  Frame copy = packet.frame;
+  copy.set_external_payload({bytes.data(), payload.size()}, wire::kNoBuffer);
+  if (!wire::check_icrc(copy)) return call.count(Counter::kDropCorrupt);
+  const auto announcement = wire::Announcement::parse(copy.payload());
   if (!announcement || packet.headers.bth.opcode != wire::Opcode::kRcWriteOnly) {
     return refuse_operation(call, group, packet);
   }
