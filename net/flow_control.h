@@ -56,6 +56,8 @@ class FlowControl {
       looks_again_ = true;
       return Arrival::kPause;
     }
+    // Registration may end a group, or take a paused port out of it.
+    if (of == TrafficClass::kControl && !halted_.is_empty()) looks_again_ = true;
     if (of != TrafficClass::kData || !books_.buffer().is_lossless(port)) return Arrival::kForward;
     if (!books_.admit(port, frame.size())) return Arrival::kBufferFull;
     entry_ = books_.open(port, frame.size());

@@ -238,6 +238,21 @@ TEST_F(Flow, AGroupThatNeedsThePausedPortNoMoreGoesOn) {
   EXPECT_EQ(take_done(), Done{"forward 1 from 0"});
 }
 
+// An UNREGISTER goes to the engine, which removes the table.
+TEST_F(Flow, AHaltedGroupGoesOnWhenADatagramHasEndedIt) {
+  build(true);
+  groups.copies[kGroup] = {kOne, kTwo};
+  on_pause(kTwo, true);
+  put(kOne, 1, kGroup);
+  wire::UdpDatagram unregister;
+  wire::Frame frame;
+  unregister.emit(frame, std::vector<std::uint8_t>(8));
+  ASSERT_EQ(control->on_frame(now, groups, kOne, frame), kForward);
+  groups.copies.erase(kGroup);
+  run();
+  EXPECT_EQ(take_done(), Done{"forward 1 from 0"});
+}
+
 TEST_F(Flow, HaltedFramesPauseTheirNeighbourAsOthersDo) {
   build(true);
   groups.copies[kGroup] = {kOne, kTwo};
