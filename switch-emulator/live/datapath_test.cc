@@ -100,7 +100,8 @@ class TwoUsersTest : public DatapathTest {
     wire::UdpDatagram datagram;
     datagram.ip.source = address(host);
     datagram.ip.destination = to;
-    datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    datagram.udp.source_port = 40000;
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
     wire::Frame frame;
     datagram.emit(frame, bytes);
     send(host, frame);

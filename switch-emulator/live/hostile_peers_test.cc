@@ -34,7 +34,8 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to,
   datagram.ethernet.destination = port.identity().gateway;
   datagram.ip.source = from;
   datagram.ip.destination = to;
-  datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+  datagram.udp.source_port = 40000;
+  datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
   wire::Frame frame;
   datagram.emit(frame, bytes);
   if (frame.external != nullptr) {

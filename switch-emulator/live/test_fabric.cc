@@ -91,7 +91,7 @@ void send_mrp(fabric::HostPort& port, const wire::MrpMessage& message) {
   datagram.ethernet.destination = port.identity().gateway;
   datagram.ip.source = port.identity().address;
   datagram.ip.destination = message.header.mcst_id;
-  datagram.udp.source_port = wire::kDefaultMrpUdpPort;
+  datagram.udp.source_port = 40000;
   datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
   wire::Frame frame;
   datagram.emit(frame, bytes);

@@ -173,7 +173,8 @@ class Spy final : public Attack {
       }
       std::array<std::uint8_t, wire::MrpMessage::kMaxSize> bytes;
       auto datagram = to_group<wire::UdpDatagram>();
-      datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+      datagram.udp.source_port = 40000;
+      datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
       wire::Frame frame;
       datagram.emit(frame, std::span(bytes).first(message.emit(bytes)));
       if (frame.external == nullptr) put(frame);

@@ -54,7 +54,8 @@ wire::UdpDatagram Flood::datagram_to(wire::Ipv4 to, std::uint16_t udp_port) cons
   headers.ethernet.destination = port_->identity().gateway;
   headers.ip.source = port_->identity().address;
   headers.ip.destination = to;
-  headers.udp.source_port = headers.udp.destination_port = udp_port;
+  headers.udp.source_port = 40000;
+  headers.udp.destination_port = udp_port;
   return headers;
 }
 
