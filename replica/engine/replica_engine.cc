@@ -21,15 +21,7 @@ void ReplicaRecord::note_restart(bool host) {
 ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, const Rules& rules)
     : geometry_(geometry), rules_(rules), record_(std::move(record)) {
   if (record_.config.epoch.number == 0) record_.loss = Loss::kAll;
-  may_hold_unmarked_ = record_.loss == Loss::kAll;
-  if (!rules_.new_disk_lacks_all && may_hold_unmarked_) record_.loss = Loss::kNone;
-}
-
-// Only marked chunks are written. A mark is cleared when this replica, too, has flushed since.
-ChunkBitmap ReplicaEngine::unflushed() const {
-  ChunkBitmap chunks = record_.marks;
-  if (may_hold_unmarked_) chunks.set_all();
-  return chunks;
+  if (!rules_.new_disk_lacks_all && record_.loss == Loss::kAll) record_.loss = Loss::kNone;
 }
 
 void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict verdict,
@@ -88,9 +80,13 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case RequestType::kFlush:
       out.push_back({Kind::kFlush});
       out.back().chunks = unflushed();
-      may_hold_unmarked_ = record_.loss == Loss::kAll;
       break;
     case RequestType::kJoin:
+      // A new disk will be copied everything, and then holds a part of a volume.
+      if (record_.loss == Loss::kAll) {
+        record_.marks.set_all();
+        out.push_back({Kind::kSaveMarks});
+      }
       out.push_back({Kind::kJoin, link, request.generation});
       break;
   }

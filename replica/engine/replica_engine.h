@@ -54,8 +54,9 @@ class ReplicaEngine {
 
   const ReplicaRecord& record() const { return record_; }
   bool has_writer() const { return link_ != 0; }
-  // Chunks that may differ between memory and disk.
-  ChunkBitmap unflushed() const;
+  // Chunks that may differ between memory and disk. Only marked chunks are written. A mark is cleared
+  // when this replica, too, has flushed since.
+  const ChunkBitmap& unflushed() const { return record_.marks; }
 
  private:
   void promise(std::uint64_t link, const Request& request, ReplicaActions& out);
@@ -64,8 +65,6 @@ class ReplicaEngine {
   Geometry geometry_;
   Rules rules_;
   ReplicaRecord record_;
-  // With a new disk, unmarked chunks are copied, too, until the flush after it was named.
-  bool may_hold_unmarked_;
   std::uint64_t link_ = 0;  // connection of the last promise, 0: none
 };
 

@@ -36,7 +36,7 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
 }
 
 // A replica with a new disk is copied everything, whatever is marked.
-TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
+TEST(ReplicaEngine, MarksAndFlushesAllFromItsFirstGroupOnUntilItsWriterNamesTheMarks) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   const auto flushed = [&replica](RequestType type, std::uint64_t version = 0) {
     ReplicaActions out;
@@ -50,15 +50,14 @@ TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenMarkedChunks) {
   };
   flushed(RequestType::kPromise);
   flushed(RequestType::kMark);
-  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks());
-  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
-      << "its writer may have died, and the next one copies";
-  flushed(RequestType::kConfig, 1);
-  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks())
-      << "the chunks copied since the last flush";
   EXPECT_EQ(flushed(RequestType::kFlush), 1u);
+  EXPECT_EQ(send(replica, 1, RequestType::kJoin).front().kind, ReplicaAction::Kind::kSaveMarks);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks());
+  flushed(RequestType::kConfig, 1);
+  EXPECT_EQ(flushed(RequestType::kFlush), kGeometry.chunks());
   flushed(RequestType::kBitmap);
   EXPECT_EQ(flushed(RequestType::kFlush), 0u);
+  EXPECT_EQ(send(replica, 1, RequestType::kJoin).front().kind, ReplicaAction::Kind::kJoin);
 }
 
 TEST(ReplicaEngine, AnswersNothingOnAnOldConnection) {

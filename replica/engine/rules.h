@@ -14,6 +14,7 @@ struct Rules {
   bool new_disk_lacks_all = true;    // a replica with a new disk reports it until it was copied
   bool repeat_after_loss = true;  // unacknowledged writes are repeated after all replicas were away
   bool admit_loss = true;         // a writer ends if acknowledged data is gone
+  bool admit_new_disks = true;    // ... also if all replicas forgot what the writer knows
   bool evict_hung_disk = true;    // a replica is evicted if its disk hangs while others' do not
   bool evict_refused = true;      // a returning replica is evicted if the group fails with it
   bool forgive_silence = true;    // no silence counts while the writer itself was stopped
@@ -33,6 +34,7 @@ inline constexpr Rule kRules[] = {{"mark_before_data", &Rules::mark_before_data}
                                   {"new_disk_lacks_all", &Rules::new_disk_lacks_all},
                                   {"repeat_after_loss", &Rules::repeat_after_loss},
                                   {"admit_loss", &Rules::admit_loss},
+                                  {"admit_new_disks", &Rules::admit_new_disks},
                                   {"evict_hung_disk", &Rules::evict_hung_disk},
                                   {"evict_refused", &Rules::evict_refused},
                                   {"forgive_silence", &Rules::forgive_silence}};

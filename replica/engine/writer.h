@@ -45,8 +45,10 @@ class Writer {
 
   Phase phase() const { return phase_; }
   bool has_ended() const { return phase_ == Phase::kFenced || phase_ == Phase::kFailed; }
-  // kFailed: the chunks with lost acknowledged data, if known.
+  // kFailed: the chunks with lost acknowledged data.
   const ChunkBitmap& lost() const { return lost_; }
+  // kFailed: all replicas in sync have new disks, so flushed data is lost, too.
+  bool has_lost_disks() const { return has_lost_disks_; }
   Epoch epoch() const { return epoch_; }
   const Config& config() const { return config_; }
   bool config_is_confirmed() const { return is_confirmed_; }
@@ -160,7 +162,9 @@ class Writer {
 
   // writer_membership.cc: epochs, configurations, groups
   void try_to_begin(Instant now, WriterActions& out);
+  Config latest() const;
   std::optional<Config> find_last() const;
+  bool has_been_written(const Config& last) const;
   bool may_be_a_later_one(const Config& last) const;
   Loss least_loss(Members members) const;
   void begin_from(Instant now, const Config& last, WriterActions& out);
@@ -169,7 +173,7 @@ class Writer {
   void claim_again(Instant now, const Epoch& after);
   void start_again(Instant now, const Epoch& after, WriterActions& out);
   void repeat_writes();
-  bool has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out);
+  bool has_lost_data(Instant now, const Config& last, bool is_forgotten, WriterActions& out);
   void end(Instant now, Phase phase, WriterActions& out);
   void propose(Instant now, Members members, WriterActions& out);
   void evict(Instant now, unsigned replica, WriterActions& out);
@@ -206,7 +210,8 @@ class Writer {
   Epoch epoch_;
   Config config_;
   bool is_confirmed_ = false;
-  Config on_record_;  // the last one that was
+  Config
+      known_;  // the last one that this writer knows to have been on record, at first a found one
   // Members of a found configuration that may not have been on record. It goes on record with all
   // of them before this writer's own first one, `first_`; until then no member may be evicted.
   Members unrecorded_, first_;
@@ -220,6 +225,7 @@ class Writer {
   std::uint64_t order_ = 0, posts_ = 0, attempts_ = 0, serials_ = 0;
   std::uint64_t acks_ = 0, flushed_ = 0;  // acknowledgements up to flushed_ are on disks
   ChunkBitmap lost_;
+  bool has_lost_disks_ = false;
   std::uint64_t generation_ = 0;
   bool has_group_ = false, is_formed_ = false;
   // A group that fails before this time counts as the second failure in a row, after one without a

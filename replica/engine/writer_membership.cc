@@ -54,6 +54,15 @@ Loss Writer::least_loss(Members members) const {
   return least;
 }
 
+// Of all replicas that have promised, or of a volume that was never written to.
+Config Writer::latest() const {
+  Config latest;
+  for (const unsigned r : promised()) {
+    if (latest.members.empty() || is_later(peers_[r].config, latest)) latest = peers_[r].config;
+  }
+  return latest;
+}
+
 // The latest configuration, if all its members have promised. Then no writer can acknowledge by an
 // older one any more, and there is no later one. Empty while members are missing.
 //
@@ -61,10 +70,7 @@ Loss Writer::least_loss(Members members) const {
 // of the one before it have everything, too, so that one counts if the others have lost data.
 std::optional<Config> Writer::find_last() const {
   const Members here = promised();
-  Config last;
-  for (const unsigned r : here) {
-    if (last.members.empty() || is_later(peers_[r].config, last)) last = peers_[r].config;
-  }
+  Config last = latest();
   for (;;) {
     if (last.members.empty() || !here.includes(last.members)) return std::nullopt;
     const Config* before = nullptr;
@@ -93,20 +99,18 @@ bool Writer::may_be_a_later_one(const Config& last) const {
 void Writer::try_to_begin(Instant now, WriterActions& out) {
   const auto last = find_last();
   if (!last || may_be_a_later_one(*last)) return;
-  // The members of a later one have new disks, or are still to come.
-  const bool is_forgotten = has_served_ && is_later(on_record_, *last);
-  if (is_forgotten && !promised().includes(on_record_.members)) return;
+  // All members of a configuration that was on record have new disks, or are still to come.
+  const bool is_forgotten = is_later(known_, latest());
+  if (is_forgotten && !promised().includes(known_.members)) return;
   // Another writer had the volume meanwhile, perhaps only for a moment: the data that this one's
   // user expects may have changed.
   if (has_served_ && !is_forgotten && last->epoch.writer != epoch_.writer) {
     return end(now, Phase::kFenced, out);
   }
-  // A volume that was never written to: all replicas are equal.
-  if (last->epoch.number == 0) {
-    for (Peer& peer : peers_) peer.is_fresh = false;
+  if (!has_been_written(*last)) {
+    for (Peer& peer : peers_) peer.is_fresh = false;  // all replicas are equal
   }
-  const Loss least = is_forgotten ? Loss::kAll : least_loss(last->members);
-  if (!has_lost_data(now, *last, least, out)) begin_from(now, *last, out);
+  if (!has_lost_data(now, *last, is_forgotten, out)) begin_from(now, *last, out);
 }
 
 void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
@@ -120,6 +124,7 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
     if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
     if (peer.config != last) unrecorded_ = last.members;
   }
+  if (unrecorded_.empty()) known_ = last;
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
     chunks_[c].last_write = now;
@@ -135,18 +140,27 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
   form_at_ = now;
 }
 
+// No replica of a volume that was never written to knows a configuration, nor was one copied to.
+bool Writer::has_been_written(const Config& last) const {
+  for (const unsigned r : last.members) {
+    if (!peers_[r].marks.empty()) return true;
+  }
+  return last.epoch.number != 0;
+}
+
 // The user of a continuing writer relies on all acknowledged data, also if only the replicas'
-// memory had it. A later writer's user relies on flushed data only.
-bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out) {
-  if (!settings_.rules.admit_loss) return false;
-  const bool is_all_gone = least == Loss::kAll && last.epoch.number != 0;
+// memory had it. A later writer's user relies on flushed data only. New disks have lost both.
+bool Writer::has_lost_data(Instant now, const Config& last, bool is_forgotten, WriterActions& out) {
+  const Loss least = least_loss(last.members);
+  const bool are_new = least == Loss::kAll && has_been_written(last);
+  has_lost_disks_ = settings_.rules.admit_new_disks && (is_forgotten || are_new);
   lost_ = ChunkBitmap(settings_.geometry.chunks());
-  if (is_all_gone) {
+  if (has_lost_disks_) {
     lost_.set_all();
   } else if (has_served_ && least >= Loss::kMemory) {
     lost_ = unflushed();
   }
-  if (lost_.empty()) return false;
+  if (lost_.empty() || !settings_.rules.admit_loss) return false;
   end(now, Phase::kFailed, out);
   return true;
 }

@@ -137,11 +137,12 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
         break;
       }
       is_confirmed_ = true;
-      on_record_ = config_;
+      known_ = config_;
       if (growing_) {
         Peer& peer = peers_[*growing_];
         peer.is_syncing = peer.has_todo = peer.is_flushed = peer.is_fresh = false;
         peer.flushes_late = false;
+        send_marks(*growing_, out);  // a new disk's bitmap has all chunks until now
         growing_.reset();
       }
       break;

@@ -13,35 +13,41 @@ void History::acknowledge(Instant now, std::uint64_t value, bool is_durable) {
   Write& write = writes_[value];
   write.end = std::min(write.end, now);
   write.promise.made = std::min(write.promise.made, now);
-  if (!is_durable) return;
+  if (!is_durable || write.promise.lost <= disks_lost_) return;
   write.promise.is_flushed = true;
   write.promise.lost = kNever;
 }
 
-void History::flushed(Instant since, unsigned writer) {
-  for (Write& write : writes_) write.promise.flush(since, served_at(writer));
+template <typename Change>
+void History::change_promises(Change change) {
+  for (Write& write : writes_) change(write.promise);
   for (auto& block : blocks_) {
     for (Written& written : block) {
-      for (Reading& r : written.readings) r.promise.flush(since, served_at(writer));
+      for (Reading& r : written.readings) change(r.promise);
     }
   }
 }
 
+void History::flushed(Instant since, unsigned writer) {
+  change_promises([&](Promise& p) { p.flush(since, served_at(writer), disks_lost_); });
+}
+
 void History::lose_unflushed(Instant now) {
   last_loss_ = now;
-  for (Write& write : writes_) write.promise.lose(now);
-  for (auto& block : blocks_) {
-    for (Written& written : block) {
-      for (Reading& r : written.readings) r.promise.lose(now);
-    }
-  }
+  change_promises([now](Promise& p) { p.lose(now); });
+}
+
+void History::lose_all(Instant now) {
+  last_loss_ = disks_lost_ = now;
+  ++disk_losses_;
+  change_promises([now](Promise& p) { p.lose_disk(now); });
 }
 
 void History::serve(Instant now, unsigned writer, const Epoch& epoch) {
   served_.resize(std::max<std::size_t>(served_.size(), writer + 1), kNever);
   epochs_.resize(served_.size());
   served_[writer] = std::min(served_[writer], now);
-  epochs_[writer] = epoch;
+  epochs_[writer] = {disk_losses_, epoch};
   for (Write& write : writes_) {
     if (is_superseded(write.writer)) write.end = std::min(write.end, now);
   }
@@ -49,16 +55,11 @@ void History::serve(Instant now, unsigned writer, const Epoch& epoch) {
 
 bool History::is_superseded(unsigned writer) const {
   return served_at(writer) != kNever &&
-         std::ranges::any_of(epochs_, [&](const Epoch& other) { return epochs_[writer] < other; });
+         std::ranges::any_of(epochs_, [&](const auto& other) { return epochs_[writer] < other; });
 }
 
 void History::resume(unsigned writer) {
-  for (Write& write : writes_) write.promise.renew(served_at(writer));
-  for (auto& block : blocks_) {
-    for (Written& written : block) {
-      for (Reading& r : written.readings) r.promise.renew(served_at(writer));
-    }
-  }
+  change_promises([this, writer](Promise& p) { p.renew(served_at(writer)); });
 }
 
 std::uint64_t History::tear(std::uint64_t value) {

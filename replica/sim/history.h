@@ -7,14 +7,15 @@
 // A writer that was stopped meanwhile may still assume that it serves.
 //
 // A loss of memory on all replicas in sync excuses lost unflushed data, and towards later writers
-// only. A writer that served before the loss and serves again after it asserts that nothing is
-// lost.
+// only. A loss of all their disks excuses all lost data, likewise. A writer that served before the
+// loss and serves again after it asserts that nothing is lost.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replica/engine/volume_types.h"
@@ -35,6 +36,8 @@ class History {
   void flushed(Instant since, unsigned writer);
   // All complete replicas have lost their unflushed data.
   void lose_unflushed(Instant now);
+  // ... and all other data: their disks are new.
+  void lose_all(Instant now);
   // `writer` serves from now on, or again, by a claim of that epoch.
   void serve(Instant now, unsigned writer, const Epoch& epoch);
   // ... again, after an interruption: it renews its promises.
@@ -66,12 +69,17 @@ class History {
     void lose(Instant now) {
       if (!is_flushed) lost = std::min(lost, now);
     }
+    void lose_disk(Instant now) {
+      is_flushed = false;
+      lose(now);
+    }
     // By a writer that serves since `served`.
     void renew(Instant served) {
       if (lost >= served) lost = kNever;
     }
-    void flush(Instant since, Instant served) {
-      if (made > since) return;
+    // After the disks' loss at `gone`, acknowledgements of earlier flushes may still arrive.
+    void flush(Instant since, Instant served, Instant gone) {
+      if (made > since || lost <= gone) return;
       renew(served);
       is_flushed = is_flushed || lost == kNever;
     }
@@ -98,12 +106,17 @@ class History {
   std::vector<Write> writes_;  // by value; 0 is the initial content
   std::vector<std::vector<Written>> blocks_;
   bool is_superseded(unsigned writer) const;
+  template <typename Change>
+  void change_promises(Change change);
 
   std::vector<Instant> served_;  // by writer, start of serving
-  std::vector<Epoch> epochs_;    // by writer, of its last serving
+  // By writer, of its last serving. New disks know no epoch, so numbers start again after a loss of
+  // all disks: the number of such losses comes first.
+  std::vector<std::pair<unsigned, Epoch>> epochs_;
   std::vector<std::uint64_t> torn_;
   std::size_t excused_torn_ = 0;
-  Instant last_loss_{};
+  Instant last_loss_{}, disks_lost_{};
+  unsigned disk_losses_ = 0;
 };
 
 }  // namespace cepheus::replica::sim

@@ -26,7 +26,8 @@ World::Outcome run_one(std::uint64_t seed, const std::vector<std::string>& off, 
 std::string summary(const World::Outcome& sum) {
   return std::to_string(sum.operations) + " requests, " + std::to_string(sum.acknowledged) +
          " acknowledged, " + std::to_string(sum.takeovers) + " takeovers, " +
-         std::to_string(sum.evicted) + " evictions";
+         std::to_string(sum.evicted) + " evictions, " + std::to_string(sum.disk_losses) +
+         " seeds with new disks of all replicas in sync";
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ void ReplicaHost::replace_disk() {
   lost_memory_ = false;
   memory_.assign(memory_.size(), 0);
   disk_ = memory_;
+  world_.note_new_disk();
   mend_disk();
 }
 
@@ -149,13 +150,13 @@ void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
 
 // No answer before its content is durable.
 void ReplicaHost::answer(Link& link, const Answer& answer,
-                         const std::optional<ChunkBitmap>& to_flush) {
+                         const std::optional<ChunkBitmap>& to_flush, bool to_record) {
   const auto send = [this, &link, answer] {
     if (link.replica_holds) world_.send(link, std::optional<Answer>(answer));
   };
   if (to_flush) {
     data_disk_.run([this, &link, chunks = *to_flush, answer] { flush(link, chunks, answer); });
-  } else if (answer.type == RequestType::kPing || answer.type == RequestType::kJoin) {
+  } else if (!to_record) {
     send();
   } else {
     record_disk_.run(send);
@@ -168,6 +169,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
   engine_->on_request(link.id, request, actions);
   world_.note_claim(engine_->record().promised);
   std::optional<ChunkBitmap> to_flush;
+  bool to_record = request.type != RequestType::kPing && request.type != RequestType::kJoin;
   for (ReplicaAction& action : actions) {
     if (crash_in_ != 0 && --crash_in_ == 0) return crash(false);
     switch (action.kind) {
@@ -185,6 +187,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
       }
       case ReplicaAction::Kind::kSaveMarks:
         record_disk_.run([this, marks = engine_->record().marks] { record_.marks = marks; });
+        to_record = true;
         break;
       case ReplicaAction::Kind::kFlush:
         to_flush = std::move(action.chunks);
@@ -193,7 +196,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         joined_[link.id] = action.generation;
         break;
       case ReplicaAction::Kind::kAnswer:
-        if (action.link == link.id) answer(link, action.answer, to_flush);
+        if (action.link == link.id) answer(link, action.answer, to_flush, to_record);
         break;
     }
   }

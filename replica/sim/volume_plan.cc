@@ -102,6 +102,19 @@ void pause_writer(VolumePlan& plan, std::uint64_t seed) {
                          .length = random.between(Duration{6ms}, Duration{40ms})});
 }
 
+// Not where a seed needs replicas without a fault.
+void replace_all_disks(VolumePlan& plan, std::uint64_t seed) {
+  cepheus::sim::Random random(~seed * 4);
+  const bool is_one_refused = std::ranges::any_of(
+      plan.faults, [](const Fault& fault) { return fault.kind == Fault::Kind::kRefused; });
+  if (!random.chance(0.1) || plan.hangs_alone || is_one_refused) return;
+  for (unsigned i = random.between(1, 2); i > 0; --i) {
+    plan.faults.push_back({.kind = Fault::Kind::kNewDisks,
+                           .at = Instant{random.between(Duration{5ms}, Duration{150ms})},
+                           .length = random.between(Duration{1us}, Duration{30ms})});
+  }
+}
+
 void add_writer_crashes(VolumePlan& plan, cepheus::sim::Random& random) {
   // A writer and a replica crash at about the same time: the likeliest place of errors.
   if (random.chance(0.4)) {
@@ -166,6 +179,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   add_hangs(plan, seed);
   let_fabric_refuse_one(plan, seed);
   pause_writer(plan, seed);
+  replace_all_disks(plan, seed);
   std::ranges::sort(plan.faults, {}, &Fault::at);
   return plan;
 }
@@ -201,7 +215,8 @@ const char* to_string(Fault::Kind kind) {
                                     "new disk",
                                     "disk hangs",
                                     "replica dies, and the fabric refuses it",
-                                    "writer stops"};
+                                    "writer stops",
+                                    "new disks everywhere"};
   return kNames[static_cast<unsigned>(kind)];
 }
 

@@ -23,6 +23,7 @@ struct Fault {
     kHungDisk,      // completes nothing for a while; `step`: 1 data, 2 the record, else both
     kRefused,       // a replica's program crashes, and the fabric forms no group with it any more
     kWriterPause,   // the writer stops for a while, and continues
+    kNewDisks,      // all replicas' disks fail within `length`, and others replace them
   };
   Kind kind{};
   Instant at{};

@@ -25,6 +25,7 @@ TEST(VolumeSeeds, HoldEveryInvariant) {
   EXPECT_GT(result.sum.acknowledged, 150u * result.seeds / 2);
   EXPECT_GT(result.sum.takeovers, 2 * result.seeds);
   EXPECT_GT(result.sum.evicted, 4 * result.seeds);
+  EXPECT_GT(result.sum.disk_losses, result.seeds / 20);
 }
 
 // Seeds that once failed, for errors that are fixed.

@@ -21,6 +21,7 @@ void World::Outcome::operator+=(const Outcome& other) {
   acknowledged += other.acknowledged;
   evicted += other.evicted;
   takeovers += other.takeovers;
+  disk_losses += other.disk_losses;
 }
 
 void World::fail(const std::string& text) {
@@ -133,6 +134,11 @@ void World::add_writer() {
   if (!faults_ended) writers.back()->start_client();
 }
 
+void World::create_anew() {
+  log("the user creates all replicas anew");
+  for (const auto& replica : replicas) replica->replace_disk();
+}
+
 bool World::has_other_claim(const Epoch& own) const {
   return std::ranges::any_of(
       claims_, [&](const auto& claim) { return claim.first != own.writer && own < claim.second; });
@@ -163,14 +169,21 @@ void World::note_crash() {
   if (all_forgot) history.lose_unflushed(events.now());
 }
 
+void World::note_new_disk() {
+  if (on_record_.members.empty() || has_disk_in_sync({})) return;
+  log("all replicas in sync have lost their disks");
+  outcome.disk_losses = 1;
+  history.lose_all(events.now());
+  on_record_ = {};  // epochs start again, too
+}
+
 void World::lose_power(bool with_writer) {
   if (with_writer && writers.back()->is_up()) writers.back()->crash();
   for (auto& replica : replicas) replica->crash(true);
 }
 
-// Flushed data must survive: on another replica in sync, and without a new disk.
-bool World::has_another_in_sync(unsigned replica) const {
-  for (const unsigned r : on_record_.members.without(replica)) {
+bool World::has_disk_in_sync(Members but) const {
+  for (const unsigned r : on_record_.members - but) {
     if (replicas[r]->record().loss != Loss::kAll) return true;
   }
   return false;
@@ -225,14 +238,21 @@ void World::inject(const Fault& fault) {
       }
       break;
     case Fault::Kind::kNewDisk:
-      if (has_another_in_sync(fault.replica)) replica.replace_disk();
+      replica.replace_disk();
+      break;
+    case Fault::Kind::kNewDisks:
+      for (const auto& one : replicas) {
+        events.in(random.between(Duration{0}, fault.length), [this, &one] {
+          if (!faults_ended) one->replace_disk();
+        });
+      }
       break;
     case Fault::Kind::kHungDisk:
       replica.hang_disk(until, fault.step != 1, fault.step != 2);
       break;
     case Fault::Kind::kRefused:
       // The volume waits for the last one in sync, whatever the fabric refuses.
-      if (!has_another_in_sync(fault.replica)) break;
+      if (!has_disk_in_sync(Members::only(fault.replica))) break;
       refused = Members::only(fault.replica);
       if (replica.is_up()) replica.crash(false);
       break;
@@ -291,6 +311,11 @@ bool World::come_to_serve() {
   const auto serves = [this] {
     return writers.back()->engine().phase() == Writer::Phase::kServing;
   };
+  const auto has_ended = [this] { return writers.back()->has_ended(); };
+  if (run_until(events.now() + 5s, [&] { return serves() || has_ended(); }) && has_ended()) {
+    create_anew();
+    add_writer();
+  }
   if (run_until(events.now() + 5s, serves)) return true;
   if (!outcome.failure) fail("no writer serves");
   return false;

@@ -81,7 +81,8 @@ class ReplicaHost {
   Instant paused_until{};
 
  private:
-  void answer(Link& link, const Answer& answer, const std::optional<ChunkBitmap>& to_flush);
+  void answer(Link& link, const Answer& answer, const std::optional<ChunkBitmap>& to_flush,
+              bool to_record);
   void flush(Link& link, const ChunkBitmap& chunks, const Answer& answer);
   // Writes back each block of `left` with a probability of `share`, and clears it there.
   void write_back(std::vector<bool>& left, double share);
@@ -189,7 +190,8 @@ class World {
 
   struct Outcome {
     std::optional<std::string> failure;
-    std::uint64_t steps = 0, operations = 0, acknowledged = 0, evicted = 0, takeovers = 0;
+    std::uint64_t steps = 0, operations = 0, acknowledged = 0, evicted = 0, takeovers = 0,
+                  disk_losses = 0;          // seeds where all replicas in sync lost their disks
     void operator+=(const Outcome& other);  // but for `failure`
   };
   Outcome run();
@@ -221,20 +223,25 @@ class World {
   void drop_links_of_replica(unsigned replica);
   void drop_links_of_writer(unsigned writer);
   void add_writer();
-  // Notes the excuses from a replica's crash, or from the loss of its memory.
+  // As the user does whose writer reports that all disks in sync are new.
+  void create_anew();
+  // Notes the excuses from a replica's crash, from the loss of its memory, and from its new disk.
   void note_crash();
+  void note_new_disk();
   void note_record();
   // A replica refuses others by it, even before its disk has it.
   void note_claim(const Epoch& promised);
   // Whether a replica has ever promised another writer than that of `own` a claim later than `own`.
   bool has_other_claim(const Epoch& own) const;
 
+  // A replica in sync, none of `but`, has a disk with all flushed data.
+  bool has_disk_in_sync(Members but) const;
+
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
   void inject(const Fault& fault);
   void lose_power(bool with_writer);
-  bool has_another_in_sync(unsigned replica) const;
   void finish();
   void mend_disks();
   bool end_requests();

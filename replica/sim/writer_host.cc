@@ -43,11 +43,14 @@ void WriterHost::note_phase() {
   const Writer::Phase phase = engine_->phase();
   if (phase == Writer::Phase::kFailed && !has_ended_) {
     world_.log("writer " + std::to_string(index_) + " reports lost data");
-    if (world_.history.last_loss() < sure_since_) {
+    const bool has_disks = world_.has_disk_in_sync({});
+    if (world_.history.last_loss() < sure_since_ && (!engine_->has_lost_disks() || has_disks)) {
       world_.fail("a writer ended without a loss");
     }
-    world_.events.in(world_.soon(5000), [this] {
-      if (!world_.faults_ended && world_.writers.back().get() == this) world_.add_writer();
+    world_.events.in(world_.soon(5000), [this, has_lost_disks = engine_->has_lost_disks()] {
+      if (world_.faults_ended || world_.writers.back().get() != this) return;
+      if (has_lost_disks && world_.random.chance(0.5)) world_.create_anew();
+      world_.add_writer();
     });
   }
   if (phase == Writer::Phase::kFenced && !has_ended_) {

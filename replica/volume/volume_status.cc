@@ -31,11 +31,17 @@ std::vector<Bytes> ranges_of(const ChunkBitmap& chunks, const Geometry& geometry
 std::string Volume::failure() const {
   if (engine_->phase() == Writer::Phase::kFenced) return "another program has taken the volume";
   if (engine_->phase() != Writer::Phase::kFailed) return "";
+  if (engine_->has_lost_disks()) {
+    return "the disks of all replicas in sync are new, and all data of the volume is lost: remove "
+           "each replica's file and its FILE.cepheus, serve it again with --create, and restore "
+           "the "
+           "data from a backup";
+  }
   constexpr std::size_t kMostNamed = 8;
   const auto ranges = ranges_of(engine_->lost(), geometry_);
   std::string text =
-      "all replicas in sync lost their memory or their disks, and with it data that was "
-      "acknowledged and not flushed, in bytes";
+      "all replicas in sync lost their memory, and with it data that was acknowledged and not "
+      "flushed, in bytes";
   for (std::size_t i = 0; i < ranges.size() && i < kMostNamed; ++i) {
     text += (i == 0 ? " " : ", ") + std::to_string(ranges[i].offset) + " to " +
             std::to_string(ranges[i].offset + ranges[i].length - 1);

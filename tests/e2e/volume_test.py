@@ -159,13 +159,31 @@ class Volumes(unittest.TestCase):
     def test_a_new_disk_is_copied_everything(self):
         with Volume(size="4M") as volume:
             self.write(volume)
-            lost = volume.replicas[0]
-            lost.kill()
-            lost.file.unlink()
-            pathlib.Path(f"{lost.file}.cepheus").unlink()
-            lost.start()
+            self.remove_disk(volume.replicas[0])
+            volume.replicas[0].start()
             user = volume.start_user()
             self.is_alike_again(volume, user)
+
+    def test_a_writer_reports_that_all_is_lost_when_all_disks_are_new(self):
+        with Volume(replicas=2, size="4M") as volume:
+            user = volume.start_user()
+            volume.wait_for_sync(user)
+            for replica in volume.replicas:
+                self.remove_disk(replica)
+            for replica in volume.replicas:
+                replica.start()
+            self.assertEqual(user.finish(), 1, user.tail() + volume.logs())
+            self.assertNotIn("wrong", user.events, user.tail())
+            outcome = user.events.get("failed") or user.events["refused"]
+            self.assertEqual(outcome["error"], -errno.EIO)
+            status = user.events["ended"]["volume"]
+            self.assertEqual(status["lost"], [{"offset": 0, "length": 4 << 20}])
+            self.assertIn("serve it again with --create", status["failure"])
+
+    def remove_disk(self, replica):
+        replica.kill()
+        replica.file.unlink()
+        pathlib.Path(f"{replica.file}.cepheus").unlink()
 
     def goes_on_without(self, volume, user, lost):
         """`lost` ends by itself; writes continue."""

@@ -71,10 +71,11 @@ CEPHEUS_VOLUME_API size_t cepheus_volume_max_request(cepheus_volume_h volume);
 
 /* Called on the library's thread. 0: done. -ESTALE: another program has the volume; a write may or
  * may not have effect. -ECANCELED: the volume was closed, likewise. -EIO: all replicas in sync lost
- * their memory, and with it data that was acknowledged and not flushed. Every request ends so from
- * then on, and cepheus_volume_status() names the bytes. Closed and opened again, the volume has all
- * flushed data, as a disk after a power failure. done() may start requests, which never wait there,
- * and must not block. */
+ * their memory, and with it data that was acknowledged and not flushed; or all got new disks, and
+ * all data is lost. Every request ends so from then on, and cepheus_volume_status() names the bytes
+ * and what to do. After a loss of memory, closed and opened again, the volume has all flushed data,
+ * as a disk after a power failure. done() may start requests, which never wait there, and must not
+ * block. */
 typedef void (*cepheus_volume_done_t)(void* arg, int error);
 
 /* 0: accepted; done() will be called, perhaps before this returns. Otherwise it was refused:
