@@ -42,11 +42,12 @@ bool CommunicatorState::is_known_unserved() {
 // Never looks again: ranks may start other requests before or after they make this one.
 bool CommunicatorState::may_serve_request() {
   constexpr size_t kMany = ~size_t{0} / 2;  // bytes: it is started again and again
-  if (is_known_unserved()) return false;
+  if (is_closing() || is_known_unserved()) return false;
   return first_calls_.have_earned() || is_earned(kMany);
 }
 
 bool CommunicatorState::may_serve(size_t bytes) {
+  if (is_closing()) return false;
   if (is_known_unserved()) {
     if (!host_discovery_.may_change() || !look_again_.count()) return false;
     look_again();
@@ -269,8 +270,10 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 void CommunicatorState::count_saved(bool blocking, const CallReport::Times& times,
                                     const std::string& why) {
   const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
-  const std::string& own = is_early ? not_earned() : placement().reason;
-  count(Route::kSaved, blocking, why.empty() ? own : why, times);
+  std::string own = why;
+  if (own.empty()) own = is_early ? not_earned() : placement().reason;
+  if (is_closing()) own = "MPI_Finalize has ended its groups";
+  count(Route::kSaved, blocking, own, times);
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {
@@ -319,13 +322,13 @@ void CommunicatorState::watch() {
 }
 
 bool CommunicatorState::close() {
-  closing_ = true;
-  if (closed_) return true;
+  if (is_closed()) return true;
+  life_ = Life::kClosing;
   if (is_in_flight()) return false;
   const Guard guard(busy_);
   if (!guard || (multicast_ != nullptr && !multicast_->tear_down())) return false;
   if (multicast_ != nullptr) multicast_->destroy_groups();
-  closed_ = true;
+  life_ = Life::kClosed;
   return true;
 }
 

@@ -61,8 +61,8 @@ class CommunicatorState {
   // are destroyed.
   // Call it, or watch(), until then. Never blocks.
   bool close();
-  bool is_closing() const { return closing_.load(); }
-  bool is_closed() const { return closed_.load(); }
+  bool is_closing() const { return life_.load() != Life::kLive; }
+  bool is_closed() const { return life_.load() == Life::kClosed; }
   // Local, when it is closed: cancels receives that are posted on the communicator.
   void detach();
   // The program has freed the communicator: its object waits until the state is closed.
@@ -71,6 +71,9 @@ class CommunicatorState {
   host::Communicator& comm() const { return all_.comm(); }
 
  private:
+  // kClosing: no broadcast follows, but other ranks may need this one. See README.md.
+  enum class Life : std::uint8_t { kLive, kClosing, kClosed };
+
   // Held for moments by the thread that works on this state. Never waits for another one.
   class Guard {
    public:
@@ -135,7 +138,8 @@ class CommunicatorState {
   std::atomic<bool> in_flight_{false};
 
   std::atomic<bool> called_{false};
-  std::atomic<bool> closing_{false}, closed_{false}, freed_{false};
+  std::atomic<Life> life_{Life::kLive};
+  std::atomic<bool> freed_{false};
   std::mutex calls_mutex_;
   CallReport calls_;
 };

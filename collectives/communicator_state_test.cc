@@ -34,10 +34,11 @@ class Reports : public testing::Environment {
 // Ranks that each have a NIC. Rank 0 is the root of all broadcasts.
 class Ranks {
  public:
-  explicit Ranks(int size) : mpi_(size) {
+  explicit Ranks(int size, bool of_session = false) : mpi_(size) {
     fake::use_small_sizes();
     parameters().ranks_per_host = -1;  // a host is a NIC
     parameters().set_up_after = 0;
+    for (int rank = 0; rank < size; ++rank) mpi_.communicator(rank).outlives_finalize = of_session;
     for (int rank = 0; rank < size; ++rank)
       states_.push_back(std::make_unique<CommunicatorState>(mpi_.communicator(rank)));
     EXPECT_EQ(attach(), MCAST_OK);
@@ -280,6 +281,38 @@ void expect_later_calls_close(Ranks& job) {
     release_communicators();
   }
   for (int rank = 0; rank < job.size(); ++rank) EXPECT_TRUE(job.state(rank).is_closed());
+}
+
+// Its ranks' groups may be gone already.
+TEST(CommunicatorState, MpiServesBroadcastsAfterTheStartOfMpiFinalize) {
+  Ranks job(2);
+  for (int rank = 0; rank < job.size(); ++rank) watch_communicator(job.state(rank));
+  ASSERT_TRUE(job.state(0).may_serve(100));
+  finalize_communicators();
+  EXPECT_TRUE(job.state(0).is_closed());
+  EXPECT_FALSE(job.state(0).may_serve(100));
+  EXPECT_FALSE(job.state(0).may_serve_request());
+}
+
+TEST(CommunicatorState, CommunicatorsOfSessionsMulticastAfterMpiFinalize) {
+  Ranks job(3, true);
+  for (int rank = 0; rank < job.size(); ++rank) watch_communicator(job.state(rank));
+  for (int rank = 0; rank < job.size(); ++rank) job.start(rank, std::byte{1});
+  job.pass();
+  ASSERT_TRUE(job.state(0).has_groups());
+  finalize_communicators();
+  std::vector<Ranks::Started*> calls;
+  for (int rank = 0; rank < job.size(); ++rank) {
+    ASSERT_TRUE(job.state(rank).may_serve(100));
+    calls.push_back(&job.start(rank, std::byte{2}));
+  }
+  job.pass();
+  for (const Ranks::Started* each : calls) {
+    EXPECT_TRUE(each->is_done());
+    EXPECT_EQ(each->memory.back(), std::byte{2});
+  }
+  for (int rank = 0; rank < job.size(); ++rank) free_communicator(job.state(rank), true);
+  expect_later_calls_close(job);
 }
 
 // Programs may free communicators faster than progress looks at each of them.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 #include "collectives/group/clock.h"
@@ -124,9 +126,8 @@ void free_communicator(CommunicatorState& state, bool is_in_progress) {
     closing.fetch_add(1);
   };
   if (is_in_progress) return leave_to_later_calls();
-  // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an MPI
-  // session waits for no rank.
-  const bool waits_here = host::is_dynamic(state.comm()) || !host::will_finalize();
+  // Two jobs that part: neither shall wait for the other in its MPI_Finalize.
+  const bool waits_here = host::is_dynamic(state.comm()) || host::outlives_finalize(state.comm());
   if (waits_here) state.finish_started();
   if ((!state.is_in_flight() && !state.has_groups()) || state.close()) {
     forget(&state);
@@ -142,10 +143,13 @@ void free_communicator(CommunicatorState& state, bool is_in_progress) {
 }
 
 void finalize_communicators() {
+  const auto ends_here = [](const CommunicatorState* state) {
+    return !host::outlives_finalize(state->comm());
+  };
   std::vector<CommunicatorState*> states;
   {
     const ListGuard guard;
-    states = watched;
+    std::ranges::copy_if(watched, std::back_inserter(states), ends_here);
   }
   // Started broadcasts need the other ranks, which may finish their communicators in another order.
   // So all communicators advance meanwhile.
@@ -153,14 +157,12 @@ void finalize_communicators() {
   release_communicators();
   {
     const ListGuard guard;
-    states.swap(watched);
-    watched.clear();
+    const auto end = std::partition(watched.begin(), watched.end(), std::not_fn(ends_here));
+    states.assign(end, watched.end());
+    watched.erase(end, watched.end());
   }
   // All at once: ranks may hold communicators in different orders.
-  std::vector<CommunicatorState*> left;
-  for (CommunicatorState* state : states) {
-    if (state->has_groups()) left.push_back(state);
-  }
+  std::vector<CommunicatorState*> left = states;
   while (!left.empty()) {
     std::erase_if(left, [](CommunicatorState* state) { return state->close(); });
     if (!left.empty()) host::progress();

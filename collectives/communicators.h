@@ -1,12 +1,5 @@
 // All communicators that the collectives serve: their progress beside the program's calls, and
-// their end, when they are freed or at the start of MPI_Finalize, while messages still arrive.
-//
-// Groups are destroyed once all members have everything, and a member may call MPI_Comm_free at any
-// time later. So a freed communicator keeps its object until its non-blocking broadcasts are
-// complete, and if it has groups, until the last member has called. MPI_Comm_free returns at once,
-// and no new communicator gets the context id while messages of the old one may be under way.
-// MPI_Finalize waits for all of them; there the host waits for all ranks anyway. Programs with MPI
-// sessions only have no MPI_Finalize: their MPI_Comm_free waits.
+// their end, while messages still arrive. README.md has a communicator's life.
 #pragma once
 
 #include "collectives/communicator_state.h"
@@ -18,7 +11,8 @@ void watch_communicator(CommunicatorState& state);
 // The program frees it: messages still flow, and no call on it follows. `is_in_progress`: MPI does so
 // inside its progress, which may not be called again there. Then later calls do the rest.
 void free_communicator(CommunicatorState& state, bool is_in_progress = false);
-// The program is in MPI_Finalize: messages still flow on all communicators.
+// The program is in MPI_Finalize: messages still flow on all communicators. Ends all but those that
+// outlive it.
 void finalize_communicators();
 
 // The host's progress calls it. False: there was nothing to do, so the core may be given away.

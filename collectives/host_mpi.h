@@ -35,6 +35,8 @@ int rank(const Communicator& comm);
 int size(const Communicator& comm);
 // The program's present name for it.
 std::string name(const Communicator& comm);
+// MPI_Finalize, in which the host waits for all ranks, does not end it: an MPI session's.
+bool outlives_finalize(const Communicator& comm);
 // Its ranks belong to several jobs, which may not know of each other.
 bool is_dynamic(const Communicator& comm);
 // The host's shared memory connects the caller and `rank`.
@@ -91,8 +93,6 @@ void progress();
 // From now on the host's progress calls progress_in_background() (communicators.h).
 void start_background_progress();
 void stop_background_progress();
-// MPI_Finalize will come, in which the host waits for all ranks.
-bool will_finalize();
 // One line for the user, if the verbosity is at least `level`; 0: always.
 void log(int level, const char* format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -33,6 +33,7 @@ extern "C" int cepheus_progress(void) { return progress_in_background() ? 1 : 0;
 int rank(const Communicator& comm) { return ompi_comm_rank(communicator(comm)); }
 int size(const Communicator& comm) { return ompi_comm_size(communicator(comm)); }
 std::string name(const Communicator& comm) { return communicator(comm)->c_name; }
+bool outlives_finalize(const Communicator& comm) { return is_of_session(communicator(comm)); }
 bool is_dynamic(const Communicator& comm) { return OMPI_COMM_IS_DYNAMIC(communicator(comm)); }
 
 bool shares_machine(const Communicator& comm, int rank) {
@@ -122,14 +123,6 @@ bool knows_device_memory() { return kKnowsAccelerators; }
 void progress() { opal_progress(); }
 void start_background_progress() { (void)opal_progress_register(cepheus_progress); }
 void stop_background_progress() { (void)opal_progress_unregister(cepheus_progress); }
-
-// MPI_Init has been called, and MPI_Finalize has not. A program that has MPI sessions alone (MPI-4,
-// Open MPI 5) has no MPI_COMM_SELF, and MPI_Finalize never comes: all its communicators are freed by
-// the program.
-bool will_finalize() {
-  const auto state = ompi_mpi_state;
-  return state >= OMPI_MPI_STATE_INIT_STARTED && state < OMPI_MPI_STATE_FINALIZE_STARTED;
-}
 
 void log(int level, const char* format, ...) {
   va_list arguments;

@@ -105,11 +105,8 @@ extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
-// The ends of communicators: attributes, deleted while messages still arrive.
-//
-// When Open MPI disables a module, its communicator can't communicate any more. Attribute callbacks
-// run before that: on MPI_Comm_free for the communicator itself, and first in MPI_Finalize for
-// MPI_COMM_SELF.
+// The ends of communicators (collectives/README.md): attributes, deleted while messages still
+// arrive. When Open MPI disables a module, its communicator can't communicate any more.
 int comm_keyval = MPI_KEYVAL_INVALID;
 int self_keyval = MPI_KEYVAL_INVALID;
 
@@ -135,16 +132,23 @@ int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
   return ompi_attr_create_keyval(COMM_ATTR, copy, remove, keyval, nullptr, 0, nullptr);
 }
 
+// In MPI_Init, also if `comm` is not served: MPI_Finalize deletes the attributes of MPI_COMM_SELF in
+// the reverse of their order. So the program's functions, which may broadcast, run before ours.
+int watch_finalize() {
+  // A program that has MPI sessions alone (MPI-4, Open MPI 5) has no MPI_COMM_SELF.
+  const auto state = ompi_mpi_state;
+  const bool is_in_world =
+      state >= OMPI_MPI_STATE_INIT_STARTED && state < OMPI_MPI_STATE_FINALIZE_STARTED;
+  if (self_keyval != MPI_KEYVAL_INVALID || !is_in_world) return OMPI_SUCCESS;
+  ompi_communicator_t* const self = &ompi_mpi_comm_self.comm;
+  const int rc = make_keyval(&self_keyval, cepheus_on_finalize);
+  if (rc != OMPI_SUCCESS) return rc;
+  return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
+}
+
 // From now on `comm` is served until it, or the program, ends. OMPI_SUCCESS or Open MPI's error.
 int attach(ompi_communicator_t* comm, CommunicatorState& state) {
   int rc = make_keyval(&comm_keyval, cepheus_on_comm_free);
-  // For communicators that are never freed.
-  if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID && host::will_finalize()) {
-    rc = make_keyval(&self_keyval, cepheus_on_finalize);
-    ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
-    if (rc == OMPI_SUCCESS)
-      rc = ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
-  }
   if (rc == OMPI_SUCCESS)
     rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, &state, false);
   if (rc == OMPI_SUCCESS) watch_communicator(state);
@@ -190,6 +194,7 @@ extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm,
   const CommunicatorFacts facts{ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm) != 0,
                                 is_fault_tolerant()};
   const Eligibility eligibility = eligibility_of(facts, p);
+  if (p.chosen_mode() != Mode::kOff && watch_finalize() != OMPI_SUCCESS) return nullptr;
   if (eligibility == Eligibility::kTooFewMembers && ompi_comm_rank(comm) == 0) {
     opal_output_verbose(1, output_stream(),
                         "cepheus: %s (%d ranks): open mpi's own algorithms: fewer than "

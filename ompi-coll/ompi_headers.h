@@ -97,6 +97,15 @@ inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
 #endif
 }
 
+// True for a communicator of an MPI session: it was not made from MPI_COMM_WORLD or MPI_COMM_SELF.
+inline bool is_of_session([[maybe_unused]] const ompi_communicator_t* comm) {
+#if OMPI_MAJOR_VERSION >= 5
+  return comm->instance != ompi_mpi_comm_world.comm.instance;
+#else
+  return false;
+#endif
+}
+
 // Does the libmpi that was loaded lay out its objects as these headers do?
 inline bool layout_matches() {
   return opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t) &&

@@ -74,6 +74,7 @@ int rank(const Communicator& comm) { return comm.rank; }
 int size(const Communicator& comm) { return comm.size; }
 std::string name(const Communicator& comm) { return name_of(comm); }
 
+bool outlives_finalize(const Communicator&) { return false; }  // sessions' are not served
 bool is_dynamic(const Communicator& comm) {
   return std::ranges::any_of(comm.world_ranks, [](int each) { return each < 0; }) ||
          comm.world_ranks.empty();
@@ -173,7 +174,6 @@ void progress() {
 
 void start_background_progress() { start_background(); }
 void stop_background_progress() { stop_background(); }
-bool will_finalize() { return true; }  // communicators are served between MPI_Init and MPI_Finalize
 
 void log(int level, const char* format, ...) {
   if (level > std::max(0, parameters().verbose)) return;

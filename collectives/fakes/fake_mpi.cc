@@ -154,6 +154,7 @@ using fake::running_mpi;
 int rank(const Communicator& comm) { return comm.rank; }
 int size(const Communicator& comm) { return comm.size; }
 std::string name(const Communicator&) { return "WORLD"; }
+bool outlives_finalize(const Communicator& comm) { return comm.outlives_finalize; }
 bool is_dynamic(const Communicator&) { return false; }
 bool shares_machine(const Communicator&, int) { return false; }
 PlaceInJob place_in_job(const Communicator&, int rank) {
@@ -209,7 +210,6 @@ std::string parameter(const char* name) { return name; }
 void progress() {}
 void start_background_progress() {}
 void stop_background_progress() {}
-bool will_finalize() { return true; }
 bool knows_device_memory() { return false; }
 
 // CEPHEUS_VERBOSE is the verbosity.

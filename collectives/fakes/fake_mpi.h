@@ -21,6 +21,7 @@ struct Communicator {
   int rank = 0;
   int size = 0;
   int next_tag = -1000;
+  bool outlives_finalize = false;
   // As in Open MPI, requests hold it until they are freed and complete.
   std::shared_ptr<void> object = std::make_shared<char>();
   long requests() const { return object.use_count() - 1; }

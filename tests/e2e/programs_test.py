@@ -35,6 +35,13 @@ class Sessions(EndToEnd):
         for name in "first", "second", "third", "fourth":
             self.assertRegex(run.err, f"cepheus: {name}.*multicast")
 
+    def test_a_communicator_of_a_session_multicasts_after_mpi_finalize(self):
+        run = over_fabric(PROGRAMS / "session_check", "--outlive", 1, hosts=3, mca=VERBOSE, timeout=60)
+        if run.code == 77:
+            self.skipTest("SKIPPED: Open MPI 4.1 has no sessions: use Open MPI 5, as on Debian 13")
+        self.assert_ok(run)
+        self.assertRegex(run.err, "cepheus: outlives.*multicast")
+
 
 class Order(EndToEnd):
     def test_the_first_broadcast_comes_while_a_communicator_is_being_duplicated(self):
@@ -233,6 +240,10 @@ class Spawn(EndToEnd):
 
     def test_spawn_and_disconnect(self):
         self.assert_ok(over_fabric(PROGRAMS / "spawn_check", hosts=4, mpirun=("-np", 2)))
+
+    def test_broadcasts_of_an_attribute_that_mpi_finalize_deletes(self):
+        run = over_fabric(PROGRAMS / "spawn_check", "--at-end", 1, hosts=3, mpirun=("-np", 1), mca=REQUIRE, timeout=60)
+        self.assert_ok(run)
 
 
 class OwnGroups(EndToEnd):

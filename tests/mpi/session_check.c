@@ -1,7 +1,11 @@
 /* Two MPI sessions without MPI_Init (MPI-4, 11.3), one after the other: their communicators
  * broadcast, and are freed before the session ends. MPI starts again for the second one, whose
  * communicators have no attribute with a key of the program's. Exit code 77 if MPI has no sessions.
+ *
+ *   session_check --outlive 1   instead: a session's communicator broadcasts after MPI_Finalize
  */
+#include <string.h>
+
 #include "tests/mpi/pattern.h"
 
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
@@ -48,19 +52,46 @@ static int broadcast_in_session(int number, unsigned char* memory, int* rank) {
   MPI_Session_finalize(&session);
   return any;
 }
+
+static int outlive(unsigned char* memory, int* rank) {
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  int ranks, wrong = 0;
+  MPI_Init(NULL, NULL);
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "outlives", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+  MPI_Comm_set_name(comm, "outlives");
+  MPI_Comm_size(comm, &ranks);
+  MPI_Comm_rank(comm, rank);
+  for (int root = 0; root < 2 * ranks; root++) {
+    wrong |= broadcast_and_check(memory, 1000, mix((uint64_t)root), root % ranks, comm);
+    wrong |= broadcast_and_check(memory, kBytes, mix((uint64_t)root), root % ranks, comm);
+    if (root == ranks) MPI_Finalize();
+  }
+  MPI_Comm_free(&comm);
+  MPI_Group_free(&group);
+  MPI_Session_finalize(&session);
+  return wrong;
+}
 #endif
 
-int main(void) {
+int main(int argc, char** argv) {
 #if MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
+  (void)argc;
+  (void)argv;
   fprintf(stderr, "session_check: Open MPI has sessions from version 5.0 on\n");
   return 77;
 #else
   int any = 0, rank = 0;
   unsigned char* memory = malloc(kBytes);
   if (memory == NULL) return 1;
-  for (int i = 0; i < kSessions; i++) any |= broadcast_in_session(i, memory, &rank);
+  const int outlives = argc > 1 && strcmp(argv[1], "--outlive") == 0;
+  if (outlives) any = outlive(memory, &rank);
+  for (int i = 0; i < kSessions && !outlives; i++) any |= broadcast_in_session(i, memory, &rank);
   free(memory);
-  if (rank == 0 && !any) printf("ok: two communicators of each session\n");
+  if (rank == 0 && !any) printf("ok: communicators of sessions\n");
   return any;
 #endif
 }

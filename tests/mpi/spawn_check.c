@@ -2,6 +2,8 @@
  * and with them on a merged one; then all disconnect, and the parents continue.
  *
  *   spawn_check [--children N]
+ *   spawn_check --at-end 1   none disconnects, and MPI_Finalize has more broadcasts on the merged
+ *                            communicator: an attribute's, which is older than the communicator
  */
 #include "tests/mpi/pattern.h"
 
@@ -17,9 +19,24 @@ static int rounds(MPI_Comm comm, unsigned char* memory, uint64_t seed) {
   return wrong;
 }
 
+static MPI_Comm kept;
+
+static int at_end(MPI_Comm comm, int key, void* memory, void* state) {
+  (void)comm;
+  (void)key;
+  (void)state;
+  return rounds(kept, memory, 4) == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   unsigned char* memory = get_memory(kMost);
+  const int is_kept = atoi(option(argc, argv, "--at-end", "0"));
+  if (is_kept) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, memory);
+  }
   const int children = atoi(option(argc, argv, "--children", "2"));
   MPI_Comm parent, other, all;
   int rank, wrong = 0, value = 0, any = 0;
@@ -27,7 +44,7 @@ int main(int argc, char** argv) {
   MPI_Comm_get_parent(&parent);
   wrong |= rounds(MPI_COMM_WORLD, memory, 1);
   if (parent == MPI_COMM_NULL) {
-    MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
+    MPI_Comm_spawn(argv[0], argv + 1, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
                    MPI_ERRCODES_IGNORE);
     value = 4711;
     MPI_Bcast(&value, 1, MPI_INT, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, other);
@@ -39,12 +56,15 @@ int main(int argc, char** argv) {
   MPI_Intercomm_merge(other, parent != MPI_COMM_NULL, &all);
   wrong |= rounds(all, memory, 2);
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, all);
-  MPI_Comm_free(&all);
-  MPI_Comm_disconnect(&other);
+  kept = all;
+  if (!is_kept) {
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&other);
+  }
   wrong = any | rounds(MPI_COMM_WORLD, memory, 3);
   int code = wrong; /* of a child: mpirun returns it */
   if (parent == MPI_COMM_NULL) code = conclude(wrong, "children", children);
-  free(memory);
   MPI_Finalize();
+  free(memory);
   return code;
 }
