@@ -75,7 +75,8 @@ class Background : public testing::Test {
     calls().Get_elements_x = get_no_elements;
     calls().Cancel = [](Request*) { return kSuccess; };
     calls().Request_free = calls().Cancel;
-    comm_.messages = kCommWorld;
+    comm_.world_ranks = {0};
+    comm_.addresses.set({0});
     complete = kRequestNull;
     started = 0;
     noticed = 0;

@@ -10,6 +10,7 @@
 #include "collectives/group/gpu_runtime.h"
 #include "pmpi/calls.h"
 #include "pmpi/codes.h"
+#include "pmpi/communicator.h"
 
 namespace cepheus::pmpi {
 
@@ -67,8 +68,8 @@ bool is_dense(Datatype type) {
 
 }  // namespace
 
-Buffer::Buffer(const BroadcastCall& call, Comm comm)
-    : memory_(call.memory), count_(call.count), type_(call.type), bytes_(call.bytes), comm_(comm) {
+Buffer::Buffer(const BroadcastCall& call)
+    : memory_(call.memory), count_(call.count), type_(call.type), bytes_(call.bytes) {
   const bool on_device = coll::is_device_memory(memory_);
   if (on_device) coll::counters().add(coll::Counters::Which::kDevice);
   // A runtime that was loaded after the group's set-up: PMPI_Pack knows the memory.
@@ -118,7 +119,7 @@ coll::Code Buffer::pack(std::size_t offset, void* memory, std::size_t length) {
     if (memory_ == nullptr) return coll::Code::kFailed;  // no type of our own
     int position = 0;
     const int rc = calls().Pack(memory_, static_cast<int>(count_), type_, packed_.get(),
-                                static_cast<int>(bytes_), &position, comm_);
+                                static_cast<int>(bytes_), &position, own_communicator());
     if (rc != kSuccess) return to_code(rc);
     if (static_cast<std::size_t>(position) != bytes_) return coll::Code::kFailed;
     come_ = bytes_;
@@ -137,7 +138,7 @@ coll::Code Buffer::unpack(std::size_t offset, const void* memory, std::size_t le
   if (memory_ == nullptr) return coll::Code::kFailed;
   int position = 0;
   return to_code(calls().Unpack(packed_.get(), static_cast<int>(bytes_), &position, memory_,
-                                static_cast<int>(count_), type_, comm_));
+                                static_cast<int>(count_), type_, own_communicator()));
 }
 
 }  // namespace cepheus::pmpi

@@ -21,8 +21,7 @@ struct BroadcastCall {
 
 class Buffer final : public coll::Packing {
  public:
-  // MPI packs on `comm`, which returns errors.
-  Buffer(const BroadcastCall& call, Comm comm);
+  explicit Buffer(const BroadcastCall& call);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
@@ -47,7 +46,6 @@ class Buffer final : public coll::Packing {
   Datatype type_;
   Datatype own_type_ = kDatatypeNull;
   std::size_t bytes_;
-  Comm comm_;
   bool contiguous_;
   std::unique_ptr<std::byte[]> packed_;
   std::size_t come_ = 0;  // bytes of packed_ that are valid, from the first on

@@ -85,6 +85,7 @@ bool find_calls() {
   bool found = true;
 #define FIND(name) found = find("PMPI_" #name, c.name) && found
   FIND(Abort);
+  FIND(Allgather);
   FIND(Allreduce);
   FIND(Cancel);
   FIND(Comm_call_errhandler);
@@ -93,7 +94,6 @@ bool find_calls() {
   FIND(Comm_dup);
   FIND(Comm_free);
   FIND(Comm_get_attr);
-  FIND(Comm_get_errhandler);
   FIND(Comm_get_name);
   FIND(Comm_group);
   FIND(Comm_rank);
@@ -102,7 +102,6 @@ bool find_calls() {
   FIND(Comm_size);
   FIND(Comm_split_type);
   FIND(Comm_test_inter);
-  FIND(Errhandler_free);
   FIND(Error_class);
   FIND(Get_elements_x);
   FIND(Grequest_complete);

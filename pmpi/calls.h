@@ -14,6 +14,7 @@ using CancelRequest = int (*)(void*, int);
 // Each is PMPI_<name>.
 struct Calls {
   int (*Abort)(Comm, int);
+  int (*Allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*Allreduce)(const void*, void*, int, Datatype, Op, Comm);
   int (*Cancel)(Request*);
   int (*Comm_call_errhandler)(Comm, int);
@@ -22,7 +23,6 @@ struct Calls {
   int (*Comm_dup)(Comm, Comm*);
   int (*Comm_free)(Comm*);
   int (*Comm_get_attr)(Comm, int, void*, int*);
-  int (*Comm_get_errhandler)(Comm, Errhandler*);
   int (*Comm_get_name)(Comm, char*, int*);
   int (*Comm_group)(Comm, Group*);
   int (*Comm_rank)(Comm, int*);
@@ -31,7 +31,6 @@ struct Calls {
   int (*Comm_size)(Comm, int*);
   int (*Comm_split_type)(Comm, int, int, Info, Comm*);
   int (*Comm_test_inter)(Comm, int*);
-  int (*Errhandler_free)(Errhandler*);
   int (*Error_class)(int, int*);
   int (*Get_elements_x)(const Status*, Datatype, Count*);
   int (*Grequest_complete)(Request);

@@ -1,7 +1,9 @@
 #include "pmpi/communicator.h"
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "collectives/communicators.h"
 #include "collectives/core/eligibility.h"
@@ -17,7 +19,7 @@ thread_local Comm ending = kCommNull;
 namespace {
 
 int keyval = kKeyvalInvalid;
-Comm own = kCommNull;
+Comm own = kCommNull, messages = kCommNull;
 std::vector<bool> on_this_machine;  // by rank of MPI_COMM_WORLD
 std::atomic<bool> is_closed{false};
 
@@ -88,25 +90,23 @@ void decide(Communicator& communicator, bool is_inter) {
   }
 }
 
-// Null on all ranks: MPI may have no communicator left, which is no error of the program's. Not by
-// MPI_Comm_dup, which would call the program's functions that copy attributes.
-Comm create_private(Comm comm) {
-  Group group{};
-  Comm made = kCommNull;
-  Errhandler programs = kErrorsReturn;
-  (void)calls().Comm_get_errhandler(comm, &programs);
-  (void)calls().Comm_set_errhandler(comm, kErrorsReturn);
-  const bool is_made = calls().Comm_group(comm, &group) == kSuccess &&
-                       calls().Comm_create(comm, group, &made) == kSuccess &&
-                       calls().Comm_set_errhandler(made, kErrorsReturn) == kSuccess;
-  const int mine = is_made ? 1 : 0;
-  int all = 0;
-  if (calls().Allreduce(&mine, &all, 1, kInt, kMin, comm) != kSuccess) all = 0;
-  (void)calls().Comm_set_errhandler(comm, programs);
-  (void)calls().Errhandler_free(&programs);
-  (void)calls().Group_free(&group);
-  if (is_made && all == 0) (void)calls().Comm_free(&made);
-  return is_made ? made : kCommNull;
+// Not by MPI_Comm_dup, which would call the program's functions that copy attributes.
+bool make_message_communicator() {
+  Group world{};
+  if (calls().Comm_group(kCommWorld, &world) != kSuccess) return false;
+  const bool is_made = calls().Comm_create(kCommWorld, world, &messages) == kSuccess;
+  (void)calls().Group_free(&world);
+  return is_made && calls().Comm_set_errhandler(messages, kErrorsReturn) == kSuccess;
+}
+
+TagBlocks& tag_blocks() {
+  static TagBlocks& blocks = *new TagBlocks([] {
+    const int* greatest = nullptr;
+    int found = 0;
+    const int rc = calls().Comm_get_attr(kCommWorld, kTagUb, static_cast<void*>(&greatest), &found);
+    return rc == kSuccess && found != 0 ? *greatest : 0;
+  }());
+  return blocks;
 }
 
 }  // namespace
@@ -117,11 +117,13 @@ bool open_communicators() {
          calls().Comm_set_errhandler(own, kErrorsReturn) == kSuccess;
 }
 
-bool open_world() { return find_this_machine() && communicator_of(kCommWorld) != nullptr; }
-
-void make_private_of_world() {
-  Communicator& world = *communicator_of(kCommWorld);
-  if (world.state) (void)make_private(world, kCommWorld);
+bool open_world() {
+  if (!find_this_machine() || !make_message_communicator()) return false;
+  Communicator* const world = communicator_of(kCommWorld);
+  const int block = tag_blocks().take();  // the first one of every rank
+  if (world == nullptr || block == kNoBlock) return false;
+  world->addresses.set({block});
+  return true;
 }
 
 void close_communicators() {
@@ -159,24 +161,35 @@ std::string name_of(const Communicator& communicator) {
   return communicator.name;
 }
 
-const char* make_private(Communicator& communicator, Comm comm) {
-  if (communicator.messages != kCommNull) return "";
-  if (communicator.is_refused) return kNoPrivate;
-  communicator.messages = create_private(comm);
-  if (communicator.messages != kCommNull) return "";
-  communicator.is_refused = true;
-  explain(communicator, kNoPrivate);
-  if (parameters().chosen_mode() == Mode::kRequire) {
-    if (communicator.rank == 0) host::abort_job(communicator, kNoPrivate);
+// MPI reports a failure here to the program, as of its own broadcast.
+const char* exchange_tags(Communicator& communicator, Comm comm) {
+  if (communicator.addresses.is_known() || *communicator.why_no_addresses != '\0')
+    return communicator.why_no_addresses;
+  const int own_block = tag_blocks().take();
+  std::vector<int> blocks(static_cast<std::size_t>(communicator.size), kNoBlock);
+  const int rc = calls().Allgather(&own_block, 1, kInt, blocks.data(), 1, kInt, comm);
+  if (std::ranges::find(blocks, kNoBlock) == blocks.end()) {
+    communicator.addresses.set(std::move(blocks));
+    return "";
+  }
+  tag_blocks().give_back(own_block);
+  communicator.why_no_addresses =
+      rc == kSuccess ? "MPI has no tags left for our messages" : "MPI_Allgather failed";
+  explain(communicator, communicator.why_no_addresses);
+  if (rc == kSuccess && parameters().chosen_mode() == Mode::kRequire) {
+    if (communicator.rank == 0) host::abort_job(communicator, communicator.why_no_addresses);
     for (;;) host::progress();  // until then
   }
-  return kNoPrivate;
+  return communicator.why_no_addresses;
 }
+
+Comm message_communicator() { return messages; }
 
 void give_back(Communicator& communicator) {
   if (communicator.owners.fetch_sub(1) > 1) return;
   communicator.state.reset();  // which may still cancel messages
-  if (communicator.messages != kCommNull) (void)calls().Comm_free(&communicator.messages);
+  if (communicator.addresses.is_known())
+    tag_blocks().give_back(communicator.addresses.block(communicator.rank));
   delete &communicator;
 }
 

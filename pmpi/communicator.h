@@ -1,5 +1,5 @@
-// The program's communicators that broadcasts come to, each with the state of the collectives and a
-// private communicator for their messages.
+// The program's communicators that broadcasts come to, each with the state of the collectives and
+// tags for its messages.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 
 #include "collectives/communicator_state.h"
 #include "pmpi/mpi_abi.h"
+#include "pmpi/tags.h"
 
 namespace cepheus::pmpi {
 using SharedComm = std::shared_ptr<std::atomic<Comm>>;
@@ -24,9 +25,9 @@ struct cepheus::coll::host::Communicator {
   // Null: the program has freed it. Shared with requests, which may be the last to go.
   const cepheus::pmpi::SharedComm programs =
       std::make_shared<std::atomic<cepheus::pmpi::Comm>>(cepheus::pmpi::kCommNull);
-  cepheus::pmpi::Comm messages = cepheus::pmpi::kCommNull;  // private; see make_private()
-  bool is_refused = false;                                  // MPI has made none, on all ranks
-  std::vector<int> world_ranks;                             // of its ranks
+  std::vector<int> world_ranks;        // of its ranks
+  cepheus::pmpi::Addresses addresses;  // see exchange_tags()
+  const char* why_no_addresses = "";   // they were exchanged in vain
   std::atomic<int> owners{1};
   std::optional<cepheus::coll::CommunicatorState> state;  // empty: MPI serves all its broadcasts
 };
@@ -40,11 +41,11 @@ using Communicator = coll::host::Communicator;
 // because MPICH finds no attribute once it has deleted one, and ranks may have different ones.
 extern thread_local Comm ending;
 
-// Inside MPI_Init. Each returns false if MPI failed on this rank. The second one waits for all ranks.
+// Inside MPI_Init. Each returns false if MPI failed on this rank. The second one waits for all ranks,
+// and makes what others can't make later: MPI may then have no communicator left, and its agreement
+// on a new one may be under way in another thread.
 bool open_communicators();
 bool open_world();
-// Once all have succeeded on all ranks: a non-blocking broadcast can't make it.
-void make_private_of_world();
 // Inside MPI_Finalize, on all ranks, while messages still flow.
 void close_communicators();
 
@@ -53,9 +54,10 @@ Communicator* communicator_of(Comm comm);
 // The program's present name for it, or its last one.
 std::string name_of(const Communicator& communicator);
 // All ranks call it at the same point of the communicator's life, and it waits for them. Returns "",
-// or on all ranks kNoPrivate: MPI serves this communicator from now on.
-inline constexpr char kNoPrivate[] = "MPI has no communicator left for our messages";
-const char* make_private(Communicator& communicator, Comm comm);
+// or why MPI serves this communicator from now on.
+const char* exchange_tags(Communicator& communicator, Comm comm);
+// The communicator of all messages: of the ranks of MPI_COMM_WORLD, and private.
+Comm message_communicator();
 // Destroys it with its last owner.
 void give_back(Communicator& communicator);
 

@@ -90,7 +90,6 @@ void begin(bool has_calls, int level) {
       reports_reason = verdict.is_first_rank;
     }
     if (has_component) reports_reason = verdict.is_first_rank;
-    if (why.empty()) make_private_of_world();
   }
   serves = why.empty() && !is_off;
   if (serves || is_off) return;
@@ -171,8 +170,8 @@ int broadcast(BroadcastCall call, Comm comm, Next next_one) {
   std::optional<int> saved_rc;
   const Code code = bcast(
       *communicator->state, call.bytes, call.root,
-      [&] { return make_private(*communicator, comm); },
-      [&] { return buffer.emplace(call, communicator->messages).payload(); },
+      [&] { return exchange_tags(*communicator, comm); },
+      [&] { return buffer.emplace(call).payload(); },
       [&] {
         saved_rc = saved();
         return to_code(*saved_rc);
@@ -181,17 +180,18 @@ int broadcast(BroadcastCall call, Comm comm, Next next_one) {
   return report(from_code(code), comm);
 }
 
-// Other ranks may be late: nothing here waits for them, nor makes a private communicator.
+// Other ranks may be late: nothing here waits for them, nor exchanges tags.
 template <typename Next>
 int start_broadcast(BroadcastCall call, Comm comm, Request* request, Next next_one) {
   const auto saved = [&] { return pass_on(next_one); };
   Communicator* const communicator = request != nullptr ? find_served(call, comm) : nullptr;
   if (communicator == nullptr) return saved();
   CommunicatorState& state = *communicator->state;
-  if (communicator->messages == kCommNull) {
+  if (!communicator->addresses.is_known()) {
+    const std::string why_not = communicator->why_no_addresses;
     state.count_saved(false, {ReportFile::instance().begin_call(), call.bytes, call.root},
-                      communicator->is_refused
-                          ? kNoPrivate
+                      !why_not.empty()
+                          ? why_not
                           : "an MPI_Ibcast before an MPI_Bcast has set this communicator up");
     return saved();
   }

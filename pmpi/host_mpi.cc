@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
@@ -25,13 +26,27 @@ using namespace pmpi;
 
 struct Request {
   pmpi::Request handle;
-  bool is_send;
+  const Communicator* comm;  // null: a send, which may outlive it
+  int from;
   bool is_complete = false;
   Notice* notice = nullptr;
   Received outcome{Code::kDone, kAnyRank, 0};
 };
 
 namespace {
+
+int world_rank(const Communicator& comm, int rank) {
+  return comm.world_ranks[static_cast<std::size_t>(rank)];
+}
+
+// The rank of `world_rank` in `comm`. A canceled receive has none.
+int rank_of(const Communicator& comm, int world_rank) {
+  const std::vector<int>& ranks = comm.world_ranks;
+  const auto at = static_cast<std::size_t>(world_rank);
+  if (at < ranks.size() && ranks[at] == world_rank) return world_rank;
+  const auto found = std::ranges::find(ranks, world_rank);
+  return found != ranks.end() ? static_cast<int>(found - ranks.begin()) : kAnyRank;
+}
 
 // MPI calls back for no request. So progress() tests those with a notice, also beside the thread that
 // owns the request: a few at a time and all in turn, because each communicator has one. Requests are
@@ -48,10 +63,13 @@ bool test(Request& request) {
   const int rc = calls().Test(&request.handle, &complete, &status);
   if (rc == kSuccess && complete == 0) return false;
   request.is_complete = true;
+  request.outcome.error = to_code(rc);
+  if (request.comm == nullptr) return true;
   Count bytes = 0;
-  if (!request.is_send && calls().Get_elements_x(&status, kByte, &bytes) != kSuccess) bytes = 0;
-  request.outcome = {to_code(rc), status.source,
-                     static_cast<std::size_t>(std::max<Count>(bytes, 0))};
+  if (calls().Get_elements_x(&status, kByte, &bytes) != kSuccess) bytes = 0;
+  request.outcome.from =
+      request.from != kAnyRank ? request.from : rank_of(*request.comm, status.source);
+  request.outcome.bytes = static_cast<std::size_t>(std::max<Count>(bytes, 0));
   return true;
 }
 
@@ -61,9 +79,8 @@ void forget_notice(Request& request) {
   std::erase(noticed, &request);
 }
 
-Code start(int rc, pmpi::Request handle, bool is_send, Request*& out) {
-  if (rc == kSuccess) out = new Request{handle, is_send};
-  return to_code(rc);
+bool can_transfer(const Communicator& comm, std::size_t size) {
+  return comm.addresses.is_known() && size <= INT_MAX;
 }
 
 }  // namespace
@@ -81,15 +98,18 @@ bool is_dynamic(const Communicator& comm) {
 }
 
 bool shares_machine(const Communicator& comm, int rank) {
-  return pmpi::is_on_this_machine(comm.world_ranks[static_cast<std::size_t>(rank)]);
+  return pmpi::is_on_this_machine(world_rank(comm, rank));
 }
 
 PlaceInJob place_in_job(const Communicator& comm, int rank) {
-  return {0, static_cast<std::uint32_t>(comm.world_ranks[static_cast<std::size_t>(rank)])};
+  return {0, static_cast<std::uint32_t>(world_rank(comm, rank))};
 }
 
-// The private communicator has no other user.
-int reserve_tags(Communicator&, int count) { return count - 1; }
+// Of the communicator's block.
+int reserve_tags(Communicator&, int count) {
+  assert(count <= kTagsOfBlock);
+  return count - 1;
+}
 
 void retain(Communicator& comm) { comm.owners.fetch_add(1); }
 void release(Communicator& comm) { give_back(comm); }
@@ -113,19 +133,22 @@ void abort_job(const Communicator& comm, const std::string& reason) {
 // --- Messages.
 
 Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
-  if (comm.messages == kCommNull || size > INT_MAX) return Code::kFailed;
+  if (!can_transfer(comm, size)) return Code::kFailed;
   pmpi::Request handle = kRequestNull;
-  const int rc =
-      calls().Isend(data, static_cast<int>(size), kByte, to, tag, comm.messages, &handle);
-  return start(rc, handle, true, out);
+  const int rc = calls().Isend(data, static_cast<int>(size), kByte, world_rank(comm, to),
+                               comm.addresses.tag(to, tag), message_communicator(), &handle);
+  if (rc == kSuccess) out = new Request{handle, nullptr, kAnyRank};
+  return to_code(rc);
 }
 
 Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
-  if (comm.messages == kCommNull || size > INT_MAX) return Code::kFailed;
+  if (!can_transfer(comm, size)) return Code::kFailed;
   pmpi::Request handle = kRequestNull;
   const int rc = calls().Irecv(data, static_cast<int>(size), kByte,
-                               from == kAnyRank ? kAnySource : from, tag, comm.messages, &handle);
-  return start(rc, handle, false, out);
+                               from == kAnyRank ? kAnySource : world_rank(comm, from),
+                               comm.addresses.tag(comm.rank, tag), message_communicator(), &handle);
+  if (rc == kSuccess) out = new Request{handle, &comm, from};
+  return to_code(rc);
 }
 
 bool is_complete(const Request& request) {
@@ -145,7 +168,7 @@ void on_complete(Request& request, Notice& notice) {
 void cancel(Request& request) {
   const std::lock_guard<std::mutex> guard(requests_mutex);
   forget_notice(request);
-  if (!request.is_send && !test(request)) (void)calls().Cancel(&request.handle);
+  if (request.comm != nullptr && !test(request)) (void)calls().Cancel(&request.handle);
 }
 
 void free(Request* request) {

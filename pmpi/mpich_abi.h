@@ -33,6 +33,7 @@ inline constexpr Request kRequestNull = 0x2c000000;
 inline constexpr Info kInfoNull = 0x1c000000;
 inline constexpr Errhandler kErrorsReturn = 0x54000001;
 inline constexpr int kKeyvalInvalid = 0x24000000;
+inline constexpr int kTagUb = 0x64400001;
 inline constexpr int kAnySource = -2;
 inline constexpr int kAnyTag = -1;
 inline constexpr int kUndefined = -32766;

@@ -48,6 +48,7 @@ bool find_handles(Find find) {
 
 inline constexpr int kSuccess = 0;
 inline constexpr int kKeyvalInvalid = -1;
+inline constexpr int kTagUb = 0;
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 inline constexpr int kUndefined = -32766;

@@ -29,7 +29,7 @@ struct BufferOf {
 // programs shall not call for it, comes first.
 struct Running : BufferOf, Broadcast {
   Running(const BroadcastCall& call, const Communicator& communicator)
-      : BufferOf{std::optional<Buffer>(std::in_place, call, communicator.messages)},
+      : BufferOf{std::optional<Buffer>(std::in_place, call)},
         Broadcast(buffer->payload(), call.root, complete),
         comm(communicator.programs) {
     buffer->hold_type();

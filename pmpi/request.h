@@ -12,7 +12,7 @@
 
 namespace cepheus::pmpi {
 
-// Of at least one byte, on a communicator that has its private one. MPI's error, or kSuccess.
+// Of at least one byte, on a communicator whose ranks have exchanged tags. MPI's error, or kSuccess.
 int start_request(Communicator& communicator, const BroadcastCall& call, Request& out);
 // A failed broadcast's, and its communicator.
 struct Failure {

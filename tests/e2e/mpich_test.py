@@ -90,6 +90,13 @@ class OverAFabric(Preloading):
         self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
 
 
+class OwnCommunicator(Preloading):
+    """Messages need no communicator of MPI but the one that MPI_Init makes."""
+
+    def test_broadcasts_once_the_program_has_taken_all_others(self):
+        self.assert_ok(self.over_fabric(mpi().compile("exhausted", "exhausted_check"), hosts=3))
+
+
 class Ibcast(Reported):
     """MPI_Ibcast."""
 
@@ -203,19 +210,6 @@ class WithoutAFabric(Preloading):
                                   libraries=(Mpich.LIBRARY, tool))
         self.assert_ok(run)
         self.assertEqual(len(run.cepheus_lines()), 1, run.everything())
-
-    def test_no_communicator_is_left_for_our_messages(self):
-        for per_host in ("1", "2"):
-            with self.subTest(ranks_per_host=per_host):
-                settings = {"CEPHEUS_MODE": "try", **VERBOSE, "CEPHEUS_RANKS_PER_HOST": per_host}
-                run = self.without_fabric("exhausted_check", settings=settings)
-                self.assert_ok(run)
-                self.assertEqual(run.err.count("mpich's own algorithms: MPI has no communicator left for our messages"), 1, run.everything())
-
-    def test_require_ends_the_job_if_no_communicator_is_left_for_our_messages(self):
-        run = self.without_fabric("exhausted_check", settings={**REQUIRE, "CEPHEUS_RANKS_PER_HOST": "1"})
-        self.assertNotEqual(run.code, 0, run.everything())
-        self.assertEqual(run.err.count("can't multicast: MPI has no communicator left for our messages"), 1, run.everything())
 
     def test_broadcasts_while_the_communicator_is_freed(self):
         self.assert_ok(self.without_fabric("delete_check", settings={**TRY, "CEPHEUS_RANKS_PER_HOST": "1"}, ranks=2))

@@ -22,6 +22,7 @@ SAME(kInfoNull, MPI_INFO_NULL);
 SAME(kErrorsReturn, MPI_ERRORS_RETURN);
 #endif
 SAME(kKeyvalInvalid, MPI_KEYVAL_INVALID);
+SAME(kTagUb, MPI_TAG_UB);
 SAME(kAnySource, MPI_ANY_SOURCE);
 SAME(kAnyTag, MPI_ANY_TAG);
 SAME(kUndefined, MPI_UNDEFINED);

@@ -17,7 +17,8 @@ static MPI_Comm make(long i, int rank) {
   if (i % 3 == 2) {
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm); /* all, in another order */
   } else if (i % 3 == 1) {
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
+    /* With four ranks, some have more communicators that multicast than others. */
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 3, rank, &comm);
   } else {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   }
