@@ -1,6 +1,7 @@
 // Shared by every function of the verbs API: linkage, and a guard that lets no exception out.
 #pragma once
 
+#include <cxxabi.h>
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "nic-emulator/verbs/cancellation.h"
 #include "wire/result.h"
 
 // libibverbs' header wraps these names in macros; we define the functions behind them.
@@ -56,14 +58,18 @@ void copy_answer(const Answer& answer, void* out, std::size_t size) {
   std::memset(static_cast<char*>(out) + known, 0, size - known);
 }
 
-// Runs the body of an exported function; a failed allocation becomes ENOMEM.
+// Runs the body of an exported function; a failed allocation becomes ENOMEM. The thread is not
+// cancelled in it.
 template <typename Body>
-auto guarded(Body&& body) noexcept -> decltype(body()) {
+auto guarded(Body&& body) -> decltype(body()) {
+  const Uncancelled uncancelled;
   int error = EIO;
   try {
     return body();
   } catch (const std::bad_alloc&) {
     error = ENOMEM;
+  } catch (const abi::__forced_unwind&) {
+    throw;  // a signal handler has called pthread_exit
   } catch (...) {
     // std::system_error of a lock or a thread: the process lacks a resource.
   }

@@ -1,5 +1,7 @@
 #include "nic-emulator/verbs/async_events.h"
 
+#include "nic-emulator/verbs/cancellation.h"
+
 namespace cepheus::verbs {
 
 wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create(
@@ -22,6 +24,7 @@ void AsyncEvents::post(const ibv_async_event& event, std::uint32_t* handed_out) 
 bool AsyncEvents::take(ibv_async_event& event) {
   for (;;) {
     {
+      const Uncancelled uncancelled;
       const std::scoped_lock lock(mutex_);
       if (!waiting_.empty()) {
         event = waiting_.front().event;

@@ -29,7 +29,7 @@ class AsyncEvents {
   // `handed_out` counts the events about one object that take() has returned; null for the port's.
   void post(const ibv_async_event& event, std::uint32_t* handed_out);
   // The next event. Waits, unless the program made the descriptor non-blocking; false with errno
-  // EAGAIN or EINTR.
+  // EAGAIN or EINTR. The wait is a cancellation point.
   bool take(ibv_async_event& event);
   // Drops waiting events about one object, before it is destroyed; returns how many were handed
   // out.

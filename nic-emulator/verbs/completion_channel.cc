@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "nic-emulator/verbs/cancellation.h"
+
 namespace cepheus::verbs {
 
 wire::Result<std::unique_ptr<CompletionChannel>> CompletionChannel::create() {
@@ -27,6 +29,7 @@ void CompletionChannel::notify(EventSource& source) {
 void* CompletionChannel::take() {
   for (;;) {
     {
+      const Uncancelled uncancelled;
       const std::scoped_lock lock(mutex_);
       if (EventSource* source = head_; source != nullptr) {
         unlink(*source);

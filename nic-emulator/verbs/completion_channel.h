@@ -39,7 +39,7 @@ class CompletionChannel {
   int fd() const { return ready_.fd(); }
   void notify(EventSource& source);
   // The owner of the next event. Waits, unless the program made the descriptor non-blocking; null
-  // with errno EAGAIN or EINTR.
+  // with errno EAGAIN or EINTR. The wait is a cancellation point.
   void* take();
   // Drops the source's waiting event; returns how many of its events take() has handed out.
   std::uint32_t withdraw(EventSource& source);

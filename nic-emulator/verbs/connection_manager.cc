@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "nic-emulator/verbs/cancellation.h"
 #include "nic-emulator/verbs/environment.h"
 #include "nic-emulator/verbs/report.h"
 
@@ -28,8 +29,9 @@ bool has_ucx_module() {
 
 }  // namespace
 
-void note_opening(const char* path, int result) noexcept {
+void note_opening(const char* path, int result) {
   if (result >= 0 || path == nullptr || path != kDevice) return;
+  const Uncancelled uncancelled;
   static std::atomic<bool> has_reported{false};
   const int saved = errno;
   try {

@@ -10,6 +10,6 @@ namespace cepheus::verbs {
 //
 // MPI ranks and programs with UCX's rdmacm module only probe for the file and work without it. For
 // them the line appears with CEPHEUS_VERBOSE only.
-void note_opening(const char* path, int result) noexcept;
+void note_opening(const char* path, int result);
 
 }  // namespace cepheus::verbs

@@ -68,6 +68,7 @@ CEPHEUS_EXPORT ssize_t cepheus_datagram_recv(cepheus_datagram_socket* s, void* d
 
 CEPHEUS_EXPORT void cepheus_datagram_close(cepheus_datagram_socket* s) {
   if (s == nullptr) return;
+  const Uncancelled uncancelled;
   s->nic->close_socket(s->socket);
   release_nic(std::move(s->nic));
   delete s;

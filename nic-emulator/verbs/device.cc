@@ -11,6 +11,7 @@
 #include <new>
 
 #include "nic-emulator/engine/congestion_text.h"
+#include "nic-emulator/verbs/cancellation.h"
 #include "nic-emulator/verbs/environment.h"
 #include "nic-emulator/verbs/report.h"
 
@@ -145,6 +146,7 @@ class NicHolder {
   }
 
   void before_fork() {
+    const Uncancelled uncancelled;
     const int held = InnerLocks::held();
     const bool is_locked = mutex_.lock_for_fork(held);
     locked_forks_ = locked_forks_ << 1 | (is_locked ? 1 : 0);
@@ -156,6 +158,7 @@ class NicHolder {
   }
 
   void after_fork(bool in_child) {
+    const Uncancelled uncancelled;
     const bool is_locked = (locked_forks_ & 1) != 0;
     locked_forks_ >>= 1;
     if (!is_locked) {

@@ -42,7 +42,8 @@ using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   CEPHEUS_PASS_ON_UNLESS_OURS(context, ibv_get_async_event, context, event);
-  return guarded([&] { return Context::of(context).async_events().take(*event) ? 0 : -1; });
+  ::pthread_testcancel();
+  return Context::of(context).async_events().take(*event) ? 0 : -1;
 }
 
 CEPHEUS_EXPORT void ibv_ack_async_event(ibv_async_event* event) {

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "nic-emulator/verbs/cancellation.h"
 #include "nic-emulator/verbs/connection_manager.h"
 #include "nic-emulator/verbs/device_files.h"
 
@@ -65,7 +66,8 @@ constinit LibraryFunction<DIR*(const char*)> library_opendir("opendir");
 
 // Out of line, so that the callers' non-null attributes do not remove its check. Never throws into
 // a C program: if a look-up fails, the path is not the device's.
-__attribute__((noinline)) std::optional<DeviceFile> find(const char* path) noexcept {
+__attribute__((noinline)) std::optional<DeviceFile> find(const char* path) {
+  const Uncancelled uncancelled;  // the look-up may attach to the fabric
   const int saved = errno;
   try {
     auto found = find_device_file(path);
@@ -78,7 +80,7 @@ __attribute__((noinline)) std::optional<DeviceFile> find(const char* path) noexc
 }
 
 // The library's result for a path that is not the device's.
-int noted(const char* path, int result) noexcept {
+int noted(const char* path, int result) {
   note_opening(path, result);
   return result;
 }

@@ -1,13 +1,10 @@
 #include "nic-emulator/verbs/readiness.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <string>
 
@@ -24,22 +21,24 @@ wire::Result<Readiness> Readiness::create() {
 
 void Readiness::set() {
   ::eventfd_write(fd(), 1);
-  is_set_.store(1);
-  if (waiting_.load() > 0) {
-    ::syscall(SYS_futex, &is_set_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-  }
+  is_set_.store(true);
+  const int waiting = waiting_.load();
+  if (waiting == 0) return;
+  int awake = 0;  // threads that an earlier call has woken, and that do not run yet
+  for (::sem_getvalue(&awake_, &awake); awake < waiting; ++awake) ::sem_post(&awake_);
 }
 
 void Readiness::clear() {
-  is_set_.store(0);
+  is_set_.store(false);
   // Never blocks, even on a blocking descriptor: the owner's lock is held and the value is not 0.
   eventfd_t value = 0;
   ::eventfd_read(fd(), &value);
 }
 
 void Readiness::renew() {
-  is_set_.store(0);
+  is_set_.store(false);
   waiting_.store(0);
+  ::sem_init(&awake_, 0, 0);
   const int flags = ::fcntl(fd(), F_GETFL) & O_NONBLOCK;
   const int fresh = ::eventfd(0, EFD_CLOEXEC | (flags != 0 ? EFD_NONBLOCK : 0));
   if (fresh < 0) return;
@@ -49,21 +48,17 @@ void Readiness::renew() {
 
 bool Readiness::wait() {
   if ((::fcntl(fd(), F_GETFL) & O_NONBLOCK) != 0) {
-    if (is_set_.load() != 0) return true;
+    if (is_set_.load()) return true;
     errno = EAGAIN;
     return false;
   }
-  ++waiting_;
-  long rc = 0;
-  // EAGAIN: it was set in between.
-  while (is_set_.load() == 0 && (rc == 0 || errno == EAGAIN)) {
-    rc = ::syscall(SYS_futex, &is_set_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
-  }
-  const int error = errno;
-  --waiting_;
-  errno = error;
+  const struct Waiting {
+    explicit Waiting(std::atomic<int>& of) : count(of) { ++count; }
+    ~Waiting() { --count; }
+    std::atomic<int>& count;
+  } waiting(waiting_);
   // Another thread may have taken it meanwhile: the caller checks, and waits again.
-  return rc == 0 || error == EAGAIN || is_set_.load() != 0;
+  return is_set_.load() || ::sem_wait(&awake_) == 0 || is_set_.load();
 }
 
 }  // namespace cepheus::verbs

@@ -124,6 +124,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   VerbsCq& ours = VerbsCq::of(cq);
   LiveNic& nic = ours.owner().nic();
   if (nic.is_abandoned()) return refuse_call(ENODEV);
+  const Uncancelled uncancelled;
   ours.queue().arm(solicited_only != 0);
   if (ours.channel != nullptr) nic.on_armed();
   return 0;
@@ -150,6 +151,7 @@ CEPHEUS_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   const bool in_use = channel->refcnt != 0;
   ::pthread_mutex_unlock(&channel->context->mutex);
   if (in_use) return refuse_call(EBUSY);
+  const Uncancelled uncancelled;
   delete &VerbsChannel::of(channel);
   return 0;
 }
@@ -192,13 +194,12 @@ CEPHEUS_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
 
 CEPHEUS_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
   CEPHEUS_PASS_ON_UNLESS_OURS(channel->context, ibv_get_cq_event, channel, cq, cq_context);
-  return guarded([&] {
-    auto* const ours = static_cast<VerbsCq*>(VerbsChannel::of(channel).events().take());
-    if (ours == nullptr) return -1;
-    *cq = ours->as_cq();
-    *cq_context = ours->cq_context;
-    return 0;
-  });
+  ::pthread_testcancel();
+  auto* const ours = static_cast<VerbsCq*>(VerbsChannel::of(channel).events().take());
+  if (ours == nullptr) return -1;
+  *cq = ours->as_cq();
+  *cq_context = ours->cq_context;
+  return 0;
 }
 
 CEPHEUS_EXPORT void ibv_ack_cq_events(ibv_cq* cq, unsigned events) {
