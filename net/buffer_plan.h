@@ -12,7 +12,9 @@ struct BufferPlan {
   BufferConfig config;                 // with its bytes
   std::vector<wire::Bytes> headroom;   // by port; 0: its link is lossy
   std::vector<wire::Duration> repeat;  // by port: time between repeats of a pause
-  wire::Bytes least = 0;               // bytes of all headrooms, all reserves and a few frames
+  std::size_t slots = 0;  // payload slots that frames of one port may hold before its neighbour is
+                          // paused; 0: any number
+  wire::Bytes least = 0;  // bytes of all headrooms, all reserves and a few frames
 
   bool has_lossless_ports() const { return least != 0; }
   // Whether the switch needs a queue before its link `out`: a frame from a lossless link may have

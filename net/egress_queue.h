@@ -72,6 +72,8 @@ class EgressQueue {
   bool on_pause(wire::Instant now, const wire::Frame& frame) {
     return pause_.on_frame(now, frame, rate_);
   }
+  // The same without a frame, for a far end that this driver knows itself.
+  void pause_data(wire::Instant now, wire::Instant until) { pause_.pause(now, until); }
   const PauseState& pause() const { return pause_; }
   // The earliest time at which a waiting frame may be sent, if the link is free; kNever if none
   // waits.

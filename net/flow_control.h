@@ -37,7 +37,7 @@ class FlowControl {
   using EntryId = IngressBooks::EntryId;
 
   explicit FlowControl(const BufferPlan& plan)
-      : books_(plan.config, plan.headroom),
+      : books_(plan.config, plan.headroom, plan.slots),
         halted_(plan.headroom.size()),
         halts_groups_(plan.config.group_halt),
         egress_(plan.headroom.size()),
@@ -60,7 +60,7 @@ class FlowControl {
     if (of == TrafficClass::kControl && !halted_.is_empty()) looks_again_ = true;
     if (of != TrafficClass::kData || !books_.buffer().is_lossless(port)) return Arrival::kForward;
     if (!books_.admit(port, frame.size())) return Arrival::kBufferFull;
-    entry_ = books_.open(port, frame.size());
+    entry_ = books_.open(port, frame.size(), frame.external != nullptr);
     if (!halts_groups_) return Arrival::kForward;
     const std::optional<wire::McstId> group = engine.group_of_data(frame);
     if (!group || !halted_.must_wait(*group, port, now, free_at(engine, *group, port))) {

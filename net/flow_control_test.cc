@@ -144,6 +144,22 @@ TEST_F(Flow, PausesANeighbourThatFillsTheBufferAndLetsItGoOn) {
   EXPECT_TRUE(control->books().is_empty());
 }
 
+TEST_F(Flow, PausesANeighbourWhoseFramesHoldTooManySlots) {
+  BufferPlan plan = plan_of(false);
+  plan.config.bytes *= 100;
+  plan.slots = 8;
+  control.emplace(plan);
+  for (int n = 0; n < 7; ++n) EXPECT_EQ(put(kOne, n), kForward);
+  EXPECT_EQ(take_done(), Done{});
+  put(kOne, 7);
+  EXPECT_EQ(take_done(), Done{"pause 0"});
+  EXPECT_EQ(put(kOne, 8), kForward) << "it was on the way, and has its slot";
+  for (int n = 0; n < 3; ++n) send_first();
+  EXPECT_EQ(take_done(), Done{}) << "six of eight";
+  send_first();
+  EXPECT_EQ(take_done(), Done{"resume 0"});
+}
+
 TEST_F(Flow, PausesNoNeighbourForAFrameThatIsForwardedAtOnce) {
   build(false);
   for (int n = 0; n < 100; ++n) {

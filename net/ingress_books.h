@@ -20,9 +20,15 @@ class IngressBooks {
   using EntryId = std::uint32_t;
   static constexpr EntryId kNone = ~EntryId{0};
 
-  // Arguments as for SharedBuffer.
-  IngressBooks(const BufferConfig& config, const std::vector<wire::Bytes>& headroom)
-      : buffer_(config, headroom), counters_(headroom.size()) {}
+  // `slots`: payload slots that frames of one port may hold before its neighbour is paused; 0: any
+  // number. A frame on the way has its slot already, so slots need no headroom. The other arguments
+  // are SharedBuffer's.
+  IngressBooks(const BufferConfig& config, const std::vector<wire::Bytes>& headroom,
+               std::size_t slots = 0)
+      : buffer_(config, headroom),
+        most_slots_(slots),
+        slots_(headroom.size()),
+        counters_(headroom.size()) {}
 
   // False, and counted, if the buffer has no room for this frame from a lossless link.
   bool admit(wire::PortId port, wire::Bytes bytes) {
@@ -32,7 +38,7 @@ class IngressBooks {
   }
   // Opens the entry of a frame; the frame counts as one holder until leave(), each waiting copy as
   // one more. Preconditions: the port is lossless and admit() has returned true.
-  EntryId open(wire::PortId port, wire::Bytes bytes);
+  EntryId open(wire::PortId port, wire::Bytes bytes, bool has_slot = false);
   void add_copy(EntryId entry) { ++entries_[entry].holders; }
   // The entry that a waiting copy out of `out` holds. A copy never goes back out of its ingress, so
   // a frame that does is the switch's own answer, and holds nothing. Otherwise two switches that
@@ -61,9 +67,13 @@ class IngressBooks {
     wire::PortId port;
     wire::Bytes bytes = 0;
     std::uint32_t holders = 0;
+    bool has_slot = false;
   };
+  bool lacks_slots(wire::PortId port) const;
 
   SharedBuffer buffer_;
+  const std::size_t most_slots_;
+  std::vector<std::size_t> slots_;  // in use, by port
   std::vector<IngressCounters> counters_;
   std::vector<Entry> entries_;
   std::vector<EntryId> free_;

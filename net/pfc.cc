@@ -30,12 +30,15 @@ void emit_pause(wire::Frame& frame, wire::Mac source, bool pause) {
 bool PauseState::on_frame(wire::Instant now, const wire::Frame& frame, wire::BitRate rate) {
   const auto words = wire::PauseFrame::parse(frame);
   if (!words || !words->quanta[kDataPriority]) return false;
-  const wire::Instant until = now + wire::pause_time(*words->quanta[kDataPriority], rate);
+  pause(now, now + wire::pause_time(*words->quanta[kDataPriority], rate));
+  return true;
+}
+
+void PauseState::pause(wire::Instant now, wire::Instant until) {
   if (until > now && !is_paused(now)) ++pauses_;
   total_ = time(now);
   since_ = now;
   until_ = until;
-  return true;
 }
 
 wire::Duration pause_repeat(wire::BitRate rate) {

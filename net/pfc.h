@@ -47,6 +47,8 @@ class PauseState {
   // A pause frame has arrived for a link of this rate. False: it does not name data. Precondition:
   // the rate is limited.
   bool on_frame(wire::Instant now, const wire::Frame& frame, wire::BitRate rate);
+  // The same without a frame. A time not after now ends the pause.
+  void pause(wire::Instant now, wire::Instant until);
 
   bool is_paused(wire::Instant now) const { return now < until_; }
   // End of the pause, if no other pause frame arrives. A time not after now: data is not paused.

@@ -17,11 +17,15 @@ constexpr std::chrono::duration<double> kBacklogTime = std::chrono::milliseconds
 constexpr std::chrono::duration<double> kLosslessBacklogTime = std::chrono::microseconds(200);
 constexpr wire::Bytes kMinBacklog = 16 << 10;
 
-wire::Bytes backlog_limit(const net::LinkConfig& config) {
+// One frame more than the limit still fits into the queue, however short that is: the frame waits
+// for an idle link, if need be.
+wire::Bytes backlog_limit(const net::LinkConfig& config, wire::Bytes largest_frame) {
   const auto time = config.pfc.on ? kLosslessBacklogTime : kBacklogTime;
   const auto in_time =
       static_cast<wire::Bytes>(static_cast<double>(config.rate.bits_per_second) / 8 * time.count());
-  return std::min(std::max(in_time, kMinBacklog), config.queue_bytes / 2 + 1);
+  const wire::Bytes usual = std::min(std::max(in_time, kMinBacklog), config.queue_bytes / 2 + 1);
+  return config.queue_bytes > largest_frame ? std::min(usual, config.queue_bytes - largest_frame)
+                                            : 1;
 }
 
 }  // namespace
@@ -71,10 +75,10 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
 }
 
 std::uint32_t Datapath::add_link(const net::LinkConfig& config, Transit::Kind kind,
-                                 std::size_t port) {
+                                 std::size_t port, std::uint32_t mtu) {
   DirectedLink& link = links_.emplace_back();
   link.port = port;
-  link.backlog_limit = backlog_limit(config);
+  link.backlog_limit = backlog_limit(config, net::largest_frame(mtu));
   return transit_.add(config, kind, ports_[port].drops);
 }
 
@@ -83,14 +87,14 @@ void Datapath::build_links(const net::Topology& topology) {
     Port& port = ports_[p];
     if (port.end.kind == net::PortKind::kHost) {
       const net::HostSpec& host = topology.hosts[port.end.host];
-      port.in = add_link(host.up, Transit::Kind::kUplink, p);
-      port.out = add_link(host.down, Transit::Kind::kDownlink, p);
+      port.in = add_link(host.up, Transit::Kind::kUplink, p, topology.mtu);
+      port.out = add_link(host.down, Transit::Kind::kDownlink, p, topology.mtu);
     } else {
       const net::TrunkSpec& trunk = topology.trunks[port.end.trunk];
       const std::size_t peer =
           switches_[port.end.peer_switch].first_port + port.end.peer_port.value();
       const net::LinkConfig& outward = port.of_switch == trunk.a ? trunk.ab : trunk.ba;
-      port.out = add_link(outward, Transit::Kind::kTrunk, peer);
+      port.out = add_link(outward, Transit::Kind::kTrunk, peer, topology.mtu);
       ports_[peer].in = port.out;
     }
   }
@@ -285,7 +289,12 @@ bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
   const wire::Bytes limit = links_[host.uplink].backlog_limit;
   const wire::Bytes queued = uplink.queued_bytes(now);
   const bool has_space = transit_.has_space({.host = host.identity.host_index});
-  if (queued < limit && (has_space || queued == 0)) return false;
+  const bool is_lossless = uplink.config().pfc.on;
+  if (queued < limit && (has_space || (queued == 0 && !is_lossless))) return false;
+  if (queued == 0) {  // until one of its frames has arrived
+    host.turn.wait_for_link(transit_.next_arrival());
+    return true;
+  }
   host.turn.wait_for_link(now + rate.time_for(queued - std::min(queued, limit) / 2));
   return true;
 }

@@ -141,7 +141,6 @@ class Datapath final : Transit::Arrivals {
     std::size_t port = 0;  // the port at its far end; for a downlink: the port at its near end
     wire::Bytes backlog_limit = 0;  // uplinks: beyond this backlog the host's ring has to wait
     std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
-    std::unique_ptr<QueueShare> share;     // ... and of it
     bool is_waited_for = false;            // is in waited_for_
     std::size_t from = 0;                  // if so: the port at its near end
   };
@@ -165,7 +164,8 @@ class Datapath final : Transit::Arrivals {
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);
-  std::uint32_t add_link(const net::LinkConfig& config, Transit::Kind kind, std::size_t port);
+  std::uint32_t add_link(const net::LinkConfig& config, Transit::Kind kind, std::size_t port,
+                         std::uint32_t mtu);
 
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
@@ -186,7 +186,7 @@ class Datapath final : Transit::Arrivals {
     std::uint32_t link = 0;
   };
   Transmission next_transmission() const;
-  void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
+  void enqueue(std::uint32_t link, Waiting item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void start_transmission(const Flight& flight, wire::Instant now);
   void control(Port& port, const Flight& flight, wire::Instant now);

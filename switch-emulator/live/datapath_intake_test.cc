@@ -308,7 +308,7 @@ TEST_F(TurnTest, LeavesSpaceUnderWay) {
   build(topology);
   BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
   const Frame unanswered = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
-  for (std::size_t n = 0; n < 2 * Transit::kMaxFlights; ++n) {
+  for (std::size_t n = 0; n < 2 * FlightAccount::kMost; ++n) {
     if (flooder.tx.free_entries() == 0) datapath->poll(now);
     flooder.put(unanswered, 0);
   }
@@ -353,7 +353,7 @@ TEST_F(TurnTest, ReturnsSpaceUnderWay) {
   build(net::Topology::star(2, link));
   BareClient sender = attach(0), receiver = attach(1);
   const Frame datagram = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
-  for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) {
+  for (std::size_t n = 0; n < FlightAccount::kMost; ++n) {
     if (sender.tx.free_entries() == 0) poll_for(std::chrono::milliseconds(3));
     sender.put(datagram, 0);
     take_all(receiver);

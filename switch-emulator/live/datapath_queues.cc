@@ -18,7 +18,7 @@ void Datapath::add_queues(const net::Topology& topology) {
     const net::LinkConfig& config = transit_.link(port.out).config();
     if (!plans[port.of_switch].needs_queue(config)) continue;
     out.waiting = std::make_unique<WaitingLine>(config);
-    out.share = transit_.take_queue_share(port.out);
+    transit_.leave_queue_to_caller(port.out);
     out.from = static_cast<std::size_t>(&port - ports_.data());
     has_queues_ = true;
   }
@@ -31,6 +31,8 @@ void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint
   const std::size_t ports = state.engine->config().ports.size();
   plan.headroom.resize(ports);  // if no link of the fabric is lossless
   plan.repeat.resize(ports);
+  // Half of a host's slots, so that frames on the way, and to other ports, have slots, too.
+  plan.slots = pools_.geometry().slots_per_area / 2;
   for (std::size_t p = 0; p < ports; ++p) {
     // Frames taken from a host's ring in advance arrive even if the host is paused meanwhile.
     const std::uint32_t in = ports_[state.first_port + p].in;
@@ -80,34 +82,29 @@ Datapath::Transmission Datapath::next_transmission() const {
   return first;
 }
 
-// A frame does not wait if the link is free and no frame is before it.
-void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant now) {
+// A frame does not wait if the link is free and no frame is before it. Frames with an entry in the
+// ingress's books are lossless, and so are the link's own.
+void Datapath::enqueue(std::uint32_t number, Waiting item, wire::Instant now) {
   DirectedLink& line = links_[number];
   net::Link& link = transit_.link(number);
-  const wire::Frame& frame = item.flight.frame;
+  wire::Frame& frame = item.flight.frame;
   const net::TrafficClass of = net::class_of(frame);
+  item.flight.is_lossless =
+      item.entry != net::IngressBooks::kNone || of == net::TrafficClass::kLink;
   if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
     return start_transmission(item.flight, now);
   }
-  const bool is_lossy = item.entry == net::IngressBooks::kNone && of != net::TrafficClass::kLink;
-  if (is_lossy) {
-    const wire::Bytes limit = link.config().queue_bytes;
-    const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
-    if (!line.waiting->has_space(of, frame.size())) return link.refuse(frame.size());
-    if (!line.share->has_space(now, item.flight.origin.host, free)) {
-      ++transit_.drops(number).queue_share;
-      return;
-    }
+  if (!item.flight.is_lossless && !line.waiting->has_space(of, frame.size())) {
+    return link.refuse(frame.size());
   }
-  Waiting waiting = item;
-  if (!transit_.keep(number, waiting.flight.frame)) return;
-  line.waiting->mark(of, waiting.flight.frame);
-  line.waiting->push(of, waiting, frame.size());
-  if (is_lossy) {
-    const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
-    line.share->add(item.flight.origin.host, frame.size(),
-                    now + link.config().rate.time_for(before));
-  }
+  LinkAdmission& admission = transit_.admission(number);
+  const wire::Bytes limit = link.config().queue_bytes;
+  const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
+  if (!admission.admit_to_queue(now, item.flight, free) || !admission.keep(item.flight)) return;
+  line.waiting->mark(of, frame);
+  line.waiting->push(of, item, frame.size());
+  const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
+  admission.note_queued(now, item.flight, now + link.config().rate.time_for(before));
   switches_[ports_[line.from].of_switch].flow->add_copy(item.entry);
   if (!std::exchange(line.is_waited_for, true)) waited_for_.push_back(number);
 }
@@ -116,7 +113,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   DirectedLink& link = links_[number];
   Waiting next;
   if (link.waiting->pop(now, next)) {
-    transit_.let_go(number, next.flight.frame);
+    transit_.admission(number).let_go(next.flight.frame);
     start_transmission(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
@@ -141,13 +138,18 @@ void Datapath::start_transmission(const Flight& flight, wire::Instant now) {
 // A frame arrives at a switch; flow control decides its fate. Precondition: has_queues_.
 void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
+  // Hosts send none: with one, a host would silence all that send to it.
+  if (port.end.kind == net::PortKind::kHost && wire::PauseFrame::is_one(flight.frame)) {
+    ++port.drops.host_pause;
+    return;
+  }
   using enum FlowControl::Arrival;
   switch (state.flow->on_frame(now, *state.engine, port.id, flight.frame)) {
     case kForward:
       put_in(port, flight.frame, flight.origin, now);
       break;
     case kHalt:
-      if (Flight halted = flight; transit_.keep(port.in, halted.frame)) {
+      if (Flight halted = flight; transit_.admission(port.in).keep(halted)) {
         state.flow->halt(now, halted);
       }
       break;
@@ -170,7 +172,7 @@ void Datapath::run_flow_control(SwitchState& state, wire::Instant now) {
     Port& port = ports_[state.first_port + step.port.value()];
     if (step.what == kForward) {
       const Flight& halted = state.flow->released();
-      transit_.let_go(port.in, halted.frame);
+      transit_.admission(port.in).let_go(halted.frame);
       put_in(port, halted.frame, halted.origin, now);
       release(halted.frame);
     } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "net/shapes.h"
 #include "switch-emulator/live/datapath.h"
@@ -41,17 +42,21 @@ net::Topology narrowing(bool lossless, std::size_t switches = 1) {
 class Queues : public DatapathTest {
  protected:
   wire::Frame packet(std::uint32_t number, wire::Opcode opcode = wire::Opcode::kRcSendOnly) {
+    return packet_between(0, 1, number, opcode);
+  }
+  wire::Frame packet_between(std::size_t from, std::size_t to, std::uint32_t number,
+                             wire::Opcode opcode = wire::Opcode::kRcSendOnly) {
     wire::RoceHeaders headers;
     headers.bth.opcode = opcode;
     headers.bth.psn = wire::Psn(number);
-    headers.ip.source = datapath->identity(0).address;
-    headers.ip.destination = datapath->identity(1).address;
+    headers.ip.source = datapath->identity(from).address;
+    headers.ip.destination = datapath->identity(to).address;
     wire::Frame frame;
     if (opcode == wire::Opcode::kCnp) {
       headers.emit(frame, 16);
       frame.set_inline_payload(std::array<std::uint8_t, 16>{});
     } else {
-      headers.emit(frame, kPayload);
+      headers.emit(frame, bytes_.size());
       frame.set_external_payload(bytes_, 0);
     }
     return frame;
@@ -61,25 +66,37 @@ class Queues : public DatapathTest {
     EXPECT_TRUE(fabric::read_descriptor(got, frame));
     return wire::RoceHeaders::parse(frame)->bth.psn.value();
   }
-  // Of kStreamPackets packets that h0 sends at full speed, the number that arrives, if the fabric
-  // polls every `step`.
-  std::vector<std::uint32_t> stream(wire::Duration step) {
+  // Of the packets that h0 sends at full speed, the numbers of those that arrive, if the fabric
+  // polls every `step`, and the receiver reads every `look`, at once by default.
+  std::vector<std::uint32_t> stream(wire::Duration step, std::uint32_t packets = kStreamPackets,
+                                    wire::Duration look = {}) {
     BareClient sender = attach(0), receiver = attach(1);
     std::vector<std::uint32_t> arrived;
     std::uint32_t sent = 0;
-    for (const wire::Instant until = now + 2s; now < until && arrived.size() < kStreamPackets;
+    wire::Instant next_look = now;
+    for (const wire::Instant until = now + 5s; now < until && arrived.size() < packets;
          now += step) {
-      while (sent < kStreamPackets && sender.tx.free_entries() > 0) {
+      while (sent < packets && sender.tx.free_entries() > 0) {
         const auto slot = sender.take_slot();
         if (!slot) break;
         sender.put(packet(sent++), *slot);
       }
       datapath->poll(now);
+      if (now < next_look) continue;
+      next_look = now + look;
       while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
     }
     poll_for(50ms);  // the rest: ends of pauses
     while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
     return arrived;
+  }
+  // Frames dropped anywhere, by any name.
+  std::uint64_t dropped() {
+    std::uint64_t sum = 0;
+    for (const auto& [name, value] : counted()) {
+      if (name.find("drop") != std::string::npos) sum += value;
+    }
+    return sum;
   }
   // Totals of all ports of all switches, by name; and those of one neighbour.
   std::map<std::string, std::uint64_t> counted(const std::string& neighbour = {}) {
@@ -94,9 +111,9 @@ class Queues : public DatapathTest {
     }
     return sums;
   }
-  static std::vector<std::uint32_t> all() {
-    std::vector<std::uint32_t> numbers(kStreamPackets);
-    for (std::uint32_t n = 0; n < kStreamPackets; ++n) numbers[n] = n;
+  static std::vector<std::uint32_t> all(std::uint32_t packets = kStreamPackets) {
+    std::vector<std::uint32_t> numbers(packets);
+    std::iota(numbers.begin(), numbers.end(), 0u);
     return numbers;
   }
 
@@ -145,6 +162,63 @@ TEST_F(Queues, NeedTheirHeadroom) {
   build(topology);
   EXPECT_LT(stream(20us).size(), kStreamPackets);
   EXPECT_GT(counted()["drop_headroom"], 0u);
+}
+
+// Small packets use up a host's slots before the bytes of its share.
+TEST_F(Queues, PauseAHostBeforeItsSlotsRunOut) {
+  net::Topology topology = narrowing(true);
+  for (net::HostSpec& host : topology.hosts) {
+    host.up.rate = host.down.rate = wire::BitRate{25'000'000'000};
+  }
+  topology.hosts[1].down.rate = wire::BitRate{10'000'000'000};
+  build(topology);
+  bytes_.resize(64);
+  constexpr std::uint32_t kMany = 20'000;
+  EXPECT_EQ(stream(2us, kMany).size(), kMany);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_GT(counted("h0")["pauses_sent"], 0u);
+}
+
+// A host's frames under way are a share of all. Beyond it, its ring waits.
+TEST_F(Queues, WaitForFramesUnderWay) {
+  net::Topology topology = net::Topology::star(2, fast(true));
+  topology.hosts[0].up.delay = topology.hosts[0].down.delay = 10ms;
+  topology.hosts[0].up.rate = wire::BitRate{40'000'000'000};
+  build(topology);
+  BareClient sender = attach(0), receiver = attach(1);
+  wire::Frame small = packet(0);
+  wire::RoceHeaders headers = *wire::RoceHeaders::parse(small);
+  headers.bth.opcode = wire::Opcode::kRcSendOnly;
+  headers.emit(small, 0);
+  small.set_inline_payload({});
+  std::uint32_t sent = 0, arrived = 0;
+  for (const wire::Instant until = now + 80ms; now < until; now += 20us) {
+    for (; sent < 2 * FlightAccount::kMost && sender.tx.free_entries() > 0; ++sent) {
+      sender.put(small, 0);
+    }
+    datapath->poll(now);
+    arrived += take_all(receiver);
+  }
+  for (int n = 0; n < 40 && arrived < sent; ++n) {
+    poll_for(10ms);
+    arrived += take_all(receiver);
+  }
+  EXPECT_EQ(arrived, sent);
+  EXPECT_EQ(dropped(), 0u);
+}
+
+// No host of ours sends any. One from h1 would silence h0.
+TEST_F(Queues, DropAHostsPauseFrames) {
+  build(narrowing(true));
+  BareClient sender = attach(0), receiver = attach(1);
+  wire::Frame pause;
+  net::emit_pause(pause, {}, true);
+  receiver.put(pause, 0);
+  poll_for(1ms);
+  for (std::uint32_t n = 0; n < 8; ++n) sender.put(packet(n), *sender.take_slot());
+  poll_for(10ms);
+  EXPECT_EQ(take_all(receiver), 8u);
+  EXPECT_EQ(counted("h1")["drop_host_pause"], 1u);
 }
 
 // A link without a rate has no queue, and a pause's quanta have no duration on it.

@@ -58,7 +58,10 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
     std::memcpy(private_payload_.data(), frame.external, length);
     frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
   }
-  if (has_queues_) return control(port, {frame, flight.link, flight.origin}, now);
+  if (has_queues_) {
+    const bool is_lossless = transit_.link(flight.link).config().pfc.on;
+    return control(port, {frame, flight.link, flight.origin, false, is_lossless}, now);
+  }
   put_in(port, frame, flight.origin, now);
 }
 

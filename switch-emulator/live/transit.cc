@@ -13,8 +13,8 @@ Transit::Transit(fabric::PayloadPools& pools, std::size_t hosts, Arrivals& arriv
 
 std::uint32_t Transit::add(const net::LinkConfig& config, Kind kind, LinkSideDrops& drops) {
   const bool has_senders = kind != Kind::kUplink && !config.rate.is_unlimited();
-  links_.push_back({net::Link(config), kind, &drops, fabric::EgressShare(pools_),
-                    has_senders ? std::make_unique<QueueShare>() : nullptr});
+  links_.push_back({net::Link(config), kind, has_senders, &drops,
+                    LinkAdmission(pools_, flights_, drops, has_senders)});
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
@@ -32,20 +32,15 @@ void Transit::transmit(const Flight& flight, Instant now) {
 // The link's answer, unless the sender has used up its share of the queue before it.
 net::Passage Transit::offer(const Flight& flight, Instant now) {
   DirectedLink& link = links_[flight.link];
-  if (link.queue == nullptr) return link.link.offer(now, flight.frame.size());
+  if (!link.has_queue) return link.link.offer(now, flight.frame.size());
   const net::LinkConfig& config = link.link.config();
   const wire::Bytes queued = link.link.queued_bytes(now);
   const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
   // An idle link takes any frame.
-  if (!link.queue->has_space(now, flight.origin.host, free) && queued != 0) {
-    ++link.drops->queue_share;
-    return {};
-  }
+  if (queued != 0 && !link.admission.admit_to_queue(now, flight, free)) return {};
   const net::Passage passage = link.link.offer(now, flight.frame.size());
   const wire::Bytes more = link.link.queued_bytes(now);
-  if (more > queued) {
-    link.queue->add(flight.origin.host, flight.frame.size(), now + config.rate.time_for(more));
-  }
+  if (more > queued) link.admission.note_queued(now, flight, now + config.rate.time_for(more));
   return passage;
 }
 
@@ -53,7 +48,7 @@ void Transit::transmit_corrupt(const Flight& flight, const net::Passage& passage
   Flight damaged = flight;
   damaged.corrupt = true;
   if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
-    ++drops(flight.link).corrupt;
+    ++links_[flight.link].drops->corrupt;
     return;
   }
   schedule(damaged, passage.arrival[0], now);
@@ -83,44 +78,9 @@ bool Transit::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Fr
 void Transit::schedule(const Flight& flight, Instant arrival, Instant now) {
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != Kind::kTrunk) return arrivals_.arrive(flight, now);
-  if (!has_space(flight.origin)) {
-    ++link.drops->delay_line_full;
-    return;
-  }
   Flight waiting = flight;
-  if (!keep(flight.link, waiting.frame)) return;
-  delay_line_.push(arrival, waiting);
-  if (flight.origin.host != fabric::kFabricItself) flights_[flight.origin.host].add();
-}
-
-bool Transit::keep(std::uint32_t number, wire::Frame& frame) {
-  DirectedLink& link = links_[number];
-  if (frame.external == nullptr || frame.payload_len == 0) {
-    frame.ref = kNoBuffer;
-    return true;
-  }
-  const bool lent = frame.ref == kNoBuffer;  // the engine's own bytes are gone after this call
-  if (lent && !pools_.keep_private(frame)) {
-    ++link.drops->no_slot;
-    return false;
-  }
-  if (!link.under_way.try_add(frame.ref)) {
-    if (lent) pools_.drop(frame.ref);
-    ++link.drops->share_used_up;
-    return false;
-  }
-  if (!lent) pools_.hold(frame.ref);
-  return true;
-}
-
-void Transit::let_go(std::uint32_t number, const wire::Frame& frame) {
-  if (frame.ref != kNoBuffer) links_[number].under_way.remove(frame.ref);
-}
-
-// A host may have half of all frames under way, so that others' frames always fit.
-bool Transit::has_space(const Origin& origin) const {
-  const std::size_t free = kMaxFlights - delay_line_.size();
-  return origin.host == fabric::kFabricItself ? free > 0 : flights_[origin.host].has_space(free);
+  waiting.is_lossless = flight.is_lossless || link.link.config().pfc.on;
+  if (link.admission.put_on(waiting)) delay_line_.push(arrival, waiting);
 }
 
 void Transit::transmit_control(const Flight& flight, Instant now) {
@@ -131,8 +91,7 @@ void Transit::transmit_control(const Flight& flight, Instant now) {
 void Transit::land_next(Instant now) {
   Flight flight;
   delay_line_.pop(flight);
-  if (flight.origin.host != fabric::kFabricItself) flights_[flight.origin.host].remove();
-  let_go(flight.link, flight.frame);
+  links_[flight.link].admission.take_off(flight);
   arrivals_.arrive(flight, now);
   release(flight.frame);
 }

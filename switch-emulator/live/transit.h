@@ -1,37 +1,22 @@
 // Frames on the links of a live fabric: their faults and arrival times.
 //
 // References: the caller keeps those of the frames it passes in; a stored frame gets its own. No
-// host's frames use up all memory, of frames under way or of the queue before a slow link.
+// host's frames use up all memory, of frames under way or of the queue before a slow link
+// (link_admission.h).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "net/link.h"
-#include "switch-emulator/live/traffic.h"
+#include "switch-emulator/live/link_admission.h"
 #include "switch-emulator/ports/payload_pool.h"
-#include "switch-emulator/ports/sender_shares.h"
 #include "wire/frame.h"
 #include "wire/types.h"
 
 namespace cepheus::live {
-
-// The account that is charged for a frame.
-struct Origin {
-  fabric::SenderNo host = fabric::kFabricItself;
-  bool is_unanswered = false;  // no answer has paid for it (unanswered_account.h)
-};
-
-struct Flight {
-  wire::Frame frame;
-  std::uint32_t link = 0;  // index of the link that carries it
-  Origin origin;
-  bool corrupt = false;  // a bit was flipped on the way
-};
 
 // Frames on their way: a priority queue by arrival time, first in first out among equals.
 class DelayLine {
@@ -80,37 +65,8 @@ class DelayLine {
   std::vector<std::uint32_t> free_;
 };
 
-// Senders' shares of the queue before a link's rate, in bytes.
-class QueueShare {
- public:
-  // Whether `sender` may have another frame in a queue with `free` bytes left.
-  bool has_space(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
-    for (; !waiting_.empty() && waiting_.front().until <= now; waiting_.pop_front()) {
-      shares_[waiting_.front().sender].remove(waiting_.front().bytes);
-    }
-    return shares_[Shares::of(sender)].has_space(free);
-  }
-  // A frame waits `until` then, which is not before those of earlier frames.
-  void add(fabric::SenderNo sender, wire::Bytes bytes, wire::Instant until) {
-    shares_[Shares::of(sender)].add(bytes);
-    waiting_.push_back({until, bytes, Shares::of(sender)});
-  }
-
- private:
-  using Shares = fabric::SenderShares<wire::Bytes>;
-  struct Waiting {
-    wire::Instant until;
-    wire::Bytes bytes;
-    Shares::Class sender;
-  };
-  std::deque<Waiting> waiting_;
-  Shares shares_;
-};
-
 class Transit {
  public:
-  static constexpr std::size_t kMaxFlights = 1 << 16;  // frames on all links
-
   class Arrivals {
    public:
     virtual void arrive(const Flight& flight, wire::Instant now) = 0;
@@ -128,33 +84,25 @@ class Transit {
   net::Link& link(std::uint32_t number) { return links_[number].link; }
   const net::Link& link(std::uint32_t number) const { return links_[number].link; }
   Kind kind(std::uint32_t number) const { return links_[number].kind; }
-  LinkSideDrops& drops(std::uint32_t number) { return *links_[number].drops; }
-  // The caller keeps its own queue before the link, and then also the shares.
-  std::unique_ptr<QueueShare> take_queue_share(std::uint32_t number) {
-    return std::move(links_[number].queue);
-  }
+  LinkAdmission& admission(std::uint32_t number) { return links_[number].admission; }
+  // The caller keeps the queue before the link, and admits frames to it.
+  void leave_queue_to_caller(std::uint32_t number) { links_[number].has_queue = false; }
 
   // Puts a frame on its link; a pause frame goes before all others, and has no faults.
   void transmit(const Flight& flight, wire::Instant now);
   void transmit_control(const Flight& flight, wire::Instant now);
-  bool has_space(const Origin& origin) const;
+  bool has_space(const Origin& origin) const { return flights_.has_space(origin.host); }
   wire::Instant next_arrival() const { return delay_line_.next_arrival(); }
   // Precondition: a frame is under way.
   void land_next(wire::Instant now);
-
-  // A frame that stays beside the link, with its own reference to its payload. False, and counted,
-  // if there is no space for it.
-  bool keep(std::uint32_t number, wire::Frame& frame);
-  // ... leaves. The caller releases the reference.
-  void let_go(std::uint32_t number, const wire::Frame& frame);
 
  private:
   struct DirectedLink {
     net::Link link;
     Kind kind;
+    bool has_queue;  // which senders share, and which the caller does not keep
     LinkSideDrops* drops;
-    fabric::EgressShare under_way;
-    std::unique_ptr<QueueShare> queue;  // null: the queue is not shared, or the caller keeps it
+    LinkAdmission admission;
   };
   net::Passage offer(const Flight& flight, wire::Instant now);
   void transmit_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
@@ -166,9 +114,9 @@ class Transit {
 
   fabric::PayloadPools& pools_;
   Arrivals& arrivals_;
+  FlightAccount flights_;
   std::vector<DirectedLink> links_;
   DelayLine delay_line_;
-  std::vector<wire::Share<std::size_t, 1>> flights_;  // under way, by host
   std::vector<std::uint8_t> contiguous_;
 };
 

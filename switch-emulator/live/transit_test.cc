@@ -108,8 +108,8 @@ TEST_F(TransitTest, LeavesOthersSpaceUnderWay) {
     flight.frame.set_inline_payload({});
     transit_.transmit(flight, kStart);
   };
-  for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) put(0);
-  EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), Transit::kMaxFlights / 2, 1);
+  for (std::size_t n = 0; n < FlightAccount::kMost; ++n) put(0);
+  EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), FlightAccount::kMost / 2, 1);
   EXPECT_FALSE(transit_.has_space({.host = 0}));
   EXPECT_TRUE(transit_.has_space({.host = 1}));
   const std::uint64_t before = drops_.delay_line_full;

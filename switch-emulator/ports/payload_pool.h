@@ -176,6 +176,8 @@ class EgressShare {
     slots.add();
     return true;
   }
+  // The same beyond the share, for a frame that must not be dropped.
+  void add(wire::BufferRef ref) { slots_of(ref).add(); }
   void remove(wire::BufferRef ref) { slots_of(ref).remove(); }
 
  private:
