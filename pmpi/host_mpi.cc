@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -115,12 +116,11 @@ void retain(Communicator& comm) { comm.owners.fetch_add(1); }
 void release(Communicator& comm) { give_back(comm); }
 
 void abort_job(const Communicator& comm, const std::string& reason) {
-  fprintf(stderr,
-          "cepheus: %s (%d ranks) can't multicast: %s. %s is \"require\", so the job ends; \"try\" "
-          "would let it use %s's own algorithms\n",
-          name(comm).c_str(), comm.size, reason.c_str(), parameter("mode").c_str(),
-          implementation());
-  fflush(stderr);
+  log(0,
+      "cepheus: %s (%d ranks) can't multicast: %s. %s is \"require\", so the job ends; \"try\" "
+      "would "
+      "let it use %s's own algorithms",
+      name(comm).c_str(), comm.size, reason.c_str(), parameter("mode").c_str(), implementation());
   // Hydra drops the output that it has not read when it aborts a job.
   for (int unread = 0, i = 0; i < 1000 && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0; ++i) {
     if (unread == 0) break;
@@ -203,9 +203,10 @@ void log(int level, const char* format, ...) {
   char line[1024];
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(line, sizeof line, format, arguments);
+  (void)vsnprintf(line, sizeof line - 1, format, arguments);
   va_end(arguments);
-  fprintf(stderr, "%s\n", line);
+  // Not fprintf(): that needs 8 KiB of stack, more than some threads of programs have left.
+  (void)fputs(std::strcat(line, "\n"), stderr);
 }
 
 }  // namespace cepheus::coll::host

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "collectives/core/parameters.h"
+#include "collectives/group/own_stack.h"
 #include "wire/types.h"
 
 namespace cepheus::coll {
@@ -101,11 +102,13 @@ void TeamLane::make_group(MemberRecord& record) {
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
-    std::lock_guard<std::mutex> guard(transport.mutex());
-    channel_ = transport.open_channel(params, arrival_, arrival_arg_, status);
-    if (status == MCAST_OK) status = mcast_group_member(group(), &record.member);
-    if (status == MCAST_OK && !team_.is_leader()) status = channel_->join();
-    if (status != MCAST_OK) why = in_our_words(mcast_last_error());
+    on_own_stack([&] {
+      std::lock_guard<std::mutex> guard(transport.mutex());
+      channel_ = transport.open_channel(params, arrival_, arrival_arg_, status);
+      if (status == MCAST_OK) status = mcast_group_member(group(), &record.member);
+      if (status == MCAST_OK && !team_.is_leader()) status = channel_->join();
+      if (status != MCAST_OK) why = in_our_words(mcast_last_error());
+    });
   }
   if (channel_ == nullptr) transport.remove_group();
   record.status = status;

@@ -7,6 +7,7 @@
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/direct_channel.h"
+#include "collectives/group/own_stack.h"
 #include "collectives/reports/report_file.h"
 
 namespace cepheus::coll {
@@ -87,7 +88,7 @@ uint32_t Transport::host_address() {
 Transport::Opened Transport::open_context() {
   Opened opened;
   const mcast_context_params_t params = context_params();
-  open_carrier(opened, params);
+  on_own_stack([&] { open_carrier(opened, params); });
   if (opened.status != MCAST_OK) {
     opened.context = nullptr;
     opened.uct.reset();

@@ -118,6 +118,11 @@ class Threads(EndToEnd):
     def test_threads_on_communicators_of_their_own(self):
         self.assert_ok(over_fabric(PROGRAMS / "threads_check", "--threads", 4, "--count", 100, mca=REQUIRE))
 
+    def test_a_thread_with_a_small_stack(self):
+        """... in which MPI's own broadcasts work, too. Verbose lines need stack, too."""
+        for settings in (REQUIRE, {**VERBOSE, "coll_cepheus_verbose": 2}):
+            self.assert_ok(over_fabric(PROGRAMS / "small_stack_check", hosts=3, mca=settings))
+
     def test_each_level_of_threads(self):
         for level in ("single", "funneled", "serialized", "multiple"):
             with self.subTest(level):

@@ -1,0 +1,44 @@
+#include "collectives/group/own_stack.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstddef>
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+void* run(void* work) {
+  (*static_cast<const std::function<void()>*>(work))();
+  return nullptr;
+}
+
+}  // namespace
+
+// Not std::thread: the program may have made the usual stack small. The program's threads run its
+// signal handlers, and the caller is not canceled while the other thread uses its memory.
+void on_own_stack(const std::function<void()>& work) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  int cancelable = 0;
+  sigset_t all, before;
+  sigfillset(&all);
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  (void)pthread_attr_init(&attributes);
+  (void)pthread_attr_setstacksize(&attributes, kBytes);
+  auto* const argument = const_cast<std::function<void()>*>(&work);
+  const bool has_started = pthread_create(&thread, &attributes, run, argument) == 0;
+  (void)pthread_attr_destroy(&attributes);
+  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (has_started)
+    (void)pthread_join(thread, nullptr);
+  else
+    work();
+  (void)pthread_setcancelstate(cancelable, nullptr);
+}
+
+}  // namespace cepheus::coll
