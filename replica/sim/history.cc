@@ -46,8 +46,13 @@ void History::lose_all(Instant now) {
 void History::serve(Instant now, unsigned writer, const Epoch& epoch) {
   served_.resize(std::max<std::size_t>(served_.size(), writer + 1), kNever);
   epochs_.resize(served_.size());
+  superseded_.resize(served_.size(), kNever);
   served_[writer] = std::min(served_[writer], now);
   epochs_[writer] = {disk_losses_, epoch};
+  superseded_[writer] = kNever;
+  for (unsigned other = 0; other < epochs_.size(); ++other) {
+    if (epochs_[other] < epochs_[writer]) superseded_[other] = std::min(superseded_[other], now);
+  }
   for (Write& write : writes_) {
     if (is_superseded(write.writer)) write.end = std::min(write.end, now);
   }
@@ -59,7 +64,10 @@ bool History::is_superseded(unsigned writer) const {
 }
 
 void History::resume(unsigned writer) {
-  change_promises([this, writer](Promise& p) { p.renew(served_at(writer)); });
+  change_promises([this, writer](Promise& p) {
+    const bool is_forgotten = p.lost <= disks_lost_ && p.made > superseded_[writer];
+    if (!is_forgotten) p.renew(served_at(writer));
+  });
 }
 
 std::uint64_t History::tear(std::uint64_t value) {

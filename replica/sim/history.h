@@ -8,7 +8,8 @@
 //
 // A loss of memory on all replicas in sync excuses lost unflushed data, and towards later writers
 // only. A loss of all their disks excuses all lost data, likewise. A writer that served before the
-// loss and serves again after it asserts that nothing is lost.
+// loss and serves again after it asserts that nothing is lost. But if another one served meanwhile,
+// and new disks have forgotten that, it asserts only what it knows.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class History {
   void lose_all(Instant now);
   // `writer` serves from now on, or again, by a claim of that epoch.
   void serve(Instant now, unsigned writer, const Epoch& epoch);
-  // ... again, after an interruption: it renews its promises.
+  // Before it serves again, after an interruption: it renews its promises.
   void resume(unsigned writer);
   Instant last_loss() const { return last_loss_; }
 
@@ -113,6 +114,7 @@ class History {
   // By writer, of its last serving. New disks know no epoch, so numbers start again after a loss of
   // all disks: the number of such losses comes first.
   std::vector<std::pair<unsigned, Epoch>> epochs_;
+  std::vector<Instant> superseded_;  // by writer, since when a later one has served
   std::vector<std::uint64_t> torn_;
   std::size_t excused_torn_ = 0;
   Instant last_loss_{}, disks_lost_{};

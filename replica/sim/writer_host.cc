@@ -67,12 +67,12 @@ void WriterHost::note_phase() {
     has_all &= links_[r] != nullptr && links_[r]->replica_holds;
   }
   world_.log("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
-  world_.history.serve(world_.events.now(), index_, engine_->epoch());
-  held_ = engine_->epoch();
   if (has_served_ && has_all) {
     world_.history.resume(index_);
     sure_since_ = world_.events.now();
   }
+  world_.history.serve(world_.events.now(), index_, engine_->epoch());
+  held_ = engine_->epoch();
   if (has_served_) return;
   has_served_ = true;
   ++world_.outcome.takeovers;
