@@ -1,19 +1,28 @@
 #include "libmcast/completion_queues.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+
+#include "wire/nonblocking.h"
 
 namespace cepheus::mcast {
 
 constexpr std::uint32_t kUsualReservations = 4096;
 
-CompletionQueues::CompletionQueues(const Device& device)
-    : device_(device), channel_(ibv_create_comp_channel(device.context())) {
-  if (channel_) fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
+namespace {
+
+// Null if it would block.
+ChannelHandle open_channel(ibv_context* context) {
+  ChannelHandle channel(ibv_create_comp_channel(context));
+  if (channel && !wire::set_nonblocking(channel->fd)) channel.reset();
+  return channel;
 }
+
+}  // namespace
+
+CompletionQueues::CompletionQueues(const Device& device)
+    : device_(device), channel_(open_channel(device.context())) {}
 
 Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
   for (Queue& q : queues_) {

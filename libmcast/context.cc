@@ -1,8 +1,7 @@
 #include "libmcast/context.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <random>
 #include <system_error>
@@ -10,6 +9,7 @@
 #include "libmcast/device_events.h"
 #include "libmcast/forks.h"
 #include "wire/clock.h"
+#include "wire/nonblocking.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -42,6 +42,10 @@ std::string device_event_text(ibv_event_type type) {
 Expected<std::unique_ptr<Context>> Context::create(const ContextConfig& config) {
   auto device = Device::open(config.device);
   if (!device) return tl::unexpected(device.error());
+  // Device events are looked for, never waited for.
+  if (!wire::set_nonblocking((*device)->context()->async_fd)) {
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("can't look for the device's events", errno));
+  }
   auto channel = ControlChannel::open(**device, config.mrp_port);
   if (!channel) return tl::unexpected(channel.error());
   return std::unique_ptr<Context>(new Context(config, std::move(*device), std::move(*channel)));
@@ -67,11 +71,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         locked.unlock();
         deregister_discarded();
         return next;
-      }) {
-  // Device events are looked for, never waited for.
-  const int fd = device_->context()->async_fd;
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
+      }) {}
 
 Context::~Context() {
   destroy_groups();

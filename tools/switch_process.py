@@ -37,14 +37,14 @@ class Switch:
     """cepheus-switch of a build tree, with `arguments` or on a topology file with this text; serves once it is made.
 
     Its socket is in a fresh directory, unless a path is given. `before` is a command that runs it, `program` another one than
-    the tree's. A context manager: close() runs after the block.
+    the tree's, `preexec` is called in its process before it starts. A context manager: close() runs after the block.
     """
 
-    def __init__(self, build, *arguments, topology=None, path=None, before=(), program=None, env=None):
+    def __init__(self, build, *arguments, topology=None, path=None, before=(), program=None, env=None, preexec=None):
         self._own = tempfile.TemporaryDirectory(prefix="cepheus-switch-") if path is None else None
         path = pathlib.Path(path or pathlib.Path(self._own.name) / "fabric")
         self.socket, self.directory = str(path), path.parent
-        self.env = env
+        self.env, self.preexec = env, preexec
         self.process = None
         words = list(arguments)
         if topology is not None:
@@ -69,7 +69,7 @@ class Switch:
         ready, ready_end = os.pipe()
         try:
             self.process = subprocess.Popen([*self.command, "--ready-fd", str(ready_end)], stdin=subprocess.DEVNULL, pass_fds=(ready_end,),
-                                            env=self.env)
+                                            env=self.env, preexec_fn=self.preexec)
             os.close(ready_end)
             if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64).startswith(b"ready"):
                 raise RuntimeError("cepheus-switch did not start: " + " ".join(self.command))

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "nic-emulator/verbs/live_nic.h"
 #include "nic-emulator/verbs/report.h"
@@ -163,13 +165,15 @@ void LiveNic::defer_to_program(Duration duration) {
 void LiveNic::sleep_until(Instant wake, bool on_port) {
   std::array<pollfd, 2> want{{{kick_.fd(), POLLIN, 0}, {-1, POLLIN, 0}}};
   if (on_port) want[1].fd = port_->wait_fd();
-  if (wake == wire::kNever) {
-    ::poll(want.data(), want.size(), -1);
-    return;
-  }
-  const Duration left = std::max(wake - wire::monotonic_now(), Duration(0));
+  const Duration left =
+      wake == wire::kNever ? Duration(0) : std::max(wake - wire::monotonic_now(), Duration(0));
   const timespec timeout = to_timespec(left);
-  ::ppoll(want.data(), want.size(), &timeout, nullptr);
+  const int ready =
+      ::ppoll(want.data(), want.size(), wake == wire::kNever ? nullptr : &timeout, nullptr);
+  // This thread would never sleep again.
+  if (ready < 0 && errno != EINTR) {
+    throw std::system_error(errno, std::generic_category(), "can't wait for packets");
+  }
 }
 
 void LiveNic::on_armed() {

@@ -95,12 +95,12 @@ bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
     if (most <= Duration(0) || !port_->arm(what)) return true;
     program_sleeps_ = true;
   }
-  port_->sleep(most);
+  const bool has_slept = port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
   program_sleeps_ = false;
   if (!is_abandoned()) port_->withdraw();
-  return true;
+  return has_slept;
 }
 
 }  // namespace cepheus::verbs

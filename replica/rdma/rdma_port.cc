@@ -1,8 +1,8 @@
 #include "replica/rdma/rdma_port.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
+
+#include "wire/nonblocking.h"
 
 namespace cepheus::replica {
 
@@ -28,8 +28,9 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
   ibv_device_attr limits{};
   if (ibv_query_device(context, &limits) != 0) return refused("limits");
   port->channel_.reset(ibv_create_comp_channel(context));
-  if (!port->channel_) return refused("completion channel");
-  fcntl(port->channel_->fd, F_SETFL, fcntl(port->channel_->fd, F_GETFL) | O_NONBLOCK);
+  if (!port->channel_ || !wire::set_nonblocking(port->channel_->fd)) {
+    return refused("completion channel");
+  }
   const int entries = std::min(kCompletions, std::max(limits.max_cqe, 1));
   port->queue_.reset(ibv_create_cq(context, entries, nullptr, port->channel_.get(), 0));
   if (!port->queue_) return refused("completion queue");

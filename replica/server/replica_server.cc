@@ -102,7 +102,7 @@ void ReplicaServer::stop() {
 
 wire::Result<void> ReplicaServer::run() {
   int record_error = 0;
-  while (!stop_requested_ && disk_error_ == 0) wait();
+  while (!stop_requested_ && disk_error_ == 0 && wait_error_ == 0) wait();
   data_path_.fence();  // the disk may hang
   if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (const int error = flush_worker_->finish()) {
@@ -110,6 +110,11 @@ wire::Result<void> ReplicaServer::run() {
     const int saved = forget_memory();
     // Memory that goes with the program is lost without a record.
     record_error = file_.outlives_program() ? saved : 0;
+  }
+  if (disk_error_ == 0 && wait_error_ != 0) {
+    return wire::fail(wire::ErrorCode::kFailed, std::string("can't wait for connections: ") +
+                                                    std::strerror(wait_error_) +
+                                                    "; raise the limit of open files");
   }
   if (disk_error_ == 0) return {};
   std::string text = std::string("the disk failed: ") + std::strerror(disk_error_) +
@@ -155,7 +160,8 @@ void ReplicaServer::wait() {
                       : data_path_.is_registering() ? kRegisteringMs
                       : data_path_.has_group()      ? kMemberMs
                                                     : kIdleMs;
-  poll(fds.data(), fds.size(), timeout);
+  const int ready = poll(fds.data(), fds.size(), timeout);
+  if (ready < 0 && errno != EINTR) wait_error_ = errno;
   data_path_.progress();
   if (fds[0].revents != 0) {
     eventfd_t count = 0;

@@ -92,6 +92,7 @@ class ReplicaServer {
   std::uint64_t writer_link_ = 0;  // of the last ping
   Progress progress_;
   int disk_error_ = 0;
+  int wait_error_ = 0;
   std::atomic<bool> stop_requested_{false};
   std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };

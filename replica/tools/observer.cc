@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "wire/clock.h"
@@ -12,11 +13,15 @@ namespace {
 
 constexpr wire::Duration kTimeLimit = std::chrono::seconds(5);
 
+// As poll(2), but a signal does not end it.
 int wait_on(int fd, short events, wire::Instant until) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(until - wire::monotonic_now());
   pollfd want{fd, events, 0};
-  return poll(&want, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - wire::monotonic_now());
+    const int ready = poll(&want, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready >= 0 || errno != EINTR) return ready;
+  }
 }
 
 }  // namespace
@@ -32,7 +37,9 @@ wire::Result<Observer> Observer::connect(const std::string& address, const Volum
   if (!fd) return tl::unexpected(fd.error());
   Observer observer(address, std::move(*fd));
   const int raw = observer.socket_.fd();
-  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit) != 1) {
+  const int ready = wait_on(raw, POLLOUT, wire::monotonic_now() + kTimeLimit);
+  if (ready < 0) return observer.failed(wire::ErrorCode::kUnavailable, std::strerror(errno));
+  if (ready == 0) {
     return observer.failed(wire::ErrorCode::kTimedOut,
                            "no answer; is cepheus-replica running there?");
   }
@@ -62,7 +69,9 @@ wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
   const wire::Instant until = wire::monotonic_now() + kTimeLimit;
   for (;;) {
     if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it closed the connection");
-    if (wait_on(socket_.fd(), socket_.events(), until) != 1) {
+    const int ready = wait_on(socket_.fd(), socket_.events(), until);
+    if (ready < 0) return failed(wire::ErrorCode::kUnavailable, std::strerror(errno));
+    if (ready == 0) {
       return failed(wire::ErrorCode::kTimedOut, "no answer; is it stopped or overloaded?");
     }
     const bool lives = socket_.receive();

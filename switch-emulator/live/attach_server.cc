@@ -259,8 +259,12 @@ void AttachServer::detach_all() {
 wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const {
   for (std::size_t at = 0; at < clients_.size(); ++at) {
     const Client& client = clients_[at];
-    if (datapath_.identity(at).name != host || !client.process.is_open() || client.pid != pid) {
-      continue;
+    const bool is_it = datapath_.identity(at).name == host && client.socket.is_open();
+    if (!is_it || client.pid != pid) continue;
+    if (!client.process.is_open()) {
+      return wire::fail(wire::ErrorCode::kRefused,
+                        "the kernel has no descriptors of processes (pidfd_open, Linux 5.3): kill "
+                        "it on its host");
     }
     if (syscall(SYS_pidfd_send_signal, client.process.get(), SIGKILL, nullptr, 0) == 0) return {};
     return wire::fail(wire::ErrorCode::kRefused,

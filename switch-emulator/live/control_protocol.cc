@@ -45,7 +45,9 @@ class Connection {
     timeval time_limit{};
     time_limit.tv_sec = kTimeLimit.count() / 1000;
     time_limit.tv_usec = kTimeLimit.count() % 1000 * 1000;
-    ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit);
+    if (::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time_limit, sizeof time_limit) != 0) {
+      return wire::call_failed("can't limit the time to connect to " + path_);
+    }
     if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
       return {};
     if (errno == EAGAIN) return no_answer();
@@ -75,7 +77,11 @@ class Connection {
       const auto left =
           std::chrono::duration_cast<milliseconds>(deadline_ - steady_clock::now()).count();
       pollfd wait{fd_.get(), POLLIN, 0};
-      if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
+      const int ready = left <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left));
+      if (ready == 0) return no_answer();
+      if (ready < 0 && errno != EINTR) {
+        return wire::call_failed("can't wait for the fabric at " + path_);
+      }
       const ssize_t n = ::recv(fd_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (n <= 0) return wire::unavailable("the fabric at " + path_ + " closed the connection");

@@ -1,7 +1,10 @@
 #include "switch-emulator/live/poller.h"
 
-#include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
+
+#include "switch-emulator/ports/epoll_wait.h"
 
 namespace cepheus::live {
 
@@ -29,11 +32,10 @@ void Poller::forget(int fd) {
 }
 
 void Poller::await(wire::Duration timeout) {
-  const auto nanoseconds = timeout.count();
-  const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-  const int ready = epoll_pwait2(epoll_.get(), events_.data(), static_cast<int>(events_.size()),
-                                 nanoseconds < 0 ? nullptr : &limit, nullptr);
-  ready_ = static_cast<std::size_t>(std::max(ready, 0));
+  const int ready = fabric::wait_for_events(epoll_.get(), events_, timeout);
+  // A caller that took this for silence would never sleep again.
+  if (ready < 0) throw std::system_error(errno, std::generic_category(), "can't wait for events");
+  ready_ = static_cast<std::size_t>(ready);
 }
 
 void Poller::dispatch() {

@@ -32,7 +32,8 @@ class Poller {
   void forget(int fd);
 
   // Runs the handlers of ready descriptors; waits up to `timeout` if none is (0: not at all;
-  // negative: for ever). The same in two steps: await(), then dispatch().
+  // negative: for ever). The same in two steps: await(), then dispatch(). A std::system_error if
+  // the kernel can't wait.
   void wait(wire::Duration timeout) {
     await(timeout);
     dispatch();

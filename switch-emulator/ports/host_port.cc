@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "switch-emulator/ports/epoll_wait.h"
 #include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/port_segment.h"
 
@@ -42,7 +43,9 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
   timeval limit{};  // a fabric that is busy with other clients has a backlog of them
   limit.tv_sec = timeout.count() / 1000;
   limit.tv_usec = timeout.count() % 1000 * 1000;
-  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) {
+    return wire::call_failed("can't limit the time to connect to " + path);
+  }
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return wire::unavailable("no fabric at " + path + " (" + std::strerror(errno) +
                              "): start one with cepheus-switch --fabric " + path);
@@ -82,7 +85,9 @@ wire::Result<Message> await_message(int socket, const HostPort::Options& options
                                "(CEPHEUS_ATTACH_TIMEOUT_MS)?");
     }
     pollfd waiting{socket, POLLIN, 0};
-    poll(&waiting, 1, static_cast<int>(left.count()) + 1);
+    if (poll(&waiting, 1, static_cast<int>(left.count()) + 1) < 0 && errno != EINTR) {
+      return wire::call_failed("can't wait for the fabric at " + options.fabric);
+    }
   }
 }
 
@@ -333,11 +338,9 @@ void HostPort::disarm() {
 
 void HostPort::withdraw() { state_->segment.client_sleeps().withdraw(); }
 
-void HostPort::sleep(wire::Duration most) const {
+bool HostPort::sleep(wire::Duration most) const {
   std::array<epoll_event, 2> rung;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
-  const timespec timeout{seconds.count(), (most - seconds).count()};
-  epoll_pwait2(wait_fd(), rung.data(), rung.size(), &timeout, nullptr);
+  return wait_for_events(wait_fd(), rung, most) >= 0;
 }
 
 bool HostPort::is_connected() const {

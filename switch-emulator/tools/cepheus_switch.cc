@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "net/shapes.h"
 #include "support/command_line/command_line.h"
@@ -128,7 +129,13 @@ int serve(const Arguments& arguments) {
     return kFailure;
   }
   sd_notify(0, "READY=1");
-  (*fabric)->run();
+  try {
+    (*fabric)->run();
+  } catch (const std::system_error& error) {  // the kernel can't wait
+    spdlog::error("{}", error.what());
+    ignore_signals();
+    return kFailure;
+  }
   ignore_signals();
   spdlog::info("ending");
   return kDone;

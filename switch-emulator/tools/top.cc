@@ -6,6 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -70,6 +71,8 @@ class Signals {
   Signals() {
     const sigset_t set = block_endings({SIGINT, SIGTERM, SIGHUP, SIGWINCH});
     fd_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    // No descriptor is left: by their own actions the signals still end it.
+    if (!fd_.is_open()) ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
   int fd() const { return fd_.get(); }
   bool is_stop_requested() const {
@@ -102,7 +105,8 @@ bool wait(const Signals& signals, steady_clock::time_point until, TopScreen& scr
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now());
   pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
-  ::poll(fds, 2, static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0)));
+  const int ready = ::poll(fds, 2, static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0)));
+  if (ready < 0 && errno != EINTR) return false;
   if (signals.is_stop_requested()) return false;
   if ((fds[0].revents & (POLLHUP | POLLERR)) != 0) return false;
   char keys[64];

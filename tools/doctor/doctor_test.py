@@ -39,7 +39,7 @@ class OnAFabric(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         found = findings(run)
         self.assertEqual(set(found) - {"ucx", "open-mpi"},  # builds without the part of one do not need it
-                         {"device", "port", "gid", "mtu", "memlock", "groups", "rc_mcast", "coll/cepheus"})
+                         {"kernel", "device", "port", "gid", "mtu", "memlock", "groups", "rc_mcast", "coll/cepheus"})
         self.assertIn("cepheus0", found["device"]["seen"])
         self.assertIn("10.0.0.1", found["gid"]["seen"])
 

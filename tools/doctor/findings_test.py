@@ -53,7 +53,8 @@ class Library:
         self.exists = lambda: exists
 
 
-def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_transport=True, has_component=True, preloads=True):
+def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_transport=True, has_component=True, preloads=True,
+             kernel="6.1.0-18-amd64"):
     """What the doctor finds if commands answer as on a good host, but for those in `answers`: code, output and, if any, errors."""
     answers = {**GOOD, **(answers or {})}
 
@@ -67,6 +68,7 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_t
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
     with mock.patch.object(cepheus, "output_of", output_of), mock.patch.object(cepheus, "HAS_COMPONENT", has_component), \
             mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
+            mock.patch.object(cepheus.os, "uname", lambda: mock.Mock(release=kernel)), \
             mock.patch.object(cepheus.resource, "getrlimit", lambda _: (locked, locked)), \
             mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: answers["ip neigh"][1].split()[-1]), \
             mock.patch.dict(cepheus.os.environ):
@@ -88,6 +90,10 @@ class Findings(unittest.TestCase):
 
     def test_all_checks_pass_on_a_good_host(self):
         self.assertEqual(self.failed(), {})
+
+    def test_an_old_kernel(self):
+        self.only("kernel", "use Linux 4.18", kernel="4.17.19")
+        self.only("kernel", "use Linux 4.18", kernel="unknown")
 
     def device(self, text):
         return next(f.seen for f in findings(answers={"ibv_devinfo": (0, text)}) if f.name == "device")

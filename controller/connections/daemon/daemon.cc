@@ -137,8 +137,14 @@ void Daemon::refuse_program(FrameStream& stream, const std::string& why) {
 void Daemon::take_program(Socket socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  // Otherwise the program would count as root's.
+  const bool is_known =
+      getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   auto stream = std::make_shared<FrameStream>(std::move(socket), kMostRequest);
+  if (!is_known) {
+    broker_.refusals().add(Refusal::kBadProgram);
+    return refuse_program(*stream, "cepheus-cmd can't read the user of this connection");
+  }
   const auto of_user =
       std::ranges::count_if(programs_, [&](const auto& p) { return p.second.user == peer.uid; });
   if (programs_.size() >= kMostPrograms ||

@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -105,8 +107,12 @@ int show_status(const std::string& socket, bool as_json) {
       return 0;
     }
     pollfd waits{client->fd(), client->events(), 0};
-    if (poll(&waits, 1, kTimeLimitMs) == 0) {
+    const int ready = poll(&waits, 1, kTimeLimitMs);
+    if (ready == 0) {
       return fail("cepheus-cmd at " + socket + " does not answer; is it stopped or overloaded?");
+    }
+    if (ready < 0 && errno != EINTR) {
+      return fail("can't wait for " + socket + ": " + std::strerror(errno));
     }
   }
 }
