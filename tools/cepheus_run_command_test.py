@@ -3,6 +3,9 @@
 
 import os
 import pathlib
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -65,6 +68,47 @@ class ReadingHydrasArguments(unittest.TestCase):
                            (["-genv", "LD_PRELOAD", "x", "a"], "would replace"), (["-env", "LD_PRELOAD=x", "a"], "would replace")]:
             with self.subTest(words), self.assertRaisesRegex(cepheus_run.Failure, why):
                 self.line(*words)
+
+
+class LaunchersHelp(unittest.TestCase):
+    """The lists of options that take arguments, compared with each installed launcher."""
+
+    @staticmethod
+    def output_of(*command):
+        return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=20, check=False,
+                              env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}).stdout
+
+    @unittest.skipUnless(shutil.which("mpiexec.hydra"), "SKIPPED: MPICH's mpiexec.hydra is missing: install mpich")
+    def test_hydra(self):
+        words = re.findall(r"^ +(-[-\w/]+)", self.output_of("mpiexec.hydra", "--help"), re.M)
+        names = {part.lstrip("-") for word in words for part in word.split("/")}
+        self.assertGreater(len(names), 40)
+        ours = cepheus_run.HydraLine
+        for name in sorted(names - ours.WITH_TWO):
+            # An option with an argument takes -info for it; then no details are printed.
+            takes_none = "HYDRA build details" in self.output_of("mpiexec.hydra", f"-{name}", "-info")
+            self.assertEqual(name in ours.WITH_ARGUMENT, not takes_none, name)
+
+    @unittest.skipUnless(shutil.which("mpirun.openmpi"), "SKIPPED: Open MPI's mpirun is missing: install openmpi-bin")
+    def test_open_mpi(self):
+        text = self.output_of("mpirun.openmpi", "--help", "full")
+        found = re.findall(r"^ +(-\S+)((?: <arg\d>)*)", text, re.M)
+        if not any(arguments for _, arguments in found):
+            self.skipTest("SKIPPED: this mpirun's help does not name arguments; Open MPI 4's does")
+        ours = cepheus_run.Context
+        for names, arguments in found:
+            for name in (name.lstrip("-") for name in names.split("|")):
+                taken = 2 if name in ours.WITH_TWO else 1 if name in ours.WITH_ARGUMENT else 0
+                if name != "dvm":  # Open MPI 4's takes none, but makes no job either
+                    self.assertEqual(taken, arguments.count("<"), name)
+
+
+class PreloadOrder(unittest.TestCase):
+    def test_sanitizers_come_first_and_the_users_order_stands(self):
+        for others, expected in [(None, "ours"), ("", "ours"), ("b.so:a.so", "ours:b.so:a.so"), ("/x/libasan.so.8", "/x/libasan.so.8:ours"),
+                                 ("b.so /l/libtsan.so.2:a.so:libubsan.so.1", "/l/libtsan.so.2:libubsan.so.1:ours:b.so:a.so"),
+                                 ("libclang_rt.asan-x86_64.so", "libclang_rt.asan-x86_64.so:ours")]:
+            self.assertEqual(cepheus_run.preload("ours", others), expected)
 
 
 class Defaults(unittest.TestCase):

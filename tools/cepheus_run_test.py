@@ -67,7 +67,10 @@ notes = os.environ["FAKE_NOTES"]
 with open(notes + "/mpirun.json", "w") as out:
     json.dump({"pid": os.getpid(), "arguments": sys.argv[1:], "env": dict(os.environ)}, out)
 print("rank 0 says hello", flush=True)
-if os.environ.get("FAKE_MPIRUN") == "stays":
+if os.environ.get("FAKE_MPIRUN") == "passes":
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda number, _: sys.exit(number))
+if os.environ.get("FAKE_MPIRUN") in ("stays", "passes"):
     with open(notes + "/started", "w") as started:
         started.write("x")
     signal.pause()
@@ -267,6 +270,53 @@ class Running(unittest.TestCase):
             process.communicate(timeout=TIME_LIMIT)
             self.assertEqual(process.returncode, 128 + signum)
             self.assert_nothing_left()
+
+    def test_passes_a_users_signal_to_mpirun(self):
+        for signum in (signal.SIGUSR1, signal.SIGUSR2):
+            (self.root / "notes/started").unlink(missing_ok=True)
+            os.mkfifo(self.root / "notes/started")
+            process = self.started(self.start("--", "./a", FAKE_MPIRUN="passes"))
+            process.send_signal(signum)
+            process.communicate(timeout=TIME_LIMIT)
+            self.assertEqual(process.returncode, signum)
+            self.assert_nothing_left()
+
+    def test_a_users_signal_before_mpirun_takes_it_does_not_end_the_job(self):
+        # Pending from the first moment on.
+        process = self.start("--", "./a", FAKE_MPIRUN="passes", preexec_fn=lambda: (
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1}), os.kill(os.getpid(), signal.SIGUSR1)))
+        process.communicate(timeout=TIME_LIMIT)
+        self.assertEqual(process.returncode, signal.SIGUSR1)
+        self.assertTrue((self.root / "notes/mpirun.json").exists())
+
+    def test_an_ignored_signal_stays_ignored(self):
+        os.mkfifo(self.root / "notes/started")
+        process = self.started(self.start("--", "./a", FAKE_MPIRUN="passes", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)))
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=TIME_LIMIT)
+        self.assertEqual(process.returncode, signal.SIGUSR1)
+
+    def test_serves_with_closed_standard_descriptors(self):
+        for closed in ((0,), (0, 1), (1, 2), (0, 1, 2)):
+            (self.root / "notes/mpirun.json").unlink(missing_ok=True)
+            process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda closed=closed: list(map(os.close, closed)))
+            process.communicate(timeout=TIME_LIMIT)
+            self.assertEqual((process.returncode, (self.root / "notes/mpirun.json").exists()), (7, True), closed)
+            self.assert_nothing_left()
+
+    def test_removes_directories_of_killed_runs_and_no_others(self):
+        os.mkfifo(self.root / "notes/started")
+        living = self.started(self.start("--", "./a", FAKE_MPIRUN="passes"))
+        its_own = set((self.root / "tmp").iterdir())
+        dead = self.root / "tmp/cepheus-job-dead"
+        dead.mkdir()
+        (dead / "switch.log").touch()
+        code, _, err = self.run_script("--", "./a")
+        self.assertEqual((code, set((self.root / "tmp").iterdir())), (0, its_own), err)
+        living.send_signal(signal.SIGUSR1)
+        living.communicate(timeout=TIME_LIMIT)
+        self.assert_nothing_left()
 
     def test_keeps_mpirun_out_of_reach_of_signals_to_its_own_group(self):
         """Otherwise mpirun would get the signal twice, from the sender and from us, and leave its ranks running."""

@@ -16,3 +16,13 @@ class Layout:
         self.components = libraries / "openmpi"
         self.mpich = libraries / "mpich/libcepheus-mpi.so"
         self.openmpi = libraries / "openmpi/libcepheus-mpi.so"
+
+
+def open_standard_descriptors():
+    """No pipe or socket gets the number of a closed one: helpers would take it for their output."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number is this one
+    sys.stdout, sys.stderr = sys.stdout or open(1, "w", closefd=False), sys.stderr or open(2, "w", closefd=False)

@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# One that its parent ignores stays ignored, as SIGHUP below nohup.
+SIGNALS = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]
 TIME_LIMIT_SECONDS = 4  # from SIGTERM to SIGKILL
 SEGMENT = re.compile(r"(/dev/shm/(?:vader_segment|sm_segment|open_mpi)\.\S+)$", re.MULTILINE)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
