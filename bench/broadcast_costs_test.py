@@ -34,7 +34,7 @@ class Kinds(unittest.TestCase):
                 ("libcepheus-roce.so", "[.] cepheus::fabric::copy_used", "copies"),
                 ("libcepheus-roce.so", "[.] cepheus::wire::RoceHeaders::parse", "engines"),
                 ("cepheus-switch", "[.] cepheus::fabric::rewrite", "engines"),
-                ("mca_coll_cepheus.so", "[.] cepheus::coll::CommunicatorState::serve", "engines"),
+                ("libcepheus-coll.so", "[.] cepheus::coll::CommunicatorState::serve", "engines"),
                 ("libopen-pal.so.40.30.2", "[.] opal_progress", "MPI and libraries"),
                 ("mpi_bcast", "[.] start_page_wait", None)):
             with self.subTest(symbol):

@@ -60,7 +60,7 @@ Code Multicast::prepare(uint64_t first, bool small) {
   switch (needed.state()) {
     case TeamLane::State::kReady:
     case TeamLane::State::kClosed:
-      reason_ = carrier_;
+      reason_ = kMulticast;
       return Code::kDone;
     case TeamLane::State::kFailed:
       if (first < needed.retry_at()) {
@@ -110,8 +110,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
   if (const Code rc = link_.open(); rc != Code::kDone) return rc;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
-  carrier_ = Transport::instance().carrier();
-  reason_ = carrier_;
+  reason_ = kMulticast;
   report(lane, again);
   return Code::kDone;
 }
@@ -148,7 +147,6 @@ Code Multicast::try_again(uint64_t unit) {
   }
   backoff_.began(now.time_since_epoch());
   counters().add(Counters::Which::kGroups);
-  carrier_ = Transport::instance().carrier();
   session_.swap(next);
   std::vector<Held> held;
   held.swap(held_);

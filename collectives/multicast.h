@@ -26,6 +26,8 @@ namespace cepheus::coll {
 
 class Multicast {
  public:
+  // reason() of a broadcast by multicast, for `cepheusctl explain`.
+  static constexpr char kMulticast[] = "multicast";
   // `called` runs when another member may need something of this one: look_after() soon. It runs
   // inside the host's progress.
   Multicast(const Team& team, std::function<void()> called);
@@ -107,7 +109,6 @@ class Multicast {
   Operation* current_ = nullptr;
   Actions actions_;
   Messages repairs_;
-  std::string carrier_;  // how the fabric is reached
   std::string reason_;
 
   uint64_t broadcasts_ = 0;

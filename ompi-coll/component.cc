@@ -1,124 +1,93 @@
 // coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
-#include <algorithm>
-#include <cstring>
-#include <string>
+//
+// With mode off nothing else is loaded, so this file needs no library that Open MPI does not have,
+// the C++ library included. Otherwise it loads libcepheus-coll.so, which lies beside it.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "collectives/communicators.h"
-#include "collectives/core/counters.h"
-#include "collectives/group/transport.h"
-#include "ompi-coll/module.h"
-#include "ompi-coll/parameters.h"
+#include <iterator>
+
+#include "collectives/core/mode.h"
+#include "ompi-coll/implementation.h"
 
 namespace {
 
 using namespace cepheus::ompi;
-using namespace cepheus::coll;
+using cepheus::coll::Mode;
 
-// MPI_T performance variables (coll_cepheus_<name>; `ompi_info --all` lists them).
-struct Variable {
-  const char* name;
-  const char* help;
-};
-constexpr Variable kVariables[] = {
-    {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
-    {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
-    {"bcasts_hosts", "Broadcasts by multicast among one rank of each host, then inside hosts"},
-    {"bcasts_saved",
-     "Broadcasts that Open MPI's own algorithms served, or that ended point to point"},
-    {"ibcasts_eager", "Non-blocking broadcasts by multicast that were copied through buffers"},
-    {"ibcasts_bulk", "Non-blocking broadcasts by multicast straight between the callers' buffers"},
-    {"ibcasts_hosts",
-     "Non-blocking broadcasts by multicast among one rank of each host, then inside hosts"},
-    {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
-    {"ibcasts_saved",
-     "Non-blocking broadcasts and persistent requests that Open MPI's own algorithms served"},
-    {"repairs_received", "Pieces of broadcasts received point to point after multicast failed"},
-    {"repairs_sent", "Pieces of broadcasts sent point to point after multicast failed"},
-    {"groups", "Multicast groups set up"},
-    {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
-};
-static_assert(std::size(kVariables) == Counters::kKinds);
-
-int read_registered_bytes(const mca_base_pvar_t*, void* value, void*) {
-  *static_cast<unsigned long long*>(value) = Transport::instance().registered_bytes();
-  return OPAL_SUCCESS;
-}
-
-void register_one(const mca_base_component_t* component, const std::string& name,
-                  const std::string& help, int kind, mca_base_get_value_fn_t read, void* value) {
-  (void)mca_base_component_pvar_register(
-      component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, kind,
-      MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-      static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
-                                        MCA_BASE_PVAR_FLAG_CONTINUOUS),
-      read, nullptr, nullptr, value);
-}
-
-void register_variables(const mca_base_component_t* component) {
-  const auto count = [&](const std::string& name, const std::string& help, auto& value) {
-    register_one(component, name, help, MCA_BASE_PVAR_CLASS_COUNTER, nullptr, &value);
-  };
-  for (std::size_t i = 0; i < Counters::kKinds; ++i) {
-    count(kVariables[i].name, kVariables[i].help, counters().values()[i]);
-  }
-  for (std::size_t i = 0; i < Counters::kCauses; ++i) {
-    const std::string cause = name(static_cast<Cause>(i));
-    count("fallbacks_" + cause,
-          "Times that the multicast groups of a communicator were given up, by cause: " + cause,
-          counters().fallbacks()[i]);
-  }
-  register_one(component, "registered_bytes", "Bytes of memory that are registered with the device",
-               MCA_BASE_PVAR_CLASS_LEVEL, read_registered_bytes, nullptr);
-}
+const Implementation* implementation = nullptr;  // null: the component is off
+int mode = static_cast<int>(Mode::kTry);
 
 extern "C" int cepheus_register(void);
 
-bool is_open = false;
-
-// Open MPI continues without a component that does not open.
-extern "C" int cepheus_open(void) {
-  if (!layout_matches()) {
-    opal_output(0,
-                "cepheus: this is not the Open MPI %d.%d that coll/cepheus was built for; rebuild "
-                "Cepheus, or unset OMPI_MCA_mca_base_component_path",
-                OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
-    return OMPI_ERROR;
+// Null: `path` can't be loaded, and the user has read why. It stays loaded: Open MPI's variables
+// point into it, and threads may still run at the program's exit.
+const Implementation* load() {
+  Dl_info info;
+  char path[PATH_MAX + sizeof "/libcepheus-coll.so"];
+  // The file's own place, not a link's: packages put a link into Open MPI's own directory.
+  if (dladdr(reinterpret_cast<void*>(&cepheus_register), &info) == 0 ||
+      realpath(info.dli_fname, path) == nullptr)
+    return nullptr;
+  strcpy(strrchr(path, '/'), "/libcepheus-coll.so");
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    opal_output(0, "cepheus: coll/cepheus is off: %s; install what is missing", dlerror());
+    return nullptr;
   }
-  output_stream() = opal_output_open(nullptr);
-  // Errors are at level 0, so they always appear.
-  opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
-  opal_show_help_add_dir(component_directory());
-  warn_of_unknown_parameters();
-  is_open = true;
+  return static_cast<const Implementation*>(dlsym(library, kImplementation));
+}
+
+const mca_base_component_t* component();
+
+// Reads `mode` alone.
+void register_mode() {
+  mca_base_var_enum_value_t values[std::size(cepheus::coll::kModes) + 1] = {};
+  for (size_t i = 0; i < std::size(cepheus::coll::kModes); ++i)
+    values[i] = {static_cast<int>(i), cepheus::coll::kModes[i]};
+  mca_base_var_enum_t* choices = nullptr;
+  (void)mca_base_var_enum_create("coll_cepheus_mode", values, &choices);
+  (void)mca_base_component_var_register(
+      component(), "mode", cepheus::coll::kModeHelp, MCA_BASE_VAR_TYPE_INT, choices, 0,
+      static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_READONLY, &mode);
+  if (choices != nullptr) OBJ_RELEASE(choices);
+}
+
+extern "C" int cepheus_open(void) {
+  if (implementation != nullptr) return implementation->open();
+  if (mode == static_cast<int>(Mode::kRequire)) exit(1);  // load() has printed why
   return OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_close(void) {
-  end_background_progress();
-  forget_keyvals();
-  Transport::instance().close();
-  opal_output_close(output_stream());
-  return OMPI_SUCCESS;
+  return implementation != nullptr ? implementation->close() : OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_init_query(bool, bool) { return OMPI_SUCCESS; }
 
+extern "C" mca_coll_base_module_t* cepheus_query(ompi_communicator_t* comm, int* priority) {
+  return implementation != nullptr ? implementation->query(comm, priority) : nullptr;
+}
+
 mca_coll_base_component_t describe() {
   mca_coll_base_component_t component;
-  std::memset(&component, 0, sizeof component);
+  memset(&component, 0, sizeof component);
   auto& version = component.collm_version;
   version.mca_major_version = MCA_BASE_VERSION_MAJOR;
   version.mca_minor_version = MCA_BASE_VERSION_MINOR;
   version.mca_release_version = MCA_BASE_VERSION_RELEASE;
-  std::strcpy(version.mca_project_name, "ompi");
+  strcpy(version.mca_project_name, "ompi");
   version.mca_project_major_version = OMPI_MAJOR_VERSION;
   version.mca_project_minor_version = OMPI_MINOR_VERSION;
   version.mca_project_release_version = OMPI_RELEASE_VERSION;
-  std::strcpy(version.mca_type_name, "coll");
+  strcpy(version.mca_type_name, "coll");
   version.mca_type_major_version = kCollInterface[0];
   version.mca_type_minor_version = kCollInterface[1];
   version.mca_type_release_version = kCollInterface[2];
-  std::strcpy(version.mca_component_name, "cepheus");
+  strcpy(version.mca_component_name, "cepheus");
   version.mca_component_major_version = CEPHEUS_VERSION_MAJOR;
   version.mca_component_minor_version = CEPHEUS_VERSION_MINOR;
   version.mca_component_release_version = CEPHEUS_VERSION_PATCH;
@@ -127,7 +96,7 @@ mca_coll_base_component_t describe() {
   version.mca_register_component_params = cepheus_register;
   component.collm_data.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT;
   component.collm_init_query = cepheus_init_query;
-  component.collm_comm_query = cepheus_comm_query;
+  component.collm_comm_query = cepheus_query;
   return component;
 }
 
@@ -139,14 +108,18 @@ __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_cepheu
     describe();
 }
 
+namespace {
+const mca_base_component_t* component() { return &mca_coll_cepheus_component.collm_version; }
+}  // namespace
+
 extern "C" int cepheus_register(void) {
-  register_parameters(&mca_coll_cepheus_component.collm_version);
-  register_variables(&mca_coll_cepheus_component.collm_version);
+  register_mode();
+  implementation = mode == static_cast<int>(Mode::kOff) ? nullptr : load();
+  if (implementation != nullptr) implementation->register_all(component(), mode);
   return OMPI_SUCCESS;
 }
 
-// libcepheus-mpi.so calls it after MPI_Init: one of both serves a process. A component that did not
-// open may not read Open MPI's structures.
+// libcepheus-mpi.so calls it after MPI_Init: one of both serves a process.
 extern "C" __attribute__((visibility("default"))) int mca_coll_cepheus_serves(void) {
-  return is_open && serves_world() ? 1 : 0;
+  return implementation != nullptr ? implementation->serves_world() : 0;
 }

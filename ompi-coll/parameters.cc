@@ -54,12 +54,12 @@ void register_one(const mca_base_component_t* component, const Setting& paramete
 
 }  // namespace
 
-void register_parameters(const mca_base_component_t* component) {
-  const Parameters& p = parameters();
-  for (const Setting& each : settings()) register_one(component, each);
-  // The NIC reads it at its first use.
-  if (p.attach_timeout_ms > 0)
-    setenv("CEPHEUS_ATTACH_TIMEOUT_MS", std::to_string(p.attach_timeout_ms).c_str(), 1);
+void register_parameters(const mca_base_component_t* component, int mode) {
+  parameters() = {};  // Open MPI may start again after its end
+  parameters().mode = mode;
+  for (const Setting& each : settings()) {
+    if (std::string_view(each.name) != "mode") register_one(component, each);
+  }
 }
 
 void warn_of_unknown_parameters() {

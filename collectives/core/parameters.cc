@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -43,13 +44,7 @@ std::vector<Setting> settings() {
        true},
       {"verbose", 3, &p.verbose, kAny,
        "Log; 0: nothing; 1: one line per communicator with path and reason; 2: also each lane"},
-      {"mode",
-       2,
-       &p.mode,
-       kAny,
-       "Choose when to multicast; off: never; try: if the network can, else Open MPI's own "
-       "algorithms run; require: end the job with an error if the network can't",
-       {"off", "try", "require"}},
+      {"mode", 2, &p.mode, kAny, kModeHelp, {std::begin(kModes), std::end(kModes)}},
       {"min_members", 4, &p.min_members, kFromZero,
        "Give a group to communicators of at least this many ranks; smaller ones use Open MPI's own "
        "algorithms in every mode"},
@@ -58,9 +53,6 @@ std::vector<Setting> settings() {
        "receivers; larger ones use the user's buffers"},
       {"eager_message", 6, &p.eager_message, kFromOne,
        "Set the size of one posted buffer in bytes; longer eager broadcasts take several"},
-      {"attach_timeout_ms", 5, &p.attach_timeout_ms, kFromZero,
-       "Wait this time in milliseconds for a busy switch to answer an attaching process; 0: "
-       "CEPHEUS_ATTACH_TIMEOUT_MS, else 30000"},
       {"register_timeout_ms", 5, &p.register_timeout_ms, kFromZero,
        "Wait this time in milliseconds until switches and members confirm a group; 0: 20000, in "
        "mode "
@@ -83,9 +75,9 @@ std::vector<Setting> settings() {
        6,
        &p.carrier,
        kAny,
-       "Choose the transport; auto: UCX's rc_mcast if its plug-in interface is known, else "
-       "libmcast; ucx: rc_mcast; direct: libmcast",
-       {"auto", "ucx", "direct"}},
+       "Choose the library that makes groups; direct: libmcast; ucx: UCX's rc_mcast, for which UCX "
+       "is loaded",
+       {"direct", "ucx"}},
       {"set_up_after", 5, &p.set_up_after, kFromZero,
        "Set a communicator's group up after this many broadcasts, because set-up costs more than a "
        "few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)"},
@@ -108,8 +100,6 @@ std::vector<Setting> settings() {
        "Use this verbs device; empty: the nearest active one with a RoCE v2 IPv4 address"},
       {"mcst_pool", 6, &p.mcst_pool, kAny,
        "Take group addresses from this CIDR range; empty: 198.18.0.0/15"},
-      {"uct_library", 9, &p.uct_library, kAny,
-       "Load libuct_rc_mcast.so from this path; empty: the one installed with this component"},
   };
 }
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "collectives/core/judge.h"
+#include "collectives/core/mode.h"
 
 namespace cepheus::coll {
 
 // The library that transmits a group's data.
-enum class Carrier : int { kAuto = 0, kUcx = 1, kDirect = 2 };
-enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
+enum class Carrier : int { kDirect = 0, kUcx = 1 };
 
 struct Parameters {
   int priority = 95;
@@ -25,13 +25,12 @@ struct Parameters {
   int min_members = 2;
   int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
   int eager_message = 8192;  // bytes of each of its messages
-  int attach_timeout_ms = 0;
   int register_timeout_ms = 0;
   int watchdog_ms = 0;
   int safeguard_threshold = 50;  // percent
   int safeguard_samples = 10;    // of 1000 broadcasts; 0: no safeguard
   int ranks_per_host = 0;
-  int carrier = static_cast<int>(Carrier::kAuto);
+  int carrier = static_cast<int>(Carrier::kDirect);
   int set_up_after = 32;                      // broadcasts of a communicator before its group
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
   int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
@@ -46,7 +45,6 @@ struct Parameters {
   // Null or empty: see docs/parameters.md.
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
-  const char* uct_library = nullptr;
 
   size_t eager_bytes() const { return static_cast<size_t>(eager_limit); }
   size_t eager_unit() const { return static_cast<size_t>(eager_message); }
@@ -93,7 +91,7 @@ std::vector<Setting> settings();
 // Lets `read` fill the setting in. A number beyond the range leaves the one from before, and the
 // answer is the end of an error line.
 std::string take(const Setting& setting, const std::function<void()>& read);
-// Where the host's component is, with its help texts and rc_mcast.
+// Where this library is, with the host's help texts. UCX's part is in the directory ucx beside it.
 const char* component_directory();
 
 }  // namespace cepheus::coll

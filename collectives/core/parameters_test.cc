@@ -21,13 +21,12 @@ TEST(Parameters, HaveTheDefaultsOfTheirPage) {
   EXPECT_EQ(p.min_members, 2);
   EXPECT_EQ(p.eager_limit, 65536);
   EXPECT_EQ(p.eager_message, 8192);
-  EXPECT_EQ(p.attach_timeout_ms, 0);
   EXPECT_EQ(p.register_timeout_ms, 0);
   EXPECT_EQ(p.watchdog_ms, 0);
   EXPECT_EQ(p.safeguard_threshold, 50);
   EXPECT_EQ(p.safeguard_samples, 10);
   EXPECT_EQ(p.ranks_per_host, 0);
-  EXPECT_EQ(p.chosen_carrier(), Carrier::kAuto);
+  EXPECT_EQ(p.chosen_carrier(), Carrier::kDirect);
   EXPECT_EQ(p.set_up_after, 32);
   EXPECT_EQ(p.set_up_bytes, 1u << 20);
   EXPECT_EQ(p.ordered_starts, 0);
@@ -80,7 +79,6 @@ INSTANTIATE_TEST_SUITE_P(Each, ParameterBounds,
                          testing::Values(Bounds{"min_members", {0, kMostInt}, {-1}},
                                          Bounds{"eager_limit", {0, kMostInt}, {-1}},
                                          Bounds{"eager_message", {1, kMostInt}, {0, -1}},
-                                         Bounds{"attach_timeout_ms", {0, kMostInt}, {-1}},
                                          Bounds{"register_timeout_ms", {0, kMostInt}, {-1}},
                                          Bounds{"watchdog_ms", {0, kMostInt}, {-1}},
                                          Bounds{"safeguard_threshold", {0, kMostInt}, {-1}},

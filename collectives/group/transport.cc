@@ -70,7 +70,6 @@ mcast_status_t Transport::open(std::string& why, bool again) {
         std::lock_guard<std::mutex> in_use(mutex_);  // by other threads' progress
         context_ = opened.context;
         uct_ = std::move(opened.uct);
-        carrier_ = std::move(opened.carrier);
       }
       why_ = std::move(opened.why);
       outcome_ = opened.status;
@@ -101,14 +100,9 @@ Transport::Opened Transport::open_context() {
 }
 
 void Transport::open_carrier(Opened& opened, const mcast_context_params_t& params) {
-  const Carrier wanted = parameters().chosen_carrier();
-  if (wanted != Carrier::kDirect) {
+  if (parameters().chosen_carrier() == Carrier::kUcx) {
     opened.uct = UctDomain::open(params.device, opened.why);
-    if (opened.uct == nullptr) {
-      if (wanted == Carrier::kUcx) return;
-      opened.carrier += ", without UCX: " + opened.why;
-      opened.why.clear();
-    }
+    if (opened.uct == nullptr) return;
   }
   opened.status = opened.uct != nullptr ? opened.uct->open_context(params, &opened.context)
                                         : mcast_context_create(&params, &opened.context);
@@ -121,8 +115,6 @@ std::unique_ptr<Channel> Transport::open_channel(const mcast_group_params_t& par
   if (uct_ != nullptr) return uct_->open_channel(params, arrival, arg, status);
   return DirectChannel::open(context_, params, arrival, arg, status);
 }
-
-std::string Transport::carrier() const { return carrier_; }
 
 std::uint64_t Transport::registered_bytes() {
   std::lock_guard<std::mutex> guard(mutex_);

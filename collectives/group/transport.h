@@ -1,5 +1,5 @@
-// The process's access to groups: libmcast's context, and UCX's rc_mcast if it serves. Opened at
-// first need.
+// The process's access to groups: libmcast's context, or UCX's rc_mcast if the user chooses it.
+// Opened at first need.
 //
 // UCT objects are single-threaded: every call on a channel, and every callback from one, runs under
 // mutex(). No call of the host happens with the mutex held, so it is never held across its
@@ -47,8 +47,6 @@ class Transport {
   std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,
                                         Channel::Arrival arrival, void* arg,
                                         mcast_status_t& status);
-  // The library behind channels, for `cepheusctl explain`: "multicast", and without UCX the reason.
-  std::string carrier() const;
 
   // Progress of all groups; 0 at once if another thread is at it.
   unsigned progress();
@@ -58,7 +56,6 @@ class Transport {
     mcast_status_t status = MCAST_ERR_NO_DEVICE;
     mcast_context_h context = nullptr;
     std::unique_ptr<UctDomain> uct;  // it has the context; null: the caller has it
-    std::string carrier = "multicast";
     std::string why;
   };
 
@@ -77,7 +74,6 @@ class Transport {
   std::mutex mutex_;
   mcast_context_h context_ = nullptr;
   std::unique_ptr<UctDomain> uct_;  // null: libmcast directly
-  std::string carrier_ = "multicast";
   std::atomic<int> groups_{0};
 };
 

@@ -38,6 +38,17 @@ TEST(OpeningAgain, MakesNobodyWait) {
   transport.close();
 }
 
+// The test program is in another directory than UCX's part.
+TEST(Opening, NamesAMissingTransportThatTheUserHasChosen) {
+  parameters().carrier = static_cast<int>(Carrier::kUcx);
+  std::string why;
+  mcast_status_t status = MCAST_ERR_AGAIN;
+  while (status == MCAST_ERR_AGAIN) status = Transport::instance().open(why, true);
+  EXPECT_EQ(status, MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(why, testing::HasSubstr("/libcepheus-ucx.so"));
+  parameters() = {};
+}
+
 // A job with another way gives up a silent fabric soon. It waits for a busy fabric as long as any
 // job.
 TEST(Opening, LimitsTheFabricsSilenceOnlyIfThereIsAnotherWay) {

@@ -1,14 +1,10 @@
 #include "collectives/group/uct_channel.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <new>
 #include <vector>
-
-#include "collectives/core/parameters.h"
-#include "collectives/host_mpi.h"
 
 namespace cepheus::coll {
 
@@ -90,19 +86,11 @@ Transfer* transfer_of(Context* context) {
 
 }  // namespace
 
-bool OpenUctDomain::load(std::string& why) {
-  const char* named = parameters().uct_library;
-  const bool is_named = named != nullptr && *named != '\0';
-  const std::string library =
-      is_named ? named : std::string(component_directory()) + "/../ucx/libuct_rc_mcast.so";
-  if (!is_named && access(library.c_str(), F_OK) != 0) {
-    why = "rc_mcast was not built: it does not fit UCX " CEPHEUS_UCX_VERSION;
-    return false;
-  }
+bool OpenUctDomain::load(const std::string& directory, std::string& why) {
+  const std::string library = directory + "/libuct_rc_mcast.so";
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    why = std::string("the UCX transport can't be loaded: ") + dlerror() + "; set " +
-          host::parameter("uct_library");
+    why = std::string("the UCX transport can't be loaded: ") + dlerror();
     return false;
   }
   context_of_ = reinterpret_cast<rc_mcast_context_t>(dlsym(handle, RC_MCAST_CONTEXT));
@@ -124,15 +112,6 @@ ucs_status_t OpenUctDomain::make(const char* device) {
   if (status == UCS_OK) status = uct_worker_create(async_, UCS_THREAD_MODE_SINGLE, &worker_);
   if (status != UCS_OK) return status;
   return uct_md_iface_config_read(md_, kTransport, nullptr, nullptr, &config_);
-}
-
-std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why) {
-  auto domain = std::make_unique<OpenUctDomain>();
-  if (!domain->load(why)) return nullptr;
-  const ucs_status_t status = domain->make(device);
-  if (status == UCS_OK) return domain;
-  why = std::string("UCX can't open its multicast domain: ") + ucs_status_string(status);
-  return nullptr;
 }
 
 OpenUctDomain::~OpenUctDomain() {
@@ -266,3 +245,18 @@ Channel::Status UctChannel::receive(void* data, std::size_t length, std::uint32_
 }
 
 }  // namespace cepheus::coll
+
+// UCX's constructors have read its environment already, so its configuration comes too late. Its
+// own function takes its signal handlers back, and nothing here asks for its memory hooks.
+extern "C" __attribute__((visibility("default"))) std::unique_ptr<cepheus::coll::UctDomain>
+cepheus_open_uct_domain(const std::string& directory, const char* device, bool is_ours,
+                        std::string& why) {
+  using namespace cepheus::coll;
+  if (is_ours) ucs_debug_disable_signals();
+  auto domain = std::make_unique<OpenUctDomain>();
+  if (!domain->load(directory, why)) return nullptr;
+  const ucs_status_t status = domain->make(device);
+  if (status == UCS_OK) return domain;
+  why = std::string("UCX can't open its multicast domain: ") + ucs_status_string(status);
+  return nullptr;
+}

@@ -1,4 +1,5 @@
-// A member over rc_mcast, UCX's transport for groups, where the UCT plug-in interface is known.
+// A member over rc_mcast, UCX's transport for groups, where the UCT plug-in interface is known. It is
+// a module of its own.
 #pragma once
 
 #include <mcast/uct.h>
@@ -10,9 +11,10 @@
 #include "collectives/group/uct_domain.h"
 
 extern "C" {
-// Exported by libucs, declared in a header that libucx-dev does not install.
+// Exported by libucs, declared in headers that libucx-dev does not install.
 ucs_status_t ucs_async_context_create(ucs_async_mode_t mode, ucs_async_context_t** async);
 void ucs_async_context_destroy(ucs_async_context_t* async);
+void ucs_debug_disable_signals(void);
 }
 
 namespace cepheus::coll {
@@ -25,7 +27,7 @@ class OpenUctDomain final : public UctDomain {
   OpenUctDomain(const OpenUctDomain&) = delete;
   OpenUctDomain& operator=(const OpenUctDomain&) = delete;
 
-  bool load(std::string& why);
+  bool load(const std::string& directory, std::string& why);
   ucs_status_t make(const char* device);
   mcast_status_t open_context(const mcast_context_params_t& params, mcast_context_h* out) override;
   std::unique_ptr<Channel> open_channel(const mcast_group_params_t& params,

@@ -1,5 +1,5 @@
-// The process's access to groups through UCX. uct_channel.cc implements it, and uct_absent.cc in
-// builds without UCX.
+// The process's access to groups through UCX, which is loaded for it. uct_domain.cc loads the module
+// that uct_channel.cc makes: nothing else here links UCX, whose constructors change a process.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -25,5 +25,12 @@ class UctDomain {
                                                 Channel::Arrival arrival, void* arg,
                                                 mcast_status_t& status) = 0;
 };
+
+// The module's one function. `directory`: the module's, where rc_mcast is. `is_ours`: the program
+// had not loaded UCX, so its signal handlers go.
+inline constexpr char kOpenUctDomain[] = "cepheus_open_uct_domain";
+using OpenUctDomainFunction = std::unique_ptr<UctDomain> (*)(const std::string& directory,
+                                                             const char* device, bool is_ours,
+                                                             std::string& why);
 
 }  // namespace cepheus::coll

@@ -56,7 +56,7 @@ void SimulatedJob::check_end_of_call(Rank& rank, Code rc) {
   }
   const bool is_multicast = !rank.is_saved && rank.caller.route() != Route::kTree;
   const std::string why = rank.caller.reason();
-  if (rc == Code::kDone && !is_multicast && (why.empty() || why == Transport::instance().carrier()))
+  if (rc == Code::kDone && !is_multicast && (why.empty() || why == Multicast::kMulticast))
     fail("reason: " + where + " does not go by multicast, for the reason '" + why + "'");
   if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
     fail("memory: " + where + " has ended, but its memory is in use");

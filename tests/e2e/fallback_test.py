@@ -170,16 +170,17 @@ class OpenMpisFallback(EndToEnd):
         run = over_fabric(CHECK, *ARGUMENTS, topology=star(4, switch="max_groups = 0"), mca=REQUIRE)
         self.assert_one_error(run, "table space")
 
-    # It runs, accepts connections and sends nothing. Without the parameter the ranks wait for 30 s.
-    def test_ranks_wait_for_a_late_switch_as_long_as_the_parameter(self):
+    # It runs, accepts connections and sends nothing. Without the variable the ranks wait for 30 s.
+    def test_ranks_wait_for_a_late_switch_as_long_as_the_variable(self):
         with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             path = f"{scratch}/fabric"
             listener.bind(path)
             listener.listen()
-            environment = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_FABRIC": path}
+            environment = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_FABRIC": path,
+                           "CEPHEUS_ATTACH_TIMEOUT_MS": "2600"}
             run = without_fabric(CHECK, "--count", 1, "--max", 100, ranks=2, environment=environment,
-                                 mca={**VERBOSE, **PARTED, "coll_cepheus_attach_timeout_ms": 2600})
+                                 mca={**VERBOSE, **PARTED})
             self.assert_ok(run)
             waited = int(re.search(r"did not answer within (\d+) ms", run.err).group(1))
             self.assertTrue(2600 <= waited < 30000, run.everything())

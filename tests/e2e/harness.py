@@ -26,8 +26,6 @@ needs_rc_mcast = unittest.skipUnless(TRANSPORT.exists(), "SKIPPED: rc_mcast was 
 COMPONENT = BUILD / "lib/openmpi/mca_coll_cepheus.so"
 NO_COMPONENT = "SKIPPED: coll/cepheus was not built, because Open MPI's internal headers are missing: install libopenmpi-dev"
 needs_component = unittest.skipUnless(COMPONENT.exists(), NO_COMPONENT)
-# Texts of `cepheusctl explain` for multicast broadcasts.
-MULTICAST = "multicast" if TRANSPORT.exists() else r"multicast, without UCX: rc_mcast was not built: it does not fit UCX \S+"
 ENDING_SECONDS = 30  # time limit for a program's end
 
 

@@ -19,9 +19,9 @@ FILES = {
     "": """BIN(cepheus) BIN(cepheus-cmd) BIN(cepheus-replica) SHARED(mcast) SHARED(cepheus-volume) SHARED(cepheus-connections)
         lib/pkgconfig/mcast.pc lib/nbdkit/plugins/nbdkit-cepheus-plugin.so lib/systemd/system/cepheus-cmd.service
         share/cepheus/modulefiles/cepheus/VERSION include/cepheus/connections.h include/cepheus/volume.h""",
-    "openmpi": "lib/cepheus/openmpi/mca_coll_cepheus.so lib/cepheus/openmpi/help-coll-cepheus.txt",
+    "openmpi": "lib/cepheus/openmpi/mca_coll_cepheus.so lib/cepheus/openmpi/libcepheus-coll.so lib/cepheus/openmpi/help-coll-cepheus.txt",
     "pmpi": "lib/cepheus/mpich/libcepheus-mpi.so lib/cepheus/openmpi/libcepheus-mpi.so",
-    "ucx": "lib/cepheus/ucx/libuct_rc_mcast.so include/mcast/uct.h",
+    "ucx": "lib/cepheus/ucx/libuct_rc_mcast.so lib/cepheus/ucx/libcepheus-ucx.so include/mcast/uct.h",
     "nic": "lib/cepheus/libcepheus-roce.so",
     "switch": """BIN(cepheus-switch) BIN(cepheusctl) BIN(cepheus-sim) BIN(cepheus-volume-sim) etc/cepheus/fabric.toml
         lib/systemd/system/cepheus-switch.service lib/systemd/system/cepheus-metrics.service
