@@ -21,6 +21,7 @@
 #include "pmpi/calls.h"
 #include "pmpi/codes.h"
 #include "pmpi/communicator.h"
+#include "pmpi/int_count.h"
 #include "pmpi/parameters.h"
 #include "pmpi/request.h"
 
@@ -269,16 +270,16 @@ DEFINE_FINALIZE(PMPI_)
     static const auto next_one = next<int(void*)>(#name); \
     return end_communicator(comm, next_one);              \
   }
-#define DEFINE_BCAST(name, Number)                                                          \
-  CEPHEUS_EXPORT int name(void* memory, Number count, Handle type, int root, Handle comm) { \
-    static const auto next_one = next<int(void*, Number, Handle, int, Handle)>(#name);      \
-    return broadcast({memory, count, Datatype(type), root}, Comm(comm),                     \
-                     [&] { return next_one(memory, count, type, root, comm); });            \
+#define DEFINE_BCAST(name)                                                               \
+  CEPHEUS_EXPORT int name(void* memory, int count, Handle type, int root, Handle comm) { \
+    static const auto next_one = next<int(void*, int, Handle, int, Handle)>(#name);      \
+    return broadcast({memory, count, Datatype(type), root}, Comm(comm),                  \
+                     [&] { return next_one(memory, count, type, root, comm); });         \
   }
-#define DEFINE_IBCAST(name, Number)                                                             \
-  CEPHEUS_EXPORT int name(void* memory, Number count, Handle type, int root, Handle comm,       \
+#define DEFINE_IBCAST(name)                                                                     \
+  CEPHEUS_EXPORT int name(void* memory, int count, Handle type, int root, Handle comm,          \
                           void* request) {                                                      \
-    static const auto next_one = next<int(void*, Number, Handle, int, Handle, void*)>(#name);   \
+    static const auto next_one = next<int(void*, int, Handle, int, Handle, void*)>(#name);      \
     return start_broadcast({memory, count, Datatype(type), root}, Comm(comm),                   \
                            static_cast<Request*>(request),                                      \
                            [&] { return next_one(memory, count, type, root, comm, request); }); \
@@ -288,14 +289,35 @@ DEFINE_FREE(MPI_Comm_disconnect)
 // Fortran of both libraries calls these.
 DEFINE_FREE(PMPI_Comm_free)
 DEFINE_FREE(PMPI_Comm_disconnect)
-DEFINE_BCAST(MPI_Bcast, int)
-DEFINE_BCAST(MPI_Bcast_c, Count)
-DEFINE_IBCAST(MPI_Ibcast, int)
-DEFINE_IBCAST(MPI_Ibcast_c, Count)
+DEFINE_BCAST(MPI_Bcast)
+DEFINE_IBCAST(MPI_Ibcast)
 #ifdef CEPHEUS_OPENMPI
 // Open MPI's Fortran converts its arguments, then calls these.
-DEFINE_BCAST(PMPI_Bcast, int)
-DEFINE_IBCAST(PMPI_Ibcast, int)
+DEFINE_BCAST(PMPI_Bcast)
+DEFINE_IBCAST(PMPI_Ibcast)
+#else
+// Open MPI 4 and 5 have no large counts, and a program that looks for these functions finds none.
+// Libraries of MPICH's ABI have them from MPI 4 on.
+CEPHEUS_EXPORT int MPI_Bcast_c(void* memory, Count count, Handle type, int root, Handle comm) {
+  static const auto next_one = next<int(void*, Count, Handle, int, Handle)>("MPI_Bcast_c");
+  static const auto next_int = next<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
+  return broadcast({memory, count, Datatype(type), root}, Comm(comm), [&] {
+    if (next_one != nullptr) return next_one(memory, count, type, root, comm);
+    const IntCount in_int(count, Datatype(type));
+    return next_int(memory, in_int.count(), Handle(in_int.type()), root, comm);
+  });
+}
+CEPHEUS_EXPORT int MPI_Ibcast_c(void* memory, Count count, Handle type, int root, Handle comm,
+                                void* request) {
+  static const auto next_one = next<int(void*, Count, Handle, int, Handle, void*)>("MPI_Ibcast_c");
+  static const auto next_int = next<int(void*, int, Handle, int, Handle, void*)>("MPI_Ibcast");
+  return start_broadcast(
+      {memory, count, Datatype(type), root}, Comm(comm), static_cast<Request*>(request), [&] {
+        if (next_one != nullptr) return next_one(memory, count, type, root, comm, request);
+        const IntCount in_int(count, Datatype(type));
+        return next_int(memory, in_int.count(), Handle(in_int.type()), root, comm, request);
+      });
+}
 #endif
 
 // A wait tests while a broadcast is in flight. So broadcasts make progress, and MPI polls all kinds of

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """MPI_Bcast of MPICH programs, which preload libcepheus-mpi.so: over a fabric, and without one."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,20 @@ class Abi(unittest.TestCase):
     def test_is_that_of_this_mpichs_header(self):
         subprocess.run(["mpicxx.mpich", "-std=c++20", "-DMPICH_SKIP_MPICXX", f"-I{SOURCE}", "-fsyntax-only",
                         SOURCE / "tests/mpi/abi_check.cc"], check=True)
+
+
+class Functions(unittest.TestCase):
+    """Programs look for MPI's functions by weak symbols and dlsym()."""
+
+    @staticmethod
+    def defined_by(library):
+        shown = subprocess.run(["nm", "-D", "--defined-only", library], text=True, capture_output=True, check=True).stdout
+        return {line.split()[-1].partition("@")[0] for line in shown.splitlines() if " MPI_" in line or " PMPI_" in line}
+
+    def test_are_found_only_if_mpi_has_them(self):
+        needed = subprocess.run(["ldd", mpi().program(PROGRAMS / "broadcast_check")], text=True, capture_output=True, check=True).stdout
+        [library] = re.findall(r"=> (\S+/libmp\w+\.so\S*)", needed)
+        self.assertEqual(self.defined_by(mpi().LIBRARY) - self.defined_by(library), set())
 
 
 class Reports(Reported):

@@ -10,7 +10,7 @@ import ibcast_test
 from broadcast_test import Broadcast  # noqa: F401
 from harness import BUILD, PROGRAMS, SOURCE, Mpich, Preload, finish, needs_component
 from ibcast_test import Data  # noqa: F401
-from mpich_test import REQUIRE, TRY, Fortran, Ibcast, OtherTools, OwnCommunicator, Preloading, Reported  # noqa: F401
+from mpich_test import REQUIRE, TRY, Fortran, Functions, Ibcast, OtherTools, OwnCommunicator, Preloading, Reported  # noqa: F401
 from programs_test import Communicators, Order, Threads, Types  # noqa: F401
 from types_test import RandomTypes  # noqa: F401
 
