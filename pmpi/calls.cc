@@ -31,6 +31,13 @@ void* next_definition(const char* name) {
   return found != nullptr ? found : find_in_a_local_library(name);
 }
 
+bool is_next_a_tools(const std::string& name) {
+  Dl_info next{}, mpis{};
+  return dladdr(next_definition(("MPI_" + name).c_str()), &next) != 0 &&
+         dladdr(next_definition(("PMPI_" + name).c_str()), &mpis) != 0 &&
+         next.dli_fbase != mpis.dli_fbase;
+}
+
 namespace {
 
 template <typename Function>
@@ -113,6 +120,7 @@ bool find_calls() {
   FIND(Isend);
   FIND(Pack);
   FIND(Pack_size);
+  FIND(Query_thread);
   FIND(Request_free);
   FIND(Test);
   FIND(Type_commit);

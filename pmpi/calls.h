@@ -1,6 +1,8 @@
 // MPI's own functions, found when the program runs: this library links no MPI.
 #pragma once
 
+#include <string>
+
 #include "pmpi/mpi_abi.h"
 
 namespace cepheus::pmpi {
@@ -42,6 +44,7 @@ struct Calls {
   int (*Isend)(const void*, int, Datatype, int, int, Comm, Request*);
   int (*Pack)(const void*, int, Datatype, void*, int, int*, Comm);
   int (*Pack_size)(int, Datatype, Comm, int*);
+  int (*Query_thread)(int*);
   int (*Request_free)(Request*);
   int (*Test)(Request*, int*, Status*);
   int (*Type_commit)(Datatype*);
@@ -65,6 +68,8 @@ bool is_fault_tolerant();
 bool find_calls();
 // The definition of `name` behind this library: the next tool's, or MPI's. Null: there is none.
 void* next_definition(const char* name);
+// The next definition of "MPI_<name>" is a tool's, not MPI's.
+bool is_next_a_tools(const std::string& name);
 // This process's Open MPI has loaded coll/cepheus, and chosen it for MPI_COMM_WORLD.
 bool component_serves();
 

@@ -56,9 +56,11 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(next_definition(name));
 }
 
-std::string why_unable(bool has_calls, int level) {
+std::string why_unable(bool has_calls) {
   if (!has_calls) return std::string("it has not the ABI of ") + kAbi + ", or is too old";
-  if (level < kThreadMultiple) return "it gave no MPI_THREAD_MULTIPLE";
+  int level = 0;
+  if (calls().Query_thread(&level) != kSuccess || level < kThreadMultiple)
+    return "it gave no MPI_THREAD_MULTIPLE";
   // Ranks may use different types of one signature: packed data must be the bare bytes.
   constexpr int kCount = 7;
   int bytes = 0;
@@ -72,11 +74,11 @@ constexpr char kComponent[] =
     "it has loaded coll/cepheus; \"--mca coll ^cepheus\" leaves them to libcepheus-mpi.so";
 
 // MPI is initialised. All ranks come here, because one alone would wait for the others for ever.
-void begin(bool has_calls, int level) {
+void begin(bool has_calls) {
   const std::string failed = "a function of it failed";
   const bool is_off = parameters().chosen_mode() == Mode::kOff;
   const bool has_component = !is_off && has_calls && component_serves();
-  std::string why = is_off ? "" : has_component ? kComponent : why_unable(has_calls, level);
+  std::string why = is_off ? "" : has_component ? kComponent : why_unable(has_calls);
   bool reports_reason = true;
   if (has_calls) {
     if (!is_off && why.empty() && !(open_communicators() && watch_finalize())) why = failed;
@@ -216,18 +218,18 @@ int complete_any(Call call) {
 
 // Inside MPI_Init or its kin. A tool behind this library calls PMPI_Init from its MPI_Init.
 bool is_initializing = false;
+bool requests_threads = false;
 
-// `initialize(requests, level)` calls MPI's function, which shall give MPI_THREAD_MULTIPLE if it is
-// requested.
+// `initialize()` calls the next function. MPI's shall give MPI_THREAD_MULTIPLE if that is requested.
 template <typename Initialize>
 int start_mpi(Initialize initialize) {
-  int level = 0;
-  if (std::exchange(is_initializing, true)) return initialize(false, level);
+  if (std::exchange(is_initializing, true)) return initialize();
   read_parameters();
   const bool has_calls = find_calls();
-  const int rc = initialize(has_calls && parameters().chosen_mode() != Mode::kOff, level);
+  requests_threads = has_calls && parameters().chosen_mode() != Mode::kOff;
+  const int rc = initialize();
   is_initializing = false;
-  if (rc == kSuccess) begin(has_calls, level);
+  if (rc == kSuccess) begin(has_calls);
   return rc;
 }
 
@@ -235,25 +237,33 @@ int start_mpi(Initialize initialize) {
 
 // Functions are defined by both of their names: MPICH's Fortran 2008 calls PMPI_Init and PMPI_Wait.
 // Each goes to the next function of the same name.
-#define DEFINE_INIT(prefix)                                                                        \
-  CEPHEUS_EXPORT int prefix##Init_thread(int* argc, char*** argv, int required, int* provided) {   \
-    static const auto next_one = next<int(int*, char***, int, int*)>(#prefix "Init_thread");       \
-    return start_mpi([&](bool requests, int& level) {                                              \
-      const int rc = next_one(argc, argv, requests ? kThreadMultiple : required, provided);        \
-      if (rc == kSuccess) level = *provided;                                                       \
-      return rc;                                                                                   \
-    });                                                                                            \
-  }                                                                                                \
-  CEPHEUS_EXPORT int prefix##Init(int* argc, char*** argv) {                                       \
-    static const auto next_one = next<int(int*, char***)>(#prefix "Init");                         \
-    static const auto next_thread = next<int(int*, char***, int, int*)>(#prefix "Init_thread");    \
-    return start_mpi([&](bool requests, int& level) {                                              \
-      return requests && next_thread != nullptr ? next_thread(argc, argv, kThreadMultiple, &level) \
-                                                : next_one(argc, argv);                            \
-    });                                                                                            \
+#define DEFINE_INIT_THREAD(prefix)                                                               \
+  CEPHEUS_EXPORT int prefix##Init_thread(int* argc, char*** argv, int required, int* provided) { \
+    static const auto next_one = next<int(int*, char***, int, int*)>(#prefix "Init_thread");     \
+    return start_mpi([&] {                                                                       \
+      return next_one(argc, argv, requests_threads ? kThreadMultiple : required, provided);      \
+    });                                                                                          \
   }
-DEFINE_INIT(MPI_)
-DEFINE_INIT(PMPI_)
+DEFINE_INIT_THREAD(MPI_)
+DEFINE_INIT_THREAD(PMPI_)
+
+CEPHEUS_EXPORT int PMPI_Init(int* argc, char*** argv) {
+  static const auto next_one = next<int(int*, char***)>("PMPI_Init");
+  static const auto next_thread = next<int(int*, char***, int, int*)>("PMPI_Init_thread");
+  return start_mpi([&] {
+    int level = 0;
+    return requests_threads && next_thread != nullptr
+               ? next_thread(argc, argv, kThreadMultiple, &level)
+               : next_one(argc, argv);
+  });
+}
+
+// A tool's function comes to PMPI_Init itself.
+CEPHEUS_EXPORT int MPI_Init(int* argc, char*** argv) {
+  static const auto next_one = next<int(int*, char***)>("MPI_Init");
+  static const bool is_tools = is_next_a_tools("Init");
+  return start_mpi([&] { return is_tools ? next_one(argc, argv) : PMPI_Init(argc, argv); });
+}
 
 // MPI allows no call of another thread beside MPI_Finalize. MPICH 4.0 then releases the thread's lock.
 #define DEFINE_FINALIZE(prefix)                                   \

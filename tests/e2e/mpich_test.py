@@ -184,6 +184,13 @@ class OtherTools(Preloading):
         self.assert_ok(run)
         self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
 
+    def test_behind_with_one_of_mpis_functions_that_begin(self):
+        """Each goes to the next definition of its own name, and MPI_THREAD_MULTIPLE is had all the same."""
+        tool = mpi().compile("init_tool.so", "counting_tool", flags=("-shared", "-fPIC", "-DWITHOUT_INIT_THREAD"))
+        run = self.over_fabric("broadcast_check", "--count", 20, "--size", 1000, settings={**REQUIRE, "LD_PRELOAD": str(tool)})
+        self.assert_ok(run)
+        self.assertIn("tool: 1 inits, 0 broadcasts", run.out, run.everything())
+
     def test_in_front(self):
         run = self.without_fabric("broadcast_check", "--count", 20, settings=TRY, libraries=(self.tool, mpi().LIBRARY))
         self.assert_ok(run)

@@ -1,5 +1,5 @@
 /* A tool that programs preload: counts calls of a few functions by PMPI_, as profilers do, and prints
- * them on rank 0 in MPI_Finalize. */
+ * them on rank 0 in MPI_Finalize. With -DWITHOUT_INIT_THREAD it defines no MPI_Init_thread. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -10,10 +10,12 @@ int MPI_Init(int* argc, char*** argv) {
   return PMPI_Init(argc, argv);
 }
 
+#ifndef WITHOUT_INIT_THREAD
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   inits++;
   return PMPI_Init_thread(argc, argv, required, provided);
 }
+#endif
 
 int MPI_Bcast(void* memory, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   broadcasts++;
