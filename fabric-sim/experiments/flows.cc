@@ -21,16 +21,18 @@ class Flow {
   virtual ~Flow() = default;
   virtual void start() = 0;
   virtual void stop() = 0;
-  virtual std::uint64_t messages() const = 0;
+  virtual std::uint64_t bytes() const = 0;
 };
 
 class MulticastFlow final : public Flow {
  public:
   MulticastFlow(Testbed& testbed, const FlowPlan& plan, wire::McstId id)
-      : group_(testbed, members_of(plan), id) {}
-  void start() override { group_.stream(0, kMessage); }
+      : group_(testbed, members_of(plan), id), turn_(plan.turn) {}
+  void start() override { turn_ > 0 ? group_.rotate(turn_) : group_.stream(0, kMessage); }
   void stop() override { group_.end_stream(); }
-  std::uint64_t messages() const override { return group_.streamed(); }
+  std::uint64_t bytes() const override {
+    return group_.streamed() * (turn_ > 0 ? turn_ : kMessage);
+  }
 
  private:
   static std::vector<std::size_t> members_of(const FlowPlan& plan) {
@@ -39,6 +41,7 @@ class MulticastFlow final : public Flow {
     return members;
   }
   MulticastGroup group_;
+  const std::uint32_t turn_;
 };
 
 class UnicastFlow final : public Flow {
@@ -55,7 +58,7 @@ class UnicastFlow final : public Flow {
     for (std::uint32_t i = 0; i < kPostedMessages; ++i) channel_.source.send(kMessage);
   }
   void stop() override { is_running_ = false; }  // posted messages are still sent
-  std::uint64_t messages() const override { return messages_; }
+  std::uint64_t bytes() const override { return messages_ * kMessage; }
 
  private:
   Channel channel_;
@@ -93,7 +96,7 @@ FlowRates measure_flows(Testbed& testbed, const std::vector<FlowPlan>& plans, wi
                         wire::Duration every) {
   const auto flows = make_flows(testbed, plans);
   const double mtu = testbed.network().host(0).nic().config().max_mtu;
-  const double bits = kMessage * (mtu + kHeaders) / mtu * 8;
+  const double bits = (mtu + kHeaders) / mtu * 8;  // of a byte, on the wire
   std::vector<std::vector<double>> gigabits(plans.size());
   std::vector<std::uint64_t> counted(plans.size());
   Simulator& simulator = testbed.simulator();
@@ -106,9 +109,9 @@ FlowRates measure_flows(Testbed& testbed, const std::vector<FlowPlan>& plans, wi
     }
     simulator.run(start + at + every);
     for (std::size_t f = 0; f < plans.size(); ++f) {
-      const std::uint64_t messages = flows[f]->messages();
-      const auto came = static_cast<double>(messages - counted[f]);
-      counted[f] = messages;
+      const std::uint64_t bytes = flows[f]->bytes();
+      const auto came = static_cast<double>(bytes - counted[f]);
+      counted[f] = bytes;
       gigabits[f].push_back(came * bits / static_cast<double>(every.count()));
     }
   }

@@ -68,6 +68,7 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
     if (streamed_bytes_ != 0) return on_streamed(is_source);
     group_.note(now, is_source);
     if (!is_source) on_received();
+    group_.go_on();
   }
   // Receives are posted again as they complete, so that none is ever missing; sends likewise, while
   // they last.
@@ -176,6 +177,12 @@ void MulticastGroup::take_turns(std::uint32_t bytes) {
   const std::size_t n = members_.size();
   waiting_ = n * n;  // n - 1 members receive each message, and its source completes it
   for (std::size_t i = n; i-- > 0;) members_[i]->join_turns(n - 1, i, bytes);
+}
+
+void MulticastGroup::rotate(std::uint32_t bytes) {
+  is_streaming_ = true;
+  turn_bytes_ = bytes;
+  take_turns(bytes);
 }
 
 MulticastTime time_of_multicast(Testbed& testbed, const std::vector<std::size_t>& hosts,

@@ -33,6 +33,8 @@ class MulticastGroup {
   bool is_done() const { return waiting_ == 0; }
   // The member sends messages of `bytes` to all others without end; once in a group's lifetime.
   void stream(std::size_t member, std::uint32_t bytes);
+  // Members take turns, as above, again and again; once in a group's lifetime.
+  void rotate(std::uint32_t bytes);
   void end_stream() { is_streaming_ = false; }          // posted messages are still sent
   std::uint64_t streamed() const { return streamed_; }  // messages that all members have
   // From now on all members' memory is at address 0 under `key`, for a fabric of the WRITE mode
@@ -53,6 +55,10 @@ class MulticastGroup {
   void note(Instant now, bool is_source) {
     --waiting_;
     (is_source ? completed_at_ : received_at_) = now;
+    if (is_source) ++streamed_;
+  }
+  void go_on() {
+    if (waiting_ == 0 && is_streaming_) take_turns(turn_bytes_);
   }
 
   Simulator& simulator_;
@@ -60,6 +66,7 @@ class MulticastGroup {
   std::vector<std::unique_ptr<Member>> members_;
   std::size_t waiting_ = 0;
   bool is_streaming_ = false;
+  std::uint32_t turn_bytes_ = 0;
   std::uint64_t streamed_ = 0;
   Instant ready_at_ = wire::kNever;
   Instant received_at_{}, completed_at_{};

@@ -6,9 +6,12 @@
 
 namespace cepheus::fabric {
 
-void CountedCnps::on_turn(std::size_t paths) {
-  counts_.assign(paths, 0);
-  chosen_ = kNoPath;
+bool CountedCnps::is_passing(PathNo path, PathNo source) const {
+  if (chosen_ != source) return path == chosen_;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (i != path && i != source && counts_[i] >= counts_[path]) return false;
+  }
+  return true;
 }
 
 void CountedCnps::on_path_removed(PathNo gone, PathNo last) {
@@ -33,7 +36,7 @@ std::size_t WorstPathCnps::table_bytes() const {
   return CountedCnps::table_bytes() + sizeof(silence_) + sizeof(gap_) + sizeof(began_);
 }
 
-bool WorstPathCnps::passes(Instant now, PathNo path) {
+bool WorstPathCnps::passes(Instant now, PathNo path, PathNo source) {
   const Duration silence = now - passed_;
   if (chosen_ == kNoPath) {
     begin(now, least_, path);
@@ -42,7 +45,7 @@ bool WorstPathCnps::passes(Instant now, PathNo path) {
     begin(now, std::min(silence, std::max(least_, kLongest)), path);
   }
   count(path);
-  const bool is_passed = path == chosen_;
+  const bool is_passed = is_passing(path, source);
   if (is_passed) {
     gap_ = std::max(gap_, at_most(now - passed_));
     passed_ = now;
@@ -72,7 +75,7 @@ void WorstPathCnps::begin(Instant now, Duration silence, PathNo chosen) {
 
 std::string SlottedCnps::to_text() const { return "tmcf, slots of " + net::to_text(slot_); }
 
-bool SlottedCnps::passes(Instant now, PathNo path) {
+bool SlottedCnps::passes(Instant now, PathNo path, PathNo source) {
   if (now - last_ >= std::max(slot_, kQuiet)) {
     chosen_ = kNoPath;
     std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
@@ -82,7 +85,7 @@ bool SlottedCnps::passes(Instant now, PathNo path) {
   last_ = now;
   count(path);
   if (chosen_ == kNoPath) chosen_ = path;  // otherwise the first slot would slow no source down
-  return path == chosen_;
+  return is_passing(path, source);
 }
 
 // By the counts of the finished slot.

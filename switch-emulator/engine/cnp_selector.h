@@ -19,13 +19,11 @@ class CnpSelector {
   virtual ~CnpSelector() = default;
   // As in the topology file, with its window if it has one.
   virtual std::string to_text() const = 0;
-  // A CNP about the current turn has arrived by `path`, not its source's. Returns whether to pass
-  // it to the source.
-  virtual bool passes(Instant now, PathNo path) = 0;
-  // The path with CNPs that pass; kNoPath: none is chosen, or all pass.
+  // A CNP about the current turn has arrived by `path`. Returns whether to pass it to the source,
+  // which is at path `source`, another one; kNoPath: at none of these paths.
+  virtual bool passes(Instant now, PathNo path, PathNo source) = 0;
+  // The path with CNPs that pass, unless it is the source's; kNoPath: none is chosen, or all pass.
   virtual PathNo chosen() const { return kNoPath; }
-  // Another turn: the counts were about the last one.
-  virtual void on_turn(std::size_t paths) = 0;
   // A path has been added, as the last one; or has left, and the last one has its number.
   virtual void on_path_added() = 0;
   virtual void on_path_removed(PathNo gone, PathNo last) = 0;
@@ -38,19 +36,19 @@ class CnpSelector {
 class AllCnps final : public CnpSelector {
  public:
   std::string to_text() const override { return "all"; }
-  bool passes(Instant, PathNo) override { return true; }
-  void on_turn(std::size_t) override {}
+  bool passes(Instant, PathNo, PathNo) override { return true; }
   void on_path_added() override {}
   void on_path_removed(PathNo, PathNo) override {}
   std::size_t table_bytes() const override { return 0; }
   std::size_t bytes() const override { return sizeof(*this); }
 };
 
-// CNPs by path, and the path with CNPs that pass.
+// CNPs by path, and the path with CNPs that pass. Both outlast a turn: a queue at a receiver is as
+// long for the next source, and most turns are too short for a choice of their own. While the
+// source is at the chosen path, the path with most CNPs of the others stands in for it.
 class CountedCnps : public CnpSelector {
  public:
   PathNo chosen() const final { return chosen_; }
-  void on_turn(std::size_t paths) override;
   void on_path_added() override { counts_.push_back(0); }
   void on_path_removed(PathNo gone, PathNo last) override;
   std::size_t table_bytes() const override;
@@ -59,6 +57,8 @@ class CountedCnps : public CnpSelector {
   void count(PathNo path) {
     if (counts_[path] < kMost) ++counts_[path];
   }
+  // Preconditions: a path is chosen; the CNP has been counted.
+  bool is_passing(PathNo path, PathNo source) const;
   std::size_t allocated_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
   static constexpr std::uint16_t kMost = 0xFFFF;
   std::vector<std::uint16_t> counts_;
@@ -73,7 +73,7 @@ class WorstPathCnps final : public CountedCnps {
  public:
   explicit WorstPathCnps(Duration least) : least_(least) {}
   std::string to_text() const override;
-  bool passes(Instant now, PathNo path) override;
+  bool passes(Instant now, PathNo path, PathNo source) override;
   std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
   std::size_t table_bytes() const override;
   static constexpr std::uint16_t kEnough = 16;
@@ -100,7 +100,7 @@ class SlottedCnps final : public CountedCnps {
  public:
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
   std::string to_text() const override;
-  bool passes(Instant now, PathNo path) override;
+  bool passes(Instant now, PathNo path, PathNo source) override;
   std::size_t bytes() const override { return sizeof(*this) + allocated_bytes(); }
   // A congested sender gets about ten CNPs in this time at usual rates.
   static constexpr Duration kQuiet = std::chrono::milliseconds(10);

@@ -19,8 +19,8 @@ class CnpPolicyTest : public testing::Test {
     policy_ = make_cnp_selector(policy, window);
     for (int i = 0; i < 4; ++i) policy_->on_path_added();
   }
-  bool passes(std::int64_t at, PathNo path) {
-    return policy_->passes(Instant(std::chrono::microseconds(at)), path);
+  bool passes(std::int64_t at, PathNo path, PathNo source = kNoPath) {
+    return policy_->passes(Instant(std::chrono::microseconds(at)), path, source);
   }
   // Of `count` CNPs of a path at intervals of `gap`, the number that passes.
   int passed(std::int64_t from, std::int64_t gap, int count, PathNo path) {
@@ -153,13 +153,40 @@ TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceAfterATimeWithoutCongestion) {
   EXPECT_TRUE(passes(39'999, 3)) << "a slot";
 }
 
-TEST_F(CnpPolicyTest, AnotherTurnBeginsWithNothing) {
+TEST_F(CnpPolicyTest, TheChoiceOutlastsATurn) {
   for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
     use(kind);
-    passed(0, 1, 50, 1);
-    policy_->on_turn(4);
-    EXPECT_TRUE(passes(100, 2)) << policy_->to_text();
-    EXPECT_FALSE(passes(101, 1)) << policy_->to_text();
+    EXPECT_TRUE(passes(0, 1, 0)) << policy_->to_text();
+    EXPECT_FALSE(passes(1, 2, 3)) << policy_->to_text();
+    EXPECT_TRUE(passes(2, 1, 3)) << policy_->to_text();
+  }
+}
+
+TEST_F(CnpPolicyTest, TheWorstOfTheOthersStandsInForAChoiceThatIsTheSources) {
+  for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
+    use(kind);
+    EXPECT_TRUE(passes(0, 1)) << policy_->to_text();
+    EXPECT_TRUE(passes(1, 2, 1)) << policy_->to_text();
+    EXPECT_FALSE(passes(2, 0, 1)) << policy_->to_text();
+    EXPECT_TRUE(passes(3, 2, 1)) << policy_->to_text();
+    EXPECT_FALSE(passes(4, 2)) << policy_->to_text();
+    EXPECT_TRUE(passes(5, 1)) << policy_->to_text();
+  }
+}
+
+// Each turn is too short for a window. Path 2 has three times as many CNPs as path 1.
+TEST_F(CnpPolicyTest, ShortTurnsTogetherFindTheWorstPath) {
+  for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
+    use(kind);
+    int of_first = 0, of_worst = 0;
+    for (int turn = 0; turn < 400; ++turn) {
+      const PathNo source = turn % 2 == 0 ? 0 : 3;
+      const std::int64_t at = 1'000 * turn;
+      of_first += passes(at, 1, source) ? 1 : 0;
+      for (int i = 1; i <= 3; ++i) of_worst += passes(at + i, 2, source) ? 1 : 0;
+    }
+    EXPECT_LE(of_first, 10) << policy_->to_text();
+    EXPECT_GE(of_worst, 1'170) << policy_->to_text();
   }
 }
 
@@ -201,14 +228,16 @@ TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndDropped) {
   EXPECT_EQ(net->count(Counter::kCnpToSource), 3u);
 }
 
-TEST(Cnps, OfATurnThatHasEndedDoNotCountForTheNext) {
+TEST(Cnps, OfATurnThatHasEndedCountForTheNext) {
   auto net = make_star(4);
   net->data(0, 0);
-  for (int i = 0; i < 9; ++i) net->cnp(1);
+  net->cnp(1);
   for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
   net->data(3, 0);
   net->clear();
   net->cnp(2);
+  EXPECT_EQ(net->inbox(3), Texts());
+  net->cnp(1);
   EXPECT_EQ(net->inbox(3), Texts({"cnp"}));
 }
 

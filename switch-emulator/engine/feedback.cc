@@ -84,7 +84,8 @@ bool concerns_turn(Call& call, const OneSource& group, PathNo path, const wire::
 // A receiver's acknowledgement echoes the mark of a packet. The acknowledgement may be merged into
 // later feedback, or be old; the echo goes on by itself.
 void take_echo(Call& call, const OneSource& group, PathNo path) {
-  if (!group.cnps->passes(call.now, path)) return call.count(Counter::kEchoFiltered);
+  if (!group.cnps->passes(call.now, path, group.turn.source()))
+    return call.count(Counter::kEchoFiltered);
   make_cnp(call, group);
 }
 
@@ -191,7 +192,8 @@ void recheck(Call& call, OneSource& group) { check(call, group, true); }
 
 void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
   if (!concerns_turn(call, group, packet.path, packet.headers)) return;
-  if (!group.cnps->passes(call.now, packet.path)) return call.count(Counter::kCnpFiltered);
+  if (!group.cnps->passes(call.now, packet.path, group.turn.source()))
+    return call.count(Counter::kCnpFiltered);
   send_cnp(call, group, packet.frame, packet.headers);
 }
 

@@ -154,7 +154,6 @@ void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
   feedback_timer->reset();
   if (regions) regions->on_turn();
-  cnps->on_turn(tree.paths.size());
 }
 
 bool OneSource::jump(std::uint64_t packets) {

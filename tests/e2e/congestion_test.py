@@ -12,9 +12,11 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from harness import BUILD, mca_arguments
-from live import Lines, Switch, wait_until
+from live import Lines, LiveRun, Switch, wait_until
+from switch_process import star
 from tcp_ports import free_port, is_listening
 
 RATE = 100  # Mb/s: the machine is not the bottleneck, and a rate lasts longer than ranks wait for processors
@@ -54,6 +56,9 @@ CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=4000,alpha_timer_us=12000,rat
 # The same without congestion control: switches pause fast senders, and nothing is lost.
 LOSSLESS = TOPOLOGY.replace("ecn = { kmin = \"40KB\", kmax = \"400KB\", pmax = 0.1 }", "queue = \"32KiB\", pfc = true")
 LOSSLESS = LOSSLESS.replace("[[host]]\n", "[[host]]\nlink = { rate = \"1Gbps\", queue = \"32KiB\", pfc = true }\n")
+MARKING = f'link = {{ rate = "{RATE}Mbps", ecn = {{ kmin = "16KB", kmax = "400KB", pmax = 0.1 }} }}\n'
+# A group's four members; the links of h2 and h3 are slow.
+TWO_SLOW = star(2) + "".join(f'[[host]]\nname = "h{i}"\naddress = "10.0.0.{i + 1}"\n{MARKING}' for i in (2, 3))
 SETTLING = 16 << 20  # bytes of each: seconds
 MULTICAST, UNICAST = "h2", "h3"  # receivers of each
 
@@ -134,6 +139,25 @@ class Rivals:
         return sum(port["counters"].get(name, 0) for switch in self.switch.status()["switches"] for port in switch["ports"])
 
 
+class ShortTurns(LiveRun):
+    """Broadcasts whose roots take turns: a turn has five CNPs of a receiver at most, and a choice takes 16."""
+
+    def __init__(self):
+        with mock.patch.dict(os.environ, CEPHEUS_CONGESTION=CONTROL):
+            super().__init__("--size", 256 << 10, "--max", 256 << 10, "--root", "rotate", mca={"coll_cepheus_mode": "require"})
+
+    def fabric(self, arguments, program):
+        return Switch(topology=TWO_SLOW)
+
+    def chosen(self):
+        """Of each group with a choice: the port with CNPs that its source gets."""
+        groups = self.switch.status()["switches"][0]["groups"]
+        return {group["id"]: path["name"] for group in groups for path in group["paths"] if path["is_worst"]}
+
+    def filtered(self):
+        return sum(port["counters"].get("cnp_filtered", 0) for port in self.switch.ports())
+
+
 def jain(shares):
     return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
 
@@ -162,6 +186,22 @@ class Congestion(unittest.TestCase):
             self.assertEqual(dropped, 0)
             self.assertGreater(rivals.counted("pauses_sent"), 0, "no sender was paused: the test tested nothing")
         self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
+
+    def test_turns_too_short_for_a_choice_share_one(self):
+        with ShortTurns() as run:
+            had = set(wait_until(run.chosen, run.everything))
+            goal = run.filtered() + 50
+
+            def is_filtered():
+                chosen = run.chosen()
+                self.assertLessEqual(had, set(chosen), "a new source has ended the choice")
+                self.assertLessEqual(set(chosen.values()), {"h2", "h3"})
+                had.update(chosen)
+                self.assertIsNone(run.process.poll(), run.everything())
+                return run.filtered() >= goal
+
+            wait_until(is_filtered, run.everything)
+            self.assertEqual(run.finish(), 0, run.everything())
 
 
 def main():

@@ -258,7 +258,7 @@ AckMerge::Taken AckMerge::take_cnp(Instant now, Ipv4 host) {
   const Receiver* from = find(host);
   if (from == nullptr) return Taken::kStranger;
   const auto number = static_cast<PathNo>(from - receivers_.data());
-  return cnps_->passes(now, number) ? Taken::kPassed : Taken::kAbsorbed;
+  return cnps_->passes(now, number, kNoPath) ? Taken::kPassed : Taken::kAbsorbed;
 }
 
 std::optional<AckMerge::Answer> AckMerge::refuse(wire::NakCode code) const {
