@@ -10,6 +10,9 @@ SLOW = star(4, 'rate = "200Mbps"')
 # Between hosts there is no shared memory.
 LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
 COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
+# Open MPI's broadcast over the same NICs, and links, as multicast. UCX would wait a second for an ACK, the NIC 50 ms.
+OVER_NICS = ("--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any",
+             "-x", "UCX_TLS=rc_v,ud_v,self", "-x", "UCX_NET_DEVICES=cepheus0:1", "-x", "UCX_RC_TIMEOUT=50ms")
 OFTEN = {**LOOPBACK, "coll_cepheus_safeguard_samples": 500}
 # On a busy machine, too.
 PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
@@ -29,6 +32,16 @@ class Safeguard(Reporting):
         (compared,) = self.world()[1]["sizes"]
         self.assertGreater(compared["multicast_us"], 1.5 * compared["other_us"])
         self.assertRegex(self.explained(), r"up to 32 KiB +open mpi +[\d.]+ us +[\d.]+ us")
+
+    def test_if_both_ways_lose_packets_the_choice_agrees_with_their_times(self):
+        run = over_fabric(CHECK, "--count", 150, "--size", 20_000, topology=star(4, "loss = 0.01"), mpirun=OVER_NICS,
+                          mca={"coll_cepheus_safeguard_samples": 10}, timeout=240)
+        self.assert_ok(run)
+        (compared,) = self.world()[1]["sizes"]
+        ratio = compared["multicast_us"] / compared["other_us"]
+        # Multicast is given up at 1.5 times the other way's time or more, by two samples at 24 times. It returns once it is faster.
+        low, high = (1, float("inf")) if compared["way"] == "open mpi" else (0, 24)
+        self.assertTrue(low < ratio < high, self.explained())
 
     def test_slow_links_are_not_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 1 << 20, topology=SLOW, mca=COMPARED))
