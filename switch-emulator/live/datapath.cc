@@ -130,6 +130,7 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
                                                        flush_list_);
     host.shared = shared.get();
     host.client = std::move(shared);
+    if (spec.down.pfc.on) host.last_hop = std::make_unique<LastHop>(*host.shared, pools_);
     return;
   }
   auto wire = std::make_unique<fabric::WirePort>(
@@ -184,6 +185,7 @@ void Datapath::record(std::shared_ptr<PacketRecorder> recorder) {
 
 void Datapath::attach(wire::Instant now, std::size_t host) {
   const Port& port = ports_[hosts_[host].port];
+  if (hosts_[host].is_leaving) leave(hosts_[host], now);
   activate(host);
   if (!port.is_up) return;  // its cable is cut
   switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
@@ -215,19 +217,29 @@ std::string Datapath::interface_of(std::size_t host) const {
 }
 
 void Datapath::detach(wire::Instant now, std::size_t host) {
-  if (!hosts_[host].client->is_open()) return;
-  drain(hosts_[host], now);
-  hosts_[host].client->close();
-  hosts_[host].is_active = hosts_[host].has_unread = false;
-  hosts_[host].turn.on_detached();
+  Host& gone = hosts_[host];
+  if (!gone.client->is_open()) return;
+  set_aside(gone);
+  gone.client->close();
+  gone.is_active = gone.has_unread = false;
+  gone.turn.on_detached();
   std::erase(active_, host);
   std::erase(unread_, host);
   std::erase(offenders_, host);
-  const Port& port = ports_[hosts_[host].port];
+  if (gone.last_hop != nullptr) gone.last_hop->clear();
+  if (std::erase(full_, host) != 0) pause_ring(gone, false, now);
+  gone.is_leaving = true;
+  if (!drain(gone, now)) activate(host);
+  publish();
+}
+
+// The switch learns that the port is down after the client's last frame.
+void Datapath::leave(Host& host, wire::Instant now) {
+  host.is_leaving = false;
+  const Port& port = ports_[host.port];
   switches_[port.of_switch].engine->on_port_down(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
   look_again(switches_[port.of_switch], now);
-  publish();
 }
 
 // Both of its rings may show the violation in one round; it counts once.
@@ -248,6 +260,7 @@ bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
   if (recorder_ != nullptr && recorder_->end_if_over(now)) recorder_.reset();
   reclaim_unread();
+  look_at_rings(now);
   bool worked = has_queues_ && run_links(now);  // events that were due before `now`
   worked = poll_one_armed(now) || worked;
   worked = poll_hosts(now) || worked;
@@ -265,7 +278,7 @@ bool Datapath::poll_hosts(wire::Instant now) {
     if (take_from(host, now)) {
       worked = true;
       publish();
-    } else if (host.turn.may_rest(now) && host.client->arm()) {
+    } else if (host.left_over.is_empty() && host.turn.may_rest(now) && host.client->arm()) {
       host.is_active = false;
       active_[i] = active_.back();
       active_.pop_back();
@@ -347,6 +360,7 @@ void Datapath::publish() { fabric::flush_all(flush_list_); }
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(transit_.next_arrival(), earliest_timer_);
   if (has_queues_) next = std::min({next, next_transmission().at, flow_due_});
+  if (!full_.empty()) next = std::min(next, last_poll_ + LastHop::kBetweenLooks);
   for (const std::size_t host : active_) {
     const wire::Instant resume = hosts_[host].turn.resume();
     if (resume > last_poll_) next = std::min(next, resume);
@@ -358,7 +372,7 @@ bool Datapath::arm() {
   if (one_armed_is_active_ && !one_armed_->arm()) return false;
   for (const std::size_t host : active_) {
     if (hosts_[host].turn.resume() > last_poll_) continue;  // has work, but not before then
-    if (!hosts_[host].client->arm()) return false;
+    if (!hosts_[host].left_over.is_empty() || !hosts_[host].client->arm()) return false;
   }
   std::erase_if(active_, [this](std::size_t host) {
     hosts_[host].is_active = hosts_[host].turn.resume() > last_poll_;

@@ -23,6 +23,7 @@
 #include "switch-emulator/live/bulk_run.h"
 #include "switch-emulator/live/held_payloads.h"
 #include "switch-emulator/live/host_turn.h"
+#include "switch-emulator/live/last_hop.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/reporting.h"
@@ -154,7 +155,10 @@ class Datapath final : Transit::Arrivals {
     bool is_active = false;   // is in active_
     bool has_unread = false;  // is in unread_
     HostTurn turn;
-    net::PauseState pause;  // from its switch
+    net::PauseState pause;              // from its switch
+    std::unique_ptr<LastHop> last_hop;  // null: its downlink is lossy
+    net::Fifo<wire::Frame> left_over;   // of clients that have ended; each has its reference
+    bool is_leaving = false;            // ... and the switch learns of their end after these
   };
 
   std::vector<Reporting::SwitchSource> report_sources() const;
@@ -174,7 +178,9 @@ class Datapath final : Transit::Arrivals {
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
   void pace(Host& host, wire::Instant now);
-  void drain(Host& host, wire::Instant now);
+  void set_aside(Host& host);
+  bool drain(Host& host, wire::Instant now);
+  void leave(Host& host, wire::Instant now);
   bool uplink_is_busy(Host& host, wire::Instant now);
   void reclaim_unread();
   bool land_flights(wire::Instant now);
@@ -186,7 +192,7 @@ class Datapath final : Transit::Arrivals {
     std::uint32_t link = 0;
   };
   Transmission next_transmission() const;
-  void enqueue(std::uint32_t link, Waiting item, wire::Instant now);
+  void enqueue(std::uint32_t link, Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void start_transmission(const Flight& flight, wire::Instant now);
   void control(Port& port, const Flight& flight, wire::Instant now);
@@ -195,6 +201,8 @@ class Datapath final : Transit::Arrivals {
   void look_again(SwitchState& state, wire::Instant now);
   void send_pause(Port& port, bool pause, wire::Instant now);
   void on_pause(Host& host, const wire::Frame& frame, wire::Instant now);
+  void look_at_rings(wire::Instant now);
+  void pause_ring(Host& host, bool pause, wire::Instant now);
   void put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now);
   bool fire_timers(wire::Instant now);
   void publish();
@@ -204,6 +212,7 @@ class Datapath final : Transit::Arrivals {
   // References: the caller keeps those of the frames it passes.
   void arrive(const Flight& flight, wire::Instant now) override;
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
+  bool deliver(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
   // `origin`: of the frame that arrived by `ingress`, if any.
@@ -236,6 +245,7 @@ class Datapath final : Transit::Arrivals {
   std::unordered_set<wire::Ipv4> neighbours_;  // addresses for which wire ports answer ARP
   std::vector<std::size_t> active_;            // hosts whose rings are polled
   std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
+  std::vector<std::size_t> full_;              // hosts whose full rings pause their links
   std::vector<std::size_t> offenders_;
   BulkRun bulk_run_;
   Contention contention_;

@@ -32,6 +32,7 @@ bool Datapath::poll_one_armed(wire::Instant now) {
 }
 
 bool Datapath::take_from(Host& host, wire::Instant now) {
+  if (!host.left_over.is_empty() && !drain(host, now)) return false;
   if (now < host.turn.resume()) return false;
   Flight flight;
   flight.link = host.uplink;
@@ -54,19 +55,42 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
 }
 
 // Frames that a client sent before it ended are still delivered: a program may exit as soon as its
-// last ACK is on the ring. But a flood can't evade its budget by attaching again and again.
-void Datapath::drain(Host& host, wire::Instant now) {
+// last ACK is on the ring.
+void Datapath::set_aside(Host& host) {
+  wire::Frame frame;
+  for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
+    if (host.left_over.size() < fabric::kFrameRing) {
+      host.left_over.push(frame);
+    } else {
+      host.client->count(fabric::PortCounter::kDropLeftOver);
+      release(frame);
+    }
+  }
+}
+
+// They wait for the link and its pauses, as all others, but not for the host's budget: the next
+// client may be another user's. So a flood can't evade its budget by attaching again and again.
+// True: none is left, and the switch has learned of the end.
+bool Datapath::drain(Host& host, wire::Instant now) {
   Flight flight;
   flight.link = host.uplink;
   flight.origin.host = host.identity.host_index;
-  wire::Frame& frame = flight.frame;
-  for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
-    flight.origin.is_unanswered = host.turn.unanswered().take(frame);
-    if (!flight.origin.is_unanswered || !host.turn.is_held(now)) transit_.transmit(flight, now);
-    release(frame);
+  while (!host.left_over.is_empty() && !uplink_is_busy(host, now)) {
+    flight.frame = host.left_over.front();
+    host.left_over.pop();
+    flight.origin.is_unanswered = host.turn.unanswered().take(flight.frame);
+    if (flight.origin.is_unanswered && host.turn.is_held(now)) {
+      host.client->count(fabric::PortCounter::kDropLeftOver);
+    } else {
+      transit_.transmit(flight, now);
+    }
+    release(flight.frame);
     if (flight.origin.is_unanswered) pace(host, now);
   }
   pace(host, now);
+  if (!host.left_over.is_empty()) return false;
+  if (host.is_leaving) leave(host, now);
+  return true;
 }
 
 // Frames of the switch itself, and frames that answer the host's own, are not answers of other

@@ -84,7 +84,7 @@ Datapath::Transmission Datapath::next_transmission() const {
 
 // A frame does not wait if the link is free and no frame is before it. Frames with an entry in the
 // ingress's books are lossless, and so are the link's own.
-void Datapath::enqueue(std::uint32_t number, Waiting item, wire::Instant now) {
+void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   DirectedLink& line = links_[number];
   net::Link& link = transit_.link(number);
   wire::Frame& frame = item.flight.frame;
@@ -207,6 +207,22 @@ void Datapath::send_pause(Port& port, bool pause, wire::Instant now) {
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
   if (!host.pause.on_frame(now, frame, transit_.link(host.uplink).config().rate)) return;
   host.turn.wait_for_link(host.pause.until());
+}
+
+// Data for the host waits in the queue before its link until its ring has space again.
+void Datapath::pause_ring(Host& host, bool pause, wire::Instant now) {
+  links_[host.downlink].waiting->pause_data(now, pause ? wire::kNever : now);
+  if (!pause) look_again(switches_[ports_[host.port].of_switch], now);
+}
+
+void Datapath::look_at_rings(wire::Instant now) {
+  std::erase_if(full_, [&](std::size_t index) {
+    Host& host = hosts_[index];
+    host.last_hop->look(now);
+    if (host.last_hop->is_paused()) return false;
+    pause_ring(host, false, now);
+    return true;
+  });
 }
 
 QueueReading Datapath::read_queue(const Port& port) const {

@@ -1,6 +1,7 @@
 // Queues, pauses and priorities of a live fabric, on a time that the test moves: the same as in the
 // simulator.
 #include <gmock/gmock.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -219,6 +220,122 @@ TEST_F(Queues, DropAHostsPauseFrames) {
   poll_for(10ms);
   EXPECT_EQ(take_all(receiver), 8u);
   EXPECT_EQ(counted("h1")["drop_host_pause"], 1u);
+}
+
+net::LinkConfig faster(bool lossless) {
+  net::LinkConfig link = fast(lossless);
+  link.rate = wire::BitRate{10'000'000'000};
+  return link;
+}
+
+// Its ring has space for 2 ms of the link's rate.
+TEST_F(Queues, WaitForAReceiverThatReadsSeldom) {
+  build(net::Topology::star(2, faster(true)));
+  constexpr std::uint32_t kMany = 6000;
+  EXPECT_EQ(stream(2us, kMany, 10ms), all(kMany));
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_GT(counted("h1")["paused_us"], 1000u);
+  EXPECT_GT(counted("h0")["pauses_sent"], 0u);
+}
+
+// h1 is stopped, and h0 sends to it and to h2.
+TEST_F(Queues, WaitForAStoppedReceiverForAWhileOnly) {
+  build(net::Topology::star(3, faster(true)));
+  BareClient sender = attach(0), stopped = attach(1), receiver = attach(2);
+  std::uint32_t sent = 0, arrived = 0;
+  const auto run = [&](wire::Duration time) {
+    for (const wire::Instant until = now + time; now < until; now += 100us) {
+      for (; sender.tx.free_entries() > 0; ++sent) {
+        const auto slot = sender.take_slot();
+        if (!slot) break;
+        sender.put(packet_between(0, sent % 100 == 0 ? 2 : 1, sent), *slot);
+      }
+      datapath->poll(now);
+      arrived += take_all(receiver);
+    }
+  };
+  run(100ms);
+  EXPECT_EQ(dropped(), 0u);
+  const std::uint32_t before = arrived;
+  run(100ms);
+  EXPECT_EQ(arrived, before) << "paused, too: that is the price of lossless links";
+  run(1s);
+  EXPECT_GT(arrived, before + 100);
+  EXPECT_GT(dropped(), 0u);
+  while (stopped.take()) {
+  }
+  run(1ms);
+  const std::uint64_t until_then = dropped();
+  for (int n = 0; n < 1000; ++n) {
+    while (stopped.take()) {
+    }
+    run(100us);
+  }
+  EXPECT_EQ(dropped(), until_then) << "lossless again";
+}
+
+// More than the queues before the links hold.
+TEST_F(Queues, TakeTheFramesOfAClientThatHasEnded) {
+  for (const bool lossless : {true, false}) {
+    net::LinkConfig link = fast(lossless);
+    link.delay = 1ms;
+    build(net::Topology::star(2, link));
+    BareClient receiver = attach(1);
+    {
+      BareClient ending = attach(0);
+      for (std::uint32_t n = 0; n < kStreamPackets; ++n) ending.put(packet(n), *ending.take_slot());
+      datapath->detach(now, 0);
+    }
+    BareClient next = attach(0);
+    next.put(packet(kStreamPackets), *next.take_slot());
+    poll_for(50ms);
+    std::vector<std::uint32_t> arrived;
+    while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
+    EXPECT_EQ(arrived, all(kStreamPackets + 1)) << lossless;
+    EXPECT_EQ(dropped(), 0u);
+  }
+}
+
+TEST_F(Queues, HoldNoMoreFramesOfEndedClientsThanARing) {
+  net::LinkConfig slow = fast(true);
+  slow.rate = wire::BitRate{1'000'000};
+  build(net::Topology::star(2, slow));
+  BareClient receiver = attach(1);
+  std::uint32_t sent = 0;
+  for (int client = 0; client < 3; ++client) {
+    BareClient ending = attach(0);
+    for (; ending.tx.free_entries() > 0; ++sent) ending.put(packet(sent), *ending.take_slot());
+    datapath->detach(now, 0);
+  }
+  EXPECT_GE(counted("h0")["drop_left_over"], sent - fabric::kFrameRing - 32);
+  EXPECT_LE(counted("h0")["drop_left_over"], sent - fabric::kFrameRing);
+}
+
+// Whatever rates, delays, sizes and habits: no frame of a lossless link is dropped by any name.
+RC_GTEST_FIXTURE_PROP(Queues, LoseNothingOnLosslessLinks, ()) {
+  const auto link = [] {
+    net::LinkConfig any = fast(true);
+    any.rate = wire::BitRate{*rc::gen::element(1ull, 10ull, 25ull) * 1'000'000'000};
+    any.delay = std::chrono::microseconds(*rc::gen::element(0, 20, 500));
+    any.queue_bytes = *rc::gen::element<wire::Bytes>(5'000, 16'000, 4 << 20);
+    return any;
+  };
+  net::Topology topology = *rc::gen::arbitrary<bool>() ? net::leaf_spine(2, 1, 1, link())
+                                                       : net::Topology::star(2, link());
+  for (net::HostSpec& host : topology.hosts) {
+    const net::LinkConfig own = link();
+    host.up.rate = host.down.rate = own.rate;
+    host.up.delay = host.down.delay = own.delay;
+  }
+  topology.hosts[1].down.rate.bits_per_second /= *rc::gen::element(1u, 3u);
+  bytes_.resize(*rc::gen::element<std::size_t>(64, 512, 4096));
+  build(topology);
+  const std::uint32_t packets = *rc::gen::inRange(1u, 4000u);
+  const auto step = std::chrono::microseconds(*rc::gen::element(3, 20, 1000));
+  const auto look = std::chrono::milliseconds(*rc::gen::element(0, 1, 10));
+  const bool is_whole = stream(step, packets, look) == all(packets);
+  RC_ASSERT(is_whole);
+  RC_ASSERT(dropped() == 0u);
 }
 
 // A link without a rate has no queue, and a pause's quanta have no duration on it.

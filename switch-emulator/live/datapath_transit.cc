@@ -24,11 +24,26 @@ void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant 
   Host& host = hosts_[index];
   if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
     return on_pause(host, flight.frame, now);
-  if (!host.client->deliver(flight.frame, flight.origin.host, now)) return charge_refused(flight);
+  if (!deliver(index, flight, now)) return charge_refused(flight);
   note_answer(host, flight);
   if (host.has_unread) return;
   host.has_unread = true;
   unread_.push_back(index);
+}
+
+bool Datapath::deliver(std::size_t index, const Flight& flight, wire::Instant now) {
+  Host& host = hosts_[index];
+  const fabric::SenderNo sender = flight.origin.host;
+  if (host.last_hop == nullptr || net::class_of(flight.frame) != net::TrafficClass::kData) {
+    return host.client->deliver(flight.frame, sender, now);
+  }
+  const bool was_paused = host.last_hop->is_paused();
+  const bool is_taken = host.last_hop->take(flight.frame, sender, now);
+  if (!was_paused && host.last_hop->is_paused()) {
+    full_.push_back(index);
+    pause_ring(host, true, now);
+  }
+  return is_taken;
 }
 
 // Packets on which the switch itself acts (acknowledgements and other small ones) are checked here.
@@ -109,12 +124,12 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
   if (icrc_always_) wire::seal_icrc(frame);
   port.tx.add(frame);
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
-  const Flight flight{frame, port.out, origin};
   if (links_[port.out].waiting != nullptr) {
-    return enqueue(port.out, {flight, switches_[port.of_switch].flow->entry_for(port.id)}, now);
+    Waiting item{{frame, port.out, origin}, switches_[port.of_switch].flow->entry_for(port.id)};
+    return enqueue(port.out, item, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
-  transit_.transmit(flight, now);
+  transit_.transmit({frame, port.out, origin}, now);
 }
 
 }  // namespace cepheus::live

@@ -253,8 +253,7 @@ bool HostPort::receive(wire::Frame& frame) {
 }
 
 void HostPort::release() {
-  // No thread waits for it: the switch checks before it delivers, and drops frames rather than
-  // wait.
+  // No thread sleeps for it: the switch checks before it delivers.
   if (state_->rx.has_unreleased()) state_->rx.release();
 }
 

@@ -127,19 +127,15 @@ void SwitchPort::reclaim() {
 }
 
 // A client that waits for more has to read the present frames before more can come.
-void SwitchPort::drop(PortCounter why) {
-  counters_.add(why);
+void SwitchPort::wake_for_space() {
   has_batch_ = true;
   mark_for_flush();
 }
 
-// Takes the reference that the ring entry will hold.
-bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
-  copied = frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_;
-  if (copied && !pools_.copy_in(pool_, frame)) {
-    drop(PortCounter::kDropNoSlot);
-    return false;
-  }
+// Takes the reference that the ring entry will hold; else the reason why there is none.
+std::optional<PortCounter> SwitchPort::refer_or_copy(Frame& frame) {
+  const bool copied = frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_;
+  if (copied && !pools_.copy_in(pool_, frame)) return PortCounter::kDropNoSlot;
   bool admitted = share_.try_add(frame.ref);
   if (!admitted) {
     reclaim();  // perhaps the client has read meanwhile
@@ -147,15 +143,14 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   }
   if (!admitted) {
     if (copied) pools_.drop(frame.ref);
-    drop(PortCounter::kDropEgressFull);
-    return false;
+    return PortCounter::kDropEgressFull;
   }
   if (copied) {
     counters_.add(PortCounter::kCopiedPayloads);
   } else {
     pools_.hold(frame.ref);
   }
-  return true;
+  return std::nullopt;
 }
 
 bool SwitchPort::has_space(RingShares::Class sender) {
@@ -169,18 +164,29 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   }
   const RingShares::Class sender = RingShares::of(from);
   if (!has_space(sender)) reclaim();
-  if (!has_space(sender)) {
-    drop(PortCounter::kDropEgressFull);
-    return false;
-  }
+  const auto why = has_space(sender) ? put(frame, sender) : PortCounter::kDropEgressFull;
+  if (!why) return true;
+  counters_.add(*why);
+  wake_for_space();
+  return false;
+}
+
+bool SwitchPort::try_deliver(const Frame& frame, SenderNo sender) {
+  if (unread() == kFrameRing) reclaim();
+  if (unread() < kFrameRing && !put(frame, RingShares::of(sender))) return true;
+  wake_for_space();
+  return false;
+}
+
+// Puts the frame on the ring, which has a free entry; else the reason why not.
+std::optional<PortCounter> SwitchPort::put(const Frame& frame, RingShares::Class sender) {
   RxEntry& entry = rx_entries_[rx_.produced() % kFrameRing];
   if (frame.external == nullptr || frame.payload_len == 0) {
     write_descriptor(frame, Descriptor::kInline, rx_.next());
     entry.ref = kNoBuffer;
   } else {
     Frame referring = frame;
-    bool copied = false;
-    if (!refer_or_copy(referring, copied)) return false;
+    if (const auto why = refer_or_copy(referring)) return why;
     write_descriptor(referring, pools_.offset_of(referring), rx_.next());
     entry.ref = referring.ref;
   }
@@ -189,7 +195,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   rx_.advance();
   has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kWindow;
   mark_for_flush();
-  return true;
+  return std::nullopt;
 }
 
 // A hostile client may have "returned" slots it never had: the ring has space for every slot once.

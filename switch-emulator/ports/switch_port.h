@@ -60,6 +60,9 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   void reclaim() override;
   // Puts a frame on the client's ring.
   bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) override;
+  // The same for a frame that the caller keeps if there is no space: the sender has no share of the
+  // ring, and nothing is counted. Precondition: is_open().
+  bool try_deliver(const wire::Frame& frame, SenderNo sender);
   // Rings if the client sleeps.
   void flush() override;
 
@@ -76,6 +79,8 @@ class SwitchPort final : public AccessPort, public SlotOwner {
     return std::nullopt;
   }
   std::uint32_t unread() const override { return rx_.produced() - reclaimed_; }
+  // Number of frames that the client had consumed at the last reclaim(), modulo 2^32.
+  std::uint32_t reclaimed() const { return reclaimed_; }
 
  private:
   struct RxEntry {
@@ -85,8 +90,9 @@ class SwitchPort final : public AccessPort, public SlotOwner {
 
   void take_back(std::uint32_t slot) override;
   bool has_space(RingShares::Class sender);
-  void drop(PortCounter why);
-  bool refer_or_copy(wire::Frame& frame, bool& copied);
+  void wake_for_space();
+  std::optional<PortCounter> put(const wire::Frame& frame, RingShares::Class sender);
+  std::optional<PortCounter> refer_or_copy(wire::Frame& frame);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
 
   PayloadPools& pools_;
