@@ -27,6 +27,11 @@ bool has_ucx_module() {
   return ::dl_iterate_phdr(is_it, nullptr) != 0;
 }
 
+void report(const Environment& environment) {
+  if (!environment.is_rank && !has_ucx_module()) return print_line(kText);
+  if (!environment.is_rank || environment.is_first_rank) log_verbose(kText);
+}
+
 }  // namespace
 
 void note_opening(const char* path, int result) {
@@ -36,9 +41,7 @@ void note_opening(const char* path, int result) {
   const int saved = errno;
   try {
     const Environment environment = Environment::read();
-    if (!environment.fabric.empty() && !has_reported.exchange(true)) {
-      environment.is_rank || has_ucx_module() ? log_verbose(kText) : print_line(kText);
-    }
+    if (!environment.fabric.empty() && !has_reported.exchange(true)) report(environment);
   } catch (...) {  // no memory: no message
   }
   errno = saved;

@@ -9,7 +9,7 @@ namespace cepheus::verbs {
 // memory"). This prints one line on stderr, once a process. Keeps errno.
 //
 // MPI ranks and programs with UCX's rdmacm module only probe for the file and work without it. For
-// them the line appears with CEPHEUS_VERBOSE only.
+// them the line appears with CEPHEUS_VERBOSE only, and once a job.
 void note_opening(const char* path, int result);
 
 }  // namespace cepheus::verbs

@@ -24,9 +24,11 @@ void set_text(char (&field)[N], std::string_view text) {
   field[text.copy(field, n)] = '\0';
 }
 
+// Nothing of a NIC that the program never used.
 void print_counters(LiveNic& nic) {
-  if (is_verbose())
-    print_line("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
+  if (!is_verbose()) return;
+  const std::string counters = nic.counters_text(true);
+  if (!counters.empty()) print_line("counters of " + nic.identity().name + ":\n" + counters);
 }
 
 // The process's NIC, and older ones without a fabric while a user holds them. Never destroyed:

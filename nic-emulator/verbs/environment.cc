@@ -81,6 +81,7 @@ Environment Environment::read() {
   environment.fabric = variable("CEPHEUS_FABRIC");
   const std::string rank = rank_variable();
   environment.is_rank = !rank.empty();
+  environment.is_first_rank = environment.is_rank && number_of(rank) == 0;
   environment.reservation = std::strtoull(variable("CEPHEUS_RESERVATION").c_str(), nullptr, 16);
   environment.host = variable("CEPHEUS_HOST");
   if (!environment.host.empty()) {

@@ -16,7 +16,7 @@
 //   CEPHEUS_CONGESTION
 //                    congestion control: "off", or "orig" or "hpcc" and changes to it
 //                    (nic-emulator/engine/congestion_text.h)
-//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters at exit
+//   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters other than 0 at exit
 #pragma once
 
 #include <chrono>
@@ -34,6 +34,7 @@ struct Environment {
   std::uint64_t reservation = 0;  // as HostPort::Options::reservation
   std::string refusal;            // reason why this process may not attach; mostly empty
   bool is_rank = false;           // of a launcher's job; its libraries report errors
+  bool is_first_rank = false;     // 0
   std::string congestion;         // as written; empty: off
   bool verbose = false;
 

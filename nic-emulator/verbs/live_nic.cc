@@ -341,6 +341,7 @@ std::string LiveNic::counters_text(bool described) {
   const std::scoped_lock lock(mutex_);
   std::string text;
   const auto line = [&](std::string_view name, std::uint64_t value) {
+    if (described && value == 0) return;
     text.append(name).append(" ").append(std::to_string(value)).append("\n");
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::kCount); ++i) {

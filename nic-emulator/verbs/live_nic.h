@@ -103,8 +103,8 @@ class LiveNic {
   bool receive_datagram(DatagramSocket& socket, Sink&& sink);
 
   // "name value\n" for each counter, engine's and driver's, and rate and alpha of each QP that
-  // congestion control has slowed down; `described`: counters of the engine other than 0 with a
-  // description.
+  // congestion control has slowed down; `described`: for users, without zeros, and counters of the
+  // engine with a description.
   std::string counters_text(bool described = false);
 
   // Around fork(): waits until no other thread is in the middle of a change. `held`: InnerLocks at

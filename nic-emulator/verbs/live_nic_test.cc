@@ -361,7 +361,8 @@ TEST_F(TwoNics, PollFromSeveralThreadsAtOnce) {
   EXPECT_EQ(received, kMessages);
   EXPECT_EQ(a_.overruns, 0);
   EXPECT_THAT(a_.nic->counters_text(true), ::testing::HasSubstr("  (packets sent)\n"));
-  EXPECT_THAT(a_.nic->counters_text(true), ::testing::HasSubstr("rx_drop_icrc 0\n"));
+  EXPECT_THAT(a_.nic->counters_text(true), ::testing::Not(::testing::HasSubstr(" 0\n")));
+  EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("rx_drop_icrc 0\n"));
 }
 
 }  // namespace

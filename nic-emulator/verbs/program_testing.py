@@ -87,4 +87,4 @@ class Programs(unittest.TestCase):
                 server.wait()
         everything = f"client:\n{client.stdout}{client.stderr}\nserver:\n{output}"
         self.assertEqual((client.returncode, server.returncode), (0, 0), everything)
-        return client.stdout
+        return client.stdout + client.stderr
