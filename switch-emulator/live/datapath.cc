@@ -359,7 +359,7 @@ void Datapath::publish() { fabric::flush_all(flush_list_); }
 
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(transit_.next_arrival(), earliest_timer_);
-  if (has_queues_) next = std::min({next, next_transmission().at, flow_due_});
+  if (has_queues_) next = std::min({next, due_links_.earliest(), flow_due_});
   if (!full_.empty()) next = std::min(next, last_poll_ + LastHop::kBetweenLooks);
   for (const std::size_t host : active_) {
     const wire::Instant resume = hosts_[host].turn.resume();

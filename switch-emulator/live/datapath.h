@@ -21,6 +21,7 @@
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/live/bulk_run.h"
+#include "switch-emulator/live/due_links.h"
 #include "switch-emulator/live/held_payloads.h"
 #include "switch-emulator/live/host_turn.h"
 #include "switch-emulator/live/last_hop.h"
@@ -142,7 +143,6 @@ class Datapath final : Transit::Arrivals {
     std::size_t port = 0;  // the port at its far end; for a downlink: the port at its near end
     wire::Bytes backlog_limit = 0;  // uplinks: beyond this backlog the host's ring has to wait
     std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
-    bool is_waited_for = false;            // is in waited_for_
     std::size_t from = 0;                  // if so: the port at its near end
   };
   struct Host {
@@ -187,11 +187,7 @@ class Datapath final : Transit::Arrivals {
   void add_queues(const net::Topology& topology);
   void add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu);
   bool run_links(wire::Instant now);
-  struct Transmission {
-    wire::Instant at = wire::kNever;  // kNever: none waits
-    std::uint32_t link = 0;
-  };
-  Transmission next_transmission() const;
+  void arrange_transmission(std::uint32_t link, wire::Instant now);
   void enqueue(std::uint32_t link, Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void start_transmission(const Flight& flight, wire::Instant now);
@@ -251,7 +247,7 @@ class Datapath final : Transit::Arrivals {
   Contention contention_;
   wire::Instant earliest_timer_ = wire::kNever;
   bool has_queues_ = false;
-  std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
+  DueLinks due_links_;                     // links with a queue from which a frame may leave
   wire::Instant flow_due_ = wire::kNever;  // the first deadline of flow control in its switches
   wire::Instant clock_{};                  // time of the last event on links with queues
   fabric::SwitchOutput actions_;

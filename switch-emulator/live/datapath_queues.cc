@@ -11,6 +11,7 @@ namespace cepheus::live {
 constexpr std::size_t kStepsPerRound = 4096;  // before the hosts' turn
 
 void Datapath::add_queues(const net::Topology& topology) {
+  due_links_.resize(links_.size());
   std::vector<net::BufferPlan> plans = net::buffer_plans(topology);
   plans.resize(switches_.size());
   for (const Port& port : ports_) {
@@ -54,7 +55,7 @@ void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint
 bool Datapath::run_links(wire::Instant now) {
   std::size_t steps = 0;
   for (; steps < kStepsPerRound; ++steps) {
-    const Transmission next = next_transmission();
+    const DueLinks::Entry next = due_links_.next();
     const wire::Instant lands = transit_.next_arrival();
     const wire::Instant due = std::min({next.at, lands, flow_due_});
     if (due > now) break;
@@ -71,15 +72,10 @@ bool Datapath::run_links(wire::Instant now) {
   return steps > 0;
 }
 
-// When the next frame leaves a queue, and its link.
-Datapath::Transmission Datapath::next_transmission() const {
-  Transmission first;
-  for (const std::uint32_t number : waited_for_) {
-    const wire::Instant free_at = std::max(transit_.link(number).free_at(), clock_);
-    const wire::Instant at = links_[number].waiting->ready_at(free_at);
-    if (at < first.at) first = {at, number};
-  }
-  return first;
+// When the next frame may leave the link's queue. Whoever changes that calls this.
+void Datapath::arrange_transmission(std::uint32_t number, wire::Instant now) {
+  const wire::Instant free_at = std::max(transit_.link(number).free_at(), now);
+  due_links_.set(number, links_[number].waiting->ready_at(free_at));
 }
 
 // A frame does not wait if the link is free and no frame is before it. Frames with an entry in the
@@ -106,13 +102,14 @@ void Datapath::enqueue(std::uint32_t number, Waiting& item, wire::Instant now) {
   const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
   admission.note_queued(now, item.flight, now + link.config().rate.time_for(before));
   switches_[ports_[line.from].of_switch].flow->add_copy(item.entry);
-  if (!std::exchange(line.is_waited_for, true)) waited_for_.push_back(number);
+  arrange_transmission(number, now);
 }
 
 void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   DirectedLink& link = links_[number];
   Waiting next;
-  if (link.waiting->pop(now, next)) {
+  // A frame that did not have to wait may have been sent meanwhile.
+  if (transit_.link(number).free_at() <= now && link.waiting->pop(now, next)) {
     transit_.admission(number).let_go(next.flight.frame);
     start_transmission(next.flight, now);
     release(next.flight.frame);
@@ -120,9 +117,7 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
     state.flow->on_copy_left(next.entry);
     run_flow_control(state, now);
   }
-  if (!link.waiting->is_empty()) return;
-  link.is_waited_for = false;
-  std::erase(waited_for_, number);
+  arrange_transmission(number, now);
 }
 
 void Datapath::start_transmission(const Flight& flight, wire::Instant now) {
@@ -159,6 +154,7 @@ void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
     case kPause:
       if (const auto& waiting = links_[port.out].waiting; waiting != nullptr) {
         waiting->on_pause(now, flight.frame);
+        arrange_transmission(port.out, now);
       }
       break;
   }
@@ -212,6 +208,7 @@ void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now)
 // Data for the host waits in the queue before its link until its ring has space again.
 void Datapath::pause_ring(Host& host, bool pause, wire::Instant now) {
   links_[host.downlink].waiting->pause_data(now, pause ? wire::kNever : now);
+  arrange_transmission(host.downlink, now);
   if (!pause) look_again(switches_[ports_[host.port].of_switch], now);
 }
 
