@@ -176,6 +176,11 @@ bool Nic::fail_qp(Qpn qpn, NicOutput& out) {
   return true;
 }
 
+bool Nic::holds_shared_receive(Qpn qpn) const {
+  const QueuePair* qp = state_->qps.find(qpn);
+  return qp != nullptr && qp->holds_shared_receive();
+}
+
 bool Nic::jump(Qpn qpn, std::uint64_t sent, std::uint64_t received) {
   QueuePair* qp = state_->qps.find(qpn);
   return qp != nullptr && qp->jump(sent, received);

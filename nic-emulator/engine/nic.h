@@ -114,6 +114,9 @@ class Nic {
   // To ERR with a kQpFatal event, after an external error: a completion queue overran. All work
   // completes as flushed. False: no such QP. In RESET or ERR nothing happens.
   bool fail_qp(Qpn qpn, NicOutput& out);
+  // A message in progress has a receive of the shared queue. It disappears with the queue pair, or
+  // if that is reset.
+  bool holds_shared_receive(Qpn qpn) const;
   // Outstanding work disappears without completions (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 

@@ -25,6 +25,7 @@ class QueuePair {
   wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out);
   QpAttr query() const;
   void fail(NicOutput& out);  // on an external error: to ERR, with an event
+  bool holds_shared_receive() const { return receives_.holds_shared(); }
 
   // All of them or none.
   wire::Result<void> post_sends(std::span<const SendWr> wrs, NicOutput& out);

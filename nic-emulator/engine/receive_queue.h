@@ -27,6 +27,7 @@ class ReceiveQueue {
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
   bool is_shared() const { return shared_ != nullptr; }
+  bool holds_shared() const { return holds_; }
   // Errors: kInvalid, kAgain (queue full).
   wire::Result<void> post(const RecvWr& wr) {
     if (shared_ != nullptr) {
@@ -77,6 +78,7 @@ class ReceiveQueue {
   Completion& complete(std::uint64_t wr_id, WcStatus status, NicOutput& out) const {
     Completion c;
     c.cq = qp_.init.recv_cq;
+    c.owner = qp_.init.recv_owner;
     c.wr_id = wr_id;
     c.status = status;
     c.opcode = WcOpcode::kRecv;

@@ -75,10 +75,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   const bool ends_request = done == wqe.packets || done % read_piece() == 0;
   if (ends_request && *packet < next_) --fetches_in_flight_;
   una_ = *packet + 1;
-  if (done == wqe.packets) {
-    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
-    queue_.pop();
-  }
+  if (done == wqe.packets) queue_.finish_front(out);
   on_progress(now);
 }
 
@@ -119,8 +116,7 @@ bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
       break;
     }
     una_ = wqe.end_packet();
-    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
-    queue_.pop();
+    queue_.finish_front(out);
   }
   if (una_ != before) on_progress(now);
   return una_ == una;

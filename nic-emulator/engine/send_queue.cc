@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "nic-emulator/engine/memory_table.h"
 
@@ -128,9 +129,20 @@ bool SendQueue::read(std::uint64_t position, std::uint64_t offset,
   return true;
 }
 
-void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const {
+void SendQueue::finish_front(NicOutput& out) {
+  if (front().signaled) {
+    complete(front(), WcStatus::kSuccess, out);
+  } else {
+    ++silent_;
+  }
+  pop();
+}
+
+void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) {
   Completion c;
   c.cq = qp_.init.send_cq;
+  c.requests = std::exchange(silent_, 0) + 1;
+  c.owner = qp_.init.send_owner;
   c.wr_id = wqe.wr_id;
   c.status = status;
   c.opcode = kCompletions[static_cast<std::size_t>(wqe.op)];
@@ -139,7 +151,7 @@ void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) co
   out.completions.push_back(c);
 }
 
-void SendQueue::complete_flushed(const SendWr& wr, NicOutput& out) const {
+void SendQueue::complete_flushed(const SendWr& wr, NicOutput& out) {
   SendWqe wqe;
   wqe.wr_id = wr.wr_id;
   wqe.op = wr.op;

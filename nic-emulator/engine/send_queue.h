@@ -19,15 +19,22 @@ class SendQueue : public WorkQueue<SendWqe> {
   // Copies bytes of a message from `offset` on. False: its keys do not allow reading.
   bool read(std::uint64_t position, std::uint64_t offset, std::span<std::uint8_t> out) const;
 
-  void complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const;
-  void complete_flushed(const SendWr& wr, NicOutput& out) const;
+  // Removes the oldest request, which has succeeded, and completes it if it is signaled.
+  void finish_front(NicOutput& out);
+  void complete_flushed(const SendWr& wr, NicOutput& out);
   // Completes and removes everything: the oldest with `first`, if given, all others flushed.
   void flush(std::optional<WcStatus> first, NicOutput& out);
+  void clear() {
+    WorkQueue::clear();
+    silent_ = 0;
+  }
 
  private:
   wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;
+  void complete(const SendWqe& wqe, WcStatus status, NicOutput& out);
 
   const QpContext& qp_;
+  std::uint32_t silent_ = 0;  // requests that have ended since the last completion
 };
 
 // A SEND's or WRITE's opcode by the packet's place in the message, in RC's numbers.

@@ -58,8 +58,7 @@ Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& fr
 
   psn_ = psn_ + 1;
   if (++sent_packets_ == wqe.packets) {
-    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
-    queue_.pop();
+    queue_.finish_front(out);
     sent_packets_ = 0;
   }
   return Build::kBuilt;

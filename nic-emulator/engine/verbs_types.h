@@ -124,6 +124,8 @@ enum class WcOpcode : std::uint8_t {
 
 struct Completion {
   CqId cq = 0;
+  std::uint32_t requests = 1;  // that end with it: its own, and unsignaled ones before it
+  void* owner = nullptr;       // of its work queue: QpInit's send_owner or recv_owner
   std::uint64_t wr_id = 0;
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
@@ -193,6 +195,9 @@ struct QpInit {
   QpCap cap;
   bool signal_all = false;
   std::optional<SrqId> srq = {};  // then cap.max_recv_wr and max_recv_sge are ignored
+  // The driver's own, given back in each completion.
+  void* send_owner = nullptr;
+  void* recv_owner = nullptr;
 };
 
 // Shared receive queues take at most kMaxCap.max_recv_wr and max_recv_sge.

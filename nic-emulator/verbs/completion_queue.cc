@@ -48,7 +48,11 @@ void CompletionQueue::forget(Qpn qpn) {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   std::uint64_t kept = head;  // the oldest kept so far
   for (std::uint64_t at = head; at-- != tail;) {
-    if (ring_[at & mask_].qpn != qpn) ring_[--kept & mask_] = ring_[at & mask_];
+    if (ring_[at & mask_].qpn == qpn) {
+      free_slots(ring_[at & mask_]);
+    } else {
+      ring_[--kept & mask_] = ring_[at & mask_];
+    }
   }
   if (kept == tail) return;
   tail_.store(kept, std::memory_order_relaxed);

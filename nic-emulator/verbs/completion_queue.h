@@ -19,6 +19,7 @@
 #include "nic-emulator/verbs/engine_names.h"
 #include "nic-emulator/verbs/inner_mutex.h"
 #include "nic-emulator/verbs/notification.h"
+#include "nic-emulator/verbs/slots.h"
 
 namespace cepheus::verbs {
 
@@ -33,7 +34,7 @@ class CompletionQueue {
   // False: the queue is full and the completion is lost (IBTA 11.6.3.1, CQ error).
   bool push(const Completion& completion);
   // Passes up to `most` completions to `sink(const Completion&)`, oldest first; returns how
-  // many.
+  // many. Frees their requests' slots.
   template <typename Sink>
   int take(int most, Sink&& sink);
   // Drops the completions of a queue pair that is reset or destroyed, as ConnectX does: its number
@@ -63,6 +64,10 @@ class CompletionQueue {
   template <typename Change>
   void change_notification(Change&& change);
   void disarm();
+  static void free_slots(const Completion& completion) {
+    if (completion.owner != nullptr)
+      static_cast<Slots*>(completion.owner)->free(completion.requests);
+  }
 
   CompletionChannel* channel_;  // null once retired
   EventSource source_;
@@ -83,7 +88,11 @@ int CompletionQueue::take(int most, Sink&& sink) {
   const std::uint64_t head = head_.load(std::memory_order_relaxed);
   std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   int taken = 0;
-  for (; taken < most && tail != head; ++taken, ++tail) sink(ring_[tail & mask_]);
+  for (; taken < most && tail != head; ++taken, ++tail) {
+    const Completion& completion = ring_[tail & mask_];
+    sink(completion);
+    free_slots(completion);
+  }
   tail_.store(tail, std::memory_order_relaxed);
   return taken;
 }

@@ -95,10 +95,14 @@ int wr_complete(ibv_qp_ex* qp) {
   if (batch.error != 0) return batch.error;
   return guarded([&] {
     resolve(batch);
-    const auto posted = ours.nic().run([&](Nic& engine, Instant now, NicOutput& out) {
-      return engine.post_sends(now, ours.qpn(), batch.wrs, out);
+    return ours.nic().run([&](Nic& engine, Instant now, NicOutput& out) {
+      Slots& slots = ours.slots().sends;
+      if (!slots.has_free(batch.wrs.size())) return ENOMEM;
+      const auto posted = engine.post_sends(now, ours.qpn(), batch.wrs, out);
+      if (!posted) return to_errno(posted.error().code);
+      slots.take(batch.wrs.size());
+      return 0;
     });
-    return posted ? 0 : to_errno(posted.error().code);
   });
 }
 

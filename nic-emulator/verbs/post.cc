@@ -112,48 +112,55 @@ int post_list(LiveNic& nic, Wr* wr, Wr** bad_wr, PostOne&& post_one) {
 
 // The same for receives, which `post` takes as the engine's type.
 template <typename Post>
-int post_receives(LiveNic& nic, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Post&& post) {
+int post_receives(LiveNic& nic, Slots& slots, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Post&& post) {
   return post_list(nic, wr, bad_wr,
                    [&](Nic& engine, Instant now, const ibv_recv_wr& each, NicOutput& out) {
                      SgeArray sges;
                      const auto list = convert(each.sg_list, each.num_sge, sges);
                      if (!list) return EINVAL;
+                     if (!slots.has_free()) return ENOMEM;
                      const auto posted = post(engine, now, RecvWr{each.wr_id, *list}, out);
-                     return posted ? 0 : to_errno(posted.error().code);
+                     if (!posted) return to_errno(posted.error().code);
+                     slots.take();
+                     return 0;
                    });
 }
 
 }  // namespace
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-  const QueuePair& ours = QueuePair::of(qp);
+  QueuePair& ours = QueuePair::of(qp);
+  Slots& slots = ours.slots().sends;
   return post_list(ours.nic(), wr, bad_wr,
                    [&](Nic& engine, Instant now, const ibv_send_wr& each, NicOutput& out) {
                      SgeArray sges;
                      SendWr converted;
                      const int error = convert(each, qp->qp_type, sges, converted);
                      if (error != 0) return error;
+                     if (!slots.has_free()) return ENOMEM;
                      const auto posted = engine.post_send(now, ours.qpn(), converted, out);
-                     return posted ? 0 : to_errno(posted.error().code);
+                     if (!posted) return to_errno(posted.error().code);
+                     slots.take();
+                     return 0;
                    });
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-  const QueuePair& ours = QueuePair::of(qp);
+  QueuePair& ours = QueuePair::of(qp);
   // A QP on a shared receive queue has none of its own (IBTA 10.8.3.3).
   if (qp->srq != nullptr) {
     *bad_wr = wr;
     return refuse_call(EINVAL);
   }
-  return post_receives(ours.nic(), wr, bad_wr,
+  return post_receives(ours.nic(), ours.slots().receives, wr, bad_wr,
                        [&](Nic& engine, Instant now, const RecvWr& each, NicOutput& out) {
                          return engine.post_recv(now, ours.qpn(), each, out);
                        });
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-  const SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
-  return post_receives(ours.nic(), wr, bad_wr,
+  SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+  return post_receives(ours.nic(), ours.slots(), wr, bad_wr,
                        [&](Nic& engine, Instant, const RecvWr& each, NicOutput&) {
                          return engine.post_srq_recv(ours.id(), each);
                        });

@@ -38,13 +38,14 @@ bool has_its_queues(const ProtectionDomain& domain, const ibv_qp_init_attr& init
 }  // namespace
 
 QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type,
-                     Qpn number)
+                     Qpn number, std::unique_ptr<QpSlots> slots)
     : ibv_qp_ex{},
       in_domain_(domain.users()),
       in_send_cq_(VerbsCq::of(init.send_cq).users()),
       in_recv_cq_(VerbsCq::of(init.recv_cq).users()),
       init_(init),
-      type_(type) {
+      type_(type),
+      slots_(std::move(slots)) {
   if (init.srq != nullptr) in_srq_.emplace(SharedReceiveQueue::of(init.srq).users());
   qp_base.context = domain.context;
   qp_base.qp_context = init.qp_context;
@@ -67,6 +68,7 @@ QueuePair::~QueuePair() {
   nic().remove_qp(qpn());
   nic().run_last([&](Nic& engine, Instant, NicOutput&) {
     forget_completions();
+    if (engine.holds_shared_receive(qpn())) SharedReceiveQueue::of(qp_base.srq).slots().free(1);
     return engine.destroy_qp(qpn());
   });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
@@ -78,6 +80,8 @@ QueuePair::~QueuePair() {
 void QueuePair::forget_completions() {
   VerbsCq::of(qp_base.send_cq).queue().forget(qpn());
   if (qp_base.recv_cq != qp_base.send_cq) VerbsCq::of(qp_base.recv_cq).queue().forget(qpn());
+  slots_->sends.clear();
+  slots_->receives.clear();
 }
 
 void QueuePair::on_event(ibv_event_type type) {
@@ -93,11 +97,15 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
     if (!before) return tl::unexpected(before.error());
     const auto wanted = to_engine(a, mask, before->state, type_);
     if (!wanted) return tl::unexpected(wanted.error());
+    const bool held = engine.holds_shared_receive(qpn());
     if (auto done = engine.modify_qp(now, qpn(), wanted->attributes, wanted->mask, out); !done) {
       return done;
     }
     if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
-    if ((mask & IBV_QP_STATE) != 0 && a.qp_state == IBV_QPS_RESET) forget_completions();
+    if ((mask & IBV_QP_STATE) != 0 && a.qp_state == IBV_QPS_RESET) {
+      forget_completions();
+      if (held) SharedReceiveQueue::of(qp_base.srq).slots().free(1);
+    }
     if ((mask & IBV_QP_AV) != 0) set_.ah_attr = a.ah_attr;
     if ((mask & IBV_QP_PORT) != 0) set_.port_num = a.port_num;
     return {};
@@ -139,7 +147,13 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
   wanted.recv_cq = VerbsCq::of(init.recv_cq).id();
   wanted.cap = to_engine(init.cap);
   wanted.signal_all = init.sq_sig_all != 0;
-  if (init.srq != nullptr) wanted.srq = SharedReceiveQueue::of(init.srq).id();
+  auto slots = std::make_unique<QpSlots>(init.cap.max_send_wr, init.cap.max_recv_wr);
+  wanted.send_owner = &slots->sends;
+  wanted.recv_owner = &slots->receives;
+  if (init.srq != nullptr) {
+    wanted.srq = SharedReceiveQueue::of(init.srq).id();
+    wanted.recv_owner = &SharedReceiveQueue::of(init.srq).slots();
+  }
   QpCap granted;
   const auto created = nic.run([&](Nic& engine, Instant, NicOutput&) {
     auto qpn = engine.create_qp(wanted);
@@ -148,7 +162,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
   });
   if (!created) return refuse_creation("create qp", created.error());
   init.cap = to_verbs(granted);
-  return new QueuePair(domain, init, wanted.type, *created);
+  return new QueuePair(domain, init, wanted.type, *created, std::move(slots));
 }
 
 }  // namespace cepheus::verbs

@@ -1,6 +1,7 @@
 // Queue pairs as verbs programs hold them.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -32,7 +33,8 @@ struct RequestBatch {
 
 class QueuePair final : public ibv_qp_ex, private Listener {
  public:
-  QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type, Qpn number);
+  QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type, Qpn number,
+            std::unique_ptr<QpSlots> slots);
   // Waits until the program has acknowledged the asynchronous events that it has fetched.
   ~QueuePair();
   static QueuePair& of(ibv_qp* qp) {
@@ -43,11 +45,13 @@ class QueuePair final : public ibv_qp_ex, private Listener {
   LiveNic& nic() const { return owner().nic(); }
   Qpn qpn() const { return Qpn(qp_base.qp_num); }
   RequestBatch& batch() { return batch_; }
+  QpSlots& slots() { return *slots_; }
 
   int modify(const ibv_qp_attr& attributes, int mask);
   int query(ibv_qp_attr& attributes, int mask, ibv_qp_init_attr* init);
 
  private:
+  // Of a queue pair that ends or has been reset.
   void forget_completions();
   void on_event(ibv_event_type type) override;
   void on_forked() override {
@@ -61,6 +65,7 @@ class QueuePair final : public ibv_qp_ex, private Listener {
   std::optional<Reference> in_srq_;
   const ibv_qp_init_attr init_;
   const QpType type_;
+  const std::unique_ptr<QpSlots> slots_;
   ibv_qp_attr set_{};  // attributes of modify() that the engine does not keep; under the NIC's lock
   std::uint32_t async_handed_out_ = 0;  // under the async events' lock
   RequestBatch batch_;

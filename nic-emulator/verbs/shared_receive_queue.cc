@@ -20,14 +20,15 @@ ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attr
     if (!created) return refuse_creation("create srq", created.error());
     attributes.max_wr = granted.max_wr;
     attributes.max_sge = granted.max_sge;
-    return new SharedReceiveQueue(domain, user_context, *created);
+    return new SharedReceiveQueue(domain, user_context, *created, granted.max_wr);
   });
 }
 
 }  // namespace
 
-SharedReceiveQueue::SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id)
-    : ibv_srq{}, in_domain_(domain.users()), id_(id) {
+SharedReceiveQueue::SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id,
+                                       std::uint32_t max_wr)
+    : ibv_srq{}, in_domain_(domain.users()), id_(id), slots_(max_wr) {
   context = domain.context;
   srq_context = user_context;
   pd = &domain;

@@ -4,12 +4,13 @@
 #include <atomic>
 
 #include "nic-emulator/verbs/memory.h"
+#include "nic-emulator/verbs/slots.h"
 
 namespace cepheus::verbs {
 
 class SharedReceiveQueue final : public ibv_srq, private Listener {
  public:
-  SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id);
+  SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id, std::uint32_t max_wr);
   // Waits until the program has acknowledged the asynchronous events that it has fetched.
   ~SharedReceiveQueue();
   static SharedReceiveQueue& of(ibv_srq* srq) { return *static_cast<SharedReceiveQueue*>(srq); }
@@ -17,6 +18,7 @@ class SharedReceiveQueue final : public ibv_srq, private Listener {
   Context& owner() const { return Context::of(context); }
   LiveNic& nic() const { return owner().nic(); }
   SrqId id() const { return id_; }
+  Slots& slots() { return slots_; }
   // QPs that receive from it.
   std::atomic<int>& users() { return users_; }
 
@@ -30,6 +32,7 @@ class SharedReceiveQueue final : public ibv_srq, private Listener {
 
   Reference in_domain_;
   const SrqId id_;
+  Slots slots_;
   std::atomic<int> users_{0};
   std::uint32_t async_handed_out_ = 0;  // under the async events' lock
 };

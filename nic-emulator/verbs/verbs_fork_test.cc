@@ -48,7 +48,7 @@ TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
 }
 
 TEST_F(Fork, AChildCleansUpAnyLocksOfOtherThreadsAtTheFork) {
-  Endpoint e({.cqe = 1024, .with_channel = true});
+  Endpoint e({.cqe = 1024, .with_channel = true, .recv_wr = 1024});
   ASSERT_EQ(e.modify_to_error(), 0);
   std::atomic<bool> stop{false};
   std::thread polling([&] {

@@ -151,6 +151,43 @@ TEST_F(OneHost, ResetOrDestroyedQueuePairsLeaveNoCompletions) {
   EXPECT_EQ(ibv_poll_cq(e.cq, 1, &none), 0);
 }
 
+// As with hardware NICs: a program that posts until ENOMEM never overruns its completion queue.
+TEST_F(OneHost, ASlotIsFreeOnceItsCompletionHasBeenPolled) {
+  constexpr int kSlots = 4;
+  Endpoint e({.send_wr = kSlots, .recv_wr = kSlots});
+  e.connect(e.name());  // to itself
+  const auto silent = [](ibv_send_wr& wr) { wr.send_flags = 0; };
+  for (int i = 0; i < kSlots; ++i) ASSERT_EQ(e.post_recv(1, 0, 8), 0);
+  for (int i = 1; i < kSlots; ++i) ASSERT_EQ(e.post_send(2, 8, 8, silent), 0);
+  ASSERT_EQ(e.post_send(2, 8, 8), 0);
+  for (int polled = 0; polled < kSlots + 1; ++polled) {
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+    const bool is_send = wc->opcode == IBV_WC_SEND;
+    for (int i = 0; i < kSlots && is_send; ++i) EXPECT_EQ(e.post_send(3, 8, 8, silent), 0);
+    if (!is_send) {
+      EXPECT_EQ(e.post_recv(4, 0, 0), 0);
+    }
+    EXPECT_EQ(e.post_send(5, 8, 8), ENOMEM);
+    EXPECT_EQ(e.post_recv(6, 0, 8), ENOMEM);
+    if (is_send) break;
+  }
+}
+
+TEST_F(OneHost, ADestroyedQueuePairFreesTheSlotsOfItsUnpolledReceives) {
+  constexpr int kSlots = 4;
+  Endpoint e({.recv_wr = kSlots, .shared_receives = true});
+  e.connect(e.name());  // to itself
+  for (int i = 0; i < kSlots; ++i) {
+    ASSERT_EQ(e.post_recv(1, 0, 8), 0);
+    ASSERT_EQ(e.post_send(2, 8, 8), 0);
+  }
+  EXPECT_EQ(e.post_recv(3, 0, 8), ENOMEM);
+  ASSERT_EQ(ibv_destroy_qp(e.qp), 0);
+  e.qp = nullptr;
+  for (int i = 0; i < kSlots; ++i) EXPECT_EQ(e.post_recv(4, 0, 8), 0);
+}
+
 TEST_F(OneHost, AQueueReportsItsOverrunOnce) {
   Endpoint e({.cqe = 2});
   for (std::uint64_t id = 0; id < 4; ++id) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
@@ -163,7 +200,7 @@ TEST_F(OneHost, AQueueReportsItsOverrunOnce) {
 TEST_F(OneHost, ThreadsThatPollFieldByFieldShareAQueue) {
   constexpr std::uint64_t kMost = 60'000;
   constexpr int kEntries = 4096;
-  Endpoint e({.cqe = kEntries, .extended = true});
+  Endpoint e({.cqe = kEntries, .recv_wr = kEntries, .extended = true});
   ASSERT_EQ(e.modify_to_error(), 0);
   ibv_cq_ex* const cq = reinterpret_cast<ibv_cq_ex*>(e.cq);
   std::atomic<std::uint64_t> polled{0};
