@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class Srq : public ::testing::TestWithParam<QpType> {
  protected:
@@ -137,6 +138,26 @@ TEST(SrqTable, HasSoManyQueuesAndUsesNumbersAgain) {
   EXPECT_EQ(table.create({}), nullptr);
   table.destroy(0);
   EXPECT_EQ(table.create({})->id(), 0u);
+}
+
+// A refused request behind a READ whose memory goes away: one failure, and one of each event.
+TEST(SharedReceives, AQueuePairThatFailsTwiceReportsItOnce) {
+  TwoHosts hosts({.mtu = 256, .shared = true});
+  Host &a = hosts.a, &b = hosts.b;
+  a.read(1, 0, 100, b, 0);
+  const auto read = a.transmit_all();
+  a.write(2, 0, 100, b, 0);
+  const auto write = with_headers(*a.transmit(), [](auto& h) { h.reth.rkey ^= 1; });
+  b.deliver(read);
+  b.deliver(write);
+  ASSERT_EQ(b.state(), QpState::kErr);
+  ASSERT_TRUE(b.nic.deregister_memory(b.keys.lkey));
+  a.deliver(b.transmit_all());
+  EXPECT_THAT(a.statuses(), ElementsAre(WcStatus::kRemoteAccess, WcStatus::kFlush));
+  std::vector<AsyncEventKind> kinds;
+  for (const AsyncEvent& each : b.events) kinds.push_back(each.kind);
+  EXPECT_THAT(
+      kinds, UnorderedElementsAre(AsyncEventKind::kQpAccessError, AsyncEventKind::kLastWqeReached));
 }
 
 }  // namespace

@@ -3,21 +3,25 @@
 #include "nic-emulator/verbs/cancellation.h"
 
 namespace cepheus::verbs {
+namespace {
 
-wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create(
-    std::atomic<std::uint64_t>& dropped) {
-  auto ready = Readiness::create();
-  if (!ready) return tl::unexpected(ready.error());
-  return std::unique_ptr<AsyncEvents>(new AsyncEvents(std::move(*ready), dropped));
+std::uint32_t bit_of(const ibv_async_event& event) {
+  return std::uint32_t{1} << static_cast<unsigned>(event.event_type);
 }
 
-void AsyncEvents::post(const ibv_async_event& event, std::uint32_t* handed_out) {
+}  // namespace
+
+wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create() {
+  auto ready = Readiness::create();
+  if (!ready) return tl::unexpected(ready.error());
+  return std::unique_ptr<AsyncEvents>(new AsyncEvents(std::move(*ready)));
+}
+
+void AsyncEvents::post(const ibv_async_event& event, AsyncSource& source) {
   const std::scoped_lock lock(mutex_);
-  if (waiting_.size() == kMost) {
-    ++dropped_;
-    return;
-  }
-  waiting_.push_back({event, handed_out});
+  if ((source.waiting_ & bit_of(event)) != 0) return;
+  waiting_.push_back({event, &source});
+  source.waiting_ |= bit_of(event);
   if (waiting_.size() == 1) ready_.set();
 }
 
@@ -28,7 +32,9 @@ bool AsyncEvents::take(ibv_async_event& event) {
       const std::scoped_lock lock(mutex_);
       if (!waiting_.empty()) {
         event = waiting_.front().event;
-        if (waiting_.front().handed_out != nullptr) ++*waiting_.front().handed_out;
+        AsyncSource& source = *waiting_.front().source;
+        ++source.handed_out_;
+        source.waiting_ &= ~bit_of(event);
         waiting_.pop_front();
         if (waiting_.empty()) ready_.clear();
         return true;
@@ -44,12 +50,13 @@ void AsyncEvents::on_forked() {
   ready_.renew();
 }
 
-std::uint32_t AsyncEvents::withdraw(const std::uint32_t& handed_out) {
+std::uint32_t AsyncEvents::withdraw(AsyncSource& source) {
   const std::scoped_lock lock(mutex_);
   const std::size_t removed =
-      std::erase_if(waiting_, [&](const Waiting& each) { return each.handed_out == &handed_out; });
+      std::erase_if(waiting_, [&](const Waiting& each) { return each.source == &source; });
+  source.waiting_ = 0;
   if (removed > 0 && waiting_.empty()) ready_.clear();
-  return handed_out;
+  return source.handed_out_;
 }
 
 }  // namespace cepheus::verbs

@@ -4,7 +4,6 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -15,40 +14,43 @@
 
 namespace cepheus::verbs {
 
+// One object's events: a queue pair's, a port's. The lock of AsyncEvents guards its fields.
+class AsyncSource {
+  friend class AsyncEvents;
+  std::uint32_t handed_out_ = 0;
+  std::uint32_t waiting_ = 0;  // types, as bits
+};
+
 // Thread-safe. Its lock is taken last.
+//
+// Of each type of event, one of each object waits: a second one has no new information before the
+// program has fetched the first. So a program that never fetches events costs bounded memory, and
+// no event is lost.
 class AsyncEvents {
  public:
-  // Beyond it events are dropped and counted: a program that never reads them must not fill the
-  // memory.
-  static constexpr std::size_t kMost = 1024;
-
-  // `dropped` counts them; it outlives the last post().
-  static wire::Result<std::unique_ptr<AsyncEvents>> create(std::atomic<std::uint64_t>& dropped);
+  static wire::Result<std::unique_ptr<AsyncEvents>> create();
   int fd() const { return ready_.fd(); }
 
-  // `handed_out` counts the events about one object that take() has returned; null for the port's.
-  void post(const ibv_async_event& event, std::uint32_t* handed_out);
+  void post(const ibv_async_event& event, AsyncSource& source);
   // The next event. Waits, unless the program made the descriptor non-blocking; false with errno
   // EAGAIN or EINTR. The wait is a cancellation point.
   bool take(ibv_async_event& event);
   // Drops waiting events about one object, before it is destroyed; returns how many were handed
   // out.
-  std::uint32_t withdraw(const std::uint32_t& handed_out);
+  std::uint32_t withdraw(AsyncSource& source);
   // In the child of a fork(): unlocks, and drops all events.
   void on_forked();
 
  private:
   struct Waiting {
     ibv_async_event event;
-    std::uint32_t* handed_out;
+    AsyncSource* source;
   };
-  AsyncEvents(Readiness ready, std::atomic<std::uint64_t>& dropped)
-      : ready_(std::move(ready)), dropped_(dropped) {}
+  explicit AsyncEvents(Readiness ready) : ready_(std::move(ready)) {}
 
   Readiness ready_;
   InnerMutex mutex_;
   std::deque<Waiting> waiting_;
-  std::atomic<std::uint64_t>& dropped_;
 };
 
 // In the child of a fork(): unlocks the mutex of ibv_ack_* calls.

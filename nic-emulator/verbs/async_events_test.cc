@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <thread>
+#include <vector>
 
 namespace cepheus::verbs {
 namespace {
@@ -26,19 +27,18 @@ class Async : public ::testing::Test {
     pollfd want{events_->fd(), POLLIN, 0};
     return ::poll(&want, 1, 0) == 1;
   }
-  std::atomic<std::uint64_t> dropped_{0};
-  std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create(dropped_);
+  std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create();
 };
 
 TEST_F(Async, EventsComeInOrderAndTheDescriptorIsReadableWithAny) {
-  std::uint32_t handed_out = 0;
+  AsyncSource pair, port;
   EXPECT_FALSE(is_readable());
-  events_->post(event(IBV_EVENT_COMM_EST), &handed_out);
-  events_->post(event(IBV_EVENT_PORT_ERR), nullptr);
+  events_->post(event(IBV_EVENT_COMM_EST), pair);
+  events_->post(event(IBV_EVENT_PORT_ERR), port);
   ibv_async_event got{};
   ASSERT_TRUE(events_->take(got));
   EXPECT_EQ(got.event_type, IBV_EVENT_COMM_EST);
-  EXPECT_EQ(handed_out, 1u);
+  EXPECT_EQ(events_->withdraw(pair), 1u);
   EXPECT_TRUE(is_readable());
   ASSERT_TRUE(events_->take(got));
   EXPECT_EQ(got.event_type, IBV_EVENT_PORT_ERR);
@@ -48,15 +48,14 @@ TEST_F(Async, EventsComeInOrderAndTheDescriptorIsReadableWithAny) {
 }
 
 TEST_F(Async, WithdrawingForgetsOneObjectsEventsOnly) {
-  std::uint32_t mine = 0;
-  std::uint32_t other = 0;
-  events_->post(event(IBV_EVENT_COMM_EST), &mine);
-  events_->post(event(IBV_EVENT_QP_FATAL), &other);
-  events_->post(event(IBV_EVENT_QP_FATAL), &mine);
+  AsyncSource mine, other;
+  events_->post(event(IBV_EVENT_COMM_EST), mine);
+  events_->post(event(IBV_EVENT_QP_FATAL), other);
+  events_->post(event(IBV_EVENT_QP_FATAL), mine);
   EXPECT_EQ(events_->withdraw(mine), 0u);
   ibv_async_event got{};
   ASSERT_TRUE(events_->take(got));
-  EXPECT_EQ(other, 1u);
+  EXPECT_EQ(events_->withdraw(other), 1u);
   EXPECT_FALSE(is_readable());
 }
 
@@ -92,8 +91,7 @@ class AsyncSignals : public ::testing::Test {
   }
 
   static inline std::atomic<int> handled{0};
-  std::atomic<std::uint64_t> dropped_{0};
-  std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create(dropped_);
+  std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create();
   struct sigaction before_ {};
   bool took_ = false;
   int error_ = 0;
@@ -105,7 +103,8 @@ TEST_F(AsyncSignals, ThatRestartCallsDoNotEndTheWait) {
   handle(SA_RESTART);
   for (int i = 0; i < 200; ++i) interrupt();
   EXPECT_FALSE(is_over_);
-  events_->post({}, nullptr);
+  AsyncSource port;
+  events_->post({}, port);
   waiter_.join();
   EXPECT_TRUE(took_);
 }
@@ -118,11 +117,21 @@ TEST_F(AsyncSignals, ThatDoNotRestartCallsEndItWithEintr) {
   EXPECT_EQ(error_, EINTR);
 }
 
-TEST_F(Async, AProgramThatNeverReadsCostsBoundedMemory) {
-  for (std::size_t i = 0; i < AsyncEvents::kMost + 5; ++i) {
-    events_->post(event(IBV_EVENT_PORT_ERR), nullptr);
+TEST_F(Async, OneOfEachObjectAndTypeWaitsAndNoneIsLost) {
+  constexpr std::size_t kObjects = 5000;
+  std::vector<AsyncSource> objects(kObjects);
+  for (int round = 0; round < 2; ++round) {
+    for (AsyncSource& each : objects) events_->post(event(IBV_EVENT_QP_LAST_WQE_REACHED), each);
   }
-  EXPECT_EQ(dropped_, 5u);
+  events_->post(event(IBV_EVENT_QP_FATAL), objects[0]);
+  ibv_async_event got{};
+  for (std::size_t i = 0; i < kObjects + 1; ++i) ASSERT_TRUE(events_->take(got)) << i;
+  EXPECT_EQ(got.event_type, IBV_EVENT_QP_FATAL);
+  EXPECT_FALSE(events_->take(got));
+
+  events_->post(event(IBV_EVENT_QP_FATAL), objects[0]);  // fetched before: news
+  EXPECT_TRUE(events_->take(got));
+  EXPECT_EQ(events_->withdraw(objects[0]), 3u);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input* in
 wire::Result<Context*> Context::open() {
   auto nic = acquire_nic();
   if (!nic) return tl::unexpected(nic.error());
-  auto events = AsyncEvents::create((*nic)->events_dropped());
+  auto events = AsyncEvents::create();
   if (!events) {
     release_nic(std::move(*nic));
     return tl::unexpected(events.error());
@@ -110,7 +110,7 @@ void Context::on_event(ibv_event_type type) {
   ibv_async_event event{};
   event.event_type = type;
   event.element.port_num = kPort;
-  async_events_->post(event, nullptr);
+  async_events_->post(event, port_source_);
 }
 
 void Context::on_forked() {

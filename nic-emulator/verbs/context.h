@@ -48,6 +48,7 @@ class Context final : public verbs_context,
 
   std::shared_ptr<LiveNic> nic_;
   std::unique_ptr<AsyncEvents> async_events_;
+  AsyncSource port_source_;
   std::shared_ptr<Context> held_by_program_;
   std::atomic<std::uint32_t> handles_{0};
 };

@@ -353,7 +353,6 @@ std::string LiveNic::counters_text(bool described) {
   }
   line("tx_lost_no_fabric", counters_.tx_lost_no_fabric);
   line("completions_lost", counters_.completions_lost);
-  line("async_events_dropped", events_dropped_.load());
   line("rx_drop_invalid_descriptor", is_abandoned() ? 0 : port_->invalid_frames());
   const DatagramSockets::Counters& udp = sockets_.counters;
   line("datagrams_received", udp.received);

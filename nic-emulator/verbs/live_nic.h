@@ -90,7 +90,6 @@ class LiveNic {
   // A completion queue has been armed: the thread must not wait for the program to poll.
   void on_armed();
   std::atomic<int>& armed_queues() { return armed_queues_; }
-  std::atomic<std::uint64_t>& events_dropped() { return events_dropped_; }
 
   // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
   // (no space).
@@ -175,7 +174,6 @@ class LiveNic {
   std::vector<std::uint8_t> void_;  // payload buffer for discarded packets
   Counters counters_;
   bool waited_in_vain_ = false;  // finish_received(), since the last packet was sent
-  std::atomic<std::uint64_t> events_dropped_{0};  // asynchronous ones, by full queues
   std::atomic<bool> up_{true};
   std::atomic<bool> abandoned_{false};
 

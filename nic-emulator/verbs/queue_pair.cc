@@ -71,7 +71,7 @@ QueuePair::~QueuePair() {
     if (engine.holds_shared_receive(qpn())) SharedReceiveQueue::of(qp_base.srq).slots().free(1);
     return engine.destroy_qp(qpn());
   });
-  const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
+  const std::uint32_t fetched = owner().async_events().withdraw(async_source_);
   await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
     return nic().is_abandoned() || qp_base.events_completed == fetched;
   });
@@ -88,7 +88,7 @@ void QueuePair::on_event(ibv_event_type type) {
   ibv_async_event event{};
   event.event_type = type;
   event.element.qp = &qp_base;
-  owner().async_events().post(event, &async_handed_out_);
+  owner().async_events().post(event, async_source_);
 }
 
 int QueuePair::modify(const ibv_qp_attr& a, int mask) {

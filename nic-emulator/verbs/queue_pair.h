@@ -67,7 +67,7 @@ class QueuePair final : public ibv_qp_ex, private Listener {
   const QpType type_;
   const std::unique_ptr<QpSlots> slots_;
   ibv_qp_attr set_{};  // attributes of modify() that the engine does not keep; under the NIC's lock
-  std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  AsyncSource async_source_;
   RequestBatch batch_;
 };
 

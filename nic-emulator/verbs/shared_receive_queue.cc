@@ -42,7 +42,7 @@ SharedReceiveQueue::~SharedReceiveQueue() {
   // First the listener: once the queue is gone, another thread's queue may get its number.
   nic().remove_srq(id_);
   nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
-  const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
+  const std::uint32_t fetched = owner().async_events().withdraw(async_source_);
   await_acknowledgements(mutex, cond,
                          [&] { return nic().is_abandoned() || events_completed == fetched; });
 }
@@ -51,7 +51,7 @@ void SharedReceiveQueue::on_event(ibv_event_type type) {
   ibv_async_event event{};
   event.event_type = type;
   event.element.srq = this;
-  owner().async_events().post(event, &async_handed_out_);
+  owner().async_events().post(event, async_source_);
 }
 
 int SharedReceiveQueue::modify(const ibv_srq_attr& attributes, int mask) {

@@ -34,7 +34,7 @@ class SharedReceiveQueue final : public ibv_srq, private Listener {
   const SrqId id_;
   Slots slots_;
   std::atomic<int> users_{0};
-  std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  AsyncSource async_source_;
 };
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);

@@ -81,7 +81,7 @@ VerbsCq::VerbsCq(Context& owner, std::uint32_t entries, void* user_context,
 VerbsCq::~VerbsCq() {
   owner().nic().remove_queue(id_);
   const std::uint32_t fetched = queue_.retire();
-  const std::uint32_t async_fetched = owner().async_events().withdraw(async_handed_out_);
+  const std::uint32_t async_fetched = owner().async_events().withdraw(async_source_);
   await_acknowledgements(mutex, cond, [&] {
     return owner().nic().is_abandoned() ||  // the parent acknowledges its own
            (comp_events_completed == fetched && async_events_completed == async_fetched);
@@ -98,7 +98,7 @@ void VerbsCq::on_event(ibv_event_type type) {
   ibv_async_event event{};
   event.event_type = type;
   event.element.cq = as_cq();
-  owner().async_events().post(event, &async_handed_out_);
+  owner().async_events().post(event, async_source_);
 }
 
 void VerbsCq::on_forked() {

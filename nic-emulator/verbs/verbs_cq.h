@@ -71,7 +71,7 @@ class VerbsCq final : public ibv_cq_ex, private Listener {
   std::atomic<int> users_{0};
   CompletionQueue queue_;
   CqId id_ = 0;
-  std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  AsyncSource async_source_;
   PollLock poll_lock_;
   ibv_wc current_{};
 };
