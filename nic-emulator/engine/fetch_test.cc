@@ -398,12 +398,14 @@ TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthFailsTheConnection) {
 }
 
 TEST_F(Fetch, ImpossibleRequestsAreRefusedWhenPosted) {
-  const Sge small = a_.piece(0, 4);
+  const Sge small = a_.piece(0, 4), large = a_.piece(0, 9);
   const auto code = [&](Host& host, const SendWr& wr) { return host.post(wr).error().code; };
   SendWr wr;
   wr.sges = {&small, 1};
   wr.op = SendOp::kFetchAdd;
   EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no space for the old value";
+  wr.sges = {&large, 1};
+  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "more than the old value";
   wr.op = SendOp::kRead;
   wr.inline_data = true;
   EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "inline";
@@ -412,30 +414,16 @@ TEST_F(Fetch, ImpossibleRequestsAreRefusedWhenPosted) {
   EXPECT_EQ(code(none.a, wr), wire::ErrorCode::kInvalid) << "max_rd_atomic is 0";
 }
 
-TEST_F(Fetch, ASendTakesTheReceiversKeyBack) {
-  std::vector<std::uint8_t> bytes(64);
-  const auto keys =
-      *b_.nic.register_memory(Host::kPd, bytes.data(), bytes.size(), 0x900000, kAllAccess);
+// As rdma_rxe and mlx5: the sender has delivered its message, and learns nothing.
+TEST_F(Fetch, NoKeyCanBeRevokedByASend) {
   b_.receive(7, 0, 100);
   SendWr wr{.wr_id = 1, .op = SendOp::kSendInvalidate, .signaled = true, .sges = {}};
-  wr.invalidate_rkey = keys.rkey;
+  wr.invalidate_rkey = b_.keys.rkey;
   ASSERT_TRUE(a_.post(wr));
   hosts_.exchange();
-  ASSERT_EQ(b_.completions.size(), 1u);
-  EXPECT_TRUE(b_.completions[0].has_invalidated_rkey);
-  EXPECT_EQ(b_.completions[0].imm, keys.rkey);
-  a_.read(2, kResult, 8, b_, 0x900000 - 0x10000);
-  EXPECT_EQ(refusal(hosts_, [&](auto& h) { h.reth.rkey = keys.rkey; }), 2);
-}
-
-TEST_F(Fetch, AKeyThatGivesNothingCannotBeTakenBack) {
-  b_.receive(7, 0, 100);
-  SendWr wr{.wr_id = 1, .op = SendOp::kSendInvalidate, .signaled = true, .sges = {}};
-  wr.invalidate_rkey = b_.keys.rkey ^ 0x100;
-  ASSERT_TRUE(a_.post(wr));
-  hosts_.exchange();
-  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRemoteAccess));
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kRemoteInvalidRequest));
+  EXPECT_EQ(b_.count(Counter::kTxNakFatal), 0u);
   EXPECT_EQ(b_.state(), QpState::kErr);
 }
 

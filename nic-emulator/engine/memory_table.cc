@@ -11,7 +11,6 @@ namespace {
 
 // The table grows until this many slots are free. Then the slot that was free longest is reused.
 constexpr std::size_t kRestingRegions = 64;
-constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
 
 wire::Result<void> check(const void* memory, std::uint64_t length, std::uint64_t iova,
@@ -119,13 +118,6 @@ void MemoryTable::lose(std::uint32_t key) {
   if (region == nullptr || region->length == 0) return;
   lost_ = LostRegion{region->memory, region->length};
   region->length = 0;  // no byte lies inside
-}
-
-bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {
-  MemoryRegion* const region = find(key);
-  if (region == nullptr || region->pd != pd || (region->access & kRemoteAccess) == 0) return false;
-  region->access &= ~kRemoteAccess;
-  return true;
 }
 
 namespace {

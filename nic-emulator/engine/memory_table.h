@@ -40,9 +40,6 @@ class MemoryTable {
   wire::Result<void> add_as(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
                             std::uint64_t iova, std::uint32_t access);
   bool remove(std::uint32_t key);
-  // Revokes the key's remote access; local access stays. False: the key has none, or belongs to
-  // another protection domain (IBTA 10.6.5).
-  bool invalidate(std::uint32_t key, PdId pd);
 
   // The `length` > 0 bytes at `address`. Null: unknown key, another protection domain, a missing
   // access right, or bytes outside the region.

@@ -84,8 +84,6 @@ TEST_F(MemoryTableTest, LetsKeysBeChosenBesideItsOwn) {
   EXPECT_NE(table_.translate(3, kPd, 0, 1, 0), nullptr);
   EXPECT_NE(table_.translate(given, kPd, 0, 1, 0), nullptr);
   EXPECT_TRUE(table_.add_as(7, kPd, other.data(), 10, 0, kAll)) << "free again";
-  EXPECT_TRUE(table_.invalidate(7, kPd));
-  EXPECT_EQ(table_.translate(7, kPd, 0, 1, kRemoteWrite), nullptr);
   for (const std::uint32_t key : {0u, MemoryTable::kLastChosenKey + 1}) {
     EXPECT_EQ(table_.add_as(key, kPd, other.data(), 10, 0, kAll).error().code,
               wire::ErrorCode::kInvalid);

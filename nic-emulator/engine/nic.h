@@ -82,8 +82,8 @@ class Nic {
   ~Nic();
 
   // --- Memory. `memory` is the place of iova in this process, and must exist until it is
-  // deregistered. A peer's SEND with invalidate revokes a region's remote access; its lkey stays
-  // valid.
+  // deregistered. No peer can revoke its key: a SEND with invalidate revokes those of memory
+  // windows and of fast registrations, which this NIC lacks.
   wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
                                            std::uint64_t iova, std::uint32_t access);
   // The same under a key that the caller chooses (MemoryTable::add_as).

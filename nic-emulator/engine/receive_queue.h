@@ -62,8 +62,7 @@ class ReceiveQueue {
     c.byte_len = static_cast<std::uint32_t>(bytes);
     c.solicited = headers.bth.solicited;
     c.has_imm = info.imm;
-    c.has_invalidated_rkey = info.ieth;
-    c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
+    c.imm = info.imm ? headers.imm.value : 0;
     return c;
   }
   Completion& complete(WcStatus status, NicOutput& out) {

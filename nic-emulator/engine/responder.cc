@@ -75,7 +75,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
   if (headers.bth.ack_request || outdated_nak || quirks.acks_every_packet) owe(Owed::kAck);
-  return true;
+  return !std::exchange(has_failed_, false);
 }
 
 // Whether a packet with this opcode and length may follow the ones before
@@ -95,14 +95,28 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
   if (info.first) {
     offset_ = 0;
     message_ = info.send ? Message::kSend : Message::kWrite;
-    if (info.write && !begin_write(headers.reth, out)) return false;
+    if (info.write) {
+      if (const auto why = begin_write(headers.reth)) return refuse_write(*why, info.imm, out);
+    }
   }
-  if (info.send ? !place_send(data, out) : !place_write(data, info.last, out)) return false;
+  if (info.send) {
+    if (!place_send(data, out)) return false;
+  } else if (const auto why = place_write(data, info.last)) {
+    return refuse_write(*why, info.imm, out);
+  }
   offset_ += data.size();
   if (!info.last) return true;
   message_ = Message::kNone;
-  if (info.send || info.imm) return complete_receive(headers, out);
-  counters_.add(Counter::kRxSilent);
+  if (info.ieth) {
+    // Only keys of memory windows and of fast registrations can be revoked, and this NIC has none.
+    // The message has arrived, so its sender learns nothing (IBTA 9.9.6.3, class J).
+    has_failed_ = true;
+    receives_.complete(WcStatus::kRemoteInvalidRequest, out);
+  } else if (info.send || info.imm) {
+    receives_.complete_message(headers, offset_, out);
+  } else {
+    counters_.add(Counter::kRxSilent);
+  }
   return true;
 }
 
@@ -116,29 +130,28 @@ bool Responder::place_send(std::span<const std::uint8_t> data, NicOutput& out) {
   return true;
 }
 
-bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
+std::optional<wire::NakCode> Responder::begin_write(const wire::Reth& reth) {
   if ((qp_.attr.access & kRemoteWrite) == 0 || reth.dma_length > kMaxMessage) {
-    return refuse(wire::NakCode::kInvalidRequest, out);
+    return wire::NakCode::kInvalidRequest;
   }
   write_ = reth;
-  return qp_.may_access(reth, kRemoteWrite) || refuse(wire::NakCode::kRemoteAccess, out);
+  if (!qp_.may_access(reth, kRemoteWrite)) return wire::NakCode::kRemoteAccess;
+  return std::nullopt;
 }
 
-bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out) {
+std::optional<wire::NakCode> Responder::place_write(std::span<const std::uint8_t> data, bool last) {
   const std::uint64_t end = offset_ + data.size();
   if (last ? end != write_.dma_length : end >= write_.dma_length) {
-    return refuse(wire::NakCode::kInvalidRequest, out);
+    return wire::NakCode::kInvalidRequest;
   }
-  return qp_.store(write_, offset_, data) || refuse(wire::NakCode::kRemoteAccess, out);
+  if (!qp_.store(write_, offset_, data)) return wire::NakCode::kRemoteAccess;
+  return std::nullopt;
 }
 
-bool Responder::complete_receive(const wire::RoceHeaders& headers, NicOutput& out) {
-  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
-  if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
-    return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
-  }
-  receives_.complete_message(headers, offset_, out);
-  return true;
+// A packet with an immediate has a receive, which reports the access error (IBTA 11.6.2).
+bool Responder::refuse_write(wire::NakCode code, bool has_receive, NicOutput& out) {
+  if (!has_receive || code != wire::NakCode::kRemoteAccess) return refuse(code, out);
+  return refuse_receive(code, WcStatus::kLocalAccess, out);
 }
 
 bool Responder::refuse(wire::NakCode code, NicOutput& out) {

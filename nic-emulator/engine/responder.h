@@ -6,6 +6,7 @@
 // then. A NAK is sent once per gap.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "nic-emulator/engine/packet_out.h"
@@ -23,8 +24,8 @@ class Responder {
   void start(Psn first);  // INIT -> RTR
   void reset();
 
-  // A request packet; `data` is its payload without pad. False: the QP must fail (a fatal NAK is
-  // owed).
+  // A request packet; `data` is its payload without pad. False: the QP must fail. A fatal NAK is
+  // owed, but not for a key that can't be revoked.
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                   NicOutput& out);
 
@@ -74,15 +75,16 @@ class Responder {
   bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                NicOutput& out);
   bool place_send(std::span<const std::uint8_t> data, NicOutput& out);
-  bool place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out);
-  bool begin_write(const wire::Reth& reth, NicOutput& out);
-  bool complete_receive(const wire::RoceHeaders& headers, NicOutput& out);
+  // Both return a refusal's code.
+  std::optional<wire::NakCode> begin_write(const wire::Reth& reth);
+  std::optional<wire::NakCode> place_write(std::span<const std::uint8_t> data, bool last);
   bool execute_fetch(const wire::RoceHeaders& headers, NicOutput& out);
   bool begin_read(const wire::RoceHeaders& headers, NicOutput& out);
   bool execute_atomic(const wire::RoceHeaders& headers, NicOutput& out);
   void on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind);
   void repeat_fetch(const wire::RoceHeaders& headers);
   Build lose_memory(const PendingResult& result, NicOutput& out);
+  bool refuse_write(wire::NakCode code, bool has_receive, NicOutput& out);
   bool refuse(wire::NakCode code, NicOutput& out);  // fatal NAK and event; returns false
   bool refuse_receive(wire::NakCode code, WcStatus status,
                       NicOutput& out);  // ... and failed receive
@@ -97,6 +99,7 @@ class Responder {
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
+  bool has_failed_ = false;    // the QP must fail without a NAK
   bool has_sent_nak_ = false;  // no NAK for a gap until the expected packet comes
   Message message_ = Message::kNone;
   std::uint32_t packets_ = 0;         // of it

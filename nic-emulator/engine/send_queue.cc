@@ -75,7 +75,7 @@ wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) cons
         "READ and atomics need max_rd_atomic above 0: set it on the "
         "way to rts");
   }
-  if (wr.op != SendOp::kRead && length < kAtomicBytes) {
+  if (wr.op != SendOp::kRead && length != kAtomicBytes) {
     return wire::invalid("an atomic returns 8 bytes: give it SGEs of 8 bytes");
   }
   return {};

@@ -17,8 +17,9 @@ constexpr std::array kStatusNames{"success",
                                   "remote operation error",
                                   "transport retry counter exceeded",
                                   "rnr retry counter exceeded",
-                                  "bad response"};
-static_assert(kStatusNames.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
+                                  "bad response",
+                                  "local access error"};
+static_assert(kStatusNames.size() == static_cast<std::size_t>(WcStatus::kLocalAccess) + 1);
 
 const char* to_string(QpState state) { return kStateNames[static_cast<std::size_t>(state)]; }
 

@@ -80,7 +80,7 @@ struct SendWr {
                              // for READ and atomics
   bool fence = false;        // RC: starts when all READs and atomics before it are complete
   std::uint32_t imm = 0;     // value of the big-endian immediate
-  std::uint32_t invalidate_rkey = 0;  // kSendInvalidate: the peer's key that stops working
+  std::uint32_t invalidate_rkey = 0;  // kSendInvalidate: the peer's key to revoke
   std::uint64_t remote_address = 0;   // WRITE, READ, atomics
   std::uint32_t rkey = 0;
   std::uint64_t compare_add = 0;  // kCompareSwap: expected value; kFetchAdd: addend
@@ -109,6 +109,7 @@ enum class WcStatus : std::uint8_t {  // as ibv_wc_status, by meaning
   kRetryExceeded,
   kRnrRetryExceeded,
   kBadResponse,
+  kLocalAccess,  // of a receive: the peer's WRITE with immediate may not access its target
 };
 const char* to_string(WcStatus);
 
@@ -130,11 +131,10 @@ struct Completion {
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
   bool has_imm = false;
-  bool has_invalidated_rkey = false;
   bool has_grh = false;  // UD: the buffer's first kGrhBytes are the packet's network header
   bool solicited = false;
   std::uint32_t byte_len = 0;  // of a receive of UD with kGrhBytes
-  std::uint32_t imm = 0;       // the immediate, or the rkey that the peer invalidated
+  std::uint32_t imm = 0;       // the immediate
   Qpn qpn;
   Qpn source_qpn{};  // of receives: the sender
 };

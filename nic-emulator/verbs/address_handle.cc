@@ -20,6 +20,7 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attributes) {
       log_verbose(std::string("create ah: ") + problem);
       return refuse(EINVAL);
     }
+    if (is_at_limit(domain.owner().nic().objects().handles, kMaxAhs)) return refuse(ENOMEM);
     return new AddressHandle(domain, destination);
   });
 }

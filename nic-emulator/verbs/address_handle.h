@@ -8,7 +8,10 @@ namespace cepheus::verbs {
 class AddressHandle final : public ibv_ah {
  public:
   AddressHandle(ProtectionDomain& domain, const AddressVector& destination)
-      : ibv_ah{}, destination_(destination), in_domain_(domain.users()) {
+      : ibv_ah{},
+        destination_(destination),
+        in_domain_(domain.users()),
+        in_nic_(domain.owner().nic().objects().handles) {
     context = domain.context;
     pd = &domain;
     handle = domain.owner().next_handle();
@@ -22,6 +25,7 @@ class AddressHandle final : public ibv_ah {
  private:
   const AddressVector destination_;
   Reference in_domain_;
+  Reference in_nic_;  // ends before the domain may
 };
 
 }  // namespace cepheus::verbs

@@ -81,4 +81,10 @@ class Reference {
   std::atomic<int>& count_;
 };
 
+// True: another object that `count` counts would be one too many. Threads that create objects at
+// once may each get one more.
+inline bool is_at_limit(const std::atomic<int>& count, std::uint32_t most) {
+  return count.load() >= static_cast<int>(most);
+}
+
 }  // namespace cepheus::verbs

@@ -63,6 +63,7 @@ ibv_cq_ex* create_extended_cq(ibv_context* context, ibv_cq_init_attr_ex* init) {
     Context& ours = Context::of(context);
     if (ours.nic().is_abandoned()) return refuse(ENODEV);
     if (const int error = check(*context, *init); error != 0) return refuse(error);
+    if (is_at_limit(ours.nic().objects().queues, kMaxCqs)) return refuse(ENOMEM);
     auto* const cq = new VerbsCq(ours, init->cqe, init->cq_context, init->channel);
     set_operations(*cq);
     if ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 &&

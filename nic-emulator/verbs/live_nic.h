@@ -47,6 +47,11 @@ class Listener {
   ~Listener() = default;
 };
 
+// Verbs objects of a NIC that the engine does not know.
+struct ObjectCounts {
+  std::atomic<int> domains{0}, queues{0}, handles{0};
+};
+
 class LiveNic {
  public:
   // Errors: kUnavailable (no descriptor or no thread).
@@ -90,6 +95,7 @@ class LiveNic {
   // A completion queue has been armed: the thread must not wait for the program to poll.
   void on_armed();
   std::atomic<int>& armed_queues() { return armed_queues_; }
+  ObjectCounts& objects() { return objects_; }
 
   // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
   // (no space).
@@ -195,6 +201,7 @@ class LiveNic {
   // thread that defers, or the thread sees the armed queue.
   std::atomic<bool> thread_defers_{false};
   std::atomic<int> armed_queues_{0};
+  ObjectCounts objects_;
 };
 
 template <typename Work>

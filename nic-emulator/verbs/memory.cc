@@ -14,13 +14,14 @@ namespace {
 
 constexpr unsigned kUnderstoodAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kAddressing = IBV_ACCESS_ZERO_BASED;
 // Accepted without effect: a hint, and a permission for windows, which this NIC lacks.
 constexpr unsigned kHarmlessAccess = IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND;
 constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
 constexpr unsigned kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 int check_access(unsigned access) {
-  const unsigned known = kUnderstoodAccess | kHarmlessAccess | kOptionalAccess;
+  const unsigned known = kUnderstoodAccess | kAddressing | kHarmlessAccess | kOptionalAccess;
   if ((access & ~known) != 0) return EOPNOTSUPP;
   if ((access & kNeedsLocalWrite) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
   return 0;
@@ -59,12 +60,13 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
     if (nic.is_abandoned()) return refuse(ENODEV);
     if (const int error = check_access(access); error != 0) return refuse(error);
     const bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    const std::uint64_t base = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
     if (length > 0 && !is_accessible(address, length, writes)) return refuse(EFAULT);
     install_memory_guard();
     auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
       const unsigned rights = access & kUnderstoodAccess;
-      return key ? engine.register_memory_as(*key, domain.id(), address, length, iova, rights)
-                 : engine.register_memory(domain.id(), address, length, iova, rights);
+      return key ? engine.register_memory_as(*key, domain.id(), address, length, base, rights)
+                 : engine.register_memory(domain.id(), address, length, base, rights);
     });
     if (!keys) return refuse_creation("register memory", keys.error());
     return new MemoryRegion(domain, address, length, *keys);
@@ -73,7 +75,8 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
 
 }  // namespace
 
-ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, context_(owner.shared_from_this()) {
+ProtectionDomain::ProtectionDomain(Context& owner)
+    : ibv_pd{}, context_(owner.shared_from_this()), in_nic_(owner.nic().objects().domains) {
   // The NIC's number for it; all contexts of the process share the NIC.
   static std::atomic<std::uint32_t> domains{0};
   context = &owner.context;
@@ -101,6 +104,7 @@ CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return guarded([&]() -> ibv_pd* {
     Context& ours = Context::of(context);
     if (ours.nic().is_abandoned()) return refuse(ENODEV);
+    if (is_at_limit(ours.nic().objects().domains, kMaxPds)) return refuse(ENOMEM);
     return new ProtectionDomain(ours);
   });
 }

@@ -23,6 +23,7 @@ class ProtectionDomain final : public ibv_pd {
 
  private:
   std::shared_ptr<Context> context_;
+  Reference in_nic_;
   std::atomic<int> users_{0};
 };
 

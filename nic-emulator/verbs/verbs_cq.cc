@@ -18,8 +18,8 @@ constexpr std::uint8_t kRoceV2OverIpv4 = 2;
 constexpr std::array kStatuses{
     IBV_WC_SUCCESS,       IBV_WC_LOC_LEN_ERR,       IBV_WC_LOC_QP_OP_ERR,  IBV_WC_LOC_PROT_ERR,
     IBV_WC_WR_FLUSH_ERR,  IBV_WC_REM_INV_REQ_ERR,   IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
-    IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_BAD_RESP_ERR};
-static_assert(kStatuses.size() == static_cast<std::size_t>(WcStatus::kBadResponse) + 1);
+    IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_BAD_RESP_ERR,   IBV_WC_LOC_ACCESS_ERR};
+static_assert(kStatuses.size() == static_cast<std::size_t>(WcStatus::kLocalAccess) + 1);
 
 // By WcOpcode.
 constexpr std::array kOpcodes{
@@ -38,9 +38,6 @@ ibv_wc to_verbs(const Completion& c) {
   if (c.has_imm) {
     wc.wc_flags |= IBV_WC_WITH_IMM;
     wc.imm_data = htobe32(c.imm);
-  } else if (c.has_invalidated_rkey) {
-    wc.wc_flags |= IBV_WC_WITH_INV;
-    wc.invalidated_rkey = c.imm;
   }
   if (c.has_grh) {
     wc.wc_flags |= IBV_WC_GRH;
@@ -61,6 +58,7 @@ VerbsCq::VerbsCq(Context& owner, std::uint32_t entries, void* user_context,
                  ibv_comp_channel* its_channel)
     : ibv_cq_ex{},
       context_(owner.shared_from_this()),
+      in_nic_(owner.nic().objects().queues),
       queue_(entries, its_channel == nullptr ? nullptr : &VerbsChannel::of(its_channel).events(),
              this, owner.nic().armed_queues()) {
   context = &owner.context;
@@ -167,6 +165,7 @@ CEPHEUS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_con
         comp_vector >= context->num_comp_vectors) {
       return refuse(EINVAL);
     }
+    if (is_at_limit(ours.nic().objects().queues, kMaxCqs)) return refuse(ENOMEM);
     return (new VerbsCq(ours, static_cast<std::uint32_t>(cqe), cq_context, channel))->as_cq();
   });
 }

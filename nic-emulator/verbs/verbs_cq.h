@@ -68,6 +68,7 @@ class VerbsCq final : public ibv_cq_ex, private Listener {
   void on_forked() override;
 
   std::shared_ptr<Context> context_;
+  Reference in_nic_;
   std::atomic<int> users_{0};
   CompletionQueue queue_;
   CqId id_ = 0;

@@ -55,6 +55,47 @@ TEST_F(OneHost, TheReportedLimitsAreTheRealOnes) {
   EXPECT_EQ(ibv_create_cq(e.context, 1, nullptr, nullptr, 1), nullptr) << "one vector only";
 }
 
+// The most objects of a kind beside one, then destroys all.
+template <typename Create, typename Destroy>
+int most_of(Create create, Destroy destroy) {
+  std::vector<decltype(create())> made;
+  while (auto* const next = create()) made.push_back(next);
+  EXPECT_EQ(errno, ENOMEM);
+  for (auto* const each : made) EXPECT_EQ(destroy(each), 0);
+  return static_cast<int>(made.size());
+}
+
+TEST_F(OneHost, ObjectsBeyondTheReportedLimitsAreRefused) {
+  Endpoint e;
+  ibv_device_attr limits{};
+  ASSERT_EQ(ibv_query_device(e.context, &limits), 0);
+  const auto pd = [&] { return ibv_alloc_pd(e.context); };
+  EXPECT_EQ(most_of(pd, ibv_dealloc_pd), limits.max_pd - 1);
+  const auto cq = [&] { return ibv_create_cq(e.context, 1, nullptr, nullptr, 0); };
+  EXPECT_EQ(most_of(cq, ibv_destroy_cq), limits.max_cq - 1);
+  ibv_ah_attr to = Endpoint::address_of(e.name());
+  EXPECT_EQ(most_of([&] { return ibv_create_ah(e.pd, &to); }, ibv_destroy_ah), limits.max_ah);
+}
+
+TEST_F(OneHost, AZeroBasedRegionIsAddressedByOffsets) {
+  Endpoint e;
+  e.connect(e.name());  // to itself
+  ibv_mr* const based =
+      ibv_reg_mr(e.pd, e.memory.data() + 4096, 4096,
+                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
+  ASSERT_NE(based, nullptr);
+  e.memory[0] = 0x5A;
+  ASSERT_EQ(e.post_send(1, 0, 1,
+                        [&](ibv_send_wr& wr) {
+                          wr.opcode = IBV_WR_RDMA_WRITE;
+                          wr.wr.rdma = {.remote_addr = 7, .rkey = based->rkey};
+                        }),
+            0);
+  expect_success(e.wait(), IBV_WC_RDMA_WRITE);
+  EXPECT_EQ(e.memory[4096 + 7], 0x5A);
+  EXPECT_EQ(ibv_dereg_mr(based), 0);
+}
+
 TEST_F(OneHost, RegistersMemoryWithTheProgramsOwnRightsOnly) {
   Endpoint e;
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
