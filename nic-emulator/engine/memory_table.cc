@@ -113,11 +113,11 @@ bool MemoryTable::remove(std::uint32_t key) {
   return true;
 }
 
-void MemoryTable::lose(std::uint32_t key) {
+void MemoryTable::lose(std::uint32_t key, AccessEnd why) {
   MemoryRegion* const region = find(key);
   if (region == nullptr || region->length == 0) return;
-  lost_ = LostRegion{region->memory, region->length};
-  region->length = 0;  // no byte lies inside
+  lost_ = LostRegion{region->memory, region->length, why};
+  if (why != AccessEnd::kProtected) region->length = 0;  // no byte lies inside
 }
 
 namespace {

@@ -1,9 +1,10 @@
 // Registered memory: translates keys and virtual addresses to bytes of this process (IBTA vol.
 // 1, 10.6).
 //
-// A program may unmap memory that is still registered. Pages that hardware has pinned would
-// survive; here they are gone. Each access goes through a guard of the driver, which detects that.
-// The region is then lost: its key is invalid, and the program still has to deregister it.
+// A program may unmap memory that is still registered, or truncate its file. Pages that hardware has
+// pinned would survive; here they are gone. Each access goes through a guard of the driver, which
+// detects that. The region is then lost: its key is invalid, and the program still has to
+// deregister it. Memory that the program has protected fails single accesses.
 #pragma once
 
 #include <atomic>
@@ -57,7 +58,7 @@ class MemoryTable {
   }
 
   // Copies from or to `memory`, which translate() gave for `key`, if payload moves at all. False: it
-  // is not mapped, and the region is lost.
+  // can't be accessed.
   bool copy_out(std::uint32_t key, const std::uint8_t* memory, void* to, std::size_t n) {
     return !moves_payload_ || touch(key, memory, n, [=] { std::memcpy(to, memory, n); });
   }
@@ -83,13 +84,13 @@ class MemoryTable {
       work();
       return true;
     }
-    if (guard_(
-            memory, n, [](void* w) { (*static_cast<Work*>(w))(); }, &work))
-      return true;
-    lose(key);
+    const AccessEnd end = guard_(
+        memory, n, [](void* w) { (*static_cast<Work*>(w))(); }, &work);
+    if (end == AccessEnd::kDone) return true;
+    lose(key, end);
     return false;
   }
-  // A region that was lost since the last call.
+  // A region that failed an access since the last call.
   std::optional<LostRegion> take_lost() { return std::exchange(lost_, std::nullopt); }
 
  private:
@@ -122,7 +123,7 @@ class MemoryTable {
   const MemoryRegion* find_chosen(std::uint32_t key) const;
 
   MemoryRegion* find(std::uint32_t key);  // null: not in use
-  void lose(std::uint32_t key);
+  void lose(std::uint32_t key, AccessEnd why);
 
   std::uint32_t max_regions_;
   std::uint32_t slot_mask_;

@@ -97,14 +97,15 @@ TEST_F(MemoryTableTest, KeysThatAreNotSetNameNoRegion) {
   }
 }
 
-// The program has unmapped the region's second half.
-TEST_F(MemoryTableTest, LosesARegionThatIsNotMapped) {
+// The program has unmapped or protected the region's second half.
+TEST_F(MemoryTableTest, LosesARegionThatIsNotMappedAndKeepsAProtectedOne) {
   static const void* end_of_mapped;
+  static AccessEnd beyond;
   end_of_mapped = bytes_.data() + 50;
   MemoryTable table(8, 42, true, [](const void* memory, std::size_t bytes, auto work, void* with) {
-    if (static_cast<const std::uint8_t*>(memory) + bytes > end_of_mapped) return false;
+    if (static_cast<const std::uint8_t*>(memory) + bytes > end_of_mapped) return beyond;
     work(with);
-    return true;
+    return AccessEnd::kDone;
   });
   const std::uint32_t key = *table.add(kPd, bytes_.data(), 100, 0, kAll);
   std::array<std::uint8_t, 10> data{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -112,6 +113,11 @@ TEST_F(MemoryTableTest, LosesARegionThatIsNotMapped) {
   EXPECT_TRUE(scatter(table, kPd, {&mapped, 1}, 0, data));
   EXPECT_TRUE(std::equal(data.begin(), data.end(), bytes_.begin() + 40));
   EXPECT_FALSE(table.take_lost());
+  beyond = AccessEnd::kProtected;
+  EXPECT_FALSE(gather(table, kPd, {&unmapped, 1}, 0, data));
+  EXPECT_EQ(table.take_lost()->why, AccessEnd::kProtected);
+  EXPECT_TRUE(gather(table, kPd, {&mapped, 1}, 0, data));
+  beyond = AccessEnd::kUnmapped;
   EXPECT_FALSE(gather(table, kPd, {&unmapped, 1}, 0, data));
   const auto lost = table.take_lost();
   ASSERT_TRUE(lost);

@@ -60,15 +60,24 @@ struct AddressVector {
   std::uint8_t hop_limit = 64;
 };
 
-// Runs work(argument), which touches `bytes` bytes of a program's memory. False: not all of them are
-// mapped, and the work ended somewhere in the middle.
-using MemoryGuard = bool (*)(const void* memory, std::size_t bytes, void (*work)(void*),
-                             void* argument);
+// How an access to a program's memory ends.
+enum class AccessEnd : std::uint8_t {
+  kDone,
+  kUnmapped,
+  kProtected,  // mapped without the right to read or write, as by mprotect()
+  kTruncated,  // behind the end of the file that is mapped there
+};
 
-// Registered memory that the program unmapped before it deregistered it.
+// Runs work(argument), which touches `bytes` bytes of a program's memory. Not kDone: the work ended
+// somewhere in the middle.
+using MemoryGuard = AccessEnd (*)(const void* memory, std::size_t bytes, void (*work)(void*),
+                                  void* argument);
+
+// A region with bytes that the NIC could not access.
 struct LostRegion {
   const void* memory = nullptr;
   std::uint64_t length = 0;
+  AccessEnd why = AccessEnd::kUnmapped;
 };
 
 struct SendWr {

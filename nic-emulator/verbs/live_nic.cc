@@ -76,10 +76,14 @@ NicConfig config_of(const fabric::HostIdentity& identity,
 }
 
 void report_lost(const rnic::LostRegion& lost) {
+  static constexpr std::array kReasons{
+      // by AccessEnd
+      "", "was unmapped; deregister memory before you free it",
+      "has a page that the program has protected; allow access to registered memory",
+      "lies behind its file's end; deregister memory before you truncate its file"};
   std::ostringstream text;
-  text << "registered memory was unmapped: " << lost.length << " bytes at " << lost.memory
-       << " are lost to the NIC, and connections that use them fail; deregister memory before you "
-          "free it";
+  text << "a connection used registered memory, " << lost.length << " bytes at " << lost.memory
+       << ", and fails: the memory " << kReasons[static_cast<std::size_t>(lost.why)];
   print_line(text.str());
 }
 

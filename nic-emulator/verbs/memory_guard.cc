@@ -14,10 +14,14 @@
 namespace cepheus::verbs {
 namespace {
 
+constexpr std::array kSignals{SIGSEGV, SIGBUS};
+
 struct Attempt {
   const std::uint8_t* memory;
   std::size_t bytes;
-  Attempt* outer;  // an attempt that this one's signal handler has interrupted
+  Attempt* outer;                 // an attempt that this one's signal handler has interrupted
+  std::uintptr_t last_fault = 0;  // for the program's handler
+  int repeats = 0;                // of it, in a row
   sigjmp_buf back;
 };
 
@@ -30,24 +34,31 @@ struct Handler {
   struct sigaction action;
   std::atomic<bool> is_used_up{false};  // SA_RESETHAND: it was called
   Handler* next;
+
+  bool is_default() const { return action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN; }
 };
 Handler* all_handlers = nullptr;  // each one once
 
-// Handlers that ours precedes, oldest first. A program's handler that was set after ours may call
-// ours as its predecessor: then the next older one is called.
+// Handlers of a signal that ours precedes, oldest first. A program's handler that was set after ours
+// may call ours as its predecessor: then the next older one is called.
 constexpr int kMostReplaced = 8;
-std::array<std::atomic<Handler*>, kMostReplaced> replaced{};
-std::atomic<int> replaced_count{0};
+struct Replaced {
+  std::array<std::atomic<Handler*>, kMostReplaced> handlers{};
+  std::atomic<int> count{0};
+};
+std::array<Replaced, kSignals.size()> all_replaced;  // by kSignals
 
-// A siginfo_t ends in bytes that the kernel clears. There we note which of `replaced` were called.
+Replaced& replaced_of(int signal) { return all_replaced[signal == kSignals[0] ? 0 : 1]; }
+
+// A siginfo_t ends in bytes that the kernel clears. There we note which of the replaced ones were called.
 constexpr std::uint32_t kMark = 0x43450000;
 constexpr std::size_t kMarkOffset = sizeof(siginfo_t) - sizeof kMark;
 
 // Index in `replaced` of the handler to call for this signal; below 0: none is left.
-int next_handler(const siginfo_t* info) {
+int next_handler(const Replaced& replaced, const siginfo_t* info) {
   std::uint32_t mark = 0;
   std::memcpy(&mark, reinterpret_cast<const char*>(info) + kMarkOffset, sizeof mark);
-  const int count = replaced_count.load(std::memory_order_acquire);
+  const int count = replaced.count.load(std::memory_order_acquire);
   const std::uint32_t had = mark - kMark;
   return (had < kMostReplaced ? static_cast<int>(had) : count) - 1;
 }
@@ -65,13 +76,22 @@ void die_of(int signal, const siginfo_t* info) {
   if (info->si_code <= 0) ::raise(signal);  // a process sent it: nothing would run again
 }
 
+// The handler to call for this signal, and its index; null: none is left.
+Handler* find_handler(int signal, const siginfo_t* info, int& which) {
+  const Replaced& replaced = replaced_of(signal);
+  which = next_handler(replaced, info);
+  if (which < 0) return nullptr;
+  return replaced.handlers[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+}
+
 void pass_on(int signal, siginfo_t* info, void* context) {
-  const int which = next_handler(info);
-  if (which < 0) return die_of(signal, info);
-  Handler& handler = *replaced[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+  int which = 0;
+  Handler* const found = find_handler(signal, info, which);
+  if (found == nullptr) return die_of(signal, info);
+  Handler& handler = *found;
   const struct sigaction& action = handler.action;
   if (action.sa_handler == SIG_IGN && info->si_code <= 0) return;
-  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return die_of(signal, info);
+  if (handler.is_default()) return die_of(signal, info);
   if ((action.sa_flags & SA_RESETHAND) != 0 && handler.is_used_up.exchange(true)) {
     return die_of(signal, info);
   }
@@ -88,19 +108,47 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// Lets the program's handler allow an access to memory that is protected. False: it has none, or it
+// has not allowed the access. An access that repeats its fault may have met a thread that protects
+// the memory again.
+bool is_allowed_by_program(Attempt& at, std::uintptr_t where, int signal, siginfo_t* info,
+                           void* context) {
+  constexpr int kMostRepeats = 8;
+  int which = 0;
+  const Handler* const handler = find_handler(signal, info, which);
+  const bool is_there = handler != nullptr && !handler->is_default() && !handler->is_used_up;
+  at.repeats = where == at.last_fault ? at.repeats + 1 : 0;
+  at.last_fault = where;
+  if (!is_there || at.repeats == kMostRepeats) return false;
+  attempt = at.outer;  // the handler's own faults are the program's
+  pass_on(signal, info, context);
+  attempt = &at;
+  return true;
+}
+
+// Of a fault within an attempt's bytes. kDone: it has another reason, which is not ours.
+AccessEnd end_of(int signal, int code) {
+  if (signal == SIGBUS) return code == BUS_ADRERR ? AccessEnd::kTruncated : AccessEnd::kDone;
+  if (code == SEGV_MAPERR) return AccessEnd::kUnmapped;
+  return code > 0 ? AccessEnd::kProtected : AccessEnd::kDone;
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   Attempt* const at = attempt;
   const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
   // Without an attempt, or outside its bytes, the fault is the program's, perhaps in a handler that
   // interrupted us.
-  if (at != nullptr && info->si_code > 0 &&
-      where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes) {
-    attempt = at->outer;
-    // As before the fault: another caller of this handler may have blocked more signals.
-    ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
-    siglongjmp(at->back, 1);
+  const bool is_within =
+      at != nullptr && where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes;
+  const AccessEnd end = is_within ? end_of(signal, info->si_code) : AccessEnd::kDone;
+  if (end == AccessEnd::kDone) return pass_on(signal, info, context);
+  if (end == AccessEnd::kProtected && is_allowed_by_program(*at, where, signal, info, context)) {
+    return;
   }
-  pass_on(signal, info, context);
+  attempt = at->outer;
+  // As before the fault: another caller of this handler may have blocked more signals.
+  ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+  siglongjmp(at->back, static_cast<int>(end));
 }
 
 // libc leaves the bits behind the existing signals undefined.
@@ -127,40 +175,44 @@ Handler* find_or_add(const struct sigaction& action) {
 
 // If the program has restored an older handler, later ones are dropped. A program with very many
 // handlers loses the newest but one: the guard stays.
-void note_replaced(const struct sigaction& action) {
+void note_replaced(Replaced& replaced, const struct sigaction& action) {
   Handler* const handler = find_or_add(action);
   if (handler == nullptr) return;
   handler->is_used_up = false;
-  int count = replaced_count.load(std::memory_order_relaxed);
+  int count = replaced.count.load(std::memory_order_relaxed);
   for (int i = 0; i < count; ++i) {
-    if (replaced[static_cast<std::size_t>(i)] != handler) continue;
-    return replaced_count.store(i + 1, std::memory_order_release);
+    if (replaced.handlers[static_cast<std::size_t>(i)] != handler) continue;
+    return replaced.count.store(i + 1, std::memory_order_release);
   }
   if (count == kMostReplaced) --count;
-  replaced[static_cast<std::size_t>(count)].store(handler, std::memory_order_release);
-  replaced_count.store(count + 1, std::memory_order_release);
+  replaced.handlers[static_cast<std::size_t>(count)].store(handler, std::memory_order_release);
+  replaced.count.store(count + 1, std::memory_order_release);
 }
 
 // The existing handler is noted first: a fault may come at once. If the program sets another one
 // between the two calls, that one is noted as well.
-void install_handler() {
+void install_handler(int signal) {
   struct sigaction now {};
-  if (::sigaction(SIGSEGV, nullptr, &now) != 0 || is_ours(now)) return;
-  note_replaced(now);
+  if (::sigaction(signal, nullptr, &now) != 0 || is_ours(now)) return;
+  note_replaced(replaced_of(signal), now);
   struct sigaction ours {
   }, before{};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  if (::sigaction(SIGSEGV, &ours, &before) != 0) return;
-  if (!is_same(before, now) && !is_ours(before)) note_replaced(before);
+  if (::sigaction(signal, &ours, &before) != 0) return;
+  if (!is_same(before, now) && !is_ours(before)) note_replaced(replaced_of(signal), before);
+}
+
+bool is_installed(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && is_ours(now);
 }
 
 }  // namespace
 
 void install_memory_guard() {
   // Memory is registered for each large message, but the handler is rarely replaced in between.
-  struct sigaction now {};
-  if (::sigaction(SIGSEGV, nullptr, &now) == 0 && is_ours(now)) return;
+  if (is_installed(SIGSEGV) && is_installed(SIGBUS)) return;
   // The process of the installing thread. A forked child lacks that thread, so this is not a lock.
   static std::atomic<pid_t> installing{0};
   // Signals are blocked while a thread installs, so that it ends soon. Handlers of its own faults
@@ -175,23 +227,23 @@ void install_memory_guard() {
     if (before == me) ::sched_yield();
     before = installing.load(std::memory_order_relaxed);
   }
-  install_handler();
+  for (const int signal : kSignals) install_handler(signal);
   installing.store(0, std::memory_order_release);
   ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
-bool guard_memory(const void* memory, std::size_t bytes, void (*work)(void*), void* argument) {
+AccessEnd guard_memory(const void* memory, std::size_t bytes, void (*work)(void*), void* argument) {
   Attempt mine;
   mine.memory = static_cast<const std::uint8_t*>(memory);
   mine.bytes = bytes;
   mine.outer = attempt;
-  if (sigsetjmp(mine.back, 0) != 0) return false;
+  if (const int end = sigsetjmp(mine.back, 0); end != 0) return static_cast<AccessEnd>(end);
   attempt = &mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   work(argument);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   attempt = mine.outer;
-  return true;
+  return AccessEnd::kDone;
 }
 
 }  // namespace cepheus::verbs

@@ -49,7 +49,8 @@ class Guarded : public ::testing::Test {
 
  public:
   // Writes to [0, bytes), guarded.
-  bool write(std::size_t bytes) {
+  bool write(std::size_t bytes) { return end_of_write(bytes) == AccessEnd::kDone; }
+  AccessEnd end_of_write(std::size_t bytes) {
     struct Work {
       char* to;
       std::size_t bytes;
@@ -102,9 +103,46 @@ TEST_F(Guarded, AForkedChildInstallsTheHandlerThatAnotherThreadWasInstalling) {
   EXPECT_TRUE(ended_well);
 }
 
-TEST_F(Guarded, MemoryThatMayNotBeWrittenIsNotThere) {
+TEST_F(Guarded, EachFaultEndsTheAccessForItsReason) {
   ::mprotect(pages_, kPage, PROT_READ);
-  EXPECT_FALSE(write(1));
+  EXPECT_EQ(end_of_write(1), AccessEnd::kProtected);
+  ::munmap(pages_, kPage);
+  EXPECT_EQ(end_of_write(1), AccessEnd::kUnmapped);
+  const int file = ::memfd_create("truncated", 0);
+  ASSERT_EQ(::ftruncate(file, kPage), 0);
+  ASSERT_EQ(::mmap(pages_, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), pages_);
+  EXPECT_EQ(end_of_write(1), AccessEnd::kDone);
+  ASSERT_EQ(::ftruncate(file, 0), 0);
+  EXPECT_EQ(end_of_write(1), AccessEnd::kTruncated);
+  ::close(file);
+}
+
+std::atomic<int> faults{0};
+void allow_the_page(int, siginfo_t* info, void*) {
+  ++faults;
+  const auto page = reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(kPage - 1);
+  ::mprotect(reinterpret_cast<void*>(page), kPage, PROT_READ | PROT_WRITE);
+}
+
+// As programs do that write-protect their memory to learn of changes.
+TEST_F(Guarded, AProgramsHandlerMayAllowAnAccessToProtectedMemory) {
+  struct sigaction action {
+  }, before{};
+  action.sa_sigaction = allow_the_page;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, &before);
+  install_memory_guard();
+  ::mprotect(pages_, 2 * kPage, PROT_READ);
+  EXPECT_EQ(end_of_write(2 * kPage), AccessEnd::kDone);
+  EXPECT_EQ(faults, 2);
+
+  action.sa_sigaction = [](int, siginfo_t*, void*) { ++faults; };  // allows nothing
+  ::sigaction(SIGSEGV, &action, nullptr);
+  install_memory_guard();
+  ::mprotect(pages_, kPage, PROT_READ);
+  EXPECT_EQ(end_of_write(1), AccessEnd::kProtected);
+  EXPECT_GT(faults, 2);
+  ::sigaction(SIGSEGV, &before, nullptr);
 }
 
 int handled = 0;
@@ -214,14 +252,15 @@ TEST_F(Guarded, AnAccessWithinAnotherLeavesThatOneGuarded) {
   for (const bool inner_ends : {true, false}) {
     if (!inner_ends) ::mprotect(pages_, kPage, PROT_NONE);
     Work work{this, !inner_ends, other};
-    EXPECT_FALSE(guard_memory(
-        other, kPage,
-        [](void* w) {
-          Work& it = *static_cast<Work*>(w);
-          it.inner_ended = it.test->write(1);
-          *const_cast<volatile char*>(it.beyond) = 'x';
-        },
-        &work));
+    EXPECT_EQ(guard_memory(
+                  other, kPage,
+                  [](void* w) {
+                    Work& it = *static_cast<Work*>(w);
+                    it.inner_ended = it.test->write(1);
+                    *const_cast<volatile char*>(it.beyond) = 'x';
+                  },
+                  &work),
+              AccessEnd::kProtected);
     EXPECT_EQ(work.inner_ended, inner_ends);
   }
   ::munmap(other, kPage);
