@@ -113,6 +113,16 @@ bool MemoryTable::remove(std::uint32_t key) {
   return true;
 }
 
+wire::Result<void> MemoryTable::change(std::uint32_t key, PdId pd, void* memory,
+                                       std::uint64_t length, std::uint64_t iova,
+                                       std::uint32_t access) {
+  MemoryRegion* const region = find(key);
+  if (region == nullptr) return wire::invalid("no such region: it was deregistered");
+  if (auto ok = check(memory, length, iova, access); !ok) return ok;
+  *region = {key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};
+  return {};
+}
+
 void MemoryTable::lose(std::uint32_t key, AccessEnd why) {
   MemoryRegion* const region = find(key);
   if (region == nullptr || region->length == 0) return;

@@ -41,6 +41,9 @@ class MemoryTable {
   wire::Result<void> add_as(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
                             std::uint64_t iova, std::uint32_t access);
   bool remove(std::uint32_t key);
+  // Changes a region in place; its key stays. Errors: kInvalid.
+  wire::Result<void> change(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
+                            std::uint64_t iova, std::uint32_t access);
 
   // The `length` > 0 bytes at `address`. Null: unknown key, another protection domain, a missing
   // access right, or bytes outside the region.

@@ -96,6 +96,11 @@ wire::Result<MemoryKeys> Nic::register_memory_as(std::uint32_t key, PdId pd, voi
 
 bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
 
+wire::Result<void> Nic::change_memory(std::uint32_t lkey, PdId pd, void* memory, std::size_t length,
+                                      std::uint64_t iova, std::uint32_t access) {
+  return state_->port.memory.change(lkey, pd, memory, length, iova, access);
+}
+
 std::optional<LostRegion> Nic::take_lost_region() { return state_->port.memory.take_lost(); }
 
 wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {
@@ -113,6 +118,13 @@ wire::Result<void> Nic::arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out) 
   SharedReceiveQueue* queue = state_->srqs.find(srq);
   if (queue == nullptr) return unknown_srq();
   return queue->arm(limit, out);
+}
+
+wire::Result<void> Nic::resize_srq(SrqId srq, std::uint32_t max_wr) {
+  SharedReceiveQueue* queue = state_->srqs.find(srq);
+  if (queue == nullptr) return unknown_srq();
+  if (auto ok = check_caps({.max_recv_wr = max_wr}); !ok) return ok;
+  return queue->resize(max_wr);
 }
 
 wire::Result<SrqAttr> Nic::query_srq(SrqId srq) const {

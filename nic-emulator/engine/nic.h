@@ -91,6 +91,9 @@ class Nic {
                                               std::size_t length, std::uint64_t iova,
                                               std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
+  // Changes a region in place; its keys stay. Errors: kInvalid.
+  wire::Result<void> change_memory(std::uint32_t lkey, PdId pd, void* memory, std::size_t length,
+                                   std::uint64_t iova, std::uint32_t access);
   // A region that NicConfig::guard found unmapped since the last call. Its accesses fail from then
   // on, as with a wrong key.
   std::optional<LostRegion> take_lost_region();
@@ -101,6 +104,8 @@ class Nic {
   // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is already
   // so. 0 disarms (IBTA 10.2.9.2).
   wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out);
+  // Errors: kInvalid (beyond the limits, or too few for its receives or its armed limit).
+  wire::Result<void> resize_srq(SrqId srq, std::uint32_t max_wr);
   wire::Result<SrqAttr> query_srq(SrqId srq) const;
   wire::Result<void> destroy_srq(SrqId srq);
   wire::Result<void> post_srq_recv(SrqId srq, const RecvWr& wr);

@@ -344,8 +344,8 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
   }
   const Build built = unreliable_.build(buffer, frame, out);
   if (built == Build::kFailed) {
-    set_state(QpState::kSqe, "a send's memory can't be read");
-    unreliable_.flush(WcStatus::kLocalProtection, out);
+    set_state(QpState::kSqe, "a send failed");
+    unreliable_.flush(unreliable_.failure(), out);
   } else {
     finish_requester(out);
   }

@@ -83,6 +83,10 @@ std::uint32_t Requester::ack_every() const {
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
   assert(can_send());
   const SendWqe& wqe = queue_.at(cursor_);
+  if (wqe.is_defective()) {
+    local_failure_ = true;
+    return Build::kFailed;
+  }
   if (wqe.is_fetch()) return build_fetch(now, wqe, frame);
   const std::uint64_t index = next_ - wqe.first_packet;
   const std::uint64_t offset = index * qp_.attr.path_mtu;
@@ -199,8 +203,8 @@ std::optional<WcStatus> Requester::failure() const {
   if (oldest_failure_) return oldest_failure_;
   // Requests before the unreadable one end first; their own failure would come first, too. The
   // request's own packets may be in flight, without AckReq.
-  if (local_failure_ && cursor_ == queue_.head()) return WcStatus::kLocalProtection;
-  return std::nullopt;
+  if (!local_failure_ || cursor_ != queue_.head()) return std::nullopt;
+  return queue_.front().is_defective() ? queue_.front().defect : WcStatus::kLocalProtection;
 }
 
 void Requester::flush(std::optional<WcStatus> first, NicOutput& out) {

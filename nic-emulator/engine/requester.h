@@ -100,7 +100,7 @@ class Requester {
   // The NIC reads these fields after every packet of any QP, so they lie together.
   bool probing_ = false;  // one packet at a time, from an RNR wait or a time-out to the next answer
   bool waits_for_receiver_ = false;         // RNR wait
-  bool local_failure_ = false;              // packet `next_` could not be read from memory
+  bool local_failure_ = false;              // packet `next_` could not be built
   std::optional<WcStatus> oldest_failure_;  // the oldest request can't complete
   std::uint64_t una_ = 0;                   // oldest packet not acknowledged
   std::uint64_t next_ = 0;                  // next packet to send

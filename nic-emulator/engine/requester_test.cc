@@ -302,10 +302,18 @@ TEST_F(Requester, RefusesRequestsBeyondTheQueuePairsLimits) {
   const auto inlined = a_.post(SendWr{.inline_data = true, .sges = {&big, 1}});
   ASSERT_FALSE(inlined);
   EXPECT_EQ(inlined.error().code, wire::ErrorCode::kInvalid);
+  EXPECT_FALSE(a_.nic.wants_to_transmit());
+}
+
+TEST_F(Requester, FailsAMessageThatIsTooLongInItsTurn) {
   const Sge half{0, 0x80000000, 0};
   const Sge pair[] = {half, {0, 1, 0}};
-  EXPECT_FALSE(a_.post(SendWr{.sges = pair}));
-  EXPECT_FALSE(a_.nic.wants_to_transmit());
+  a_.send(1, 0, 10);
+  ASSERT_TRUE(a_.post(SendWr{.wr_id = 2, .sges = pair}));
+  EXPECT_EQ(a_.transmit_all().size(), 1u);
+  EXPECT_THAT(a_.statuses(), IsEmpty());
+  ack(100);
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess, WcStatus::kLocalLength));
 }
 
 TEST_F(Requester, CountsCnps) {

@@ -47,26 +47,24 @@ SendQueue::SendQueue(const QpContext& qp)
     : WorkQueue(qp.init.cap.max_send_wr, qp.init.cap.max_send_sge, qp.init.cap.max_inline),
       qp_(qp) {}
 
+// As ConnectX: operations that the service lacks, and messages that are too long.
+WcStatus SendQueue::defect_of(const SendWr& wr, std::uint64_t length) const {
+  const QpType type = qp_.init.type;
+  if (!gives(type, wr.op)) return WcStatus::kLocalQpOperation;
+  const std::uint64_t most = type == QpType::kUd ? qp_.attr.path_mtu : kMaxMessage;
+  return length > most ? WcStatus::kLocalLength : WcStatus::kSuccess;
+}
+
 wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) const {
-  if (length > kMaxMessage) return wire::invalid("message longer than 2^31 bytes: split it");
   if (wr.inline_data && length > qp_.init.cap.max_inline) {
     return wire::invalid("inline data longer than the QP's max_inline");
   }
   if (!wr.inline_data && wr.sges.size() > qp_.init.cap.max_send_sge) {
     return wire::invalid("more SGEs than the QP's max_send_sge");
   }
-  if (!gives(qp_.init.type, wr.op)) {
-    return wire::invalid(qp_.init.type == QpType::kUc
-                             ? "UC has SEND and WRITE only, with or without immediate: use RC"
-                             : "UD has SEND only, with or without immediate: use RC");
-  }
-  if (qp_.init.type == QpType::kUd) {
-    if (length > qp_.attr.path_mtu) {
-      return wire::invalid("a datagram has at most the port's mtu, " +
-                           std::to_string(qp_.attr.path_mtu) + " bytes: split it");
-    }
-    if (wr.destination.ip.is_unset())
-      return wire::invalid("a datagram needs an address: set wr.ud.ah");
+  if (defect_of(wr, length) != WcStatus::kSuccess) return {};
+  if (qp_.init.type == QpType::kUd && wr.destination.ip.is_unset()) {
+    return wire::invalid("a datagram needs an address: set wr.ud.ah");
   }
   if (wr.op < SendOp::kRead) return {};
   if (wr.inline_data) return wire::invalid("READ and atomics return data: do not send inline");
@@ -87,7 +85,8 @@ wire::Result<std::uint64_t> SendQueue::post(const SendWr& wr, std::uint64_t firs
   if (full()) {
     return wire::fail(wire::ErrorCode::kAgain, "send queue full: poll completions first");
   }
-  if (wr.op > SendOp::kRead) length = kAtomicBytes;
+  const WcStatus defect = defect_of(wr, length);
+  if (defect != WcStatus::kSuccess) length = 0;
   const std::uint32_t mtu = qp_.attr.path_mtu;
   const bool datagram = qp_.init.type == QpType::kUd;
   SendWqe wqe;
@@ -107,7 +106,8 @@ wire::Result<std::uint64_t> SendQueue::post(const SendWr& wr, std::uint64_t firs
   wqe.solicited = wr.solicited;
   wqe.inline_data = wr.inline_data;
   wqe.fence = wr.fence;
-  if (!wr.inline_data) {
+  wqe.defect = defect;
+  if (!wr.inline_data || wqe.is_defective()) {
     push(wqe, wr.sges);
     return wqe.end_packet();
   }

@@ -13,7 +13,8 @@ class SendQueue : public WorkQueue<SendWqe> {
   explicit SendQueue(const QpContext& qp);
 
   // Takes a copy of the request, and of inline data; `first_packet` is the number of its first
-  // packet, the result one behind its last. Errors: kInvalid, kAgain (queue full).
+  // packet, the result one behind its last. Errors: kInvalid, kAgain (queue full). A request that
+  // hardware detects as wrong only when it executes it fails in its turn (SendWqe::defect).
   wire::Result<std::uint64_t> post(const SendWr& wr, std::uint64_t first_packet);
 
   // Copies bytes of a message from `offset` on. False: its keys do not allow reading.
@@ -31,6 +32,7 @@ class SendQueue : public WorkQueue<SendWqe> {
 
  private:
   wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;
+  WcStatus defect_of(const SendWr& wr, std::uint64_t length) const;
   void complete(const SendWqe& wqe, WcStatus status, NicOutput& out);
 
   const QpContext& qp_;

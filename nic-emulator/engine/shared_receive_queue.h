@@ -44,6 +44,16 @@ class SharedReceiveQueue {
     return {};
   }
 
+  // Errors: kInvalid (more receives wait, or the limit is higher).
+  wire::Result<void> resize(std::uint32_t max_wr) {
+    if (max_wr < std::max<std::uint64_t>(limit_, queue_.tail() - queue_.head())) {
+      return wire::invalid("more receives are posted than that, or the limit is higher");
+    }
+    queue_.resize(max_wr);
+    init_.max_wr = max_wr;
+    return {};
+  }
+
   // Moves the oldest receive to `wqe` and `sges`, which holds max_sge elements. False: none.
   bool take(RecvWqe& wqe, std::span<Sge> sges, NicOutput& out) {
     if (queue_.empty()) return false;
@@ -68,7 +78,7 @@ class SharedReceiveQueue {
   }
 
   const SrqId id_;
-  const SrqInit init_;
+  SrqInit init_;
   WorkQueue<RecvWqe> queue_;
   std::uint32_t limit_ = 0;
   std::uint32_t users_ = 0;

@@ -47,6 +47,7 @@ Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& fr
                                  NicOutput& out) {
   assert(can_send());
   const SendWqe& wqe = queue_.front();
+  if (wqe.is_defective()) return Build::kFailed;
   const std::uint64_t offset = std::uint64_t{sent_packets_} * qp_.attr.path_mtu;
   const auto length =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(qp_.attr.path_mtu, wqe.length - offset));

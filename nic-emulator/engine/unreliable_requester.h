@@ -21,8 +21,11 @@ class UnreliableRequester {
            (qp_.state == QpState::kRts || (qp_.state == QpState::kSqd && sent_packets_ != 0));
   }
   bool drained() const { return sent_packets_ == 0; }
-  // Precondition: can_send(). kFailed: local memory could not be read; the send queue must fail.
+  // Precondition: can_send(). kFailed: failure() tells why; the send queue must fail.
   Build build(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+  WcStatus failure() const {
+    return queue_.front().is_defective() ? queue_.front().defect : WcStatus::kLocalProtection;
+  }
   void flush(std::optional<WcStatus> first, NicOutput& out);
 
   Psn next_psn() const { return psn_; }

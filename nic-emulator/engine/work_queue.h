@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "nic-emulator/engine/verbs_types.h"
@@ -67,6 +68,13 @@ class WorkQueue {
     --tail_;
   }
   void clear() { head_ = tail_; }
+  // Preconditions: at most `capacity` entries; none has inline data.
+  void resize(std::uint32_t capacity) {
+    WorkQueue other(capacity, static_cast<std::uint32_t>(max_sge_), 0);
+    other.head_ = other.tail_ = head_;
+    for (std::uint64_t p = head_; p != tail_; ++p) other.push(at(p), sges(p));
+    *this = std::move(other);
+  }
 
  private:
   std::uint64_t capacity_;
@@ -99,7 +107,9 @@ struct SendWqe {
   bool solicited = false;
   bool inline_data = false;
   bool fence = false;
+  WcStatus defect = WcStatus::kSuccess;  // else it fails with this status, and sends nothing
 
+  bool is_defective() const { return defect != WcStatus::kSuccess; }
   std::uint64_t end_packet() const { return first_packet + packets; }
   bool is_write() const { return op == SendOp::kWrite || op == SendOp::kWriteImm; }
   bool is_atomic() const { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }

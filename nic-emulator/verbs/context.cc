@@ -151,7 +151,8 @@ void Context::query_device_attributes(ibv_device_attr& a) const {
   a.max_qp = static_cast<int>(config.max_qps);
   a.max_qp_wr = static_cast<int>(std::min(kMaxCap.max_send_wr, kMaxCap.max_recv_wr));
   a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
-                       IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD;
+                       IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
+                       IBV_DEVICE_SRQ_RESIZE;
   a.max_sge = static_cast<int>(std::min(kMaxCap.max_send_sge, kMaxCap.max_recv_sge));
   a.max_sge_rd = a.max_sge;
   a.max_cq = kMaxCqs;

@@ -69,7 +69,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
                  : engine.register_memory(domain.id(), address, length, base, rights);
     });
     if (!keys) return refuse_creation("register memory", keys.error());
-    return new MemoryRegion(domain, address, length, *keys);
+    return new MemoryRegion(domain, address, length, base, access, *keys);
   });
 }
 
@@ -84,8 +84,9 @@ ProtectionDomain::ProtectionDomain(Context& owner)
 }
 
 MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes,
-                           const MemoryKeys& keys)
-    : ibv_mr{}, in_domain_(domain.users()) {
+                           std::uint64_t iova, unsigned access, const MemoryKeys& keys)
+    : ibv_mr{}, iova_(iova), access_(access) {
+  in_domain_.emplace(domain.users());
   context = domain.context;
   pd = &domain;
   addr = address;
@@ -93,6 +94,40 @@ MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t 
   handle = keys.lkey;
   lkey = keys.lkey;
   rkey = keys.rkey;
+}
+
+int MemoryRegion::change(int flags, ibv_pd* to, void* address, std::size_t bytes,
+                         unsigned new_access) {
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool gets_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  const bool gets_domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  if (flags == 0 || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) return EINVAL;
+  if (moves && (address == nullptr || bytes == 0)) return EINVAL;
+  if (gets_domain && (to == nullptr || to->context != context)) return EINVAL;
+  if (!moves) {
+    address = addr;
+    bytes = length;
+  }
+  if (!gets_access) new_access = access_;
+  if (const int error = check_access(new_access); error != 0) return error;
+  const bool writes = (new_access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (bytes > 0 && !is_accessible(address, bytes, writes)) return EFAULT;
+  std::uint64_t base = iova_;
+  if (moves) base = reinterpret_cast<std::uintptr_t>(address);
+  if ((new_access & IBV_ACCESS_ZERO_BASED) != 0) base = 0;
+  ProtectionDomain& domain = ProtectionDomain::of(gets_domain ? to : pd);
+  const auto changed = domain.owner().nic().run([&](Nic& engine, Instant, NicOutput&) {
+    return engine.change_memory(lkey, domain.id(), address, bytes, base,
+                                new_access & kUnderstoodAccess);
+  });
+  if (!changed) return to_errno(changed.error().code);
+  addr = address;
+  length = bytes;
+  iova_ = base;
+  access_ = new_access;
+  pd = &domain;
+  in_domain_.emplace(domain.users());
+  return 0;
 }
 
 }  // namespace cepheus::verbs
@@ -157,8 +192,12 @@ CEPHEUS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::
 CEPHEUS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address,
                                 std::size_t length, int access) {
   CEPHEUS_PASS_ON_UNLESS_OURS(mr->context, ibv_rereg_mr, mr, flags, pd, address, length, access);
-  errno = EOPNOTSUPP;
-  return IBV_REREG_MR_ERR_INPUT;  // the region stays as it is
+  MemoryRegion& ours = MemoryRegion::of(mr);
+  const int error = call_nic(Context::of(mr->context).nic(), [&] {
+    install_memory_guard();
+    return ours.change(flags, pd, address, length, static_cast<unsigned>(access));
+  });
+  return error == 0 ? 0 : IBV_REREG_MR_ERR_INPUT;  // the region stays as it is
 }
 
 CEPHEUS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {

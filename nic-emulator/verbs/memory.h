@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "nic-emulator/engine/verbs_types.h"
 #include "nic-emulator/verbs/abi.h"
@@ -29,11 +30,16 @@ class ProtectionDomain final : public ibv_pd {
 
 class MemoryRegion final : public ibv_mr {
  public:
-  MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes, const MemoryKeys& keys);
+  MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes, std::uint64_t iova,
+               unsigned access, const MemoryKeys& keys);
   static MemoryRegion& of(ibv_mr* mr) { return *static_cast<MemoryRegion*>(mr); }
+  // As ibv_rereg_mr; an errno, or 0. After an error the region is as it was.
+  int change(int flags, ibv_pd* domain, void* address, std::size_t bytes, unsigned access);
 
  private:
-  Reference in_domain_;
+  std::optional<Reference> in_domain_;
+  std::uint64_t iova_;
+  unsigned access_;
 };
 
 }  // namespace cepheus::verbs

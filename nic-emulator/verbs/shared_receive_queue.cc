@@ -55,12 +55,20 @@ void SharedReceiveQueue::on_event(ibv_event_type type) {
 }
 
 int SharedReceiveQueue::modify(const ibv_srq_attr& attributes, int mask) {
-  if ((mask & ~IBV_SRQ_LIMIT) != 0) return EOPNOTSUPP;  // its size is fixed
-  if (mask == 0) return 0;
-  const auto armed = nic().run([&](Nic& engine, Instant, NicOutput& out) {
-    return engine.arm_srq(id_, attributes.srq_limit, out);
+  if ((mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR)) != 0) return EINVAL;
+  const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0;
+  const bool arms = (mask & IBV_SRQ_LIMIT) != 0;
+  return nic().run([&](Nic& engine, Instant, NicOutput& out) {
+    wire::Result<void> done;
+    if (resizes) {
+      if (slots_.used() > attributes.max_wr) return EINVAL;
+      if (arms && attributes.srq_limit > attributes.max_wr) return EINVAL;
+      done = engine.resize_srq(id_, attributes.max_wr);
+      if (done) slots_.resize(attributes.max_wr);
+    }
+    if (done && arms) done = engine.arm_srq(id_, attributes.srq_limit, out);
+    return done ? 0 : to_errno(done.error().code);
   });
-  return armed ? 0 : to_errno(armed.error().code);
 }
 
 int SharedReceiveQueue::query(ibv_srq_attr& attributes) {

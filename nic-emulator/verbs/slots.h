@@ -16,6 +16,7 @@ class Slots {
   bool has_free(std::size_t requests = 1) const { return used() + requests <= count_; }
   void take(std::size_t requests = 1) { taken_ += requests; }
   std::uint64_t used() const { return taken_ - freed_.load(std::memory_order_relaxed); }
+  void resize(std::uint32_t count) { count_ = count; }
   // Its queue is empty, and no completion of it is left.
   void clear() { freed_.store(taken_, std::memory_order_relaxed); }
 

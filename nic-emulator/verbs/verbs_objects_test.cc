@@ -77,25 +77,6 @@ TEST_F(OneHost, ObjectsBeyondTheReportedLimitsAreRefused) {
   EXPECT_EQ(most_of([&] { return ibv_create_ah(e.pd, &to); }, ibv_destroy_ah), limits.max_ah);
 }
 
-TEST_F(OneHost, AZeroBasedRegionIsAddressedByOffsets) {
-  Endpoint e;
-  e.connect(e.name());  // to itself
-  ibv_mr* const based =
-      ibv_reg_mr(e.pd, e.memory.data() + 4096, 4096,
-                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
-  ASSERT_NE(based, nullptr);
-  e.memory[0] = 0x5A;
-  ASSERT_EQ(e.post_send(1, 0, 1,
-                        [&](ibv_send_wr& wr) {
-                          wr.opcode = IBV_WR_RDMA_WRITE;
-                          wr.wr.rdma = {.remote_addr = 7, .rkey = based->rkey};
-                        }),
-            0);
-  expect_success(e.wait(), IBV_WC_RDMA_WRITE);
-  EXPECT_EQ(e.memory[4096 + 7], 0x5A);
-  EXPECT_EQ(ibv_dereg_mr(based), 0);
-}
-
 TEST_F(OneHost, RegistersMemoryWithTheProgramsOwnRightsOnly) {
   Endpoint e;
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -227,6 +208,33 @@ TEST_F(OneHost, ADestroyedQueuePairFreesTheSlotsOfItsUnpolledReceives) {
   ASSERT_EQ(ibv_destroy_qp(e.qp), 0);
   e.qp = nullptr;
   for (int i = 0; i < kSlots; ++i) EXPECT_EQ(e.post_recv(4, 0, 8), 0);
+}
+
+TEST_F(OneHost, ASharedReceiveQueueIsResizedAroundItsReceives) {
+  Endpoint e({.recv_wr = 2, .shared_receives = true});
+  e.connect(e.name());  // to itself
+  const auto resize = [&](std::uint32_t max_wr) {
+    ibv_srq_attr a{.max_wr = max_wr, .max_sge = 0, .srq_limit = 0};
+    return ibv_modify_srq(e.srq, &a, IBV_SRQ_MAX_WR);
+  };
+  for (std::uint64_t id : {1, 2}) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
+  EXPECT_EQ(e.post_recv(3, 0, 8), ENOMEM);
+  ASSERT_EQ(resize(3), 0);
+  ibv_srq_attr now{};
+  ASSERT_EQ(ibv_query_srq(e.srq, &now), 0);
+  EXPECT_EQ(now.max_wr, 3u);
+  EXPECT_EQ(e.post_recv(3, 0, 8), 0);
+  EXPECT_EQ(e.post_recv(4, 0, 8), ENOMEM);
+  EXPECT_EQ(resize(2), EINVAL);
+  EXPECT_EQ(resize(1u << 30), EINVAL);
+  for (std::uint64_t id : {1, 2, 3}) {
+    ASSERT_EQ(e.post_send(9, 8, 8), 0);
+    for (int i = 0; i < 2; ++i) {
+      const auto wc = e.wait();
+      ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
+      EXPECT_EQ(wc->wr_id, wc->opcode == IBV_WC_SEND ? 9 : id);
+    }
+  }
 }
 
 TEST_F(OneHost, AQueueReportsItsOverrunOnce) {
