@@ -169,8 +169,6 @@ Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
 void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
   const bool is_right = rc == Code::kDone;
   const Algorithm* const algorithm = broadcast.algorithm;
-  const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
-  if (bytes_of_root) safeguard_.recount(*bytes_of_root);
   const bool is_timed = is_right && algorithm != nullptr && algorithm->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm->route()) : std::nullopt);
   if (!is_right) return;

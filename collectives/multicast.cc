@@ -33,7 +33,6 @@ size_t Multicast::unit_bytes(bool small) {
 }
 
 uint64_t Multicast::take_units(size_t bytes) {
-  if (const auto next = session_->take_next_unit()) next_unit_ = *next;
   const size_t unit = unit_bytes(is_small(bytes));
   const uint64_t first = next_unit_;
   next_unit_ += (bytes + unit - 1) / unit;
@@ -86,14 +85,6 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
     case TeamLane::State::kReady:
       break;
     case TeamLane::State::kFailed:
-      if (lane.is_mistaken()) {
-        host::log(0, "cepheus: broadcast on %s: %s", host::name(team_.comm()).c_str(),
-                  lane.reason());
-        lane.reset();
-        is_mistaken_ = true;
-        next_unit_ = first + 1;  // each member has counted by its own bytes
-        return Code::kCountsDiffer;
-      }
       set_up_backoff_.ended(Clock::now().time_since_epoch());
       lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
                                                                : first + lane.retry_after());
@@ -177,58 +168,6 @@ Code Multicast::run(Operation& operation) {
   return rc;
 }
 
-Code Multicast::check(const Call& call, bool awaits_members) {
-  const CallAtHand own{call.unit, call.root, call.payload->bytes()};
-  // Without a group no member receives it, and MPI would keep it for a later communicator.
-  if (awaits_members && has_groups_ && check_.is_due(own, Clock::now())) {
-    ControlMessage message{};
-    message.kind = ControlMessage::Kind::kCalled;
-    message.generation = session_->generation();
-    message.unit = own.unit;
-    message.value = own.bytes;
-    (void)link_.send(Action::kEveryone, message);
-  }
-  const auto mistake = check_.look(own);
-  return mistake ? end_in_mistake(call, *mistake) : Code::kPending;
-}
-
-// Every member's call ends in an error that names the mistake.
-Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistake) {
-  using Kind = CallCheck::Mistake::Kind;
-  current_ = nullptr;  // its operation ends
-  is_mistaken_ = true;
-  next_unit_ = call.unit + 1;  // each member has counted by its own bytes
-  session_->agreement().leave(next_unit_, actions_);
-  if (mistake.kind == Kind::kReported) {
-    (void)fail_call(call, mistake.reason.c_str());
-    return static_cast<Code>(static_cast<int>(mistake.bytes));
-  }
-  const size_t bytes = call.payload->bytes();
-  const auto rank = [&](int member) { return "rank " + std::to_string(team_.rank_of(member)); };
-  const bool is_root = mistake.kind == Kind::kRoot;
-  const std::string reason =
-      is_root ? rank_text(team_) + " expects the data of " + rank(call.root) + ", but " +
-                    rank(mistake.from) + " calls with itself as the root"
-              : rank_text(team_) + " passes " + std::to_string(bytes) + " bytes, but " +
-                    rank(mistake.from) + ", the root, " + std::to_string(mistake.bytes);
-  ControlMessage message{};
-  message.kind = ControlMessage::Kind::kMistake;
-  message.generation = session_->generation();
-  message.unit = call.unit;
-  message.value = static_cast<uint64_t>(is_root ? Code::kRootsDiffer : Code::kCountsDiffer);
-  snprintf(message.reason, sizeof message.reason, "%s", reason.c_str());
-  (void)link_.send(Action::kEveryone, message);
-  (void)fail_call(call, reason.c_str());
-  if (is_root) return Code::kRootsDiffer;
-  return mistake.bytes > bytes ? Code::kTruncated : Code::kCountsDiffer;
-}
-
-std::optional<size_t> Multicast::take_mistake() {
-  const auto bytes = session_->take_bytes_of_root();
-  const bool is_mistaken = std::exchange(is_mistaken_, false);
-  return bytes || !is_mistaken ? bytes : 0;
-}
-
 // --- Beside them.
 
 void Multicast::look_after() {
@@ -255,11 +194,8 @@ void Multicast::receive() {
   int from = 0;
   ControlMessage message{};
   while (link_.receive(from, message)) {
-    if (last_messages_.take(message)) continue;
-    if (message.kind == ControlMessage::Kind::kCalled ||
-        message.kind == ControlMessage::Kind::kMistake) {
-      check_.receive(from, message);
-    } else if (message.generation == session_->generation()) {
+    if (last_messages_.take(from, message)) continue;
+    if (message.generation == session_->generation()) {
       session_->agreement().receive(from, message, actions_);
     } else if (message.generation > session_->generation() && rules.early_messages_kept) {
       held_.push_back({from, message});
@@ -347,10 +283,11 @@ bool Multicast::tear_down() {
   Code error = Code::kDone;
   if (!is_released_) {
     look_after();
-    const bool may_leave = link_.has_sent() || bulk_.has_left_early();
-    is_released_ = tear_down_.progress(session_->is_drained(), may_leave) && repairs_.test(error);
+    const bool is_ready =
+        session_->is_drained() && last_messages_.progress(bulk_.may_have_reported());
+    is_released_ = tear_down_.progress(is_ready) && repairs_.test(error);
   }
-  return is_released_ && (!tear_down_.may_leave() || last_messages_.progress());
+  return is_released_;
 }
 
 void Multicast::destroy_groups() { session_->destroy_groups(); }

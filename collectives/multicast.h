@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "collectives/core/backoff.h"
-#include "collectives/core/call_check.h"
 #include "collectives/group/control_link.h"
 #include "collectives/group/last_messages.h"
 #include "collectives/group/session.h"
@@ -48,17 +47,6 @@ class Multicast {
   const std::string& failure() const { return session_->agreement().reason(); }
   // The operation of a unit, until its finish().
   Operation& begin(const Call& call, bool small);
-  // While prepare() is not done: an error if the root has sent `call` another way.
-  Code look_for_mistake(const Call& call) {
-    return session_->eager().state() == TeamLane::State::kReady ? look_for_small(call, *session_)
-                                                                : Code::kPending;
-  }
-  // While `call` waits: an error if it is known to differ from the other members', else
-  // Code::kPending. `awaits_members`: a root's, of a large broadcast.
-  Code check(const Call& call, bool awaits_members);
-  // If the ranks' calls of the last broadcast differed, once: the bytes that its root has passed,
-  // rounded up to whole messages; 0: every rank's call has ended in an error.
-  std::optional<size_t> take_mistake();
   // Advances a unit.
   Code run(Operation& operation);
   // Units until multicast is tried again, should this member have to decide on that now.
@@ -93,7 +81,6 @@ class Multicast {
   void receive();
   void take(const Actions& actions);
   void serve_stored(int to, uint64_t unit);
-  Code end_in_mistake(const Call& call, const CallCheck::Mistake& mistake);
   void announce(const ControlMessage& message);
   void report(const TeamLane& lane, bool again);
 
@@ -101,10 +88,8 @@ class Multicast {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Session> next_session_;  // while multicast is tried again
   ControlLink link_;
-  CallCheck check_;
-  bool is_mistaken_ = false;  // every rank's call has ended in an error
-  std::vector<Held> held_;    // of a session that this member has not entered yet
-  EagerOperation eager_;      // kept for all units, as is the next one
+  std::vector<Held> held_;  // of a session that this member has not entered yet
+  EagerOperation eager_;    // kept for all units, as is the next one
   BulkOperation bulk_;
   Operation* current_ = nullptr;
   Actions actions_;

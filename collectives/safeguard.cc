@@ -9,13 +9,6 @@ namespace cepheus::coll {
 
 namespace {
 
-// After a different call a rank knows the root's size in whole small messages.
-std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = parameters().eager_unit();
-  const bool is_exact = bytes <= unit || bytes > parameters().eager_bytes();
-  return is_exact ? bytes : (bytes + unit - 1) / unit * unit;
-}
-
 FanIn tree_of(const Team& team) { return {{team.self(), team.size(), Team::kLeader}}; }
 
 }  // namespace
@@ -30,7 +23,7 @@ Safeguard::Class& Safeguard::of(const SizeClass& sizes) {
 Code Safeguard::choose(std::size_t bytes, bool blocking, Way& way) {
   way = Way::kMulticast;
   if (!parameters().is_safeguarded()) return Code::kDone;
-  Class& sizes = of({rounded(bytes), blocking});
+  Class& sizes = of({bytes, blocking});
   Comparison& comparison = sizes.second.comparison;
   if (comparison.is_due()) {
     const Code rc = agree(sizes);
@@ -60,12 +53,6 @@ void Safeguard::end(std::optional<Route> route) {
     comparison.end(turn_, Clock::now() - began_);
   else
     comparison.discard(turn_);
-}
-
-void Safeguard::recount(std::size_t bytes) {
-  if (current_ == nullptr) return;
-  current_->second.comparison.take_back();
-  if (bytes > 0) (void)of({rounded(bytes), current_->first.blocking}).second.comparison.next();
 }
 
 // --- Messages between the ranks.

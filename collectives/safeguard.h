@@ -38,9 +38,6 @@ class Safeguard {
   // before.
   void end(std::optional<Route> route);
 
-  // Before that, if the ranks' calls of that broadcast differ: all ranks count it by the root's
-  // `bytes`; 0: no rank counts it.
-  void recount(std::size_t bytes);
   // No broadcast follows: cancels the receives that are posted on the communicator.
   void forget() {
     incoming_.forget();

@@ -77,43 +77,6 @@ TEST_F(SafeguardStory, AJobThatRequiresMulticastHasNone) {
   EXPECT_EQ(job.comparisons(), 0u);
 }
 
-// Rank 2 passes another size than the others, which is an error there.
-TEST_F(SafeguardStory, RanksCountAlikeBehindMistakenCalls) {
-  constexpr std::size_t kSizes[][2] = {{200, 60}, {60, 200}};
-  for (const auto& [right, wrong] : kSizes) {
-    SCOPED_TRACE(right);
-    SCOPED_TRACE(wrong);
-    fake::Job job(kRanks);
-    for (const std::size_t bytes : {60u, 200u, 300u, 1000u})
-      broadcast(job, 1, bytes, milliseconds(0));
-    for (int rank = 0; rank < kRanks; ++rank) job.begin(rank, 0, rank == 2 ? wrong : right);
-    ASSERT_TRUE(job.run());
-    ASSERT_NE(job.result(2), Code::kDone);
-    for (int i = 0; i < 20; ++i) {
-      for (const std::size_t bytes : {60u, 200u, 300u, 1000u})
-        broadcast(job, 1, bytes, milliseconds(0));
-    }
-    EXPECT_GE(job.comparisons(), 4u);
-  }
-}
-
-TEST_F(SafeguardStory, RanksCountAlikeBehindMistakenCallsInMessagesOfAnySize) {
-  parameters().eager_message = 100;
-  constexpr std::size_t kSizes[] = {60, 120, 240, 1000};
-  for (const std::size_t right : {120u, 240u}) {
-    SCOPED_TRACE(right);
-    fake::Job job(kRanks);
-    for (const std::size_t bytes : kSizes) broadcast(job, 1, bytes, milliseconds(0));
-    for (int rank = 0; rank < kRanks; ++rank) job.begin(rank, 0, rank == 2 ? 60 : right);
-    ASSERT_TRUE(job.run());
-    ASSERT_NE(job.result(2), Code::kDone);
-    for (int i = 0; i < 20; ++i) {
-      for (const std::size_t bytes : kSizes) broadcast(job, 1, bytes, milliseconds(0));
-    }
-    EXPECT_GE(job.comparisons(), 4u);
-  }
-}
-
 // The group has failed, so the times of one way do not judge the other.
 TEST_F(SafeguardStory, AFabricThatBreaksIsNotCalledSlow) {
   fake::Job job(kRanks);

@@ -16,7 +16,6 @@ void TeamBroadcast::begin(const Arguments& arguments) {
   has_units_ = false;
   unit_ = 0;
   done_ = 0;
-  error_ = Code::kDone;
   reason_ = arguments.why;
 }
 
@@ -37,10 +36,7 @@ Code TeamBroadcast::decide() {
     path_ = Path::kMulticast;
     reason_ = multicast_->reason();
   }
-  if (rc != Code::kPending) return rc;
-  const Call call = next_call();
-  const Code looked = small_ ? rc : multicast_->look_for_mistake(call);
-  return looked != rc ? looked : multicast_->check(call, call.is_root() && !small_);
+  return rc;
 }
 
 Call TeamBroadcast::next_call() const {
@@ -70,12 +66,6 @@ Code TeamBroadcast::run() {
   return multicast_->run(*operation_);
 }
 
-Code TeamBroadcast::end() {
-  if (operation_ != nullptr && !operation_->end()) return Code::kPending;
-  finish_unit();
-  return error_;
-}
-
 void TeamBroadcast::finish_unit() {
   if (operation_ != nullptr) operation_->finish();
   operation_ = nullptr;
@@ -87,7 +77,6 @@ Code TeamBroadcast::ready() {
 }
 
 Code TeamBroadcast::progress() {
-  if (error_ != Code::kDone) return end();
   if (path_ == Path::kUndecided) {
     const Code rc = decide();
     if (rc != Code::kDone) return rc;
@@ -95,13 +84,11 @@ Code TeamBroadcast::progress() {
   while (done_ < payload_->bytes()) {
     if (route() == Route::kSaved) return Code::kNotServed;
     const std::size_t length = next_call().length;
-    Code rc = run();
-    if (rc == Code::kPending && path_ == Path::kMulticast)
-      rc = multicast_->check(next_call(), operation_->awaits_members());
+    const Code rc = run();
     if (rc == Code::kPending) return rc;
     if (rc != Code::kDone && rc != Code::kNotServed) {
-      error_ = rc == Code::kEmpty ? Code::kTruncated : rc;  // MPI knows no empty ones
-      return end();
+      finish_unit();
+      return rc == Code::kEmpty ? Code::kTruncated : rc;  // MPI knows no empty ones
     }
     finish_unit();
     if (rc == Code::kNotServed) {

@@ -46,7 +46,6 @@ class TeamBroadcast final : public Algorithm {
   Code decide();
   Call next_call() const;
   Code run();
-  Code end();
   void finish_unit();
 
   const Team& team_;
@@ -61,9 +60,8 @@ class TeamBroadcast final : public Algorithm {
 
   Path path_ = Path::kUndecided;
   bool has_units_ = false;
-  uint64_t unit_ = 0;     // the current one
-  std::size_t done_ = 0;  // bytes of the units before it
-  Code error_ = Code::kDone;
+  uint64_t unit_ = 0;               // the current one
+  std::size_t done_ = 0;            // bytes of the units before it
   Operation* operation_ = nullptr;  // of the unit
   std::string reason_;
 };

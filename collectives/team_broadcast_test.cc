@@ -34,56 +34,28 @@ void expect_right_broadcasts(fake::Job& job, int size) {
   }
 }
 
-using MistakenCount = Story;
+// The root's message shows it, and costs nothing more.
+TEST_F(Story, ASmallBroadcastOfAnotherCountIsAnErrorOnItsRank) {
+  fake::Job job(3);
+  expect_right_broadcasts(job, 3);
+  for (const std::size_t wrong : {5u, 15u}) {
+    job.begin_all(0, 10);
+    job.begin(2, 0, wrong);
+    ASSERT_TRUE(job.run());
+    const Code expected = wrong < 10 ? Code::kTruncated : Code::kCountsDiffer;
+    EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, expected));
+    expect_right_broadcasts(job, 3);
+  }
+}
 
-TEST_F(MistakenCount, InTheFirstBroadcastLeavesAllAtTheSameUnit) {
+// A rank passes the size of a small broadcast, and the others that of a large one.
+TEST_F(Story, ASetUpOfDifferentLanesEndsInTheSavedFunction) {
   fake::Job job(3);
   job.begin(0, 0, 300);
   job.begin(1, 0, 300);
-  job.begin(2, 0, 200);  // in four messages
-  ASSERT_TRUE(job.run());
-  EXPECT_THAT(job.results(), Each(Code::kCountsDiffer));
-  expect_right_broadcasts(job, 3);
-}
-
-TEST_F(MistakenCount, ThatARankLearnsOfLateLeavesAllAtTheSameUnit) {
-  fake::Job job(3);
-  expect_right_broadcasts(job, 3);
-  job.begin(0, 0, 300);
-  job.begin(1, 0, 200);
-  ASSERT_TRUE(job.run());
-  job.pass(milliseconds(10));
-  EXPECT_THAT(job.results(), ElementsAre(Code::kCountsDiffer, Code::kTruncated, Code::kDone));
   job.begin(2, 0, 200);
   ASSERT_TRUE(job.run());
-  EXPECT_EQ(job.result(2), Code::kCountsDiffer);
-  expect_right_broadcasts(job, 3);
-}
-
-// Its error reaches rank 2 while the root sends it the data again, as the fabric has broken.
-TEST_F(MistakenCount, WaitsForARepairThatHasBegunToArrive) {
-  fake::Job job(3);
-  expect_right_broadcasts(job, 1);
-  job.begin_all(0, 10);
-  job.fabric.disconnect(2);
-  job.mpi.arrive_in_part = job.team(2).tag(Tag::kRepair);
-  job.pass(milliseconds(5));
-  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
-  job.pass(milliseconds(100));
-  ASSERT_EQ(job.mpi.in_part(), 1u);
-
-  ControlMessage mistake{};
-  mistake.kind = ControlMessage::Kind::kMistake;
-  mistake.value = static_cast<std::uint64_t>(Code::kCountsDiffer);
-  for (mistake.unit = 0; mistake.unit < 20; ++mistake.unit) {
-    Messages messages;
-    ASSERT_EQ(messages.send(&mistake, sizeof mistake, 2, Tag::kControl, job.team(1)), Code::kDone);
-    job.pass(milliseconds(2));
-    ASSERT_EQ(job.result(2), Code::kPending) << "its memory is written to";
-  }
-  job.mpi.end_in_part();
-  ASSERT_TRUE(job.run());
-  EXPECT_EQ(job.result(2), Code::kCountsDiffer);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.route(rank), Route::kSaved);
 }
 
 using LostUnit = Story;
@@ -280,6 +252,26 @@ TEST_F(Leftover, OfAFailureInALargeBroadcastIsNothing) {
   ASSERT_TRUE(job.run());
   EXPECT_TRUE(job.all_have_data());
   expect_nothing_left(job);
+}
+
+// A late rank is ordinary. The others then ask the root, rank 1, for their data.
+TEST_F(Leftover, OfALateRankConnectsNoOtherRanks) {
+  constexpr int kRanks = 16, kRoot = 1;
+  fake::Job job(kRanks);
+  for (const int late : {3, kRoot}) {
+    for (const std::size_t bytes : {10u, 300u}) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        if (rank != late) job.begin(rank, kRoot, bytes);
+      }
+      job.pass(std::chrono::seconds(10));
+      job.begin(late, kRoot, bytes);
+      ASSERT_TRUE(job.run());
+      ASSERT_TRUE(job.all_have_data());
+    }
+  }
+  expect_nothing_left(job);
+  for (int rank = kRoot + 1; rank < kRanks; ++rank)
+    EXPECT_LE(job.mpi.receivers(rank), 2u) << "rank " << rank;
 }
 
 // The type of one rank has gaps, and there is no memory to stage its data in.

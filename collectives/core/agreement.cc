@@ -155,9 +155,8 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       return take_waiting(from, m.unit, out);
     case Kind::kDelivered:
       return take_delivered(from, m.unit);
-    case Kind::kCalled:
-    case Kind::kMistake:
     case Kind::kLast:
+    case Kind::kLastReceived:
       return;  // none of its business
   }
 }

@@ -57,9 +57,8 @@ struct ControlMessage {
     kGone,
     kWaiting,
     kDelivered,
-    kCalled,  // this and the next one are CallCheck's
-    kMistake,
-    kLast  // LastMessages'
+    kLast,  // this and the next one are LastMessages'
+    kLastReceived
   };
   Kind kind;
   std::uint32_t generation;  // of the groups; counted alike by all

@@ -77,8 +77,6 @@ class Comparison {
     bool is_sample, is_timed;
   };
   Turn next();
-  // The last one counts no longer.
-  void take_back() { at_ -= at_ > 0 ? 1 : 0; }
   // The outcome of a turn that was to be timed.
   void end(const Turn& turn, std::chrono::nanoseconds time) { tally(turn).add(time); }
   void discard(const Turn& turn) { tally(turn).is_void = true; }

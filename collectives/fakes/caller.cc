@@ -107,8 +107,6 @@ Code Caller::progress() {
 
 void Caller::finish(Code rc) {
   const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
-  const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
-  if (bytes_of_root) safeguard_.recount(*bytes_of_root);
   const bool is_timed = is_right && algorithm_ != nullptr && algorithm_->is_comparable();
   safeguard_.end(is_timed ? std::optional(algorithm_->route()) : std::nullopt);
   payload_.reset();

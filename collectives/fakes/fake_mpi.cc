@@ -16,7 +16,9 @@ Mpi* running_mpi = nullptr;
 }  // namespace
 
 Mpi::Mpi(int ranks)
-    : ranks_(static_cast<std::size_t>(ranks)), sent_bytes_(static_cast<std::size_t>(ranks)) {
+    : ranks_(static_cast<std::size_t>(ranks)),
+      sent_bytes_(static_cast<std::size_t>(ranks)),
+      receivers_(static_cast<std::size_t>(ranks)) {
   running_mpi = this;
   for (int rank = 0; rank < ranks; ++rank) {
     communicator(rank).rank = rank;
@@ -28,15 +30,12 @@ Mpi::~Mpi() {
   // A send that was forgotten is looked at again with the next one.
   for (Request* each : messages_) complete(*each, each->rank, each->size, Code::kDone);
   for (Request* each : receives_) delete each;
-  for (const InPart& each : in_part_) {
-    complete(*each.send, each.send->rank, each.send->size, Code::kDone);
-    delete each.receive;
-  }
   running_mpi = nullptr;
 }
 
 void Mpi::send(Request* request) {
   sent_bytes_[static_cast<std::size_t>(request->rank)] += request->size;
+  receivers_[static_cast<std::size_t>(request->rank)].insert(request->peer);
   if (const auto wrong = wrong_lengths.find(request->tag); wrong != wrong_lengths.end()) {
     const auto* const bytes = static_cast<const std::byte*>(request->memory);
     request->forged.assign(bytes, bytes + std::min(request->size, wrong->second));
@@ -106,16 +105,8 @@ void Mpi::deliver(std::size_t index) {
   }
   Request& receive = **at;
   receives_.erase(at);
-  if (send.tag == arrive_in_part) return in_part_.push_back({&send, &receive});
   hand_over(receive, from, bytes, send.size);
   complete(send, from, send.size, Code::kDone);
-}
-
-void Mpi::end_in_part() {
-  for (const auto& [send, receive] : std::exchange(in_part_, {})) {
-    hand_over(*receive, send->rank, send->memory, send->size);
-    complete(*send, send->rank, send->size, Code::kDone);
-  }
 }
 
 std::size_t Mpi::under_way(int tag) const {

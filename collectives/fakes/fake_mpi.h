@@ -80,10 +80,10 @@ class Mpi {
   void fail_operations_with_the_dead();
   std::size_t receives() const { return receives_.size(); }
   std::size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<std::size_t>(rank)]; }
-  // Messages on this tag arrive in part until end_in_part(): their receives can't be cancelled.
-  int arrive_in_part = 0;
-  std::size_t in_part() const { return in_part_.size(); }
-  void end_in_part();
+  // The ranks that it has sent to.
+  std::size_t receivers(int rank) const {
+    return receivers_[static_cast<std::size_t>(rank)].size();
+  }
   std::optional<int> refused_tag;  // receives of this tag
   // For each tag: the length of every message from now on, instead of its own.
   std::map<int, std::size_t> wrong_lengths;
@@ -104,13 +104,10 @@ class Mpi {
 
   std::vector<host::Communicator> ranks_;
   std::vector<std::size_t> sent_bytes_;
+  std::vector<std::set<int>> receivers_;
   std::deque<Request*> messages_;  // sends that are not complete
   std::deque<Request*> receives_;
   std::deque<Arrived> unexpected_;
-  struct InPart {
-    Request *send, *receive;
-  };
-  std::vector<InPart> in_part_;
   std::set<int> dead_;
 };
 

@@ -18,11 +18,12 @@ void ControlLink::close() {
 }
 
 Code ControlLink::send(int to, const ControlMessage& message) {
-  has_sent_ = true;
+  if (receivers_.empty()) receivers_.resize(static_cast<std::size_t>(team_.size()));
   Code rc = Code::kDone;
   for (int member = 0; member < team_.size() && rc == Code::kDone; ++member) {
-    if (to == member || (to == Action::kEveryone && member != team_.self()))
-      rc = Messages::post(&message, sizeof message, member, Tag::kControl, team_);
+    if (to != member && (to != Action::kEveryone || member == team_.self())) continue;
+    receivers_[static_cast<std::size_t>(member)] = true;
+    rc = Messages::post(&message, sizeof message, member, Tag::kControl, team_);
   }
   return rc;
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "collectives/core/agreement.h"
 #include "collectives/group/messages.h"
@@ -27,7 +28,9 @@ class ControlLink {
 
   // `to`: a member or Action::kEveryone.
   Code send(int to, const ControlMessage& message);
-  bool has_sent() const { return has_sent_; }
+  bool has_sent_to(int member) const {
+    return !receivers_.empty() && receivers_[static_cast<std::size_t>(member)];
+  }
   // The next message, if one has arrived.
   bool receive(int& from, ControlMessage& out);
 
@@ -42,7 +45,7 @@ class ControlLink {
   Arrival arrival_;
   host::Request* receive_ = nullptr;
   ControlMessage incoming_{};
-  bool has_sent_ = false;
+  std::vector<bool> receivers_;  // by member; empty: none
 };
 
 }  // namespace cepheus::coll

@@ -21,10 +21,6 @@ std::optional<EagerHeader> Inbox::front() const {
   return header;
 }
 
-void Inbox::drop_skipped() {
-  for (auto header = front(); header && header->unit < wanted_; header = front()) pop().release();
-}
-
 void Inbox::keep() {
   queue_.each([](Arrived& each) {
     if (each.copy != nullptr) return;

@@ -45,17 +45,12 @@ class Inbox {
   Arrived pop() { return queue_.pop(); }
   // The header of the oldest message, if that is long enough to have one.
   std::optional<EagerHeader> front() const;
-  // Messages of units before `unit` are not wanted, here or to come: a call ended in an error.
-  void skip_to(uint64_t unit) { wanted_ = unit; }
-  bool skips() const { return wanted_ > 0; }
-  void drop_skipped();
   // Copies all, so that the lane may go.
   void keep();
   void clear();
 
  private:
   Fifo<Arrived> queue_;
-  uint64_t wanted_ = 0;  // the first unit
 };
 
 }  // namespace cepheus::coll

@@ -4,20 +4,42 @@
 
 namespace cepheus::coll {
 
-void LastMessages::start() {
+using Kind = ControlMessage::Kind;
+
+bool LastMessages::take(int from, const ControlMessage& message) {
+  if (message.kind == Kind::kLast) requests_.push_back({from, message.value != 0});
+  if (message.kind == Kind::kLastReceived) --unanswered_;
+  return message.kind == Kind::kLast || message.kind == Kind::kLastReceived;
+}
+
+void LastMessages::answer() {
+  ControlMessage received{};
+  received.kind = Kind::kLastReceived;
+  for (const LastRequest& each : requests_) {
+    (void)link_.send(each.by, received);
+    if (each.wants_report)
+      (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.by, Tag::kReady, team_);
+  }
+  requests_.clear();
+}
+
+// A message that can't be sent (the job is coming down) has no answer.
+void LastMessages::start(const std::vector<bool>& may_have_reported) {
   is_started_ = true;
   ControlMessage last{};
-  last.kind = ControlMessage::Kind::kLast;
-  (void)link_.send(Action::kEveryone, last);
+  last.kind = Kind::kLast;
   for (int member = 0; member < team_.size(); ++member) {
-    if (member != team_.self()) reports_.push_back({member, 0});
+    const bool wants_report =
+        !may_have_reported.empty() && may_have_reported[static_cast<std::size_t>(member)];
+    if (!wants_report && !link_.has_sent_to(member)) continue;
+    last.value = wants_report ? 1 : 0;
+    if (link_.send(member, last) != Code::kDone) continue;
+    ++unanswered_;
+    if (wants_report) reports_.push_back({member, 0});
   }
-  for (const Report& each : reports_)
-    (void)Messages::post(&kNoUnit, sizeof kNoUnit, each.member, Tag::kReady, team_);
   receive_reports();
 }
 
-// A message that can't be received (the job is coming down) is not waited for.
 void LastMessages::receive_reports() {
   std::erase_if(reports_, [](const Report& each) { return each.unit == kNoUnit; });
   for (Report& each : reports_) {
@@ -25,13 +47,6 @@ void LastMessages::receive_reports() {
         messages_.receive(&each.unit, sizeof each.unit, each.member, Tag::kReady, team_);
     if (rc != Code::kDone) each.unit = kNoUnit;
   }
-}
-
-bool LastMessages::has_all_control() {
-  int from = 0;
-  ControlMessage message{};
-  while (link_.receive(from, message)) (void)take(message);
-  return controls_ + 1 >= team_.size() || link_.open() != Code::kDone;
 }
 
 bool LastMessages::has_all_reports() {
@@ -44,11 +59,11 @@ bool LastMessages::has_all_reports() {
   return true;
 }
 
-bool LastMessages::progress() {
+bool LastMessages::progress(const std::vector<bool>& may_have_reported) {
   if (!rules.rest_is_received) return true;
-  if (!is_started_) start();
-  const bool has_control = has_all_control();
-  return has_all_reports() && has_control;
+  answer();
+  if (!is_started_) start(may_have_reported);
+  return has_all_reports() && unanswered_ == 0;
 }
 
 }  // namespace cepheus::coll

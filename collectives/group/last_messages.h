@@ -1,10 +1,15 @@
-// The end of a team's messages, once TearDown is done: receives all control messages and reports of
+// The end of a team's messages, before TearDown: receives the control messages and reports of
 // readiness that no call has received. MPI would keep them when the communicator is freed, and give
 // them to a later communicator with the same context.
 //
-// No member is in a broadcast any more, so none needs an answer. Each member sends a last message on
-// either tag to all others. Messages between two members stay in order by tag: behind a member's
-// last one none is under way. Never blocks.
+//   LAST(wants report)   to each member that this one has sent a control message, and to each that
+//                        may have reported its readiness in vain
+//   LAST_RECEIVED        the answer of a member that is drained and has no more broadcasts; with it,
+//                        if wanted, its last report: kNoUnit
+//
+// Messages between two members stay in order by tag. So behind LAST_RECEIVED each has the other's
+// control messages, and behind the last report there is none. Members that exchanged no such
+// messages exchange none here. Never blocks.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +25,31 @@ class LastMessages {
  public:
   LastMessages(const Team& team, ControlLink& link) : team_(team), link_(link) {}
 
-  // False if it is no last message. Another member may send its own before TearDown is done here.
-  bool take(const ControlMessage& message) {
-    const bool is_last = message.kind == ControlMessage::Kind::kLast;
-    if (is_last) ++controls_;
-    return is_last;
-  }
-  // True once this member has the last messages of all. All members call it, or none does.
-  bool progress();
+  // False if the message is not for this class.
+  bool take(int from, const ControlMessage& message);
+  // This member is drained, and has no more broadcasts. `may_have_reported`: by member; empty: none.
+  // True once nothing of this member's is under way.
+  bool progress(const std::vector<bool>& may_have_reported);
 
  private:
-  struct Report {  // a unit, or the last one
+  struct LastRequest {
+    int by;
+    bool wants_report;
+  };
+  struct Report {  // a unit, or kNoUnit
     int member;
     std::uint64_t unit;
   };
-  void start();
+  void answer();
+  void start(const std::vector<bool>& may_have_reported);
   void receive_reports();
-  bool has_all_control();
   bool has_all_reports();
 
   const Team& team_;
   ControlLink& link_;
   bool is_started_ = false;
-  int controls_ = 0;  // last control messages that have come
+  std::vector<LastRequest> requests_;
+  int unanswered_ = 0;
   std::vector<Report> reports_;
   Messages messages_;
 };

@@ -123,13 +123,4 @@ bool Messages::test(Code& error) {
   return true;
 }
 
-bool Messages::end() {
-  for (std::size_t i = tested_; i < started_; ++i) {
-    const Pending& pending = pending_[i];
-    if (pending.is_receive && !host::is_complete(*pending.request)) host::cancel(*pending.request);
-  }
-  Code error = Code::kDone;
-  return test(error);
-}
-
 }  // namespace cepheus::coll

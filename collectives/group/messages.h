@@ -37,8 +37,6 @@ class Messages {
   static void free_completed();
   // True once all are complete; `error` then holds the first failure, or Code::kDone.
   bool test(Code& error);
-  // Takes receives back that nothing has come for. True once nothing uses the caller's memory.
-  bool end();
   // A peer is gone, so incomplete messages never complete: cancels receives. Sends can't be
   // cancelled.
   void forget();

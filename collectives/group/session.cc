@@ -66,10 +66,6 @@ void Session::stop() {
 }
 
 void Session::watch(Actions& out) {
-  if (inbox_.skips()) {
-    std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-    inbox_.drop_skipped();
-  }
   look();
   if (!agreement_.has_failed() || agreement_.is_drained()) return;
   if (!stopping_) stop();
@@ -102,13 +98,6 @@ void Session::end_drain(Actions& out) {
   bulk_.destroy();
   counters().add_fallback(agreement_.cause());
   agreement_.drained(!stored_.empty(), out);
-}
-
-uint64_t Session::follow(const EagerHeader& header, size_t bytes) {
-  bytes_of_root_ = bytes;
-  next_unit_ = header.unit + header.left + 1;
-  inbox_.skip_to(*next_unit_);
-  return *next_unit_;
 }
 
 bool Session::is_drained() const {

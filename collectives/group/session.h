@@ -28,16 +28,6 @@ class Session {
   TeamLane& bulk() { return bulk_; }
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
-  // This rank's call of `unit` differs from its root's, which has sent the message with `header`.
-  // The next broadcast's first unit follows the root's count. `bytes`: of the root's broadcast,
-  // rounded up to whole messages. Under the transport's mutex.
-  uint64_t follow(const EagerHeader& header, size_t bytes);
-  // The bytes of the root's broadcast, once.
-  std::optional<size_t> take_bytes_of_root() { return std::exchange(bytes_of_root_, std::nullopt); }
-  // The unit after `unit`: the next one, or the one of follow().
-  uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
-  // The unit of follow(), once.
-  std::optional<uint64_t> take_next_unit() { return std::exchange(next_unit_, std::nullopt); }
 
   // Notices that a group has failed; once it has, stops all lanes, waits until all that had
   // arrived is handed over, keeps it, and destroys the groups.
@@ -68,8 +58,6 @@ class Session {
   Inbox inbox_;  // outlives the lane that fills it
   TeamLane eager_, bulk_;
   Agreement agreement_;
-  std::optional<uint64_t> next_unit_;
-  std::optional<size_t> bytes_of_root_;
   std::vector<Stored> stored_;
   std::array<uint64_t, TeamLane::kMaxEagerDepth> recent_{};  // units of the last small sends
   uint64_t eager_sent_ = 0;

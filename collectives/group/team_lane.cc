@@ -28,14 +28,17 @@ unsigned eager_depth(int groups) {
 // The reason why these members can't form a group; empty if they can.
 std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
   const MemberRecord& first = records.front();
+  const std::string leader = std::to_string(team.rank_of(Team::kLeader));
   std::map<uint32_t, std::string> hosts;
   for (size_t member = 0; member < records.size(); ++member) {
     const MemberRecord& record = records[member];
     const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
     if (record.status != MCAST_OK) return rank + ": " + record.reason;
+    // Small and large broadcasts have lanes of their own.
+    if (record.lane != first.lane) return rank + " passes another count than rank " + leader;
     if (record.fingerprint != first.fingerprint) {
-      return rank + " has other parameters (" + host::parameter("*") + ") than rank " +
-             std::to_string(team.rank_of(Team::kLeader)) + ": give all ranks the same";
+      return rank + " has other parameters (" + host::parameter("*") + ") than rank " + leader +
+             ": give all ranks the same";
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
     if (!fresh) {
@@ -143,20 +146,7 @@ void TeamLane::start() {
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
-// Small and large broadcasts have lanes of their own.
-std::string TeamLane::mistake() const {
-  for (size_t member = 0; member < records_.size(); ++member) {
-    if (records_[member].lane == own_.lane) continue;
-    const bool is_small = records_[member].lane == MCAST_LANE_EAGER;
-    return "rank " + std::to_string(team_.rank_of(static_cast<int>(member))) + " passes " +
-           (is_small ? "fewer" : "more") + " bytes than rank " +
-           std::to_string(team_.rank_of(Team::kLeader));
-  }
-  return "";
-}
-
 void TeamLane::gathered() {
-  if (const std::string why = mistake(); !why.empty()) return announce(kMistaken, why);
   if (is_lost()) return announce_lost();
   const std::string why = objection(records_, team_);
   if (!why.empty()) {

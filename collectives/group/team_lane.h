@@ -77,15 +77,12 @@ class TeamLane {
   void reset();
 
   // No mcast_status_t:
-  static constexpr int32_t kMistaken = -1000;
-  static constexpr int32_t kRefused = -1001;
+  static constexpr int32_t kRefused = -1000;
 
   State progress();
   State state() const { return state_; }
   // kFailed: why, naming the rank or switch.
   const char* reason() const { return outcome_.reason; }
-  // kFailed: members set up different lanes, because the counts that they pass differ.
-  bool is_mistaken() const { return outcome_.status == kMistaken; }
   // kFailed: a member's session has failed.
   bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
@@ -112,7 +109,6 @@ class TeamLane {
   void start();
   void gathered();
   void registered(mcast_status_t status);
-  std::string mistake() const;
   bool is_lost() const { return own_.status == MCAST_OK && (channel_ == nullptr || stopped_); }
   void announce_lost();
   void announce(int32_t status, const std::string& reason);

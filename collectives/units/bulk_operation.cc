@@ -9,6 +9,15 @@
 
 namespace cepheus::coll {
 
+template <typename F>
+void BulkOperation::ready_children(F f) const {
+  if (!call_.non_blocking) return FanIn{position_of(call_)}.children(f);
+  if (!call_.is_root()) return;
+  for (int rank = 0; rank < call_.team->size(); ++rank) {
+    if (rank != call_.root) f(rank);
+  }
+}
+
 // Receives remain posted here only after an error of the program. They must not outlive the
 // buffers, and no later receive can be posted behind them.
 void BulkOperation::finish() {
@@ -17,7 +26,10 @@ void BulkOperation::finish() {
     session_->agreement().fail(Cause::kWork,
                                rank_text(*call_.team) + ": a broadcast ended in an error");
   }
-  left_early_ = left_early_ || !is_whole_;
+  if (!is_whole_) {
+    may_have_reported_.resize(static_cast<size_t>(call_.team->size()));
+    ready_children([&](int rank) { may_have_reported_[static_cast<size_t>(rank)] = true; });
+  }
   messages_.forget();
   repairs_.forget();
 }
@@ -30,15 +42,6 @@ void BulkOperation::begin(const Call& call, Session& session) {
   started_ = in_flight_ = 0;
   for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
   ready_.clear();
-}
-
-template <typename F>
-void BulkOperation::ready_children(F f) const {
-  if (!call_.non_blocking) return FanIn{position_of(call_)}.children(f);
-  if (!call_.is_root()) return;
-  for (int rank = 0; rank < call_.team->size(); ++rank) {
-    if (rank != call_.root) f(rank);
-  }
 }
 
 int BulkOperation::ready_parent() const {
@@ -83,11 +86,6 @@ void BulkOperation::fill() {
 }
 
 Code BulkOperation::run() {
-  const Code rc = take_steps();
-  return rc == Code::kPending ? look_for_small(call_, *session_) : rc;
-}
-
-Code BulkOperation::take_steps() {
   for (;;) {
     Code rc = Code::kDone;
     switch (step_) {

@@ -26,12 +26,11 @@ class BulkOperation final : public GroupOperation {
   ~BulkOperation() override { finish(); }
   void begin(const Call& call, Session& session);
   Code serve(int to, uint64_t bytes) override;
-  bool end() override { return repairs_.end(); }
   void finish() override;
   std::chrono::nanoseconds spare_time() const override;
-  // A unit here ended before its last step. So READY messages may be left, here or at its parent.
-  bool has_left_early() const { return left_early_ || !is_whole_; }
-  bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
+  // By member; empty: none. A unit here ended before its last step, so READY messages of its
+  // children may be left.
+  const std::vector<bool>& may_have_reported() const { return may_have_reported_; }
 
  private:
   enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
@@ -52,7 +51,6 @@ class BulkOperation final : public GroupOperation {
   Code run() override;
   Code gone() override;
   void fill() override;
-  Code take_steps();
   Code post();
   Code listen();
   Code gather();
@@ -88,7 +86,7 @@ class BulkOperation final : public GroupOperation {
   Messages repairs_;
   bool requested_ = false;
   bool is_whole_ = true;  // the unit has gone all its steps
-  bool left_early_ = false;
+  std::vector<bool> may_have_reported_;
   std::chrono::steady_clock::time_point sending_since_;  // members: receiving
 };
 

@@ -16,34 +16,6 @@ Code fail_call(const Call& call, const char* why) {
   return Code::kFailed;
 }
 
-Code mismatch(const Call& call, const EagerHeader& header, Session& session) {
-  const std::string self = rank_text(*call.team);
-  const std::string sender =
-      "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
-  const std::size_t from_here = call.payload->bytes() - call.offset;
-  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
-  (void)session.follow(header, call.offset + sent);
-  if (header.root != static_cast<uint32_t>(call.root)) {
-    (void)fail_call(
-        call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
-               ", but " + sender + " calls with itself as the root")
-                  .c_str());
-    return Code::kRootsDiffer;
-  }
-  const bool is_longer = sent > from_here;
-  (void)fail_call(call, (self + " passes " + std::to_string(call.payload->bytes()) +
-                         " bytes, but " + sender + ", the root, " + (is_longer ? "more" : "fewer"))
-                            .c_str());
-  return is_longer ? Code::kTruncated : Code::kCountsDiffer;
-}
-
-Code look_for_small(const Call& call, Session& session) {
-  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  const std::optional<EagerHeader> header = session.inbox().front();
-  const bool is_its_own = header && header->unit == call.unit;
-  return is_its_own ? mismatch(call, *header, session) : Code::kPending;
-}
-
 Code unreadable(const Call& call, Session& session) {
   session.agreement().fail(
       Cause::kWork, rank_text(*call.team) + ": its data could not be packed for a broadcast");
@@ -88,7 +60,7 @@ Code GroupOperation::progress(Actions& out) {
   }
   if (rc == Code::kPending) return rc;
   if (rc == Code::kDone) fill();
-  agreement.leave(session_->unit_after(call_.unit), out);
+  agreement.leave(call_.unit + 1, out);
   return rc;
 }
 
@@ -98,6 +70,26 @@ uint32_t units_left(const Call& call) {
   const std::size_t unit = parameters().eager_unit();
   return static_cast<uint32_t>((call.payload->bytes() - call.offset - call.length + unit - 1) /
                                unit);
+}
+
+// The caller's arguments differ from those of the root that has sent the message with `header`.
+Code mismatch(const Call& call, const EagerHeader& header) {
+  const std::string self = rank_text(*call.team);
+  const std::string sender =
+      "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
+  if (header.root != static_cast<uint32_t>(call.root)) {
+    (void)fail_call(
+        call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
+               ", but " + sender + " calls with itself as the root")
+                  .c_str());
+    return Code::kRootsDiffer;
+  }
+  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
+  const bool is_longer = sent > call.payload->bytes() - call.offset;
+  (void)fail_call(call, (self + " passes " + std::to_string(call.payload->bytes()) +
+                         " bytes, but " + sender + ", the root, " + (is_longer ? "more" : "fewer"))
+                            .c_str());
+  return is_longer ? Code::kTruncated : Code::kCountsDiffer;
 }
 
 struct PackArgument {
@@ -138,7 +130,6 @@ Code EagerOperation::send() {
 
 Code EagerOperation::receive() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  session_->inbox().drop_skipped();
   return session_->inbox().is_empty() ? Code::kPending : take_arrived();
 }
 
@@ -179,7 +170,7 @@ Code EagerOperation::take(const void* data, size_t length) {
     return fail_call(call_, "ranks disagree on the order of broadcasts");
   if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
       header.left != units_left(call_) || length != sizeof header + header.bytes)
-    return mismatch(call_, header, *session_);
+    return mismatch(call_, header);
   call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
                         header.bytes);
   return Code::kDone;

@@ -12,7 +12,6 @@ class EagerOperation final : public GroupOperation {
  public:
   using GroupOperation::begin;
   Code serve(int, uint64_t) override { return Code::kDone; }
-  bool end() override { return messages_.end(); }
   void finish() override;
 
  private:

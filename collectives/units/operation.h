@@ -37,10 +37,6 @@ class Operation {
   virtual Code progress(Actions& out) = 0;
   // The time for which the caller may sleep without much delay.
   virtual std::chrono::nanoseconds spare_time() const { return {}; }
-  // Root: it waits for members that have not come yet.
-  virtual bool awaits_members() const { return false; }
-  // After an error, until it is true: nothing of it uses the program's memory any more.
-  virtual bool end() { return true; }
   // Root of a large unit: member `to` lacks all behind its first `bytes`. Code::kNotServed: it can
   // take nothing.
   virtual Code serve(int to, uint64_t bytes) = 0;
@@ -75,14 +71,6 @@ class GroupOperation : public Operation {
 // The root can't pack its data, so the others must not get any: the group is given up before
 // anything of the unit is sent, and the saved function serves it. Returns Code::kPending.
 Code unreadable(const Call& call, Session& session);
-
-// The caller's arguments differ from those of the root that has sent the message with `header`.
-// Says so, makes the next broadcast's units the root's, and returns the error. Under the transport's
-// mutex.
-Code mismatch(const Call& call, const EagerHeader& header, Session& session);
-// For a rank that waits for something else in a large broadcast: mismatch() if its root has sent a
-// small one, else Code::kPending.
-Code look_for_small(const Call& call, Session& session);
 
 // Says why in the log, and returns Code::kFailed.
 Code fail_call(const Call& call, const char* why);
