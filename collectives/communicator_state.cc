@@ -188,6 +188,7 @@ void CommunicatorState::choose_algorithms() {
       const int own = host_of[static_cast<size_t>(all_.self())];
       hosts_.emplace(Hosts{all_.part(placement().leaders()),
                            all_.part(placement().hosts[static_cast<size_t>(own)]), host_of});
+      host_discovery_.forget_ranks();
       if (hosts_->leaders.self() >= 0)
         multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
       hosts_algorithm_.emplace(*hosts_, multicast_.get());

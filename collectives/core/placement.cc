@@ -41,4 +41,10 @@ std::vector<int> Placement::leaders() const {
   return ranks;
 }
 
+// "= {}" would keep the memory.
+void Placement::forget_ranks() {
+  hosts = std::vector<std::vector<int>>();
+  host_of = std::vector<int>();
+}
+
 }  // namespace cepheus::coll

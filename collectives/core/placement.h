@@ -25,14 +25,17 @@ struct Placement {
     kNone      // multicast is impossible, see `reason`
   };
   Shape shape = Shape::kNone;
+  std::string reason;
+  // Once placed, see forget_ranks():
   std::vector<std::vector<int>> hosts;  // ranks of each; the first is the member
   std::vector<int> host_of;             // by rank: index of its host
-  std::string reason;
 
   // In the order of ranks. The leader of a host is its first rank that can be one.
   static Placement of(const std::vector<Identity>& ranks);
 
   std::vector<int> leaders() const;
+  // Each rank of each communicator has a placement, so what is read no more goes: 60 bytes a rank.
+  void forget_ranks();
 };
 
 }  // namespace cepheus::coll

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/gpu_runtime.h"
@@ -93,13 +94,19 @@ bool HostDiscovery::is_known_to_all() {
   const bool may_multicast =
       placement.shape == Placement::Shape::kFlat || placement.shape == Placement::Shape::kHosts;
   if (may_multicast && !host::knows_device_memory()) return false;
-  placement_ = placement;
+  keep(placement);
   if (ranks_per_host == 0) {
     placement_.reason = "all ranks are on one machine, where shared memory is faster; " +
                         host::parameter("ranks_per_host") + " = 1 makes each a host of its own";
   }
   state_ = State::kDone;
   return true;
+}
+
+// Ranks are read only where some share a host.
+void HostDiscovery::keep(Placement placement) {
+  placement_ = std::move(placement);
+  if (placement_.shape != Placement::Shape::kHosts) placement_.forget_ranks();
 }
 
 void HostDiscovery::again() {
@@ -184,7 +191,7 @@ Code HostDiscovery::send_places() {
     ranks[rank].host = static_cast<std::uint64_t>(place.host_and_lead / 2);
     ranks[rank].can_lead = place.host_and_lead % 2;
   }
-  placement_ = Placement::of(ranks);
+  keep(Placement::of(ranks));
   placement_.reason = message_.data();
   Code rc = Code::kDone;
   tree().children([&](int member) {
@@ -211,7 +218,10 @@ bool HostDiscovery::progress() {
         std::string(host::implementation()) + "'s point-to-point layer failed during set-up";
     state_ = State::kDone;
   }
-  if (state_ == State::kDone) message_ = std::vector<char>();
+  if (state_ == State::kDone && error == Code::kDone) {
+    message_ = std::vector<char>();
+    messages_.shrink();
+  }
   return state_ == State::kDone;
 }
 

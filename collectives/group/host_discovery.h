@@ -27,6 +27,7 @@ class HostDiscovery {
   // True when placement() is known.
   bool progress();
   const Placement& placement() const { return placement_; }
+  void forget_ranks() { placement_.forget_ranks(); }
   // Before the first progress(), once: true if it needs no message. Every rank knows it then.
   bool is_known_to_all();
   // No rank knew it beforehand, and multicast was impossible: a device that was missing may be
@@ -45,6 +46,7 @@ class HostDiscovery {
   static constexpr std::size_t kReason = 192;  // bytes
 
   Code start();
+  void keep(Placement placement);
   void compare_settings();
   void look_for_gpu_runtimes();
   void refuse(const std::string& why);

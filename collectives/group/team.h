@@ -40,25 +40,24 @@ class Team {
  public:
   static constexpr int kLeader = 0;  // member
 
-  // Member i is ranks[i] of `comm`. `first_tag`: from reserve_tags().
-  Team(host::Communicator& comm, std::vector<int> ranks, int first_tag)
-      : comm_(&comm), ranks_(std::move(ranks)), first_tag_(first_tag) {
-    self_ = member_of(host::rank(comm));
-  }
+  // `first_tag`: from reserve_tags().
   static Team all(host::Communicator& comm, int first_tag) {
-    std::vector<int> ranks(static_cast<std::size_t>(host::size(comm)));
-    for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
-    return {comm, std::move(ranks), first_tag};
+    return {comm, {}, host::size(comm), first_tag};
   }
-  // Some of its members, by rank.
-  Team part(std::vector<int> ranks) const { return {*comm_, std::move(ranks), first_tag_}; }
+  // Member i is ranks[i].
+  Team part(std::vector<int> ranks) const {
+    const auto size = static_cast<int>(ranks.size());
+    return {*comm_, std::move(ranks), size, first_tag_};
+  }
 
   host::Communicator& comm() const { return *comm_; }
   int tag(Tag tag) const { return first_tag_ - static_cast<int>(tag); }
-  int size() const { return static_cast<int>(ranks_.size()); }
+  int size() const { return size_; }
   int self() const { return self_; }  // -1: the caller is not a member
   bool is_leader() const { return self_ == kLeader; }
-  int rank_of(int member) const { return ranks_[static_cast<std::size_t>(member)]; }
+  int rank_of(int member) const {
+    return ranks_.empty() ? member : ranks_[static_cast<std::size_t>(member)];
+  }
   int member_of(int rank) const {  // -1: none
     if (rank >= 0 && rank < size() && rank_of(rank) == rank) return rank;
     const auto at = std::find(ranks_.begin(), ranks_.end(), rank);
@@ -72,8 +71,14 @@ class Team {
   }
 
  private:
+  Team(host::Communicator& comm, std::vector<int> ranks, int size, int first_tag)
+      : comm_(&comm), ranks_(std::move(ranks)), size_(size), first_tag_(first_tag) {
+    self_ = member_of(host::rank(comm));
+  }
+
   host::Communicator* comm_;
-  std::vector<int> ranks_;
+  std::vector<int> ranks_;  // empty: member i is rank i
+  int size_;
   int first_tag_;
   int self_ = -1;
 };

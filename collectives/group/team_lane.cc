@@ -184,6 +184,7 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
+  records_ = std::vector<MemberRecord>();
   // If the send fails the job is ending, and no message reaches the members.
   (void)others([&](int member) {
     return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
