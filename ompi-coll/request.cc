@@ -53,7 +53,7 @@ void complete(Broadcast* broadcast, cepheus::coll::Code code) {
   auto* const running = static_cast<Running*>(broadcast);
   ompi_request_t* const request = &running->request.super;
   running->~Running();
-  request->req_status.MPI_ERROR = from_code(code);
+  request->req_status.MPI_ERROR = ompi_errcode_get_mpi_code(from_code(code));  // programs read it
   ompi_request_complete(request, true);
 }
 

@@ -5,7 +5,8 @@
  *                             that is too small on a rank, with MPI_ERRORS_RETURN
  *   order_check --counts 1    the last rank passes other counts of small broadcasts than the others,
  *                             with MPI_ERRORS_RETURN: it gets errors, they get their data, and all
- *                             ranks get theirs in the broadcasts that follow
+ *                             ranks get theirs in the broadcasts that follow; then it counts
+ *                             otherwise, and an MPI_Ibcast ends in an error
  *   order_check --retry SECONDS
  *                             one communicator broadcasts and is freed; another broadcasts before
  *                             that and for SECONDS after it
@@ -92,12 +93,30 @@ static int with_other_count(int bytes, int other, int class_wanted, int rank, in
   return wrong;
 }
 
+/* The last rank counts another number of messages. So its next call ends in an error, which has a
+ * class of MPI's in the status. */
+static int with_an_error_in_the_status(int rank, int size) {
+  const int is_last = rank == size - 1;
+  unsigned char memory[30000];
+  MPI_Request request;
+  MPI_Status status;
+  (void)MPI_Bcast(memory, is_last ? 30000 : 10000, MPI_BYTE, 0, MPI_COMM_WORLD);
+  MPI_Ibcast(memory, 100, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  const int code = MPI_Waitall(1, &request, &status);
+  if (!is_last) return code != MPI_SUCCESS;
+  if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR == MPI_ERR_OTHER) return 0;
+  fprintf(stderr, "rank %d: MPI_Waitall returns %d with %d in the status\n", rank, code,
+          status.MPI_ERROR);
+  return 1;
+}
+
 static int with_other_counts(int rank, int size) {
   unsigned char memory[100];
   int wrong = broadcast_and_check(memory, sizeof memory, 1, 0, MPI_COMM_WORLD);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   wrong |= with_other_count(1000, 500, MPI_ERR_TRUNCATE, rank, size);
   wrong |= with_other_count(500, 1000, MPI_ERR_COUNT, rank, size);
+  wrong |= with_an_error_in_the_status(rank, size);
   return wrong;
 }
 
