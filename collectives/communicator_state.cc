@@ -65,6 +65,12 @@ bool CommunicatorState::is_earned(size_t bytes) {
   return is_earned;
 }
 
+// Ranks learn the places at different times, so calls of non-blocking broadcasts can't count alike
+// until a blocking one has ended. Their turns do.
+bool CommunicatorState::is_look_due(const Broadcast& broadcast) {
+  return !broadcast.is_blocking() && !alike_ && host_discovery_.may_change() && look_again_.count();
+}
+
 // Multicast was impossible: a rank had no device, or could not open it. That may be over.
 void CommunicatorState::look_again() {
   for (;;) {
@@ -133,6 +139,10 @@ Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
   if (broadcast.is_unserved) {
     take_team_algorithm(broadcast, nullptr, unserved_reason_);
     return Code::kDone;
+  }
+  if (is_placed_ && is_look_due(broadcast)) {
+    is_placed_ = false;
+    host_discovery_.again();
   }
   if (!is_placed_) {
     if (!host_discovery_.progress()) return Code::kPending;

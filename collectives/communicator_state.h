@@ -100,6 +100,7 @@ class CommunicatorState {
   bool take_incoming();
   bool is_known_unserved();
   bool is_earned(size_t bytes);
+  bool is_look_due(const Broadcast& broadcast);
   void look_again();
   void choose_algorithms();
   void log_unserved();
