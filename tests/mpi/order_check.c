@@ -10,6 +10,8 @@
  *   order_check --retry SECONDS
  *                             one communicator broadcasts and is freed; another broadcasts before
  *                             that and for SECONDS after it
+ *   order_check --preferred LIST
+ *                             its communicator's info prefers these components of Open MPI's
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
  *                             "looks N": the number of library look-ups by name meanwhile
  */
@@ -120,6 +122,21 @@ static int with_other_counts(int rank, int size) {
   return wrong;
 }
 
+static int with_preferred_components(const char* list) {
+  unsigned char memory[1000];
+  MPI_Info info;
+  MPI_Comm comm;
+  int wrong = 0;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "ompi_comm_coll_preference", list);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, info, &comm);
+  for (int i = 0; i < 10; i++)
+    wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, i % 2, comm);
+  MPI_Comm_free(&comm);
+  MPI_Info_free(&info);
+  return wrong;
+}
+
 static int retry_for(double seconds) {
   unsigned char memory[100];
   MPI_Comm first, second;
@@ -149,6 +166,8 @@ int main(int argc, char** argv) {
   if (atoi(option(argc, argv, "--idup", "0"))) wrong |= while_dup_is_in_flight();
   if (atoi(option(argc, argv, "--ibcast", "0"))) wrong |= after_ibcast(rank, size);
   if (atoi(option(argc, argv, "--counts", "0"))) wrong |= with_other_counts(rank, size);
+  const char* const preferred = option(argc, argv, "--preferred", "");
+  if (*preferred) wrong |= with_preferred_components(preferred);
   const double retry = atof(option(argc, argv, "--retry", "0"));
   if (retry > 0) wrong |= retry_for(retry);
   for (long i = 0; i < dups; i++) {
