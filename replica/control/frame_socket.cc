@@ -1,5 +1,6 @@
 #include "replica/control/frame_socket.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,6 +26,18 @@ void disable_delay(int fd) {
 
 const sockaddr* address_of(const Endpoint& e) {
   return reinterpret_cast<const sockaddr*>(e.address.data());
+}
+
+bool is_loopback(const Endpoint& e) {
+  constexpr std::uint8_t kLoopbackNet = 127;
+  if (address_of(e)->sa_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, e.address.data(), sizeof v4);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == kLoopbackNet;
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, e.address.data(), sizeof v6);
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0;
 }
 
 wire::Error failed(const std::string& what, int error) {
@@ -101,7 +114,10 @@ wire::Result<Endpoint> Endpoint::parse(const std::string& text) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(found->ai_addr);
-  return Endpoint{text, {bytes, bytes + found->ai_addrlen}};
+  in6_addr unused{};
+  const bool is_address = inet_pton(AF_INET, host.c_str(), &unused) == 1 ||
+                          inet_pton(AF_INET6, host.c_str(), &unused) == 1;
+  return Endpoint{text, {bytes, bytes + found->ai_addrlen}, !is_address && host != "localhost"};
 }
 
 wire::Result<wire::UniqueFd> dial(const Endpoint& to) {
@@ -123,6 +139,12 @@ int outcome(int fd) {
 }
 
 wire::Result<wire::UniqueFd> listen_at(const Endpoint& at) {
+  // Debian's /etc/hosts gives a host's own name 127.0.1.1.
+  if (at.is_looked_up && is_loopback(at)) {
+    return wire::invalid("no other host could connect to " + at.name +
+                         ", because this host has a loopback address under that name, often by a "
+                         "line of /etc/hosts: name an address, or remove that line");
+  }
   wire::UniqueFd fd(
       socket(address_of(at)->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) return tl::unexpected(failed(at.name, errno));

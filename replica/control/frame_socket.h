@@ -51,6 +51,7 @@ class FrameSocket {
 struct Endpoint {
   std::string name;
   std::vector<std::uint8_t> address;  // a sockaddr
+  bool is_looked_up = false;          // the host is a name, and not localhost
   static wire::Result<Endpoint> parse(const std::string& text);
 };
 
@@ -58,6 +59,7 @@ struct Endpoint {
 wire::Result<wire::UniqueFd> dial(const Endpoint& to);
 // The errno of a dialled connection; 0: it is established.
 int outcome(int fd);
+// kInvalid: a name has a loopback address, so no other host could connect.
 wire::Result<wire::UniqueFd> listen_at(const Endpoint& at);
 // Without blocking; closed if no connection waits.
 wire::UniqueFd accept_from(int listener);

@@ -100,5 +100,27 @@ TEST(Endpoint, IsHostAndPort) {
   }
 }
 
+// As Debian's /etc/hosts has it for the host's own name.
+TEST(Endpoint, OfANameAtALoopbackAddressIsNoPlaceToListenAt) {
+  for (const char* loopback : {"127.0.1.1:0", "[::1]:0"}) {
+    auto at = Endpoint::parse(loopback);
+    ASSERT_TRUE(at);
+    at->name = "h1:7800";
+    at->is_looked_up = true;
+    const auto listener = listen_at(*at);
+    ASSERT_FALSE(listener);
+    EXPECT_EQ(listener.error().code, wire::ErrorCode::kInvalid);
+    EXPECT_EQ(listener.error().text.rfind("no other host could connect to h1:7800, ", 0), 0u);
+  }
+}
+
+TEST(Endpoint, OfALoopbackAddressIsOneThatTheUserChose) {
+  for (const char* chosen : {"127.0.0.1:0", "localhost:0"}) {
+    const auto at = Endpoint::parse(chosen);
+    ASSERT_TRUE(at);
+    EXPECT_TRUE(listen_at(*at)) << chosen;
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::replica
