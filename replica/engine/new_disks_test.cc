@@ -18,8 +18,8 @@ class NewDisks : public Volume {
     writer->on_timer(now, todo);
     run();
   }
-  void write(std::uint64_t id) {
-    submit(IoKind::kWrite, id);
+  void write(std::uint64_t id, std::uint64_t block = 0) {
+    submit(IoKind::kWrite, id, block);
     write_is_everywhere(all(Kind::kWrite).back());
   }
   void expect_that_all_is_lost() const {
@@ -80,6 +80,32 @@ TEST_F(NewDisks, OfTheSourcesEndALaterWriterIfACopyHadBegun) {
   start_writer(2);
   connect_again();
   expect_that_all_is_lost();
+}
+
+// The second replica alone was in sync, and the third one got a part of its data. A later writer
+// goes on with the first one's older data.
+TEST_F(NewDisks, OfTheOnlyReplicaInSyncLeaveTheOthersEqual) {
+  connect_all();
+  write(1, 12);
+  for (const unsigned r : {2, 0}) {
+    writer->on_disconnected(now, r, todo);
+    run();
+  }
+  ++links[2];
+  now += 1s;
+  connect(2);
+  ASSERT_EQ(writer->group(), Members::of_bits(0b110));
+  ASSERT_FALSE(writer->is_in_sync(2));
+  write(2);
+  ASSERT_TRUE(replicas[2].record().marks.has(0));
+  ASSERT_FALSE(replicas[0].record().marks.has(0));
+  replace(1);
+  start_writer(2);
+  connect_again();
+  ASSERT_EQ(writer->phase(), Writer::Phase::kServing);
+  connect_again();
+  EXPECT_EQ(writer->group(), Members::all(3));
+  EXPECT_EQ(writer->lacking(2), 2u) << "also the chunk that the first one lacks";
 }
 
 }  // namespace

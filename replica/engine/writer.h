@@ -156,6 +156,7 @@ class Writer {
   void end_round(Instant now, const Round& round, WriterActions& out);
   void mark(Instant now, ChunkRange range, WriterActions& out);
   ChunkBitmap marks() const;
+  ChunkBitmap lacking_marks(const Peer& peer) const;
   void send_marks(unsigned replica, WriterActions& out);
   void start_cleaning(Instant now, WriterActions& out);
   void clean(WriterActions& out);

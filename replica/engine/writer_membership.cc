@@ -344,7 +344,7 @@ void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out
   for (Peer& peer : peers_) {
     if (!peer.is_syncing || peer.has_todo) continue;
     peer.has_todo = true;
-    peer.todo = marks();
+    peer.todo = lacking_marks(peer);
     if (peer.is_fresh) peer.todo.set_all();
   }
   advance(now, out);

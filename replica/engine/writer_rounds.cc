@@ -188,8 +188,17 @@ ChunkBitmap Writer::marks() const {
   return bitmap;
 }
 
+// A returning replica keeps its own marks until it is in sync. It may hold data of a writer that all
+// replicas in sync have forgotten, because they got new disks.
+ChunkBitmap Writer::lacking_marks(const Peer& peer) const {
+  ChunkBitmap bitmap = marks();
+  if (peer.is_syncing) bitmap.add(peer.marks);
+  return bitmap;
+}
+
 void Writer::send_marks(unsigned replica, WriterActions& out) {
-  send_request(replica, {.type = RequestType::kBitmap, .words = marks().words()}, out);
+  const ChunkBitmap bitmap = lacking_marks(peers_[replica]);
+  send_request(replica, {.type = RequestType::kBitmap, .words = bitmap.words()}, out);
 }
 
 // Marks stay while replicas may differ in memory or on disk. They are cleared when all replicas are

@@ -174,6 +174,7 @@ void World::note_new_disk() {
   log("all replicas in sync have lost their disks");
   outcome.disk_losses = 1;
   history.lose_all(events.now());
+  disks_are_lost = true;
   on_record_ = {};  // epochs start again, too
 }
 

@@ -206,7 +206,8 @@ class World {
   Outcome outcome;
   unsigned operations_left = 0;
   bool faults_ended = false;
-  Members refused;  // by the fabric: it forms no group with them
+  bool disks_are_lost = false;  // of all replicas in sync, and no writer has served since
+  Members refused;              // by the fabric: it forms no group with them
 
   void fail(const std::string& text);
   void log(const std::string& text) const;
@@ -234,14 +235,13 @@ class World {
   // Whether a replica has ever promised another writer than that of `own` a claim later than `own`.
   bool has_other_claim(const Epoch& own) const;
 
-  // A replica in sync, none of `but`, has a disk with all flushed data.
-  bool has_disk_in_sync(Members but) const;
-
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
   void inject(const Fault& fault);
   void lose_power(bool with_writer);
+  // A replica in sync, none of `but`, has a disk with all flushed data.
+  bool has_disk_in_sync(Members but) const;
   void finish();
   void mend_disks();
   bool end_requests();

@@ -59,7 +59,9 @@ MCAST_API mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t regio
 MCAST_API mcast_status_t mcast_region_test(mcast_group_h group);
 
 /* Writes `length` bytes at `offset` of region `region` of all other members. done() runs when
- * every one has them in memory. Every member must have published that number, with enough bytes.
+ * every one has acknowledged them. A NIC that stores by DMA may acknowledge data shortly before it
+ * is in memory; a completed receive shows that it is. Every member must have published that number,
+ * with enough bytes.
  * `imm` NULL: no receive completes. Otherwise a receive of each completes, with `length` and the
  * word `imm` points to, its buffer untouched (one of no bytes will do). Returns as mcast_send(). */
 MCAST_API mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length,
