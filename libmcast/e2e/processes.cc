@@ -93,8 +93,8 @@ int Process::wait(std::chrono::seconds limit) {
 
 Fabric::Fabric(const std::vector<std::string>& arguments) : Fabric(arguments, "") {}
 
-Fabric Fabric::lossy(int hosts, double loss) {
-  std::string text = "[link]\nloss = " + std::to_string(loss) + "\n";
+Fabric Fabric::lossy(int hosts, double loss, const std::string& more) {
+  std::string text = more + "[link]\nloss = " + std::to_string(loss) + "\n";
   for (int i = 0; i < hosts; ++i) {
     text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress = \"10.0.0." +
             std::to_string(i + 1) + "\"\n";

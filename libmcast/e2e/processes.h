@@ -45,7 +45,8 @@ class Fabric {
   // One switch, `hosts` hosts, and loss on every link in both directions.
   // The topology in this text.
   static Fabric of_text(const std::string& topology) { return Fabric({}, topology); }
-  static Fabric lossy(int hosts, double loss);
+  // `more`: lines in front of the topology.
+  static Fabric lossy(int hosts, double loss, const std::string& more = "");
 
   const std::string& socket() const { return socket_; }
   json send_request(const json& request) const;

@@ -41,8 +41,11 @@ class UctBroadcast : public testing::Test {
   char directory_[24] = "/tmp/uct_test.XXXXXX";
 };
 
-TEST_F(UctBroadcast, ReachesAllFromEachMemberInItsTurn) {
-  const Fabric fabric = Fabric::lossy(4, 0.005);
+class UctSourceChange : public UctBroadcast, public testing::WithParamInterface<const char*> {};
+
+TEST_P(UctSourceChange, ReachesAllFromEachMemberInItsTurn) {
+  const Fabric fabric = Fabric::lossy(
+      4, 0.005, std::string("[[switch]]\nname = \"s0\"\nsource_change = \"") + GetParam() + "\"\n");
   run(fabric, 4);
   for (int rank = 0; rank < 4; ++rank) {
     std::string all;
@@ -55,6 +58,11 @@ TEST_F(UctBroadcast, ReachesAllFromEachMemberInItsTurn) {
   }
   EXPECT_TRUE(fabric.groups().empty()) << "the leader's endpoint unregisters the group";
 }
+
+INSTANTIATE_TEST_SUITE_P(All, UctSourceChange, testing::Values("rebase", "host-sync"),
+                         [](const auto& how) {
+                           return how.param == std::string("rebase") ? "Rebase" : "HostSync";
+                         });
 
 TEST_F(UctBroadcast, ServesTwoMembersAndEight) {
   for (const int ranks : {2, 8}) {

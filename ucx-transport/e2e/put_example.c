@@ -109,11 +109,21 @@ static size_t pack_flag(void* dest, void* arg) {
   return sizeof(uint64_t);
 }
 
+/* UCS_ERR_NO_RESOURCE: put again after progress. */
+static void put_packed(uct_iface_h iface, uct_ep_h ep, uct_pack_callback_t pack, void* from,
+                       size_t length, size_t to) {
+  ssize_t packed;
+  while ((packed = uct_ep_put_bcopy(ep, pack, from, to, kRegion)) == UCS_ERR_NO_RESOURCE) {
+    uct_iface_progress(iface);
+  }
+  if (packed != (ssize_t)length) exit(1);
+}
+
 static unsigned char pixel(size_t i) { return (unsigned char)(i * 7 + i / 251); }
 
 static void put_all(uct_iface_h iface, uct_ep_h ep, uct_md_h md) {
   char line[kLine] = "put by rank 0";
-  if (uct_ep_put_bcopy(ep, pack_line, line, offsetof(page_t, line), kRegion) != kLine) exit(1);
+  put_packed(iface, ep, pack_line, line, kLine, offsetof(page_t, line));
   unsigned char* const picture = malloc(kPicture);
   for (size_t i = 0; i < kPicture; ++i) picture[i] = pixel(i);
   uct_mem_h memory;
@@ -122,7 +132,7 @@ static void put_all(uct_iface_h iface, uct_ep_h ep, uct_md_h md) {
   const uct_iov_t iov = {.buffer = picture, .length = kPicture, .memh = memory, .count = 1};
   check_ucs(uct_ep_put_zcopy(ep, &iov, 1, offsetof(page_t, picture), kRegion, NULL), "put_zcopy");
   uint64_t set = 1;
-  if (uct_ep_put_bcopy(ep, pack_flag, &set, offsetof(page_t, flag), kRegion) != sizeof set) exit(1);
+  put_packed(iface, ep, pack_flag, &set, sizeof set, offsetof(page_t, flag));
   ucs_status_t status;
   while ((status = uct_iface_flush(iface, 0, NULL)) == UCS_INPROGRESS) uct_iface_progress(iface);
   check_ucs(status, "uct_iface_flush");

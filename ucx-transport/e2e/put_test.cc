@@ -9,8 +9,11 @@
 namespace cepheus::mcast::e2e {
 namespace {
 
-TEST(Put, ReachesAllMembersInItsOrder) {
-  const Fabric fabric = Fabric::lossy(4, 0.005);
+class Put : public testing::TestWithParam<const char*> {};
+
+TEST_P(Put, ReachesAllMembersInItsOrder) {
+  const Fabric fabric = Fabric::lossy(
+      4, 0.005, std::string("[[switch]]\nname = \"s0\"\nsource_change = \"") + GetParam() + "\"\n");
   char directory[] = "/tmp/put_test.XXXXXX";
   ASSERT_NE(mkdtemp(directory), nullptr);
   std::vector<Process> ranks;
@@ -23,6 +26,10 @@ TEST(Put, ReachesAllMembersInItsOrder) {
   EXPECT_GT(fabric.lost(), 0u) << "nothing was tested";
   std::filesystem::remove_all(directory);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Put, testing::Values("rebase", "host-sync"), [](const auto& how) {
+  return how.param == std::string("rebase") ? "Rebase" : "HostSync";
+});
 
 }  // namespace
 }  // namespace cepheus::mcast::e2e
