@@ -233,7 +233,7 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   publish();
 }
 
-// The switch learns that the port is down after the client's last frame.
+// The switch learns that the port is down when the last frame of its client is on the link.
 void Datapath::leave(Host& host, wire::Instant now) {
   host.is_leaving = false;
   const Port& port = ports_[host.port];

@@ -212,14 +212,19 @@ void Datapath::pause_ring(Host& host, bool pause, wire::Instant now) {
   if (!pause) look_again(switches_[ports_[host.port].of_switch], now);
 }
 
+// A group that goes on may fill another ring at once.
 void Datapath::look_at_rings(wire::Instant now) {
-  std::erase_if(full_, [&](std::size_t index) {
-    Host& host = hosts_[index];
+  for (std::size_t i = 0; i < full_.size();) {
+    Host& host = hosts_[full_[i]];
     host.last_hop->look(now);
-    if (host.last_hop->is_paused()) return false;
+    if (host.last_hop->is_paused()) {
+      ++i;
+      continue;
+    }
+    full_[i] = full_.back();
+    full_.pop_back();
     pause_ring(host, false, now);
-    return true;
-  });
+  }
 }
 
 QueueReading Datapath::read_queue(const Port& port) const {
