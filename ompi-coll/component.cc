@@ -12,6 +12,7 @@
 
 #include "collectives/core/mode.h"
 #include "ompi-coll/implementation.h"
+#include "ompi-coll/record.h"
 
 namespace {
 
@@ -59,6 +60,7 @@ void register_mode() {
 extern "C" int cepheus_open(void) {
   if (implementation != nullptr) return implementation->open();
   if (mode == static_cast<int>(Mode::kRequire)) exit(1);  // load() has printed why
+  publish(kRecordOfOff);
   return OMPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "collectives/group/transport.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
+#include "ompi-coll/records.h"
 
 namespace {
 
@@ -92,6 +93,7 @@ int open_all() {
   opal_output_set_verbosity(output_stream(), std::max(0, parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();
+  publish_settings();
   is_open = true;
   return OMPI_SUCCESS;
 }

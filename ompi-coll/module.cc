@@ -11,6 +11,7 @@
 #include "ompi-coll/codes.h"
 #include "ompi-coll/host_objects.h"
 #include "ompi-coll/parameters.h"
+#include "ompi-coll/records.h"
 #include "ompi-coll/request.h"
 
 using namespace cepheus::ompi;
@@ -201,7 +202,7 @@ extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm,
                         "coll_cepheus_min_members = %d",
                         comm->c_name, facts.size, p.min_members);
   }
-  if (eligibility != Eligibility::kEligible) return nullptr;
+  if (eligibility != Eligibility::kEligible || !ranks_match(comm)) return nullptr;
   auto* module = OBJ_NEW(cepheus_module_t);
   if (module == nullptr) return nullptr;
   *priority = p.priority;

@@ -27,6 +27,9 @@ END_C_DECLS;  // which that header forgets
 extern "C" {
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var_enum.h"
+#if OMPI_MAJOR_VERSION < 5
+#include "opal/util/proc.h"
+#endif
 }
 
 #if OMPI_MAJOR_VERSION >= 5

@@ -15,13 +15,23 @@ Parameters& parameters() {
   return p;
 }
 
+std::vector<SharedSetting> shared_settings(const Parameters& p) {
+  return {{"mode", p.mode},
+          {"min_members", p.min_members},
+          {"eager_limit", p.eager_limit},
+          {"eager_message", p.eager_message},
+          {"mrp_port", p.mrp_port},
+          {"ranks_per_host", p.ranks_per_host},
+          {"set_up_after", p.set_up_after},
+          {"set_up_bytes", static_cast<long long>(p.set_up_bytes)},
+          {"ordered_starts", p.ordered_starts},
+          {"safeguard_samples", p.safeguard_samples}};
+}
+
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value :
-       {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host, set_up_after,
-        static_cast<int>(set_up_bytes), ordered_starts, safeguard_samples}) {
-    hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
-  }
+  for (const SharedSetting& each : shared_settings(*this))
+    hash = (hash ^ static_cast<unsigned>(each.value)) * 16777619u;
   return hash;
 }
 

@@ -68,10 +68,18 @@ struct Parameters {
     return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
   }
   bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
-  // The settings that must be equal on all ranks, so that a communicator agrees on paths.
+  // Of shared_settings().
   unsigned fingerprint() const;
 };
 Parameters& parameters();
+
+// The settings that must be equal on all ranks, so that a communicator agrees on paths. The first one
+// is `mode`.
+struct SharedSetting {
+  const char* name;
+  long long value;
+};
+std::vector<SharedSetting> shared_settings(const Parameters& parameters);
 
 struct Setting {
   struct Range {

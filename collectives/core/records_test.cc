@@ -1,0 +1,54 @@
+#include "collectives/core/records.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::coll {
+namespace {
+
+std::string parameter(const char* name) { return std::string("p_") + name; }
+std::string text(const std::vector<RankRecord>& ranks) {
+  return difference_between(ranks, Mode::kTry, parameter).text;
+}
+std::string usual() { return record_of("1.0", {}); }
+
+TEST(Records, OfEqualRanksDoNotDiffer) { EXPECT_EQ(text({{usual(), "a"}, {usual(), "b"}}), ""); }
+
+TEST(Records, NameTheHostsWithoutCepheus) {
+  const std::vector<RankRecord> ranks{{"", "a"}, {usual(), "b"}, {"", "c"}, {"", "a"}};
+  EXPECT_EQ(text(ranks), "ranks on a, c have not loaded Cepheus: install it on all hosts");
+  EXPECT_EQ(difference_between(ranks, Mode::kTry, parameter).reporting_rank, 1u);
+}
+
+TEST(Records, NameTheHostsOfEachVersion) {
+  EXPECT_EQ(text({{usual(), "a"}, {record_of("2.0", {}), "b"}}),
+            "Cepheus 1.0 on a, and 2.0 on b: install one version on all hosts");
+}
+
+TEST(Records, NameTheSettingThatDiffers) {
+  Parameters other;
+  other.safeguard_samples = 7;
+  EXPECT_EQ(text({{usual(), "a"}, {record_of("1.0", other), "b"}}),
+            "p_safeguard_samples is 10 on a, and 7 on b: give all ranks the same");
+  EXPECT_EQ(text({{"1.0 0", "a"}, {usual(), "b"}}),
+            "p_mode is try on b, and off on a: give all ranks the same");
+}
+
+TEST(Records, OfManyHostsNameSome) {
+  std::vector<RankRecord> ranks{{usual(), "a"}};
+  for (int i = 0; i < 9; ++i) ranks.push_back({"", "n" + std::to_string(i)});
+  EXPECT_EQ(text(ranks),
+            "ranks on n0, n1, n2, n3 and 5 more have not loaded Cepheus: install it on all hosts");
+}
+
+// Each prints what it does: the job goes on in one, and ends in the other.
+TEST(Records, HaveAReporterForEachMode) {
+  Parameters require;
+  require.mode = static_cast<int>(Mode::kRequire);
+  const std::vector<RankRecord> ranks{
+      {"1.0 0", "a"}, {usual(), "b"}, {record_of("1.0", require), "c"}};
+  EXPECT_EQ(difference_between(ranks, Mode::kTry, parameter).reporting_rank, 1u);
+  EXPECT_EQ(difference_between(ranks, Mode::kRequire, parameter).reporting_rank, 2u);
+}
+
+}  // namespace
+}  // namespace cepheus::coll

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""Ranks without coll/cepheus, or with other settings: Open MPI's own broadcast serves all, and one line says why."""
+
+import socket
+import unittest
+
+from harness import CHECK, PARTED, REQUIRE, EndToEnd, over_fabric, without_fabric
+
+HERE = socket.gethostname()
+# What rank 1 sets, and the line.
+UNLIKE = {
+    "coll=^cepheus": f"ranks on {HERE} have not loaded Cepheus: install it on all hosts",
+    "coll_cepheus_mode=off": f"coll_cepheus_mode is try on {HERE}, and off on {HERE}: give all ranks the same",
+    "coll_cepheus_set_up_after=5": f"coll_cepheus_set_up_after is 0 on {HERE}, and 5 on {HERE}: give all ranks the same",
+    "coll_cepheus_min_members=9": f"coll_cepheus_min_members is 2 on {HERE}, and 9 on {HERE}: give all ranks the same",
+    "coll_cepheus_safeguard_samples=3": f"coll_cepheus_safeguard_samples is 0 on {HERE}, and 3 on {HERE}: give all ranks the same",
+}
+
+
+def check_of_unlike(setting, *arguments):
+    """A program that gives rank 1 the setting, and runs broadcast_check."""
+    program = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then export OMPI_MCA_{setting}; fi; exec "$@"'
+    return ("/bin/sh", "-c", program, "sh", CHECK, *arguments)
+
+
+class UnlikeRanks(EndToEnd):
+    def test_open_mpis_own_broadcast_serves_all(self):
+        for setting, line in UNLIKE.items():
+            with self.subTest(setting):
+                run = over_fabric(*check_of_unlike(setting, "--count", 40, "--max", 100_000), timeout=60)
+                self.assert_ok(run)
+                self.assertEqual(run.cepheus_lines(), [f"cepheus: MPI_COMM_WORLD (4 ranks): open mpi's own algorithms: {line}"])
+
+    def test_a_job_that_requires_multicast_ends(self):
+        run = over_fabric(*check_of_unlike("coll=^cepheus", "--count", 40), mca=REQUIRE, timeout=60)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn("have not loaded Cepheus", run.err)
+
+    def test_ranks_that_are_off_alike_print_nothing(self):
+        run = without_fabric(CHECK, "--count", 10, ranks=2, mca={**PARTED, "coll_cepheus_mode": "off"})
+        self.assert_ok(run)
+        self.assertEqual(run.cepheus_lines(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
