@@ -54,14 +54,15 @@ def table_bytes(build, ports):
 
 
 def groups_that_fit(build, records):
-    print("\nGroups that fit: memory / (table + beside it), a path on every port; members of one: ports^3 / 4, a fat-tree's hosts")
+    print("\nGroups that fit: (memory - frames at gates) / (table + beside it), a path on every port; members of one: ports^3 / 4, a fat-tree's hosts")
     print(f"  {'':<16}{'ports':>6}{'members':>9}{'table':>7}{'beside':>8}" + "".join(f"{memory:>16}" for memory in MEMORIES))
     for name, ports in SWITCHES.items():
-        row = table_bytes(build, ports)["hosts"][-1]
+        found = table_bytes(build, ports)
+        row = found["hosts"][-1]
         of_one, beside = row["table"]["total"], row["beside"]["total"]
         line = f"  {name:<16}{ports:>6}{ports ** 3 // 4:>9}{of_one:>7}{beside:>8}"
         for memory, size in MEMORIES.items():
-            groups = size // (of_one + beside)
+            groups = (size - found["held"]) // (of_one + beside)
             records.add("groups that fit", f"{name}, {memory}", "groups", "1", groups)
             line += f"{groups:>16}"
         print(line)

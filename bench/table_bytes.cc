@@ -1,16 +1,18 @@
 // Bytes of one group in a switch, in its table and outside of it, by field and by number of paths, and
-// of a region that a member has published for WRITEs, as JSON. Also of groups with all members
+// of a region that a member has published for WRITEs, and of the frames that wait at all gates, as JSON. Also of groups with all members
 // behind trunks: while they are registered, and after that.
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/engine/held_frames.h"
 #include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace {
 
+using cepheus::fabric::HeldFrames;
 using cepheus::fabric::TableBytes;
 using cepheus::fabric::TableShape;
 
@@ -41,7 +43,9 @@ int main(int argc, char** argv) {
           TableShape{.ports = ports, .paths = ports, .members = members, .active = active}));
     }
   }
-  const nlohmann::json out = {
-      {"hosts", hosts}, {"trunks", trunks}, {"region", sizeof(cepheus::fabric::Region)}};
+  const nlohmann::json out = {{"hosts", hosts},
+                              {"trunks", trunks},
+                              {"region", sizeof(cepheus::fabric::Region)},
+                              {"held", HeldFrames::kMost * sizeof(HeldFrames::Held)}};
   std::printf("%s\n", out.dump().c_str());
 }

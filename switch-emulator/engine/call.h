@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 
+#include "switch-emulator/engine/held_frames.h"
 #include "switch-emulator/engine/switch.h"
 #include "wire/mrp.h"
 
@@ -32,11 +33,12 @@ class Scratch {
 
 struct Call {
   Call(const SwitchConfig& c, Counters& counts, Scratch& payload_scratch, PayloadStore& store,
-       Instant time, SwitchOutput& outputs, PortId port)
+       HeldFrames& held_frames, Instant time, SwitchOutput& outputs, PortId port)
       : config(c),
         counters(counts),
         scratch(payload_scratch),
         payloads(store),
+        held(held_frames),
         now(time),
         out(outputs),
         ingress_(port) {}
@@ -45,6 +47,7 @@ struct Call {
   Counters& counters;
   Scratch& scratch;
   PayloadStore& payloads;
+  HeldFrames& held;
   const Instant now;
   SwitchOutput& out;
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled; answers get the same

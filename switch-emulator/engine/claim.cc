@@ -88,7 +88,7 @@ bool gate_is_open(const Call& call, const OneSource& group) {
 }
 
 void empty_gate(Call& call, OneSource& group, PortId port) {
-  call.counters.add(port, Counter::kGateEmptied, group.turn.gate().drop());
+  call.counters.add(port, Counter::kGateEmptied, group.turn.gate().drop(call.held));
 }
 
 Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
@@ -101,7 +101,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   // A sender that begins again needs another answer; the packets behind its first need none.
   if (packet.psn() == first && gate.answered() == packet.path) gate.on_begun_again();
 
-  const Gate::Kept kept = gate.keep(packet, turn.source, call.config.max_held, call.payloads);
+  const Gate::Kept kept = gate.keep(call, packet, turn.source);
   if (kept == Gate::Kept::kYes) {
     call.count(Counter::kGateHeld);
     return Claim::kHandled;

@@ -3,48 +3,58 @@
 #include <algorithm>
 #include <utility>
 
+#include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
 
-Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most,
-                      PayloadStore& payloads) {
-  if (frames_.empty()) {
+Gate::Kept Gate::keep(Call& call, const GroupPacket& packet, Ipv4 source) {
+  if (!holds()) {
     path_ = packet.path;
     source_ = source;
   }
   if (!holds_for(packet.path, source)) return Kept::kNo;
-  const Frame& frame = packet.frame;
+  HeldFrames& frames = call.held;
   const Psn psn = packet.psn();
-  const auto psn_of = [](const Held& held) { return held.headers.bth.psn; };
-  std::size_t at = frames_.size();
-  // Bound: all PSNs are in the data window behind the turn's end (claim.cc).
-  while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
-  if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
-  if (frames_.size() >= most) return Kept::kNo;
+  const auto psn_of = [&](HeldFrames::Place at) { return frames[at].headers.bth.psn; };
+  // The frame before its place. Most come in order. Bound: all PSNs are in the data window behind
+  // the turn's end (claim.cc).
+  HeldFrames::Place before_it = HeldFrames::kNone, after_it = first_;
+  if (holds() && !before(psn, psn_of(last_))) {
+    before_it = last_;
+    after_it = HeldFrames::kNone;
+  }
+  while (after_it != HeldFrames::kNone && !before(psn, psn_of(after_it))) {
+    before_it = after_it;
+    after_it = frames[after_it].next;
+  }
+  if (before_it != HeldFrames::kNone && psn_of(before_it) == psn) return Kept::kAlready;
+  if (size_ >= call.config.max_held) return Kept::kNo;
+
+  const Frame& frame = packet.frame;
   HeldPayload payload;
   if (frame.external != nullptr) {
-    if (frame.ref == wire::kNoBuffer || !payloads.hold(frame.ref)) return Kept::kNo;
-    payload = {payloads, frame.ref};
+    if (frame.ref == wire::kNoBuffer || !call.payloads.hold(frame.ref)) return Kept::kNo;
+    payload = {call.payloads, frame.ref};
   }
-  frames_.reserve(most);  // once a group
-  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at),
-                 {frame, packet.headers, std::move(payload)});
+  const auto place = frames.add(frame, packet.headers, std::move(payload), call.ingress());
+  if (place == HeldFrames::kNone) return Kept::kNo;
+  frames[place].next = after_it;
+  (before_it == HeldFrames::kNone ? first_ : frames[before_it].next) = place;
+  if (after_it == HeldFrames::kNone) last_ = place;
+  ++size_;
   return Kept::kYes;
 }
 
-std::vector<Gate::Held> Gate::take() { return std::exchange(frames_, {}); }
-
-std::size_t Gate::drop() {
-  const std::size_t dropped = frames_.size();
-  frames_.clear();
-  return dropped;
+HeldFrames::Place Gate::take() {
+  size_ = 0;
+  return std::exchange(first_, HeldFrames::kNone);
 }
 
-void Gate::reuse(std::vector<Held> frames) {
-  if (!frames_.empty()) return;
-  frames.clear();
-  frames_ = std::move(frames);
+std::size_t Gate::drop(HeldFrames& frames) {
+  const std::size_t dropped = size_;
+  for (auto at = take(); at != HeldFrames::kNone;) at = frames.remove(at).second;
+  return dropped;
 }
 
 std::uint8_t Gate::next_timer(std::uint8_t first) {
@@ -66,8 +76,8 @@ void Gate::renumber(PathNo gone, PathNo last) {
 }
 
 void Gate::check_consistent(std::size_t paths, std::size_t most) const {
-  must(frames_.size() <= most, "the gate holds too many frames");
-  must(frames_.empty() || path_ < paths, "held frames are of no path");
+  must(size_ <= most, "the gate holds too many frames");
+  must(!holds() || path_ < paths, "held frames are of no path");
   must(answered_ == kNoPath || answered_ < paths, "the gate has answered no path");
   must(nacked_ == kNoPath || nacked_ < paths, "the gate has sent NAK to no path");
 }

@@ -3,20 +3,17 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "switch-emulator/engine/group_packet.h"
+#include "switch-emulator/engine/held_frames.h"
 
 namespace cepheus::fabric {
+
+struct Call;
 
 class Gate {
  public:
   enum class Kept : std::uint8_t { kYes, kAlready, kNo };
-  struct Held {
-    Frame frame;
-    wire::RoceHeaders headers;
-    HeldPayload payload;
-  };
 
   // A newcomer is here and may not begin yet.
   void on_arrival(Instant now) {
@@ -27,21 +24,17 @@ class Gate {
   // Whether the old turn's source has been silent for `limit` while a newcomer waited.
   bool is_past(Instant now, Duration limit) const { return since_ && now - *since_ > limit; }
 
-  // Inserts a newcomer's packets in PSN order, as frames: `most` at most, and within the limit of
-  // `payloads`. `source`: its turn's name, behind a switch port.
-  Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most, PayloadStore& payloads);
-  bool holds() const { return !frames_.empty(); }
-  std::size_t size() const { return frames_.size(); }
-  std::size_t capacity() const {
-    return frames_.capacity();
-  }                                      // frames for which memory is allocated
+  // Inserts a newcomer's packets in PSN order, as frames: `max_held` at most, and within the limits
+  // of the call's payloads and held frames. `source`: its turn's name, behind a switch port.
+  Kept keep(Call& call, const GroupPacket& packet, Ipv4 source);
+  bool holds() const { return size_ != 0; }
+  std::size_t size() const { return size_; }
   PathNo path() const { return path_; }  // of the newcomer that it holds, or held last
   Ipv4 source() const { return source_; }
-  // Takes the frames out, to be let through; reuse() returns their memory.
-  std::vector<Held> take();
-  void reuse(std::vector<Held> frames);
+  // Takes the frames out, to be let through: the place of the first. The caller removes them.
+  HeldFrames::Place take();
   // Drops all held frames, and returns their number.
-  std::size_t drop();
+  std::size_t drop(HeldFrames& frames);
   // Whether it holds, or held last, the frames of this newcomer.
   bool holds_for(PathNo path, Ipv4 source) const { return path_ == path && source_ == source; }
 
@@ -68,7 +61,10 @@ class Gate {
   void check_consistent(std::size_t paths, std::size_t most) const;
 
  private:
-  std::vector<Held> frames_;
+  // In the switch's store. Bound: a gate that holds frames has them removed before it is freed
+  // (Behaviour::release_held).
+  HeldFrames::Place first_ = HeldFrames::kNone, last_ = HeldFrames::kNone;
+  std::uint16_t size_ = 0;
   PathNo path_ = kNoPath;
   Ipv4 source_;
   PathNo answered_ = kNoPath;

@@ -1,5 +1,5 @@
 // A switch's memory for a group depends on its ports and paths, not on the number of members (paper
-// III-D): a core switch with trunks only. The leader is behind the first one.
+// III-D), nor on its packets: a core switch with trunks only. The leader is behind the first one.
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"
@@ -109,6 +109,41 @@ TEST(Memory, FollowsFromTheShapeOfAGroup) {
   const TableBytes expected =
       Switch::table_bytes({.ports = kTrunks, .paths = kTrunks, .members = 64});
   EXPECT_EQ(TableBytes::sum(expected.table) + TableBytes::sum(expected.beside), bytes);
+}
+
+TEST(Memory, OfAGroupIsTheSameWhilePacketsWaitAtItsGateAndAfterThat) {
+  auto net = make_star(3);
+  const auto bytes = [&net] { return net->view().table_bytes + net->view().beside_bytes; };
+  const std::size_t before = bytes();
+  net->data(0, 0);
+  net->ack(1, 0);
+  for (const int psn : {0, 1, 2}) net->data(1, psn);
+  EXPECT_EQ(net->payloads.in_use(), 3u);
+  EXPECT_EQ(bytes(), before);
+  net->ack(2, 0);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST(Memory, OfHeldPacketsIsSharedAmongPorts) {
+  HeldFrames frames(2);
+  const auto fill = [&frames](std::uint16_t port) {
+    std::vector<HeldFrames::Place> places;
+    for (;;) {
+      places.push_back(frames.add(Frame(), wire::RoceHeaders(), {}, PortId(port)));
+      if (places.back() != HeldFrames::kNone) continue;
+      places.pop_back();
+      return places;
+    }
+  };
+  const auto first = fill(0);
+  EXPECT_GT(first.size(), HeldFrames::kMost / 2);
+  const auto second = fill(1);
+  EXPECT_GT(second.size(), HeldFrames::kMost / 8) << "one port leaves a part for others";
+  EXPECT_LT(frames.used(), HeldFrames::kMost);
+  for (const auto place : first) frames.remove(place);
+  EXPECT_EQ(frames.used(), second.size());
+  EXPECT_GT(fill(1).size(), 0u);
 }
 
 TEST(Memory, IsNotNeededToConfirmForAllAtOnceInTheEnd) {

@@ -23,9 +23,10 @@ class OneSourceTest : public testing::Test {
   Counters counters_{3};
   Scratch scratch_;
   TestPayloads payloads_;
+  HeldFrames held_{3};
   SwitchOutput out_;
   Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
-  Call call_{config_, counters_, scratch_, payloads_, Instant(), out_, PortId()};
+  Call call_{config_, counters_, scratch_, payloads_, held_, Instant(), out_, PortId()};
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {

@@ -74,7 +74,6 @@ TableBytes OneSource::bytes() const {
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
       {"message_ends", sizeof(MessageEnds)},
-      {"held_frames", turn.gate().capacity() * sizeof(Gate::Held)},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
       {"behaviour_room_for_paths", turns_capacity + evidence_capacity},
   };

@@ -256,14 +256,17 @@ void try_gate(Call& call, OneSource& group) {
   if (!gate.holds() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path();
   // New packets for the gate go into the empty one.
-  std::vector<Gate::Held> all = gate.take();
-  for (auto& [frame, headers, payload] : all) {
-    const Handling held(call, group.tree.paths[path].port, frame.icrc_state);
-    call.count(Counter::kGateLetThrough);
-    replicate(call, group, {frame, headers, path});
+  for (auto at = gate.take(); at != HeldFrames::kNone;) {
+    const HeldFrames::Held& held = call.held[at];
+    {
+      const Handling handling(call, group.tree.paths[path].port, held.frame.icrc_state);
+      call.count(Counter::kGateLetThrough);
+      replicate(call, group, {held.frame, held.headers, path});
+    }
+    auto [payload, next] = call.held.remove(at);
     call.out.released.push_back(std::move(payload));
+    at = next;
   }
-  gate.reuse(std::move(all));
 }
 
 void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {

@@ -22,6 +22,7 @@ struct Switch::State {
       : config(std::move(c)),
         payloads(store),
         counters(config.ports.size()),
+        held(config.ports.size()),
         routes(config),
         trunks(config, routes),
         groups(config, make),
@@ -31,7 +32,7 @@ struct Switch::State {
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
     senders.on_call(now);
-    return {config, counters, scratch, payloads, now, out, port};
+    return {config, counters, scratch, payloads, held, now, out, port};
   }
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
@@ -41,6 +42,7 @@ struct Switch::State {
   SwitchConfig config;
   PayloadStore& payloads;
   Counters counters;
+  HeldFrames held;
   Scratch scratch;
   Routes routes;
   Trunks trunks;
@@ -324,6 +326,7 @@ std::string Switch::imbalance() const { return state_->counters.imbalance(state_
 
 void Switch::check_consistent() const {
   state_->groups.check_consistent();
+  assert(state_->groups.held() == state_->held.used());
   state_->senders.table().check_consistent();
 }
 

@@ -133,13 +133,13 @@ struct SenderGroupView {
 };
 
 // A group's memory in a switch, by field: {"path_index", n}, {"path.ack", n}, ... Their sum is all
-// memory that the switch allocates for it, except for overhead of the allocator and of map nodes,
-// and payloads of frames at the gate, which are in the PayloadStore.
+// memory that the switch allocates for it, except for overhead of the allocator and of map nodes.
+// Frames at the gates are in a store of all groups (held_frames.h).
 struct TableBytes {
   using Rows = std::vector<std::pair<std::string, std::size_t>>;
   Rows table;   // in a hardware table
-  Rows beside;  // evidence about paths, ends of messages for the MSN, frames that wait at the gate,
-                // regions, the roster, and what else registration keeps
+  Rows beside;  // evidence about paths, ends of messages for the MSN, regions, the roster, and what
+                // else registration keeps
 
   static std::size_t sum(const Rows& rows);
 };
