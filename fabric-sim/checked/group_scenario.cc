@@ -120,7 +120,7 @@ bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets
       if (!group.ledger.is_dead(i) && !group.members[i]->jump(source, step)) return false;
     }
     for (const auto& node : network_.switches()) {
-      const bool is_there = !node->engine().groups(id).empty();
+      const bool is_there = node->engine().group(id).has_value();
       if (is_there && !node->jump(id, step)) return false;
     }
   }

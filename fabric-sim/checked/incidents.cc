@@ -218,7 +218,7 @@ void Incidents::restart_switch(SwitchNode& node) {
   for (const Victim& group : groups_) {
     const GroupPlan& plan = group.ledger.plan();
     const bool has_begun = Instant{plan.starts} <= simulator_.now();
-    const bool is_held = !node.engine().groups(plan.id).empty();
+    const bool is_held = node.engine().group(plan.id).has_value();
     if (has_begun && (is_held || !group.leader.is_active())) group.ledger.on_disaster();
   }
   node.restart(simulator_.now());

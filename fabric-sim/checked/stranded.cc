@@ -9,9 +9,8 @@ namespace {
 bool reaches_leader(const Network& network, wire::McstId id, std::size_t host) {
   const SwitchNode* node = &network.switch_of(host);
   for (std::size_t hops = 0; hops < network.switches().size(); ++hops) {
-    const auto tables = node->engine().groups(id);
-    const auto table = std::ranges::find(tables, true, &fabric::GroupView::active);
-    if (table == tables.end()) return false;
+    const auto table = node->engine().group(id);
+    if (!table || !table->active) return false;
     const auto way = std::ranges::find(table->paths, true, &fabric::PathView::towards_leader);
     if (way == table->paths.end()) return false;
     if (way->is_host) return true;

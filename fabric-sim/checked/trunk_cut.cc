@@ -54,10 +54,9 @@ bool TrunkCut::goes_over_it(const Victim& group) const {
   if (!group.leader.is_active()) return true;
   for (const std::size_t trunk : plan_.cut.trunks) {
     for (const auto& [node, port] : network_.ends_of(trunk)) {
-      for (const fabric::GroupView& view : node->engine().groups(group.ledger.plan().id)) {
-        const auto is_it = [&](const fabric::PathView& path) { return path.port == port; };
-        if (std::ranges::any_of(view.paths, is_it)) return true;
-      }
+      const auto view = node->engine().group(group.ledger.plan().id);
+      const auto is_it = [&](const fabric::PathView& path) { return path.port == port; };
+      if (view && std::ranges::any_of(view->paths, is_it)) return true;
     }
   }
   return false;

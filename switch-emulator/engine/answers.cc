@@ -72,14 +72,10 @@ std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
     return Party{stone->roster, stone->leader, stone->leader_port, stone->by_switch};
   }
   GroupEntry* entry = groups_.find(id);
-  if (entry == nullptr) return std::nullopt;
-  for (GroupInstance* table : {entry->pending.get(), entry->current.get()}) {
-    if (table == nullptr || table->group.epoch != epoch) continue;
-    const Group& group = table->group;
-    const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
-    return Party{table->roster, entry->leader, port};
-  }
-  return std::nullopt;
+  if (entry == nullptr || entry->table.group.epoch != epoch) return std::nullopt;
+  const Group& group = entry->table.group;
+  const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
+  return Party{entry->table.roster, entry->leader, port};
 }
 
 void Answers::on_answer(Call& call, const MrpRequest& answer) {

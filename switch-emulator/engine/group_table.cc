@@ -31,25 +31,16 @@ Tombstone* GroupTable::find_tombstone(McstId id) {
   return at == tombstones_.end() ? nullptr : &at->second;
 }
 
-GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) {
-  auto entry = std::make_unique<GroupEntry>();
-  entry->leader = leader;
+GroupEntry& GroupTable::add(McstId id, const Leader& leader, std::uint16_t epoch,
+                            std::size_t route_classes, Instant now) {
+  auto entry = std::make_unique<GroupEntry>(leader, id, epoch, make_, config_, route_classes);
   entry->last_seen = now;
   entry->due = expires(*entry);
   order_.emplace(entry->due, id);
+  ++led_by_[leader.host];
   [[maybe_unused]] const auto [at, is_new] = entries_.emplace(id, std::move(entry));
   assert(is_new);
   return *at->second;
-}
-
-Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
-                               std::size_t route_classes) {
-  assert(!entry.pending);
-  entry.pending =
-      std::make_unique<GroupInstance>(id, epoch, make_, config_, route_classes, entry.leader.host);
-  ++tables_;
-  ++led_by_[entry.leader.host];
-  return entry.pending->group;
 }
 
 std::uint32_t GroupTable::led_by(Ipv4 host) const {
@@ -66,35 +57,28 @@ void GroupTable::remove_path(Call& call, Group& group, PathNo path) {
   --over_port_[group.paths[path].port.value()];
   group.remove_path(call, path);
   GroupEntry& entry = *find(group.id);
-  if (entry.current && &entry.current->group == &group) note_timer(group.id, entry);
+  if (entry.is_active) note_timer(group.id, entry);
 }
 
-void GroupTable::drop(Call& call, std::unique_ptr<GroupInstance>& table) {
-  for (const Path& path : table->group.paths) --over_port_[path.port.value()];
-  table->group.behaviour->release_held(call);
-  const auto led = led_by_.find(table->leader);
-  if (--led->second == 0) led_by_.erase(led);
-  table.reset();
-  --tables_;
-}
-
-void GroupTable::erase(McstId id) {
+void GroupTable::erase(Call& call, McstId id) {
   const auto at = entries_.find(id);
-  assert(at != entries_.end() && !at->second->current && !at->second->pending);
+  assert(at != entries_.end());
+  GroupInstance& table = at->second->table;
+  for (const Path& path : table.group.paths) --over_port_[path.port.value()];
+  table.group.behaviour->release_held(call);
+  const auto led = led_by_.find(table.leader);
+  if (--led->second == 0) led_by_.erase(led);
   order_.erase({at->second->due, id});
   entries_.erase(at);
 }
 
-void GroupTable::bury(Call& call, McstId id, std::uint16_t epoch) {
+void GroupTable::bury(Call& call, McstId id) {
   GroupEntry& entry = *find(id);
-  GroupInstance& table = entry.pending ? *entry.pending : *entry.current;
-  const Group& group = table.group;
+  const Group& group = entry.table.group;
   const PortId leader = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
-  Tombstone stone{entry.leader, epoch, leader, {}, std::move(table.roster)};
+  Tombstone stone{entry.leader, group.epoch, leader, {}, std::move(entry.table.roster)};
   list_branches(group, stone.ports);
-  if (entry.current) drop(call, entry.current);
-  if (entry.pending) drop(call, entry.pending);
-  erase(id);
+  erase(call, id);
   if (config_.max_tombstones == 0) return;
   if (burials_.size() >= config_.max_tombstones) {
     tombstones_.erase(burials_.front().second);
@@ -117,7 +101,7 @@ std::optional<McstId> GroupTable::next_due(Instant now) const {
 }
 
 Instant GroupTable::expires(const GroupEntry& entry) const {
-  const Instant aged = entry.last_seen + (entry.current ? config_.age : config_.pending_age);
+  const Instant aged = entry.last_seen + (entry.is_active ? config_.age : config_.pending_age);
   return entry.orphaned ? std::min(aged, *entry.orphaned + config_.orphan_age) : aged;
 }
 
@@ -130,7 +114,7 @@ void GroupTable::reschedule(McstId id, GroupEntry& entry) {
 
 Instant GroupTable::due(const GroupEntry& entry) const {
   const Instant age = expires(entry);
-  return entry.current ? std::min(age, entry.current->group.behaviour->deadline()) : age;
+  return entry.is_active ? std::min(age, entry.table.group.behaviour->deadline()) : age;
 }
 
 void GroupTable::expire_tombstones(Instant now) {
@@ -142,7 +126,7 @@ void GroupTable::expire_tombstones(Instant now) {
 
 void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
   for (auto& [id, entry] : entries_) {
-    const Group& group = entry->newest();
+    const Group& group = entry->table.group;
     if (group.leader == kNoPath || group.paths[group.leader].port != port) continue;
     if (since && entry->orphaned) continue;  // a program came to the port and went, not the leader
     entry->orphaned = since;
@@ -151,45 +135,32 @@ void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
 }
 
 void GroupTable::on_settings() {
-  kept_ = tables_;
+  kept_ = entries_.size();
   for (auto& [id, entry] : entries_) reschedule(id, *entry);
 }
 
 std::size_t GroupTable::held() const {
   std::size_t frames = 0;
-  for (const auto& [id, entry] : entries_) {
-    for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
-      if (table != nullptr) frames += table->group.behaviour->held();
-    }
-  }
+  for (const auto& [id, entry] : entries_) frames += entry->table.group.behaviour->held();
   return frames;
 }
 
 void GroupTable::check_consistent() const {
-  std::size_t tables = 0;
   std::vector<std::uint32_t> over(over_port_.size(), 0);
   std::unordered_map<Ipv4, std::uint32_t> led;
   for (const auto& [id, entry] : entries_) {
-    must(entry->current || entry->pending, "an entry without a table");
+    const GroupInstance& table = entry->table;
     must(!tombstones_.contains(id), "a group that rests has a table");
     must(order_.contains({entry->due, id}), "an entry without its deadline");
-    must(!entry->current || !entry->pending ||
-             wire::newer_epoch(entry->pending->group.epoch, entry->current->group.epoch),
-         "the pending epoch is not newer");
-    for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
-      if (table == nullptr) continue;
-      ++tables;
-      ++led[table->leader];
-      must(table->group.id == id, "a table under another id");
-      must(table->group.leader < table->group.paths.size() || entry->leaderless,
-           "no path towards the leader");
-      for (const Path& path : table->group.paths) ++over[path.port.value()];
-      table->group.check_consistent(config_.max_held);
-      table->roster.check_consistent();
-    }
+    ++led[table.leader];
+    must(table.group.id == id, "a table under another id");
+    must(table.group.leader < table.group.paths.size() || entry->leaderless,
+         "no path towards the leader");
+    for (const Path& path : table.group.paths) ++over[path.port.value()];
+    table.group.check_consistent(config_.max_held);
+    table.roster.check_consistent();
   }
-  must(tables == tables_ && tables <= std::max<std::size_t>(config_.max_groups, kept_),
-       "tables are miscounted, or too many");
+  must(entries_.size() <= std::max<std::size_t>(config_.max_groups, kept_), "too many tables");
   must(led == led_by_, "tables are miscounted by their leaders' hosts");
   must(over == over_port_, "groups over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");

@@ -1,7 +1,7 @@
 // All groups of a switch: tables by McstID, tombstones of freed ones, and their deadlines.
 //
-// An entry belongs to one leader. It has a current table, a pending one that a newer epoch builds
-// beside it, or both. Packets do not touch the order of deadlines: a due entry is checked again.
+// An entry belongs to one leader, and has one table: pending, then active. Packets do not touch the
+// order of deadlines: a due entry is checked again.
 #pragma once
 
 #include <deque>
@@ -41,15 +41,17 @@ struct GroupInstance {
 };
 
 struct GroupEntry {
+  GroupEntry(const Leader& l, McstId id, std::uint16_t epoch, MakeBehaviour make,
+             const SwitchConfig& config, std::size_t route_classes)
+      : leader(l), table(id, epoch, make, config, route_classes, l.host) {}
+
   Leader leader;
-  std::unique_ptr<GroupInstance> current;  // active: data flows
-  std::unique_ptr<GroupInstance> pending;  // not yet activated
+  GroupInstance table;
+  bool is_active = false;  // data flows
   Instant last_seen;
   std::optional<Instant> orphaned;  // since when the port towards the leader has been down
   bool leaderless = false;  // the leader is evicted: messages in flight may end, then all is freed
   Instant due;              // key in the order of deadlines
-
-  const Group& newest() const { return pending ? pending->group : current->group; }
 };
 
 struct Tombstone {
@@ -69,33 +71,32 @@ class GroupTable {
  public:
   GroupTable(const SwitchConfig& config, MakeBehaviour make);
 
-  // Of one group, beside its GroupInstances.
+  // Of one group, beside its GroupInstance.
   static constexpr std::size_t kEntryBytes =
-      sizeof(GroupEntry) + sizeof(std::pair<const McstId, std::unique_ptr<GroupEntry>>) +
+      sizeof(GroupEntry) - sizeof(GroupInstance) +
+      sizeof(std::pair<const McstId, std::unique_ptr<GroupEntry>>) +
       sizeof(std::pair<Instant, McstId>);
 
   GroupEntry* find(McstId id);
   Tombstone* find_tombstone(McstId id);
 
   // Number of tables, including pending ones; max_groups limits it.
-  std::size_t size() const { return tables_; }
+  std::size_t size() const { return entries_.size(); }
   std::size_t tombstone_count() const { return tombstones_.size(); }
   // ... of groups led from `host`; max_groups_per_host limits it.
   std::uint32_t led_by(Ipv4 host) const;
   // Number of tables with a path over `port`.
   std::uint32_t groups_over(PortId port) const { return over_port_[port.value()]; }
 
-  GroupEntry& add_entry(McstId id, const Leader& leader, Instant now);
-  Group& add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch, std::size_t route_classes);
+  GroupEntry& add(McstId id, const Leader& leader, std::uint16_t epoch, std::size_t route_classes,
+                  Instant now);
   PathNo add_path(Group& group, PortId port, bool is_host);
   // Takes a member out of a table.
   void remove_path(Call& call, Group& group, PathNo path);
-  // Frees a table. The entry may be left without any.
-  void drop(Call& call, std::unique_ptr<GroupInstance>& table);
-  // Deletes an entry without tables. No tombstone, because it was never active.
-  void erase(McstId id);
-  // Frees the tables of an entry and leaves a tombstone until now + rest.
-  void bury(Call& call, McstId id, std::uint16_t epoch);
+  // Frees a group without a tombstone: a newer epoch replaces it, or it was refused.
+  void erase(Call& call, McstId id);
+  // Frees a group and leaves a tombstone until now + rest.
+  void bury(Call& call, McstId id);
 
   // Deadlines: of ages, and of active groups' timers. `next_due` returns an entry that is due; the
   // caller ages it, or runs its timer and reschedules it.
@@ -104,7 +105,7 @@ class GroupTable {
   void reschedule(McstId id, GroupEntry& entry);
   // The group may have moved its timer.
   void note_timer(McstId id, GroupEntry& entry) {
-    if (entry.current->group.behaviour->deadline() < entry.due) reschedule(id, entry);
+    if (entry.table.group.behaviour->deadline() < entry.due) reschedule(id, entry);
   }
   Instant expires(const GroupEntry& entry) const;
   void expire_tombstones(Instant now);
@@ -131,7 +132,6 @@ class GroupTable {
   std::unordered_map<McstId, Tombstone> tombstones_;
   std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long, so they are in order
   std::vector<std::uint32_t> over_port_;
-  std::size_t tables_ = 0;
   std::size_t kept_ = 0;  // number of tables when the limit last changed
   std::unordered_map<Ipv4, std::uint32_t> led_by_;
 };

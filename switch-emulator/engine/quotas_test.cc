@@ -157,23 +157,5 @@ TEST(PendingAge, DoesNotTouchActiveTables) {
   EXPECT_EQ(net->sw(0).group_count(), 1u);
 }
 
-TEST(PendingAge, DoesNotTouchATableBesideTheRunningOne) {
-  auto net = make_star(3);
-  net->register_group(0, 2);
-  net->advance(seconds(60));
-  EXPECT_EQ(net->sw(0).group_count(), 2u);
-  net->register_group(0, 3);
-  EXPECT_EQ(net->sw(0).group_count(), 2u) << "a newer epoch replaces it";
-}
-
-TEST(PendingAge, FreesAPendingTableThatOutlivesTheOneBeforeIt) {
-  auto net = make_star(3);
-  net->register_group(0, 2);
-  net->control(0, MrpType::kUnregister, 1);
-  ASSERT_EQ(net->sw(0).group_count(), 1u);
-  net->advance(seconds(6));
-  EXPECT_EQ(net->sw(0).group_count(), 0u);
-}
-
 }  // namespace
 }  // namespace cepheus::fabric

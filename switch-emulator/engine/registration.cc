@@ -90,17 +90,16 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   if (const Refusal refusal = refuse(call, request)) {
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  GroupEntry* known = groups_.find(request.id());
-  const bool is_new = known == nullptr || !known->pending;
-  GroupEntry& entry = is_new ? open_pending(call, request) : *known;
+  GroupEntry* const known = groups_.find(request.id());
+  GroupEntry& entry = known == nullptr ? open_pending(call, request) : *known;
   touch(call, entry);
 
-  if (const Refusal refusal = tree_.place_all(call, *entry.pending, request.message.list())) {
-    if (is_new) close_refused(call, request.id(), entry);
+  if (const Refusal refusal = tree_.place_all(call, entry.table, request.message.list())) {
+    if (known == nullptr) groups_.erase(call, request.id());
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  request_confirms(call, request, entry.pending->roster, {},
-                   entry.pending->group.behaviour->register_flags());
+  request_confirms(call, request, entry.table.roster, {},
+                   entry.table.group.behaviour->register_flags());
 }
 
 // Passes on the leader's request to the members that it names, or to all on `ports`, where they
@@ -152,32 +151,32 @@ bool Registrar::is_stale(const MrpRequest& request) {
   }
   const GroupEntry* entry = groups_.find(request.id());
   if (entry == nullptr || entry->leader != request.leader()) return false;
-  if (entry->pending && entry->pending->group.epoch == request.epoch()) return false;
-  return !wire::newer_epoch(request.epoch(), entry->newest().epoch);
+  if (!entry->is_active && entry->table.group.epoch == request.epoch()) return false;
+  return !wire::newer_epoch(request.epoch(), entry->table.group.epoch);
 }
 
 // Further parts of a list, and repeats, are not new requests.
 bool Registrar::is_under_way(const MrpRequest& request) {
   const GroupEntry* entry = groups_.find(request.id());
-  return entry != nullptr && entry->leader == request.leader() && entry->pending &&
-         entry->pending->group.epoch == request.epoch();
+  return entry != nullptr && entry->leader == request.leader() && !entry->is_active &&
+         entry->table.group.epoch == request.epoch();
 }
 
-// Reasons that need no look at the members. Makes room for a newer epoch's table.
+// Reasons that need no look at the members. A newer epoch replaces its leader's table, also a
+// running one: the leader does not need it any more, and this switch missed its UNREGISTER.
 Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (!is_well_formed(request)) return {MrpReject::kMalformed, {}};
   if (groups_.find_tombstone(request.id()) != nullptr) return {MrpReject::kIdInUse, {}};
   GroupEntry* entry = groups_.find(request.id());
   if (entry != nullptr && entry->leader != request.leader()) return {MrpReject::kIdInUse, {}};
-  if (entry != nullptr && entry->pending) {
-    if (entry->pending->group.epoch == request.epoch()) {
+  if (entry != nullptr) {
+    if (entry->table.group.epoch == request.epoch()) {
       // REGISTER from two sides at once: two switches disagree on the routes, and the paths would
       // be no tree.
-      return leads_to(entry->pending->group, call.ingress()) ? Refusal{}
-                                                             : Refusal{MrpReject::kNoRoute, {}};
+      return leads_to(entry->table.group, call.ingress()) ? Refusal{}
+                                                          : Refusal{MrpReject::kNoRoute, {}};
     }
-    groups_.drop(call, entry->pending);
-    if (!entry->current) groups_.erase(request.id());
+    groups_.erase(call, request.id());
   }
   if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
   if (groups_.led_by(request.leader().host) >= call.config.max_groups_per_host) {
@@ -188,18 +187,13 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
 }
 
 GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
-  GroupEntry* entry = groups_.find(request.id());
-  if (entry == nullptr) entry = &groups_.add_entry(request.id(), request.leader(), call.now);
-  Group& group = groups_.add_pending(request.id(), *entry, request.epoch(), routes_.class_count());
-  entry->pending->loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
+  GroupEntry& entry =
+      groups_.add(request.id(), request.leader(), request.epoch(), routes_.class_count(), call.now);
+  entry.table.loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
+  Group& group = entry.table.group;
   const PortConfig& port = call.port(call.ingress());
   group.leader = groups_.add_path(group, call.ingress(), port.kind == PortKind::kHost);
-  return *entry;
-}
-
-void Registrar::close_refused(Call& call, McstId id, GroupEntry& entry) {
-  groups_.drop(call, entry.pending);
-  if (!entry.current) groups_.erase(id);
+  return entry;
 }
 
 GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
@@ -209,10 +203,9 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
                                                                : Counter::kDropUnknownGroup);
     return nullptr;
   }
-  const bool by_leaders_port =
-      (entry->current && leads_to(entry->current->group, call.ingress())) ||
-      (entry->pending && leads_to(entry->pending->group, call.ingress()));
-  if (entry->leader == request.leader() && by_leaders_port) return entry;
+  if (entry->leader == request.leader() && leads_to(entry->table.group, call.ingress())) {
+    return entry;
+  }
   call.count(Counter::kDropMrpForeign);
   return nullptr;
 }
@@ -220,7 +213,7 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
 GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return nullptr;
-  if (entry->current && entry->current->group.epoch == request.epoch()) return entry;
+  if (entry->is_active && entry->table.group.epoch == request.epoch()) return entry;
   call.count(Counter::kDropMrpStale);
   return nullptr;
 }
@@ -229,27 +222,25 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpActivate);
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
-  if (entry->pending && entry->pending->group.epoch == request.epoch()) {
-    const Path& leader = entry->pending->group.paths[entry->pending->group.leader];
+  GroupInstance& table = entry->table;
+  if (table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  if (!entry->is_active) {
+    const Path& leader = table.group.paths[table.group.leader];
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
     // Repeats of REGISTER name only the missing members: members that a switch knew before a
     // restart are not among them.
-    if (entry->pending->roster.size() != request.message.header.flags) {
+    if (table.roster.size() != request.message.header.flags) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }
-    if (entry->current) groups_.drop(call, entry->current);
-    entry->current = std::move(entry->pending);
-    entry->current->chosen = std::vector<PortId>();
-  }
-  if (!entry->current || entry->current->group.epoch != request.epoch()) {
-    return call.count(Counter::kDropMrpStale);
+    entry->is_active = true;
+    table.chosen = std::vector<PortId>();
   }
   touch(call, *entry);
   groups_.reschedule(request.id(), *entry);  // another age counts from now on
-  list_branches(entry->current->group, branches_);
-  request_confirms(call, request, entry->current->roster, branches_);
+  list_branches(table.group, branches_);
+  request_confirms(call, request, table.roster, branches_);
 }
 
 void Registrar::on_unregister(Call& call, const MrpRequest& request) {
@@ -264,22 +255,10 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
-  const auto matches = [&](const std::unique_ptr<GroupInstance>& table) {
-    return table && table->group.epoch == request.epoch();
-  };
-  std::unique_ptr<GroupInstance>* table = matches(entry->pending)   ? &entry->pending
-                                          : matches(entry->current) ? &entry->current
-                                                                    : nullptr;
-  if (table == nullptr) return call.count(Counter::kDropMrpStale);
-  list_branches((*table)->group, branches_);
-  request_confirms(call, request, (*table)->roster, branches_);
-  const bool only_one = !entry->current || !entry->pending;
-  if (only_one) {
-    groups_.bury(call, request.id(), request.epoch());
-  } else {
-    groups_.drop(call, *table);
-    groups_.reschedule(request.id(), *entry);
-  }
+  if (entry->table.group.epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
+  list_branches(entry->table.group, branches_);
+  request_confirms(call, request, entry->table.roster, branches_);
+  groups_.bury(call, request.id());
 }
 
 void Registrar::on_refresh(Call& call, const MrpRequest& request) {
@@ -287,7 +266,7 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
   touch(call, *entry);
-  list_branches(entry->newest(), branches_);
+  list_branches(entry->table.group, branches_);
   pass_on_to_switches(call, request, branches_);
 }
 
@@ -296,7 +275,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return reject_if_forgotten(call, request);
   touch(call, *entry);
-  const Group& group = entry->current->group;
+  const Group& group = entry->table.group;
   list_branches(group, branches_);
   pass_on_to_switches(call, request, branches_);
   const bool is_presence =
@@ -305,7 +284,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
-    return report_lost_path(call, entry->leader, *entry->current, i);
+    return report_lost_path(call, entry->leader, entry->table, i);
   }
 }
 
@@ -321,25 +300,22 @@ void Registrar::reject_if_forgotten(Call& call, const MrpRequest& request) {
 
 void Registrar::on_port_down(Call& call, PortId down) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
-    for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
-      if (table == nullptr) continue;
-      Group& group = table->group;
-      const PathNo path = group.find(down);
-      if (path == kNoPath || path == group.leader) continue;
-      if (!group.paths[path].is_host) {
-        report_lost_path(call, entry.leader, *table, path);
-      } else if (table == entry.current.get()) {
-        group.behaviour->on_port_down(path);
-        report_hosts(call, routes_, entry.leader, group, path);
-      }
+    Group& group = entry.table.group;
+    const PathNo path = group.find(down);
+    if (path == kNoPath || path == group.leader) return;
+    if (!group.paths[path].is_host) {
+      report_lost_path(call, entry.leader, entry.table, path);
+    } else if (entry.is_active) {
+      group.behaviour->on_port_down(path);
+      report_hosts(call, routes_, entry.leader, group, path);
     }
   });
 }
 
 void Registrar::on_port_up(PortId up) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
-    if (!entry.current) return;
-    Group& group = entry.current->group;
+    if (!entry.is_active) return;
+    Group& group = entry.table.group;
     const PathNo path = group.find(up);
     if (path != kNoPath) group.behaviour->on_port_up(path);
   });
@@ -350,13 +326,13 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return;
   touch(call, *entry);
-  Group& group = entry->current->group;
+  Group& group = entry->table.group;
   list_branches(group, branches_);
   pass_down(call, request, branches_);
   wire::MrpMessage done;
   done.header = request.message.header;
   for (const wire::MrpMember& member : request.message.list()) {
-    entry->current->roster.remove(member.host);
+    entry->table.roster.remove(member.host);
     const std::optional<PortId> port = own_port(call, routes_, member.host);
     if (!port) continue;
     const PathNo path = group.find(*port);
@@ -379,7 +355,7 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   Split parts;
   for (const wire::MrpMember& m : request.message.list()) {
-    const Roster& roster = entry->current->roster;
+    const Roster& roster = entry->table.roster;
     if (const Roster::Member* member = roster.find(m)) {
       parts.add(member->port, m);
     } else {
@@ -402,12 +378,8 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   GroupEntry* entry = groups_.find(h.mcst_id);
   if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
   if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
-  const auto has_epoch = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
-  GroupInstance* table = has_epoch(entry->pending)   ? entry->pending.get()
-                         : has_epoch(entry->current) ? entry->current.get()
-                                                     : nullptr;
-  if (table == nullptr) return call.count(Counter::kDropMrpStale);
-  Group& group = table->group;
+  Group& group = entry->table.group;
+  if (group.epoch != h.epoch) return call.count(Counter::kDropMrpStale);
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath || group.paths[path].qpn != publication.member.qpn) {
     return call.count(Counter::kDropNotMember);
@@ -446,9 +418,9 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
 // leader is evicted first, so that the messages in flight complete. Otherwise the group ends.
 void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
-  if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
-      !(entry.current->loss_ends && call.rules().loss_ends)) {
-    Group& group = entry.current->group;
+  if (entry.orphaned && !entry.leaderless && entry.is_active &&
+      !(entry.table.loss_ends && call.rules().loss_ends)) {
+    Group& group = entry.table.group;
     const bool has_receivers =
         group.paths.size() > 2 || !std::ranges::all_of(group.paths, &Path::is_host);
     if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
@@ -479,19 +451,14 @@ Instant Registrar::deadline() const {
 
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
-  for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
-    if (table == nullptr) continue;
-    const Group& group = table->group;
-    list_branches(group, branches_);
-    const AgedGroup aged{id, group.epoch, entry.leader, why};
-    pass_on_aged(call, aged, branches_, table->roster);
-    std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
-    if (!branches_.empty()) {
-      repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
-    }
-    table->roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
-  }
-  groups_.bury(call, id, entry.newest().epoch);
+  GroupInstance& table = entry.table;
+  list_branches(table.group, branches_);
+  const AgedGroup aged{id, table.group.epoch, entry.leader, why};
+  pass_on_aged(call, aged, branches_, table.roster);
+  std::erase_if(branches_, [&](PortId p) { return call.port(p).kind == PortKind::kHost; });
+  if (!branches_.empty()) repeats_.push_back({call.now + call.config.rest / 2, aged, branches_});
+  table.roster.begin(wire::MrpType::kUnregister);  // no answers are awaited
+  groups_.bury(call, id);
   if (Tombstone* stone = groups_.find_tombstone(id)) stone->by_switch = true;
 }
 

@@ -10,8 +10,7 @@
 //   (none) -------------> pending -------------> current -----------------------> tombstone
 //   --rest--> (none)
 //                             ^                     |
-//                             +--- REGISTER(e+) ----+   built beside, takes over at its own
-//                             ACTIVATE
+//                             +--- REGISTER(e+) ----+   replaces it: its UNREGISTER was lost
 #pragma once
 
 #include <deque>
@@ -87,7 +86,6 @@ class Registrar {
   void request_confirms(Call& call, const MrpRequest& request, Roster& roster,
                         std::span<const PortId> ports, std::uint16_t flags = 0);
   bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
-  void close_refused(Call& call, McstId id, GroupEntry& entry);
 
   // The entry that `request` may change: of this leader, by the port that leads to it. Null and
   // counted if none.

@@ -138,7 +138,7 @@ GroupEntry* Switch::State::find_active(Call& call, McstId id) {
                                                     : Counter::kDropUnknownGroup);
     return nullptr;
   }
-  if (!entry->current) {
+  if (!entry->is_active) {
     call.count(Counter::kDropNotActive);
     return nullptr;
   }
@@ -152,7 +152,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   if (config.check_icrc && !wire::check_icrc(frame)) return call.count(Counter::kDropCorrupt);
   GroupEntry* entry = find_active(call, id);
   if (entry == nullptr) return;
-  Group& group = entry->current->group;
+  Group& group = entry->table.group;
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
   entry->last_seen = call.now;
@@ -200,10 +200,10 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
       state_->registrar.age(call, *id);
       continue;
     }
-    if (entry.current && entry.current->group.behaviour->deadline() <= now) {
+    if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       const auto own = Handling::none(call);
-      entry.current->group.behaviour->on_timer(call);
-      assert(entry.current->group.behaviour->deadline() > now);
+      entry.table.group.behaviour->on_timer(call);
+      assert(entry.table.group.behaviour->deadline() > now);
     }
     groups.reschedule(*id, entry);
   }
@@ -253,14 +253,14 @@ std::optional<McstId> Switch::group_of_data(const Frame& frame) const {
   wire::Ipv4Header ip;
   if (!ip.read(frame.header().subspan(wire::kIpOffset))) return {};
   const GroupEntry* const entry = state_->groups.find(ip.destination);
-  return entry != nullptr && entry->current ? std::optional(ip.destination) : std::nullopt;
+  return entry != nullptr && entry->is_active ? std::optional(ip.destination) : std::nullopt;
 }
 
 void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out) const {
   out.clear();
   const GroupEntry* const entry = state_->groups.find(group);
-  if (entry == nullptr || !entry->current) return;
-  entry->current->group.behaviour->list_copies(ingress, out);
+  if (entry == nullptr || !entry->is_active) return;
+  entry->table.group.behaviour->list_copies(ingress, out);
   std::erase_if(out, [this](PortId port) { return !is_up(port); });
 }
 
@@ -268,8 +268,8 @@ bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 
 bool Switch::jump(McstId id, std::uint64_t packets) {
   GroupEntry* const entry = state_->groups.find(id);
-  if (entry == nullptr || !entry->current) return false;
-  return entry->current->group.behaviour->jump(packets);
+  if (entry == nullptr || !entry->is_active) return false;
+  return entry->table.group.behaviour->jump(packets);
 }
 
 const SwitchConfig& Switch::config() const { return state_->config; }
@@ -278,9 +278,7 @@ const Counters& Switch::counters() const { return state_->counters; }
 std::vector<GroupView> Switch::groups() const {
   std::vector<GroupView> views;
   views.reserve(state_->groups.size());
-  for (const McstId id : group_ids()) {
-    for (GroupView& view : groups(id)) views.push_back(std::move(view));
-  }
+  for (const McstId id : group_ids()) views.push_back(*group(id));
   return views;
 }
 
@@ -291,15 +289,9 @@ std::vector<McstId> Switch::group_ids() const {
   return ids;
 }
 
-std::vector<GroupView> Switch::groups(McstId id) const {
-  std::vector<GroupView> views;
+std::optional<GroupView> Switch::group(McstId id) const {
   const GroupEntry* entry = state_->groups.find(id);
-  if (entry == nullptr) return views;
-  for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
-    if (table == nullptr) continue;
-    views.push_back(view_of(state_->config, *entry, *table));
-  }
-  return views;
+  return entry == nullptr ? std::nullopt : std::optional(view_of(state_->config, *entry));
 }
 
 std::vector<SenderGroupView> Switch::sender_groups() const {

@@ -186,9 +186,9 @@ class Switch {
   const SwitchConfig& config() const;
   const Counters& counters() const;
   std::vector<GroupView> groups() const;
-  // The same one by one: a group's tables, of those that group_ids() names. None if it has gone.
+  // The same one by one, of those that group_ids() names. None if it has gone.
   std::vector<McstId> group_ids() const;
-  std::vector<GroupView> groups(McstId id) const;
+  std::optional<GroupView> group(McstId id) const;
   std::vector<SenderGroupView> sender_groups() const;  // by sender and virtual QPN
   std::size_t group_count() const;  // tables, including pending ones, without tombstones
   std::size_t tombstone_count() const;

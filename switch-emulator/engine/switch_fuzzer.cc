@@ -21,7 +21,7 @@ using namespace cepheus;  // NOLINT: a fuzzer's own file
 using fabric::SwitchOutput;
 using wire::Frame;
 
-constexpr wire::McstId kGroup(198, 18, 0, 7);
+constexpr wire::McstId kGroup(198, 18, 0, 7), kPending(198, 18, 0, 8);
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
 constexpr wire::Psn kSenderStart(0xFFFFF0);
@@ -88,7 +88,7 @@ class Harness {
   Harness() {
     control(wire::MrpType::kRegister, 1);
     control(wire::MrpType::kActivate, 1);
-    control(wire::MrpType::kRegister, 2);
+    control(wire::MrpType::kRegister, 1, kPending);
     for (std::uint8_t last = 1; last <= 3; ++last) publish(last);
   }
 
@@ -130,16 +130,16 @@ class Harness {
     fabric::must(payloads_.in_use() <= 1 + 4 * 4 + out.released.size(),
                  "more frames held than the gates may");
   }
-  void control(wire::MrpType type, std::uint16_t epoch) {
+  void control(wire::MrpType type, std::uint16_t epoch, wire::McstId group = kGroup) {
     wire::MrpMessage message;
     message.header.type = type;
     message.header.epoch = epoch;
-    message.header.mcst_id = kGroup;
+    message.header.mcst_id = group;
     if (type == wire::MrpType::kActivate) message.header.flags = 3;  // all but the leader
     for (const std::uint8_t last : {1, 2, 3, 9}) {
       message.add({wire::Ipv4(10, 0, 0, last), wire::Qpn(0x100u + last), 0});
     }
-    send(1, message);
+    send(1, message, group);
   }
   // Two regions, the second smaller than the largest WRITE.
   void publish(std::uint8_t last) {
@@ -151,11 +151,11 @@ class Harness {
     publication.regions[0] = {1, 0x11, 0x1000, 512};
     publication.regions[1] = {2, 0x12, 0x2000, 200};
     publication.count = 2;
-    send(last, publication);
+    send(last, publication, kGroup);
   }
   template <typename Message>
-  void send(std::uint8_t last, const Message& message) {
-    deliver(wire::PortId(last - 1u), datagram(host(last), kGroup, message));
+  void send(std::uint8_t last, const Message& message, wire::McstId group) {
+    deliver(wire::PortId(last - 1u), datagram(host(last), group, message));
   }
 
   fabric::TestPayloads payloads_;

@@ -2,13 +2,13 @@
 
 namespace cepheus::fabric {
 
-GroupView view_of(const SwitchConfig& config, const GroupEntry& entry, const GroupInstance& table) {
-  const Group& group = table.group;
+GroupView view_of(const SwitchConfig& config, const GroupEntry& entry) {
+  const Group& group = entry.table.group;
   GroupView view;
   view.id = group.id;
   view.epoch = group.epoch;
   view.leader = entry.leader.host;
-  view.active = &table == entry.current.get();
+  view.active = entry.is_active;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     PathView p;
@@ -22,7 +22,7 @@ GroupView view_of(const SwitchConfig& config, const GroupEntry& entry, const Gro
     view.paths.push_back(std::move(p));
   }
   group.behaviour->show(config, view);
-  const TableBytes bytes = bytes_of(table);
+  const TableBytes bytes = bytes_of(entry.table);
   view.table_bytes = TableBytes::sum(bytes.table);
   view.beside_bytes = TableBytes::sum(bytes.beside);
   return view;

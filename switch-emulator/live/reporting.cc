@@ -72,10 +72,10 @@ std::vector<fabric::GroupView> read_groups(const fabric::Switch& engine,
     slice([&] {
       std::size_t paths = 0;
       for (; next < ids.size() && paths < kPathsAtOnce; ++next) {
-        for (fabric::GroupView& view : engine.groups(ids[next])) {
-          paths += kGroupAsPaths + view.paths.size();
-          groups.push_back(std::move(view));
-        }
+        auto view = engine.group(ids[next]);
+        if (!view) continue;
+        paths += kGroupAsPaths + view->paths.size();
+        groups.push_back(std::move(*view));
       }
     });
   }
