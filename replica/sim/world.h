@@ -234,14 +234,14 @@ class World {
   void note_claim(const Epoch& promised);
   // Whether a replica has ever promised another writer than that of `own` a claim later than `own`.
   bool has_other_claim(const Epoch& own) const;
+  // A replica in sync, none of `but`, has a disk with all flushed data.
+  bool has_disk_in_sync(Members but) const;
 
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
   void inject(const Fault& fault);
   void lose_power(bool with_writer);
-  // A replica in sync, none of `but`, has a disk with all flushed data.
-  bool has_disk_in_sync(Members but) const;
   void finish();
   void mend_disks();
   bool end_requests();
