@@ -104,7 +104,7 @@ inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
 // True for a communicator of an MPI session: it was not made from MPI_COMM_WORLD or MPI_COMM_SELF.
 inline bool is_of_session([[maybe_unused]] const ompi_communicator_t* comm) {
 #if OMPI_MAJOR_VERSION >= 5
-  return comm->instance != ompi_mpi_comm_world.comm.instance;
+  return comm->instance != nullptr && comm->instance != ompi_mpi_comm_world.comm.instance;
 #else
   return false;
 #endif
