@@ -165,7 +165,7 @@ class Hosts {
     headers.ethernet.destination = from.identity().gateway;
     headers.ip.source = from.identity().address;
     headers.ip.destination = message.header.mcst_id;
-    headers.udp.source_port = wire::kDefaultMrpUdpPort;
+    headers.udp.source_port = 40000;
     headers.udp.destination_port = wire::kDefaultMrpUdpPort;
     Frame frame;
     headers.emit(frame, data);
