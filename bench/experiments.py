@@ -27,6 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INDEX_TABLE = "| figure | experiment | what | paper | ours | verdict |\n|---|---|---|---|---|---|\n"
 
 
+SETTINGS = "    Settings of some or all runs"  # on a page, the block after the table
+
+
 class Experiment:
     """One experiment's files in the folder of results; `mode`: of senders that differ (experiment_modes.py)."""
 
@@ -70,15 +73,15 @@ class Experiment:
 
     def page(self, index, before):
         """Its page anew; `before`: the page that there was."""
-        head, headline, table, _ = self.table.read_text().split("\n\n")
-        method = before.split("\n\n")[4:-1]
+        head, headline, *tables, _ = self.table.read_text().split("\n\n")
+        method = [block for block in before.split("\n\n")[4:-1] if not block.startswith(SETTINGS)]
         about = json.loads(self.about.read_text())
         shows = head.split("): ", 1)[1]
         figure = head.split(" (", 1)[1].split(", simulated", 1)[0]
         command = " ".join(["cepheus-sim experiment", self.name, *about["arguments"]])
-        indented = "\n".join(f"    {line}".rstrip() for line in table.split("\n"))
+        indented = ["\n".join(f"    {line}".rstrip() for line in table.split("\n")) for table in tables]
         return "\n\n".join([f"# {self.name}: {figure}", f"{shows[0].upper()}{shows[1:]}.\nThe [index](../{index}) explains the columns.",
-                            headline, indented, *method, f"`{command}`: {about['seconds']} s.\n"])
+                            headline, *indented, *method, f"`{command}`: {about['seconds']} s.\n"])
 
 
 def known(simulator):

@@ -32,12 +32,17 @@ good (Paper fig. 1, simulated): what it shows
 series  x
 a       1
 
+Settings of some or all runs that are not the shipped defaults:
+  mtu = 1024
+
 docs/experiments/good.md describes the simulation
 TEXT
 """
 
 
 class Experiments(unittest.TestCase):
+    SETTINGS = "    Settings of some or all runs that are not the shipped defaults:\n      mtu = 1024\n"
+
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-experiments-")))
         simulator = self.root / "bin/cepheus-sim"
@@ -73,17 +78,17 @@ class Experiments(unittest.TestCase):
         self.run_program("bad", "--docs", index)
         text = (self.root / "figures/good.md").read_text()
         self.assertTrue(text.startswith("# good: Paper fig. 1\n\nWhat it shows.\nThe [index](../figures.md) explains the columns.\n\n"), text)
-        self.assertIn("| a | 2 | 1 us | half |\n\n    series  x\n    a       1\n\n`cepheus-sim experiment good --quick`", text)
+        self.assertIn("| a | 2 | 1 us | half |\n\n    series  x\n    a       1\n\n" + self.SETTINGS + "\n`cepheus-sim experiment good --quick`", text)
         self.assertNotIn(str(self.root), text)
         self.assertFalse((self.root / "figures/bad.md").exists())
 
     def test_a_page_keeps_its_text_about_the_method(self):
         self.run_program("good", "--docs", self.root / "figures.md")
         page = self.root / "figures/good.md"
-        text = page.read_text().replace("    a       1\n", "    a       9\n\nHow it was done.\n\nAnd why.\n")
+        text = page.read_text().replace("    a       1\n", "    a       9\n").replace("= 1024\n", "= 512\n\nHow it was done.\n\nAnd why.\n")
         page.write_text(text)
         self.run_program("good", "--docs", self.root / "figures.md")
-        self.assertIn("    a       1\n\nHow it was done.\n\nAnd why.\n\n`cepheus-sim", page.read_text())
+        self.assertIn("    a       1\n\n" + self.SETTINGS + "\nHow it was done.\n\nAnd why.\n\n`cepheus-sim", page.read_text())
 
     def test_the_index_keeps_its_text_and_the_pages_of_other_runs(self):
         index = self.root / "figures.md"

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "fabric-sim/experiments/settings.h"
+
 namespace cepheus::sim {
 namespace {
 
@@ -45,6 +47,7 @@ int run_experiment(const ExperimentCommand& command) {
   const Experiment* const e = find_experiment(command.name);
   if (e == nullptr) return complain_about(command.name);
   Report report(command.name, [](const std::string& what) { std::cerr << what << std::endl; });
+  const SettingsLog settings;
   try {
     e->run(command.options, report);
   } catch (const std::exception& failure) {
@@ -56,6 +59,7 @@ int run_experiment(const ExperimentCommand& command) {
   report.write_headline(std::cout, e->headline, e->verdict);
   std::cout << '\n';
   report.write_table(std::cout, e->x);
+  settings.write(std::cout);
   std::cout << "\ndocs/experiments/" << e->name << ".md describes the simulation\n";
   const bool saved = save(command.json, report);
   return saved && std::cout.flush() ? kDone : kFailed;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "fabric-sim/core/random.h"
+#include "fabric-sim/experiments/settings.h"
 
 namespace cepheus::sim {
 
@@ -30,6 +31,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
   if (config.congestion) nic.window_packets = nic.cautious_window = kNoWindow;
+  SettingsLog::note(topology, nic);
   std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
   Random random(config.seed);
   for (rnic::NicConfig& n : nics) n.seed = random.next();

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "nic-emulator/engine/live_defaults.h"
 #include "nic-emulator/verbs/memory_guard.h"
 #include "nic-emulator/verbs/report.h"
 #include "switch-emulator/ports/port_segment.h"
@@ -24,9 +25,7 @@ static_assert(kEvents.size() == static_cast<std::size_t>(AsyncEventKind::kSrqLim
 
 // Frames written before the switch sees them: it takes these while the next are written.
 constexpr std::size_t kSendBatch = fabric::kWindow / 4;
-// Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
-constexpr Duration kAckWithin = std::chrono::milliseconds(2);
-constexpr std::int64_t kLeastBatch = 32;
+static_assert(rnic::kLiveWindow == fabric::kWindow);
 // Packets to the NIC itself in one go: each may call for the next, so only this bounds how long the
 // lock is held.
 constexpr int kLoopBatch = 256;
@@ -49,25 +48,11 @@ constexpr auto kCatchUp = std::chrono::microseconds(100);
 
 NicConfig config_of(const fabric::HostIdentity& identity,
                     const std::optional<rnic::CongestionConfig>& congestion) {
-  NicConfig config;
+  NicConfig config = rnic::live_defaults(identity.mtu, identity.slowest_rate);
   config.address = identity.address;
   config.mac = identity.mac;
   config.gateway = identity.gateway;
-  config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
-  // Two batches: the peer takes one while the other is in flight.
-  config.window_packets = fabric::kWindow;
-  config.cautious_window = fabric::kWindow / 2;
-  config.ack_every = config.window_packets / 2;
-  if (const wire::BitRate slowest = identity.slowest_rate; !slowest.is_unlimited()) {
-    // A window that waits in the queue of a slow link delays all other packets there, and a batch
-    // must not take longer than an acknowledgement may be late.
-    config.window_packets = config.cautious_window;
-    const auto packets = kAckWithin / std::max(slowest.time_for(identity.mtu), Duration(1));
-    config.ack_every = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(packets, kLeastBatch, config.window_packets / 2));
-  }
-  config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
   config.guard = guard_memory;
   config.congestion = congestion;
