@@ -90,7 +90,7 @@ const Experiment kCepheusFig14 = {
     "40 s quick, 4 min",
     "ms",
     "fairness beside f2, all",
-    "fair, as theory expects",
+    "fair on average; one seed of three needs more than its 100 ms",
     cepheus_fig14::run};
 
 }  // namespace cepheus::sim

@@ -26,6 +26,12 @@ Testbed congested_testbed(net::Topology topology, const CnpFilter& filter,
   return {std::move(topology), config};
 }
 
+std::vector<FlowPlan> with_groups_of(const CnpFilter& filter, std::vector<FlowPlan> flows) {
+  for (FlowPlan& flow : flows)
+    flow.is_sender_group = filter.has_sender_groups && flow.to.size() > 1;
+  return flows;
+}
+
 net::Topology two_racks_of_four() {
   net::Topology topology = net::leaf_spine(2, 1, 4, paper_link(100, 500ns));
   // Four links of 100 Gb/s act as one, because the choice of one for a flow is not measured.

@@ -7,6 +7,7 @@
 
 #include "fabric-sim/experiments/message_ends.h"
 #include "fabric-sim/experiments/multicast_group.h"
+#include "fabric-sim/experiments/sender_group.h"
 
 namespace cepheus::sim {
 namespace {
@@ -66,12 +67,39 @@ class UnicastFlow final : public Flow {
   std::uint64_t messages_ = 0;
 };
 
+class SenderGroupFlow final : public Flow {
+ public:
+  SenderGroupFlow(Testbed& testbed, const FlowPlan& plan, std::uint32_t number)
+      : group_(testbed, plan.from, plan.to, number) {
+    group_.on_acknowledged([this](Instant) {
+      ++messages_;
+      if (is_running_) group_.send(kMessage);
+    });
+    group_.begin();
+    testbed.run_until([this] { return group_.is_ready(); });
+  }
+  void start() override {
+    is_running_ = true;
+    for (std::uint32_t i = 0; i < kPostedMessages; ++i) group_.send(kMessage);
+  }
+  void stop() override { is_running_ = false; }
+  std::uint64_t bytes() const override { return messages_ * kMessage; }
+
+ private:
+  SenderGroup group_;
+  bool is_running_ = false;
+  std::uint64_t messages_ = 0;
+};
+
 std::vector<std::unique_ptr<Flow>> make_flows(Testbed& testbed,
                                               const std::vector<FlowPlan>& plans) {
   std::vector<std::unique_ptr<Flow>> flows;
   for (const FlowPlan& plan : plans) {
     const wire::McstId id(kFirstGroup.value() + static_cast<std::uint32_t>(flows.size()));
-    if (plan.to.size() > 1) {
+    if (plan.is_sender_group) {
+      const auto number = static_cast<std::uint32_t>(flows.size());
+      flows.push_back(std::make_unique<SenderGroupFlow>(testbed, plan, number));
+    } else if (plan.to.size() > 1) {
       flows.push_back(std::make_unique<MulticastFlow>(testbed, plan, id));
     } else {
       flows.push_back(std::make_unique<UnicastFlow>(testbed, plan));

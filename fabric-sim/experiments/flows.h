@@ -16,7 +16,8 @@ struct FlowPlan {
   std::vector<std::size_t> to;
   wire::Duration begin{0};
   wire::Duration end = wire::Duration::max();
-  std::uint32_t turn = 0;  // bytes after which the next member sends; 0: `from` alone sends
+  std::uint32_t turn = 0;        // bytes after which the next member sends; 0: `from` alone sends
+  bool is_sender_group = false;  // MC-RDMA's multicast, to 16 at most, instead of Cepheus's
 };
 
 // Of each flow, in each interval: the data that all its receivers have and its sender has as

@@ -25,6 +25,23 @@ TEST(Flows, HaveTheLinkForThemselvesWhileTheyRun) {
   EXPECT_EQ(testbed.totals().timeouts, 0u);
 }
 
+TEST(Flows, ASenderGroupHasTheLinkForItself) {
+  Testbed testbed = congested_testbed(star_of_four(), kAllCnps, {});
+  const std::vector<FlowPlan> flows = {
+      {.name = "multicast", .from = 0, .to = {1, 2, 3}, .is_sender_group = true}};
+  EXPECT_NEAR(measure_flows(testbed, flows, 4ms, 1ms).mean(0, 1ms, 4ms), 100, 2);
+}
+
+// A turn of 1 MiB takes 85 us, and the change of the source some microseconds.
+TEST(Flows, RootsThatTakeTurnsShareALink) {
+  Testbed testbed = congested_testbed(star_of_four(), kAllCnps, {});
+  const std::vector<FlowPlan> flows = {
+      {.name = "multicast", .from = 0, .to = {1, 2, 3}, .turn = 1 << 20}};
+  const double rate = measure_flows(testbed, flows, 10ms, 1ms).mean(0, 1ms, 10ms);
+  EXPECT_GT(rate, 80);
+  EXPECT_LE(rate, 101);
+}
+
 TEST(Flows, FairnessIsOneIfAllAreEqualAndOneNthIfOneHasAll) {
   EXPECT_DOUBLE_EQ(fairness({5, 5, 5}), 1);
   EXPECT_DOUBLE_EQ(fairness({0, 8, 0, 0}), 0.25);

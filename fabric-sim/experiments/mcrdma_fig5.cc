@@ -17,10 +17,12 @@ void run(const ExperimentOptions& options, Report& report) {
   // The paper's text: m1 falls to a half, then to a third.
   constexpr double kPaperM1[3] = {1, 1.0 / 2, 1.0 / 3};
   constexpr double kFiltered[3][3] = {{1, 0.5, 0.5}, {0, 0.5, 0.5}, {0, 0, 0.5}};
-  for (const CnpFilter& filter : kCnpFilters) {
+  std::vector<CnpFilter> filters(kCnpFilters.begin(), kCnpFilters.end());
+  filters.insert(filters.end(), {kSendersAll, kSendersWorstPath});
+  for (const CnpFilter& filter : filters) {
     report.progress(filter.name);
     Testbed testbed = congested_testbed(two_racks_of_four(), filter, options);
-    const FlowRates rates = measure_flows(testbed, flows, 3 * phase, 1ms);
+    const FlowRates rates = measure_flows(testbed, with_groups_of(filter, flows), 3 * phase, 1ms);
     for (std::size_t f = 0; f < flows.size(); ++f) {
       const std::string series = flows[f].name + ", " + filter.name;
       for (int p = static_cast<int>(f); p < 3; ++p) {

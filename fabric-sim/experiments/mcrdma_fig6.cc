@@ -35,7 +35,8 @@ Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t s
   net::Topology fabric = two_racks_of_four();
   fabric.mtu = 1024;
   Testbed testbed = congested_testbed(fabric, filter, options, {.seed = seed});
-  const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
+  const FlowRates rates =
+      measure_flows(testbed, with_groups_of(filter, plan(congested)), kUntil, 5ms);
   double unicasts = 0;
   for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSteady, kUntil);
   const auto notifications_at = [&](std::size_t host) {
@@ -72,11 +73,13 @@ void measure(const CnpFilter& filter, const std::string& suffix, std::size_t con
 }
 
 void run(const ExperimentOptions& options, Report& report) {
-  const std::vector<std::size_t> paths = options.quick
-                                             ? std::vector<std::size_t>{1, 4, 7}
-                                             : std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7};
+  const std::vector<std::size_t> few = {1, 4, 7};
+  const auto paths = options.quick ? few : std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7};
   for (const CnpFilter& filter : kCnpFilters) {
     for (const std::size_t k : paths) measure(filter, "", k, options, report);
+  }
+  for (const CnpFilter& filter : {kSendersAll, kSendersWorstPath}) {
+    for (const std::size_t k : few) measure(filter, "", k, options, report);
   }
   if (options.congestion != ExperimentOptions().congestion) return;
   ExperimentOptions steep = options;

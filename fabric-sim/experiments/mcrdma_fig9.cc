@@ -133,7 +133,7 @@ const Experiment kMcRdmaFig9 = {
     "20 s quick, minutes",
     "MiB",
     "fan-out over mc-rdma",
-    "equal within 4 %; chains are nearer than the paper's",
+    "within 4 % without congestion control; 1.24 times with DCQCN",
     mcrdma_fig9::run};
 
 }  // namespace cepheus::sim
