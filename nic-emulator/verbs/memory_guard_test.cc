@@ -128,6 +128,7 @@ void allow_the_page(int, siginfo_t* info, void*) {
 TEST_F(Guarded, AProgramsHandlerMayAllowAnAccessToProtectedMemory) {
   struct sigaction action {
   }, before{};
+  faults = 0;
   action.sa_sigaction = allow_the_page;
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGSEGV, &action, &before);

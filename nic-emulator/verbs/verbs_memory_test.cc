@@ -50,6 +50,7 @@ TEST_F(OneHost, AProgramThatWriteProtectsItsMemoryLearnsOfTheNicsWrites) {
       ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   struct sigaction action {};
+  faults = 0;
   action.sa_sigaction = allow_the_page;
   action.sa_flags = SA_SIGINFO;
   ASSERT_EQ(::sigaction(SIGSEGV, &action, nullptr), 0);
