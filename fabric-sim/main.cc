@@ -19,6 +19,7 @@
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"
 #include "support/command_line/command_line.h"
+#include "support/command_line/process.h"
 
 namespace cepheus::sim {
 namespace {
@@ -266,4 +267,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace cepheus::sim
 
-int main(int argc, char** argv) { return cepheus::sim::run(argc, argv); }
+int main(int argc, char** argv) {
+  return cepheus::command_line::run_program("cepheus-sim",
+                                            [&] { return cepheus::sim::run(argc, argv); });
+}

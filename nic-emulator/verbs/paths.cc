@@ -21,6 +21,7 @@
 #include "nic-emulator/verbs/cancellation.h"
 #include "nic-emulator/verbs/connection_manager.h"
 #include "nic-emulator/verbs/device_files.h"
+#include "wire/write_signals.h"
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -94,10 +95,12 @@ int open_text(const std::string& text, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) return fail(EACCES);
   const int fd = ::memfd_create("cepheus-sysfs", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u);
   if (fd < 0) return -1;
+  const wire::WithoutWriteSignals quiet;
   const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (!written || ::lseek(fd, 0, SEEK_SET) != 0) {
+    const int error = errno;
     ::close(fd);
-    return fail(EIO);
+    return fail(error);
   }
   return fd;
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "nic-emulator/verbs/environment.h"
+#include "wire/write_signals.h"
 
 namespace cepheus::verbs {
 namespace {
@@ -24,6 +25,7 @@ const char* last_error() { return the_last_error.data(); }
 void print_line(const std::string& text) {
   const int saved = errno;
   const std::string line = "cepheus: " + text + "\n";
+  const wire::WithoutWriteSignals quiet;
   // One write: lines of several ranks on one terminal stay whole.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   errno = saved;

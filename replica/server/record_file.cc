@@ -11,6 +11,7 @@
 
 #include "replica/control/fields.h"
 #include "replica/server/digest.h"
+#include "wire/remedy.h"
 #include "wire/whole_io.h"
 
 namespace cepheus::replica {
@@ -143,7 +144,7 @@ int RecordFile::save(const StoredReplica& stored) {
 }
 
 wire::Error failed(const std::string& path, int error) {
-  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
+  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error) + wire::remedy(error)};
 }
 
 int synchronise_directory_of(const std::string& path) {

@@ -5,8 +5,11 @@
 
 #include "replica/tools/commands.h"
 #include "support/command_line/command_line.h"
+#include "support/command_line/process.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   namespace replica = cepheus::replica;
   namespace command_line = cepheus::command_line;
   CLI::App app{"Serve a replica of a volume, show the status of replicas, or compare them."};
@@ -75,7 +78,13 @@ int main(int argc, char** argv) {
   command_line::set_example(app, "cepheus-replica status h1:7800 h2:7800");
 
   if (const auto code = command_line::parse(app, argc, argv)) return *code;
+  if (*serve) return replica::serve(serving);
   if (*status) return replica::show_status(addresses, as_json);
-  if (*check) return replica::check_volume(checked, replicas);
-  return replica::serve(serving);
+  return replica::check_volume(checked, replicas);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cepheus::command_line::run_program("cepheus-replica", [&] { return run(argc, argv); });
 }

@@ -9,6 +9,7 @@
 
 #include "replica/server/replica_server.h"
 #include "replica/tools/commands.h"
+#include "support/command_line/process.h"
 
 namespace cepheus::replica {
 namespace {
@@ -128,13 +129,9 @@ int serve(const ServeArguments& arguments) {
     return server.error().code == wire::ErrorCode::kInvalid ? kUsage : kFailure;
   }
   serving = server->get();
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  action.sa_handler = on_bus_error;
-  sigaction(SIGBUS, &action, nullptr);
+  command_line::handle_signals({SIGINT, SIGTERM}, on_signal);
+  std::signal(SIGBUS, on_bus_error);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // write() reports it as well
   spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
   report_ready(arguments.ready_fd);
   const auto ended = (*server)->run();

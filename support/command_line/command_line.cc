@@ -1,5 +1,7 @@
 #include "support/command_line/command_line.h"
 
+#include "support/command_line/process.h"
+
 namespace cepheus::command_line {
 namespace {
 
@@ -55,6 +57,7 @@ std::string wrong_usage(const CLI::App* program, const CLI::Error& error) {
 }  // namespace
 
 void set_up(CLI::App& app, const std::string& name, const std::string& version) {
+  prepare_process();
   app.name(name);
   app.set_help_flag("-h,--help", "print this help and exit");
   app.set_version_flag("--version", name + " " + version, "print the version and exit");

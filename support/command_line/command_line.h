@@ -7,8 +7,8 @@
 
 namespace cepheus::command_line {
 
-// Sets name, --help, --version ("NAME VERSION") and the text of wrong usage. Call it before the
-// first subcommand is added: subcommands inherit --help.
+// Sets name, --help, --version ("NAME VERSION") and the text of wrong usage, and prepares the
+// process (process.h). Call it first in main(): subcommands inherit --help.
 void set_up(CLI::App& app, const std::string& name, const std::string& version);
 
 // Ends the help of a program or subcommand with "Example: COMMAND". Wrong usage prints the same

@@ -14,6 +14,7 @@
 #include "support/reports/call_report.h"
 #include "support/reports/free_space.h"
 #include "support/reports/new_name.h"
+#include "wire/write_signals.h"
 
 namespace cepheus::reports {
 namespace {
@@ -51,6 +52,7 @@ wire::Result<RecordingLease> RecordingLease::open(const std::string& directory) 
   const std::string path = directory + kLease;
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!file.is_open()) return wire::call_failed("can't open " + path);
+  const wire::WithoutWriteSignals quiet;
   if (!is_usable(file.get(), 0) ||
       (errno = posix_fallocate(file.get(), 0, static_cast<off_t>(kLeaseBytes))) != 0) {
     return wire::call_failed("can't use " + path);
@@ -66,6 +68,7 @@ wire::Result<std::unique_ptr<CallRing>> CallRing::create(const std::string& dire
   const std::string path = directory + "/" + new_name(kRingSuffix);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return wire::call_failed("can't make " + path);
+  const wire::WithoutWriteSignals quiet;
   const bool has_space = FreeSpace::of(file.get()).allows(sizeof(Ring));
   if (!has_space || posix_fallocate(file.get(), 0, sizeof(Ring)) != 0 ||
       flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -18,6 +18,7 @@
 
 #include "support/reports/new_name.h"
 #include "wire/whole_io.h"
+#include "wire/write_signals.h"
 
 namespace cepheus::reports {
 namespace {
@@ -50,6 +51,7 @@ void sort_by_age(std::vector<ReportDirectory::Entry>& entries) {
 // posix_fallocate returns its error; a mapped page that the file system can't back would be a
 // SIGBUS.
 bool reserve(int fd, std::size_t bytes) {
+  const wire::WithoutWriteSignals quiet;
   errno = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   return errno == 0;
 }

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "wire/remedy.h"
+
 namespace cepheus::live {
 namespace {
 
@@ -78,7 +80,11 @@ wire::Result<PathLock> PathLock::take(const std::string& path) {
     }
     if (!is_still_at(file.get(), lock_path)) continue;
     const std::string pid = std::to_string(getpid()) + "\n";
-    if (!write_all(file.get(), pid)) return wire::call_failed("can't write " + lock_path);
+    if (!write_all(file.get(), pid)) {
+      const int error = errno;
+      return wire::unavailable("can't write " + lock_path + ": " + std::strerror(error) +
+                               wire::remedy(error));
+    }
     return PathLock(std::move(file), lock_path);
   }
   return wire::fail(wire::ErrorCode::kAgain,

@@ -131,7 +131,7 @@ TEST(PcapTap, ReportsWhyItCantWrite) {
 TEST_F(CaptureTest, EndsBehindAWholeFrameWithAWarningWhenTheDiskIsFull) {
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/h0.pcap";
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);  // as all programs do (process.h)
   rlimit usual{};
   getrlimit(RLIMIT_FSIZE, &usual);
   const rlimit small{10'001, usual.rlim_max};

@@ -4,8 +4,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
+
+#include "wire/remedy.h"
 
 namespace cepheus::fabric {
 
@@ -15,7 +19,9 @@ wire::Result<UniqueFd> create_shared_memory(const char* name, std::size_t bytes)
   UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.is_open()) return wire::call_failed("can't create shared memory (memfd_create)");
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    return wire::call_failed("can't size shared memory to " + std::to_string(bytes) + " bytes");
+    const int error = errno;
+    return wire::unavailable("can't size shared memory to " + std::to_string(bytes) +
+                             " bytes: " + std::strerror(error) + wire::remedy(error));
   }
   if (fcntl(fd.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
     return wire::call_failed("can't seal shared memory");

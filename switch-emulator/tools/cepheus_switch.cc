@@ -11,10 +11,10 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "net/shapes.h"
 #include "support/command_line/command_line.h"
+#include "support/command_line/process.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
@@ -52,9 +52,7 @@ void on_signal(int) {
 
 void stop_on_signals(LiveFabric& fabric) {
   serving = &fabric;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  cepheus::command_line::handle_signals({SIGINT, SIGTERM, SIGHUP}, on_signal);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -129,21 +127,13 @@ int serve(const Arguments& arguments) {
     return kFailure;
   }
   sd_notify(0, "READY=1");
-  try {
-    (*fabric)->run();
-  } catch (const std::system_error& error) {  // the kernel can't wait
-    spdlog::error("{}", error.what());
-    ignore_signals();
-    return kFailure;
-  }
+  (*fabric)->run();
   ignore_signals();
   spdlog::info("ending");
   return kDone;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Serve an emulated fabric of switches. Hosts attach over shared memory."};
   cepheus::command_line::set_up(app, "cepheus-switch", CEPHEUS_VERSION);
@@ -191,4 +181,10 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("cepheus-switch: %v");
   spdlog::set_level(arguments.verbose ? spdlog::level::info : spdlog::level::warn);
   return serve(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cepheus::command_line::run_program("cepheus-switch", [&] { return run(argc, argv); });
 }

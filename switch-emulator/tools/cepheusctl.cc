@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/command_line/command_line.h"
+#include "support/command_line/process.h"
 #include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/metrics.h"
@@ -398,4 +399,7 @@ class CommandLine {
 }  // namespace
 }  // namespace cepheus::tools
 
-int main(int argc, char** argv) { return cepheus::tools::CommandLine().run(argc, argv); }
+int main(int argc, char** argv) {
+  return cepheus::command_line::run_program(
+      "cepheusctl", [&] { return cepheus::tools::CommandLine().run(argc, argv); });
+}

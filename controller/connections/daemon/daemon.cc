@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/command_line/process.h"
 #include "wire/clock.h"
 #include "wire/printable.h"
 
@@ -65,7 +67,7 @@ wire::Result<bool> listen_at(asio::ip::tcp::acceptor& acceptor, const Address& a
 
 Daemon::Daemon(const DaemonSettings& settings)
     : settings_(settings),
-      signals_(io_, SIGINT, SIGTERM),
+      signals_(io_),
       timer_(io_),
       broker_(settings.peers.host, std::random_device()()),
       links_(io_, settings.peers, broker_, [this](const auto& work) { with_broker(work); }),
@@ -98,6 +100,10 @@ wire::Result<bool> Daemon::listen() {
 }
 
 wire::Result<bool> Daemon::run() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (!command_line::is_ignored(signal)) signals_.add(signal);
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // of the log
   if (auto done = listen(); !done) return done;
   spdlog::info("host {}: programs at {}, daemons at {}, {}", settings_.peers.host.to_string(),
                settings_.socket, settings_.listen,

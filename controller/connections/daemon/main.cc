@@ -12,6 +12,7 @@
 #include "controller/connections/client/client.h"
 #include "controller/connections/daemon/daemon.h"
 #include "support/command_line/command_line.h"
+#include "support/command_line/process.h"
 
 namespace {
 
@@ -117,9 +118,7 @@ int show_status(const std::string& socket, bool as_json) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{"Connect senders of sender groups with their receivers: the daemon of one host."};
   command_line::set_up(app, "cepheus-cmd", CEPHEUS_VERSION);
   app.fallthrough();
@@ -165,4 +164,10 @@ int main(int argc, char** argv) {
   if (const auto code = command_line::parse(app, argc, argv)) return *code;
   if (*status) return show_status(settings.socket, as_json);
   return serve(host, key_file, settings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cepheus::command_line::run_program("cepheus-cmd", [&] { return run(argc, argv); });
 }
