@@ -152,13 +152,13 @@ class Datapath final : Transit::Arrivals {
     std::unique_ptr<fabric::AccessPort> client;
     fabric::SwitchPort* shared = nullptr;  // `client` under its own type
     fabric::WirePort* wire = nullptr;
-    bool is_active = false;   // is in active_
-    bool has_unread = false;  // is in unread_
-    HostTurn turn;
-    net::PauseState pause;              // from its switch
     std::unique_ptr<LastHop> last_hop;  // null: its downlink is lossy
     net::Fifo<wire::Frame> left_over;   // of clients that have ended; each has its reference
     bool is_leaving = false;            // ... and the switch learns of their end after these
+    bool is_active = false;             // is in active_
+    bool has_unread = false;            // is in unread_
+    HostTurn turn;
+    net::PauseState pause;  // from its switch
   };
 
   std::vector<Reporting::SwitchSource> report_sources() const;
