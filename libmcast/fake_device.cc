@@ -265,7 +265,8 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
   ibv_context& context = cepheus::mcast::fake::the_context;
   context = {};
   context.device = device;
-  context.async_fd = -1;
+  static const int events = ::eventfd(0, EFD_CLOEXEC);  // nothing comes here
+  context.async_fd = events;
   context.ops.post_send = Calls::post_send;
   context.ops.post_recv = Calls::post_receive;
   context.ops.poll_cq = Calls::poll;
