@@ -9,7 +9,8 @@ namespace cepheus::coll {
 
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+// Some of it is the libraries' thread-local memory: ThreadSanitizer's has half a MiB.
+constexpr std::size_t kBytes = std::size_t{4} << 20;
 
 void* run(void* work) {
   (*static_cast<const std::function<void()>*>(work))();
