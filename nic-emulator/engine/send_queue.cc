@@ -108,7 +108,8 @@ wire::Result<std::uint64_t> SendQueue::post(const SendWr& wr, std::uint64_t firs
   wqe.fence = wr.fence;
   wqe.defect = defect;
   if (!wr.inline_data || wqe.is_defective()) {
-    push(wqe, wr.sges);
+    // A defective one may have any number of pieces of inline data, and sends none.
+    push(wqe, wqe.is_defective() ? std::span<const Sge>() : wr.sges);
     return wqe.end_packet();
   }
   std::uint8_t* to = push_inline(wqe);

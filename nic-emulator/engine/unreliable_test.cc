@@ -176,6 +176,14 @@ TEST_F(UnreliableConnection, FailsOperationsOfRcOnlyInTheirTurn) {
   }
 }
 
+// Inline data may come in any number of pieces.
+TEST_F(UnreliableConnection, FailsARequestOfManyPiecesInItsTurn) {
+  const std::vector<Sge> pieces(hosts_.options.cap.max_send_sge + 1, a_.piece(0, 1));
+  ASSERT_TRUE(a_.post(SendWr{.op = SendOp::kRead, .inline_data = true, .sges = pieces}));
+  EXPECT_EQ(a_.transmit_all().size(), 0u);
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kLocalQpOperation));
+}
+
 class Datagram : public Unreliable {
  protected:
   Datagram() : Unreliable({.type = QpType::kUd, .qkey = 0x1111}) {}
