@@ -427,6 +427,25 @@ TEST_F(Fetch, NoKeyCanBeRevokedByASend) {
   EXPECT_EQ(b_.state(), QpState::kErr);
 }
 
+// The READ before it was executed, so it gets its result, or the error of its memory, once.
+TEST_F(Fetch, ASendThatRevokesNoKeyLeavesTheReadBeforeIt) {
+  for (const bool is_lost : {false, true}) {
+    TwoHosts hosts({.mtu = 256});
+    Host &a = hosts.a, &b = hosts.b;
+    b.receive(7, 0, 100);
+    a.read(1, kResult, 600, b, 0);
+    SendWr wr{.wr_id = 2, .op = SendOp::kSendInvalidate, .signaled = true, .sges = {}};
+    ASSERT_TRUE(a.post(wr));
+    b.deliver(a.transmit_all());
+    ASSERT_EQ(b.state(), QpState::kErr);
+    ASSERT_TRUE(!is_lost || b.nic.deregister_memory(b.keys.lkey));
+    hosts.exchange();
+    EXPECT_THAT(a.statuses(), is_lost ? ElementsAre(WcStatus::kRemoteAccess, WcStatus::kFlush)
+                                      : ElementsAre(WcStatus::kSuccess, WcStatus::kSuccess));
+    EXPECT_THAT(b.events, IsEmpty());
+  }
+}
+
 TEST_F(Fetch, ALongReadGoesInPiecesOfHalfAWindow) {
   TwoHosts hosts({.mtu = 256, .max_rd_atomic = 2}, {.window_packets = 8});
   fill_pattern(hosts.b.memory, 3);

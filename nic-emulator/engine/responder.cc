@@ -75,7 +75,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
   if (headers.bth.ack_request || outdated_nak || quirks.acks_every_packet) owe(Owed::kAck);
-  return !std::exchange(has_failed_, false);
+  return !has_failed_;
 }
 
 // Whether a packet with this opcode and length may follow the ones before
@@ -215,7 +215,7 @@ void Responder::flush(NicOutput& out) {
   receives_.flush(out);
   message_ = Message::kNone;
   if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
-  if (owed_ != Owed::kFatalNak) results_.clear_pending();
+  if (!std::exchange(has_failed_, false) && owed_ != Owed::kFatalNak) results_.clear_pending();
 }
 
 void Responder::check_consistent() const {

@@ -39,8 +39,8 @@ class Responder {
   bool has_result() const { return !results_.empty(); }
   Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
-  // Completes every receive as flushed. Only an owed ACK remains, or a fatal NAK and the results
-  // before it.
+  // Completes every receive as flushed. Only an owed ACK or fatal NAK remains; if a request has
+  // failed, the results before it, too.
   void flush(NicOutput& out);
 
   Psn expected_psn() const { return expected_; }

@@ -186,9 +186,10 @@ Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
     if (owed_ == Owed::kAck) owed_ = Owed::kNothing;
     return Build::kNothing;
   }
-  expected_ = psn;                 // the NAK's place, behind all answered requests
-  if (owed_ == Owed::kFatalNak) {  // of a later request: the queue pair has failed and reported it
+  expected_ = psn;                   // the NAK's place, behind all answered requests
+  if (qp_.state == QpState::kErr) {  // a later request has failed the queue pair, and reported it
     fatal_code_ = wire::NakCode::kRemoteAccess;
+    owe(Owed::kFatalNak);
     return Build::kNothing;
   }
   refuse(wire::NakCode::kRemoteAccess, out);
