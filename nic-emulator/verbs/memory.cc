@@ -163,10 +163,12 @@ CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 CEPHEUS_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   CEPHEUS_PASS_ON_UNLESS_OURS(pd->context, ibv_dealloc_pd, pd);
-  ProtectionDomain& ours = ProtectionDomain::of(pd);
-  if (ours.users() != 0) return refuse_call(EBUSY);
-  delete &ours;
-  return 0;
+  return guarded([&] {
+    ProtectionDomain& ours = ProtectionDomain::of(pd);
+    if (ours.users() != 0) return refuse_call(EBUSY);
+    delete &ours;  // ends the NIC, if the device was closed before
+    return 0;
+  });
 }
 
 CEPHEUS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {

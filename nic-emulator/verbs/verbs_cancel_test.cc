@@ -61,6 +61,10 @@ TEST_F(CancelledThread, CompletesAllOtherCallsFirst) {
   ASSERT_TRUE(is_cancelled(
       [](void* done) -> void* {
         ::pthread_cancel(::pthread_self());
+        ibv_context* const device = open_device();
+        ibv_pd* const pd = ibv_alloc_pd(device);
+        EXPECT_EQ(ibv_close_device(device), 0);
+        EXPECT_EQ(ibv_dealloc_pd(pd), 0);  // ends the NIC
         {
           Endpoint e({.with_channel = true});
           e.connect(e.name());  // to itself
