@@ -65,7 +65,7 @@ enum class AccessEnd : std::uint8_t {
   kDone,
   kUnmapped,
   kProtected,  // mapped without the right to read or write, as by mprotect()
-  kTruncated,  // behind the end of the file that is mapped there
+  kTruncated,  // behind the end of the file that is mapped there, or its disk is full or fails
 };
 
 // Runs work(argument), which touches `bytes` bytes of a program's memory. Not kDone: the work ended

@@ -65,7 +65,9 @@ void report_lost(const rnic::LostRegion& lost) {
       // by AccessEnd
       "", "was unmapped; deregister memory before you free it",
       "has a page that the program has protected; allow access to registered memory",
-      "lies behind its file's end; deregister memory before you truncate its file"};
+      "has a page that its file can't give; deregister memory before you truncate its file, and "
+      "look "
+      "for a full or failed disk"};
   std::ostringstream text;
   text << "a connection used registered memory, " << lost.length << " bytes at " << lost.memory
        << ", and fails: the memory " << kReasons[static_cast<std::size_t>(lost.why)];
