@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace cepheus::verbs {
 namespace {
@@ -22,15 +23,19 @@ struct Attempt {
   Attempt* outer;                 // an attempt that this one's signal handler has interrupted
   std::uintptr_t last_fault = 0;  // for the program's handler
   int repeats = 0;                // of it, in a row
+  Attempt* judged_before = nullptr;
   sigjmp_buf back;
 };
 
 // In the memory that every thread has from its start: a handler must not allocate.
 [[gnu::tls_model("initial-exec")]] thread_local Attempt* attempt = nullptr;
+// The one whose fault the program's handler is about to judge.
+[[gnu::tls_model("initial-exec")]] thread_local Attempt* judged = nullptr;
 
 // A handler that ours has replaced. It is immutable and permanent: a thread may be about to call it
 // while another one installs ours anew.
 struct Handler {
+  int signal;
   struct sigaction action;
   std::atomic<bool> is_used_up{false};  // SA_RESETHAND: it was called
   Handler* next;
@@ -54,12 +59,17 @@ Replaced& replaced_of(int signal) { return all_replaced[signal == kSignals[0] ? 
 constexpr std::uint32_t kMark = 0x43450000;
 constexpr std::size_t kMarkOffset = sizeof(siginfo_t) - sizeof kMark;
 
-// Index in `replaced` of the handler to call for this signal; below 0: none is left.
-int next_handler(const Replaced& replaced, const siginfo_t* info) {
+// Number of the handler that was called for this signal last; kMostReplaced or more: none was.
+std::uint32_t last_had_by(const siginfo_t* info) {
   std::uint32_t mark = 0;
   std::memcpy(&mark, reinterpret_cast<const char*>(info) + kMarkOffset, sizeof mark);
+  return mark - kMark;
+}
+
+// Index in `replaced` of the handler to call for this signal; below 0: none is left.
+int next_handler(const Replaced& replaced, const siginfo_t* info) {
   const int count = replaced.count.load(std::memory_order_acquire);
-  const std::uint32_t had = mark - kMark;
+  const std::uint32_t had = last_had_by(info);
   return (had < kMostReplaced ? static_cast<int>(had) : count) - 1;
 }
 
@@ -121,34 +131,59 @@ bool is_allowed_by_program(Attempt& at, std::uintptr_t where, int signal, siginf
   at.last_fault = where;
   if (!is_there || at.repeats == kMostRepeats) return false;
   attempt = at.outer;  // the handler's own faults are the program's
+  at.judged_before = std::exchange(judged, &at);
   pass_on(signal, info, context);
+  judged = at.judged_before;
   attempt = &at;
   return true;
 }
 
-// Of a fault within an attempt's bytes. kDone: it has another reason, which is not ours.
-AccessEnd end_of(int signal, int code) {
+// How a fault ends the attempt. kDone: not, for it is not within its bytes, or has another reason.
+AccessEnd end_of(const Attempt* at, int signal, const siginfo_t* info) {
+  const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  if (at == nullptr || where - reinterpret_cast<std::uintptr_t>(at->memory) >= at->bytes) {
+    return AccessEnd::kDone;
+  }
+  const int code = info->si_code;
   if (signal == SIGBUS) return code == BUS_ADRERR ? AccessEnd::kTruncated : AccessEnd::kDone;
   if (code == SEGV_MAPERR) return AccessEnd::kUnmapped;
   return code > 0 ? AccessEnd::kProtected : AccessEnd::kDone;
 }
 
+[[noreturn]] void end_attempt(Attempt& at, AccessEnd end, const void* context) {
+  attempt = at.outer;
+  // As before the fault: another caller of this handler may have blocked more signals.
+  ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+  siglongjmp(at.back, static_cast<int>(end));
+}
+
+// Whether the program's handlers have passed on the fault of `judged`, and the default action is
+// all that is left.
+bool is_judged_by_nobody(int signal, const siginfo_t* info) {
+  if (last_had_by(info) >= kMostReplaced || end_of(judged, signal, info) == AccessEnd::kDone) {
+    return false;
+  }
+  int which = 0;
+  const Handler* const left = find_handler(signal, info, which);
+  return left == nullptr || left->is_default();
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   Attempt* const at = attempt;
-  const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
   // Without an attempt, or outside its bytes, the fault is the program's, perhaps in a handler that
   // interrupted us.
-  const bool is_within =
-      at != nullptr && where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes;
-  const AccessEnd end = is_within ? end_of(signal, info->si_code) : AccessEnd::kDone;
-  if (end == AccessEnd::kDone) return pass_on(signal, info, context);
+  const AccessEnd end = end_of(at, signal, info);
+  if (end == AccessEnd::kDone) {
+    if (!is_judged_by_nobody(signal, info)) return pass_on(signal, info, context);
+    Attempt& over = *judged;
+    judged = over.judged_before;
+    end_attempt(over, AccessEnd::kProtected, context);
+  }
+  const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (end == AccessEnd::kProtected && is_allowed_by_program(*at, where, signal, info, context)) {
     return;
   }
-  attempt = at->outer;
-  // As before the fault: another caller of this handler may have blocked more signals.
-  ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
-  siglongjmp(at->back, static_cast<int>(end));
+  end_attempt(*at, end, context);
 }
 
 // libc leaves the bits behind the existing signals undefined.
@@ -164,19 +199,20 @@ bool is_ours(const struct sigaction& action) {
 }
 
 // Null: no memory.
-Handler* find_or_add(const struct sigaction& action) {
+Handler* find_or_add(int signal, const struct sigaction& action) {
   for (Handler* each = all_handlers; each != nullptr; each = each->next) {
-    if (is_same(each->action, action)) return each;
+    if (each->signal == signal && is_same(each->action, action)) return each;
   }
-  auto* const added = new (std::nothrow) Handler{action, false, all_handlers};
+  auto* const added = new (std::nothrow) Handler{signal, action, false, all_handlers};
   if (added != nullptr) all_handlers = added;
   return added;
 }
 
 // If the program has restored an older handler, later ones are dropped. A program with very many
 // handlers loses the newest but one: the guard stays.
-void note_replaced(Replaced& replaced, const struct sigaction& action) {
-  Handler* const handler = find_or_add(action);
+void note_replaced(int signal, const struct sigaction& action) {
+  Replaced& replaced = replaced_of(signal);
+  Handler* const handler = find_or_add(signal, action);
   if (handler == nullptr) return;
   handler->is_used_up = false;
   int count = replaced.count.load(std::memory_order_relaxed);
@@ -194,13 +230,13 @@ void note_replaced(Replaced& replaced, const struct sigaction& action) {
 void install_handler(int signal) {
   struct sigaction now {};
   if (::sigaction(signal, nullptr, &now) != 0 || is_ours(now)) return;
-  note_replaced(replaced_of(signal), now);
+  note_replaced(signal, now);
   struct sigaction ours {
   }, before{};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   if (::sigaction(signal, &ours, &before) != 0) return;
-  if (!is_same(before, now) && !is_ours(before)) note_replaced(replaced_of(signal), before);
+  if (!is_same(before, now) && !is_ours(before)) note_replaced(signal, before);
 }
 
 bool is_installed(int signal) {

@@ -43,9 +43,15 @@ class Guarded : public ::testing::Test {
     pages_ = static_cast<char*>(
         ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     EXPECT_NE(pages_, MAP_FAILED);
+    // A sanitizer's own handler would end the process at protected memory.
+    ::sigaction(SIGSEGV, nullptr, &before_);
+    ::signal(SIGSEGV, SIG_DFL);
     install_memory_guard();
   }
-  ~Guarded() override { ::munmap(pages_, 2 * kPage); }
+  ~Guarded() override {
+    ::sigaction(SIGSEGV, &before_, nullptr);
+    ::munmap(pages_, 2 * kPage);
+  }
 
  public:
   // Writes to [0, bytes), guarded.
@@ -68,6 +74,9 @@ class Guarded : public ::testing::Test {
   }
 
   char* pages_ = nullptr;
+
+ private:
+  struct sigaction before_ {};
 };
 
 TEST_F(Guarded, AnAccessEndsWhereMemoryDoes) {
@@ -215,6 +224,39 @@ TEST_F(GuardDeathTest, AHandlerThatIsSetDuringTheGuardsInstallationIsCalled) {
     fault();
   };
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(GuardDeathTest, AHandlerThatIsUsedUpForOneSignalServesTheOther) {
+  const auto program = [] {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) {
+      if (signal == SIGBUS) ::_exit(41);
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (const int signal : {SIGSEGV, SIGBUS}) ::sigaction(signal, &action, nullptr);
+    install_memory_guard();
+    ::raise(SIGSEGV);
+    ::raise(SIGBUS);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
+}
+
+// It does not know the page, and there is no handler that does.
+TEST_F(GuardDeathTest, AnAccessThatAHandlerPassesOnToNobodyEnds) {
+  const auto program = [this] {
+    set_handler(SIG_DFL);
+    install_memory_guard();
+    struct sigaction action {};
+    action.sa_sigaction = passes_on;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, &before_mine);
+    install_memory_guard();
+    ::mprotect(pages_, kPage, PROT_READ);
+    if (end_of_write(1) != AccessEnd::kProtected) ::_exit(44);
+    set_handler(mine);
+    fault();  // as if nothing had been
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
 }
 
 std::atomic<bool> is_querying{false}, has_returned{false};
