@@ -1,8 +1,6 @@
 #include "pmpi/background.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <utility>
 
 #include "collectives/communicators.h"
+#include "collectives/group/own_stack.h"
 #include "collectives/group/transport.h"
 #include "collectives/host_mpi.h"
 #include "pmpi/request.h"
@@ -70,10 +69,7 @@ void start_background() {
       coll::Transport::instance();  // destroyed behind stop_background() if the program just exits
   if (looker == nullptr) (void)std::atexit(stop_background);
   looker = std::make_shared<Looker>();
-  // The program's threads run the program's signal handlers.
-  sigset_t all, before;
-  sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  const coll::LeaveSignals leave_signals;
   try {
     looker->thread = std::thread([self = looker] { run(*self); });
   } catch (const std::system_error& error) {
@@ -83,7 +79,6 @@ void start_background() {
         "wait until this one is in a broadcast",
         error.what());
   }
-  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   is_running = true;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,9 +29,10 @@ std::atomic<int> tests{0};
 std::atomic<int> noticed{0};
 bool is_stuck = false;                        // MPI_Test does not return
 bool has_stuck_call = false;                  // and is being called
+sigset_t blocked;                             // in the thread that has called it last
 std::atomic<Request> complete{kRequestNull};  // this one alone
 Request started = 0;
-std::mutex mutex;  // of `is_stuck`, `has_stuck_call` and waits for `tests`
+std::mutex mutex;  // of `is_stuck`, `has_stuck_call`, `blocked` and waits for `tests`
 std::condition_variable changed;
 
 void set_stuck(bool value) {
@@ -54,6 +56,7 @@ int start_receive(void*, int, Datatype, int, int, Comm, Request* out) {
 int test(Request* request, int* is_complete, Status*) {
   std::unique_lock lock(mutex);
   ++tests;
+  (void)pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   has_stuck_call = is_stuck;
   changed.notify_all();
   changed.wait(lock, [] { return !is_stuck; });
@@ -125,6 +128,16 @@ TEST_F(Background, EndsAlsoIfItsThreadIsStuckInMpi) {
   EXPECT_TRUE(await([&] { return has_ended; }));
   set_stuck(false);
   exiting.join();
+}
+
+// It writes to the program's memory, which the program may have write-protected to learn of that.
+TEST_F(Background, LeavesSignalsToTheProgramButThoseOfItsOwnAccesses) {
+  receive();
+  start_background();
+  wait_for_thread();
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(sigismember(&blocked, SIGUSR1), 1);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE}) EXPECT_EQ(sigismember(&blocked, own), 0);
 }
 
 TEST_F(Background, GoesOnWithoutAThreadIfNoneCanStart) {

@@ -1,7 +1,6 @@
 #include "collectives/group/own_stack.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <cstddef>
 
@@ -19,22 +18,31 @@ void* run(void* work) {
 
 }  // namespace
 
-// Not std::thread: the program may have made the usual stack small. The program's threads run its
-// signal handlers, and the caller is not canceled while the other thread uses its memory.
+LeaveSignals::LeaveSignals() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, own);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+LeaveSignals::~LeaveSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+// Not std::thread: the program may have made the usual stack small. The caller is not canceled while
+// the other thread uses its memory.
 void on_own_stack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   pthread_t thread;
   int cancelable = 0;
-  sigset_t all, before;
-  sigfillset(&all);
   (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
   (void)pthread_attr_init(&attributes);
   (void)pthread_attr_setstacksize(&attributes, kBytes);
   auto* const argument = const_cast<std::function<void()>*>(&work);
-  const bool has_started = pthread_create(&thread, &attributes, run, argument) == 0;
+  bool has_started = false;
+  {
+    const LeaveSignals leave_signals;
+    has_started = pthread_create(&thread, &attributes, run, argument) == 0;
+  }
   (void)pthread_attr_destroy(&attributes);
-  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (has_started)
     (void)pthread_join(thread, nullptr);
   else

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <cstddef>
 
@@ -34,6 +35,14 @@ TEST(OwnStack, IsLargeWhereTheProgramsStacksAreSmall) {
   });
   EXPECT_TRUE(is_filled);
   set_usual_stack(before);
+}
+
+TEST(OwnStack, LeavesSignalsToTheProgramButThoseOfItsOwnAccesses) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  on_own_stack([&] { (void)pthread_sigmask(SIG_BLOCK, nullptr, &blocked); });
+  EXPECT_EQ(sigismember(&blocked, SIGUSR1), 1);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE}) EXPECT_EQ(sigismember(&blocked, own), 0);
 }
 
 }  // namespace

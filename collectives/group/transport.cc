@@ -58,6 +58,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
     if (!opening_.valid()) {
       close();
       // If no thread can start, get() opens the device.
+      const LeaveSignals leave_signals;
       opening_ = std::async(std::launch::async | std::launch::deferred, &Transport::open_context);
     }
     if (tried_ && opening_.wait_for(kUsual) == std::future_status::timeout) {
