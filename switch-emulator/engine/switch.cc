@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 #include "switch-emulator/engine/registration.h"
@@ -318,7 +319,7 @@ std::string Switch::imbalance() const { return state_->counters.imbalance(state_
 
 void Switch::check_consistent() const {
   state_->groups.check_consistent();
-  assert(state_->groups.held() == state_->held.used());
+  must(state_->groups.held() == state_->held.used(), "a held frame is of no gate");
   state_->senders.table().check_consistent();
 }
 
