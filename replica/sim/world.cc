@@ -170,6 +170,7 @@ void World::note_crash() {
 }
 
 void World::note_new_disk() {
+  has_new_disk = true;
   if (on_record_.members.empty() || has_disk_in_sync({})) return;
   log("all replicas in sync have lost their disks");
   outcome.disk_losses = 1;
@@ -312,8 +313,11 @@ bool World::come_to_serve() {
   const auto serves = [this] {
     return writers.back()->engine().phase() == Writer::Phase::kServing;
   };
-  const auto has_ended = [this] { return writers.back()->has_ended(); };
-  if (run_until(events.now() + 5s, [&] { return serves() || has_ended(); }) && has_ended()) {
+  const auto has_lost_disks = [this] {
+    return writers.back()->has_ended() && writers.back()->engine().has_lost_disks();
+  };
+  if (run_until(events.now() + 5s, [&] { return serves() || has_lost_disks(); }) &&
+      has_lost_disks()) {
     create_anew();
     add_writer();
   }

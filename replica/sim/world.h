@@ -206,6 +206,7 @@ class World {
   Outcome outcome;
   unsigned operations_left = 0;
   bool faults_ended = false;
+  bool has_new_disk = false;    // some replica has had one
   bool disks_are_lost = false;  // of all replicas in sync, and no writer has served since
   Members refused;              // by the fabric: it forms no group with them
 

@@ -43,7 +43,9 @@ void WriterHost::note_phase() {
   const Writer::Phase phase = engine_->phase();
   if (phase == Writer::Phase::kFailed && !has_ended_) {
     world_.log("writer " + std::to_string(index_) + " reports lost data");
-    const bool is_known = world_.disks_are_lost || !world_.has_disk_in_sync({});
+    // A configuration that was never on record has no disk in sync.
+    const bool is_known =
+        world_.disks_are_lost || (world_.has_new_disk && !world_.has_disk_in_sync({}));
     if (world_.history.last_loss() < sure_since_ && !(engine_->has_lost_disks() && is_known)) {
       world_.fail("a writer ended without a loss");
     }
