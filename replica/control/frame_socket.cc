@@ -1,6 +1,5 @@
 #include "replica/control/frame_socket.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -38,6 +37,16 @@ bool is_loopback(const Endpoint& e) {
   sockaddr_in6 v6{};
   std::memcpy(&v6, e.address.data(), sizeof v6);
   return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0;
+}
+
+// Also short ones like 127.1.
+bool is_numeric(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
 }
 
 wire::Error failed(const std::string& what, int error) {
@@ -114,10 +123,8 @@ wire::Result<Endpoint> Endpoint::parse(const std::string& text) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(found->ai_addr);
-  in6_addr unused{};
-  const bool is_address = inet_pton(AF_INET, host.c_str(), &unused) == 1 ||
-                          inet_pton(AF_INET6, host.c_str(), &unused) == 1;
-  return Endpoint{text, {bytes, bytes + found->ai_addrlen}, !is_address && host != "localhost"};
+  const bool is_name = host != "localhost" && !is_numeric(host);
+  return Endpoint{text, {bytes, bytes + found->ai_addrlen}, is_name};
 }
 
 wire::Result<wire::UniqueFd> dial(const Endpoint& to) {

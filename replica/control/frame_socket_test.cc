@@ -115,7 +115,7 @@ TEST(Endpoint, OfANameAtALoopbackAddressIsNoPlaceToListenAt) {
 }
 
 TEST(Endpoint, OfALoopbackAddressIsOneThatTheUserChose) {
-  for (const char* chosen : {"127.0.0.1:0", "localhost:0"}) {
+  for (const char* chosen : {"127.0.0.1:0", "127.1:0", "localhost:0"}) {
     const auto at = Endpoint::parse(chosen);
     ASSERT_TRUE(at);
     EXPECT_TRUE(listen_at(*at)) << chosen;
