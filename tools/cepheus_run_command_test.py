@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """cepheus-run's reading of arguments, and the command and the environment that it makes of them."""
 
+import errno
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cepheus_run_script import cepheus_run, pairs  # noqa: E402
+from cepheus_run_script import cepheus_run, load_script, pairs  # noqa: E402
 
 
 def line(*words, **environ):
@@ -101,6 +102,28 @@ class LaunchersHelp(unittest.TestCase):
                 taken = 2 if name in ours.WITH_TWO else 1 if name in ours.WITH_ARGUMENT else 0
                 if name != "dvm":  # Open MPI 4's takes none, but makes no job either
                     self.assertEqual(taken, arguments.count("<"), name)
+
+
+class OwnDirectory(unittest.TestCase):
+    def setUp(self):
+        self.scratch = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.object(tempfile, "tempdir", str(self.scratch)))
+
+    def test_needs_no_locks_of_its_file_system(self):
+        for error in errno.EBADF, errno.ENOSYS, errno.ENOLCK:
+            with mock.patch.object(cepheus_run.fcntl, "flock", side_effect=2 * [OSError(error, "no locks")]):
+                own = cepheus_run.OwnDirectory()
+                cepheus_run.OwnDirectory.sweep()
+            self.assertEqual(list(self.scratch.iterdir()), [own.path])
+            own.remove()
+            self.assertFalse(own.path.exists())
+
+    def test_another_nodes_stay(self):
+        with mock.patch.object(cepheus_run.os, "uname", lambda: mock.Mock(nodename="another")):
+            others = load_script().OwnDirectory()
+        os.close(others.lock)  # as this node sees it, where locks are of one node
+        cepheus_run.OwnDirectory.sweep()
+        self.assertTrue(others.path.exists())
 
 
 class PreloadOrder(unittest.TestCase):

@@ -8,10 +8,17 @@ import sys
 
 SCRIPT = os.environ.get("CEPHEUS_RUN", str(pathlib.Path(__file__).resolve().parent / "cepheus-run.in"))
 
-loader = importlib.machinery.SourceFileLoader("cepheus_run", SCRIPT)
 sys.dont_write_bytecode = True
-cepheus_run = importlib.util.module_from_spec(importlib.util.spec_from_loader("cepheus_run", loader))
-loader.exec_module(cepheus_run)
+
+
+def load_script():
+    loader = importlib.machinery.SourceFileLoader("cepheus_run", SCRIPT)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("cepheus_run", loader))
+    loader.exec_module(module)
+    return module
+
+
+cepheus_run = load_script()
 
 
 def pairs(words, option):

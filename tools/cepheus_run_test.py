@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cepheus_run_script import SCRIPT, pairs  # noqa: E402
+from cepheus_run_script import SCRIPT, cepheus_run, pairs  # noqa: E402
 from switch_process import Switch  # noqa: E402
 
 TIME_LIMIT = 20
@@ -309,7 +309,7 @@ class Running(unittest.TestCase):
         os.mkfifo(self.root / "notes/started")
         living = self.started(self.start("--", "./a", FAKE_MPIRUN="passes"))
         its_own = set((self.root / "tmp").iterdir())
-        dead = self.root / "tmp/cepheus-job-dead"
+        dead = self.root / "tmp" / (cepheus_run.OwnDirectory.PREFIX + "dead")
         dead.mkdir()
         (dead / "switch.log").touch()
         code, _, err = self.run_script("--", "./a")
