@@ -208,6 +208,7 @@ class Datapath final : Transit::Arrivals {
   // References: the caller keeps those of the frames it passes.
   void arrive(const Flight& flight, wire::Instant now) override;
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
+  void note_unread(std::size_t host);
   bool deliver(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;

@@ -217,6 +217,7 @@ void Datapath::look_at_rings(wire::Instant now) {
   for (std::size_t i = 0; i < full_.size();) {
     Host& host = hosts_[full_[i]];
     host.last_hop->look(now);
+    note_unread(full_[i]);  // it may have filled an empty ring
     if (host.last_hop->is_paused()) {
       ++i;
       continue;

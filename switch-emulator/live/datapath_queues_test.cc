@@ -238,6 +238,27 @@ TEST_F(Queues, WaitForAReceiverThatReadsSeldom) {
   EXPECT_GT(counted("h0")["pauses_sent"], 0u);
 }
 
+// The receiver reads a whole ring between two polls, and frames that waited for it follow.
+TEST_F(Queues, ReturnTheSlotsOfFramesThatWaitedForARing) {
+  net::LinkConfig link = faster(true);
+  link.delay = 2ms;
+  link.queue_bytes = 4 << 20;
+  build(net::Topology::star(2, link));
+  BareClient sender = attach(0), receiver = attach(1);
+  constexpr std::uint32_t kMany = fabric::kFrameRing + 200;
+  for (std::uint32_t sent = 0; sent < kMany; poll_for(50us)) {
+    for (; sent < kMany && sender.tx.free_entries() > 0; ++sent) {
+      sender.put(packet(sent), *sender.take_slot());
+    }
+  }
+  poll_for(10ms);
+  EXPECT_EQ(take_all(receiver), fabric::kFrameRing);
+  poll_for(1ms);
+  EXPECT_EQ(take_all(receiver), kMany - fabric::kFrameRing);
+  poll_for(1ms);
+  EXPECT_EQ(datapath->pools().in_use(0, 0), 0u);
+}
+
 // h1 is stopped, and h0 sends to it and to h2.
 TEST_F(Queues, WaitForAStoppedReceiverForAWhileOnly) {
   build(net::Topology::star(3, faster(true)));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "switch-emulator/live/datapath.h"
 #include "wire/icrc.h"
@@ -26,8 +27,11 @@ void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant 
     return on_pause(host, flight.frame, now);
   if (!deliver(index, flight, now)) return charge_refused(flight);
   note_answer(host, flight);
-  if (host.has_unread) return;
-  host.has_unread = true;
+  note_unread(index);
+}
+
+void Datapath::note_unread(std::size_t index) {
+  if (std::exchange(hosts_[index].has_unread, true)) return;
   unread_.push_back(index);
 }
 
