@@ -42,14 +42,14 @@ bool may_access(std::uintptr_t address, std::size_t page, bool writes) {
 }
 
 // mincore() fails on an unmapped page. So does msync(), but valgrind complains of its bytes that no
-// object of the program has; it serves where the kernel lacks memory for mincore().
+// object of the program has; it serves where mincore() fails for a reason of its own.
 bool is_mapped(std::uintptr_t first, std::uintptr_t end, std::size_t page) {
   std::array<unsigned char, 4096> unused;
   while (first < end) {
     const std::size_t bytes = std::min<std::size_t>(end - first, unused.size() * page);
     void* const part = reinterpret_cast<void*>(first);
     const bool is_there = ::mincore(part, bytes, unused.data()) == 0 ||
-                          (errno == EAGAIN && ::msync(part, bytes, MS_ASYNC) == 0);
+                          (errno != ENOMEM && ::msync(part, bytes, MS_ASYNC) == 0);
     if (!is_there) return false;
     first += bytes;
   }

@@ -3,6 +3,7 @@
 
 import errno
 import os
+import platform
 import subprocess
 import tempfile
 import unittest
@@ -39,9 +40,11 @@ class OldKernel(unittest.TestCase):
             with self.subTest(number=number):
                 self.assertIsNone(exchange(refused.refusing(refused.call(number, errno.EPERM), refused.NEW_OPTIONS)))
 
+    def test_a_container_may_refuse_to_show_pages(self):
+        self.assertIsNone(exchange(refused.refusing(refused.call(refused.NUMBERS[platform.machine()]["mincore"], errno.EPERM))))
+
     def test_all_may_be_missing(self):
         self.assertIsNone(exchange(refused.refusing(refused.all_newer(), refused.NEW_OPTIONS)))
-
 
     def test_broadcasts_of_a_job_multicast_without_them(self):
         command = [BUILD / "bin/cepheus-run", "--hosts", "2", "--", *mpi().arguments(REQUIRE), CHECK, "--count", "4"]
