@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <exception>
 #include <system_error>
 
 #include "wire/clock.h"
@@ -82,7 +83,10 @@ ControlThread::~ControlThread() {
   while (!has_ended_.load()) {
     pollfd wanted{tasks_.fd(), POLLIN, 0};
     poll(&wanted, 1, -1);
-    tasks_.serve();
+    try {
+      tasks_.serve();
+    } catch (const std::exception&) {  // the control thread's, at the fabric's end
+    }
   }
   thread_.join();
 }
@@ -101,8 +105,12 @@ wire::Result<void> ControlThread::take_access(const Access& access) {
 void ControlThread::receive() {
   pthread_setname_np(pthread_self(), "cepheus-control");
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
-  while (!stopping_.load()) receive_once();
-  see_off();
+  try {
+    while (!stopping_.load()) receive_once();
+    see_off();
+  } catch (const std::exception&) {  // the kernel can't wait, or no memory is left: the fabric ends
+    tasks_.post([error = std::current_exception()] { std::rethrow_exception(error); });
+  }
   has_ended_.store(true);
   tasks_.nudge();
 }

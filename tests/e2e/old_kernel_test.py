@@ -43,6 +43,14 @@ class OldKernel(unittest.TestCase):
     def test_a_container_may_refuse_to_show_pages(self):
         self.assertIsNone(exchange(refused.refusing(refused.call(refused.NUMBERS[platform.machine()]["mincore"], errno.EPERM))))
 
+    def test_a_switch_that_cannot_wait_reports_it(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            filtered = refused.refusing(refused.call(refused.EPOLL_PWAIT2), refused.call(refused.NUMBERS[platform.machine()]["ppoll"], errno.EPERM))
+            switch = subprocess.run([BUILD / "bin/cepheus-switch", "--fabric", f"{scratch}/fabric", "--hosts", "2"], text=True, preexec_fn=filtered,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIME_LIMIT, check=False)
+            self.assertEqual((switch.returncode, os.listdir(scratch)), (1, []), switch.stdout)
+            self.assertIn("can't wait for events", switch.stdout)
+
     def test_all_may_be_missing(self):
         self.assertIsNone(exchange(refused.refusing(refused.all_newer(), refused.NEW_OPTIONS)))
 

@@ -7,7 +7,7 @@ import struct
 
 NEWEST_OF_LINUX_4_18 = 423  # since then each call has the same number on all machines
 NEWEST = 470
-NUMBERS = {"x86_64": {"setsockopt": 54, "getsockopt": 55, "madvise": 28, "mincore": 27}, "aarch64": {"setsockopt": 208, "getsockopt": 209, "madvise": 233, "mincore": 232}}
+NUMBERS = {"x86_64": {"setsockopt": 54, "getsockopt": 55, "madvise": 28, "mincore": 27, "ppoll": 271}, "aarch64": {"setsockopt": 208, "getsockopt": 209, "madvise": 233, "mincore": 232, "ppoll": 73}}
 OPTION_ARGUMENT = {"setsockopt": 2, "getsockopt": 2, "madvise": 2}
 PIDFD_SEND_SIGNAL, PIDFD_OPEN, EPOLL_PWAIT2 = 424, 434, 441
 SO_PEERPIDFD, SO_PASSRIGHTS = 77, 83
