@@ -25,7 +25,8 @@ std::vector<SharedSetting> shared_settings(const Parameters& p) {
           {"set_up_after", p.set_up_after},
           {"set_up_bytes", static_cast<long long>(p.set_up_bytes)},
           {"ordered_starts", p.ordered_starts},
-          {"safeguard_samples", p.safeguard_samples}};
+          {"safeguard_samples", p.safeguard_samples},
+          {"priority", p.priority}};  // Open MPI chooses by it
 }
 
 unsigned Parameters::fingerprint() const {

@@ -1,6 +1,7 @@
 #include "collectives/core/records.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 namespace cepheus::coll {
@@ -62,25 +63,29 @@ std::string record_of(const std::string& version, const Parameters& parameters) 
   return text;
 }
 
-Difference difference_between(const std::vector<RankRecord>& ranks, Mode mode,
-                              std::string (*parameter)(const char* name)) {
+std::size_t reporting_rank(const std::vector<RankRecord>& ranks, Mode mode) {
   const std::string in_mode = std::to_string(static_cast<int>(mode));
-  const auto runs = [&](const RankRecord& each) {
+  const auto serves = [&](const RankRecord& each) {
     const Words words = words_of(each.record);
-    return !is_off(words) && words[1] == in_mode;
+    return !is_off(words) && words[1] == in_mode &&
+           std::strtoull(words[2].c_str(), nullptr, 10) <= ranks.size();
   };
-  const auto reporting = std::ranges::find_if(ranks, runs);
-  if (reporting == ranks.end()) return {};
-  const auto other = std::ranges::find_if(
-      ranks, [&](const RankRecord& each) { return each.record != reporting->record; });
-  if (other == ranks.end()) return {};
-  Difference out{"", static_cast<std::size_t>(reporting - ranks.begin())};
+  return static_cast<std::size_t>(std::ranges::find_if(ranks, serves) - ranks.begin());
+}
+
+std::string difference_between(const std::vector<RankRecord>& ranks, Mode mode,
+                               std::string (*parameter)(const char* name)) {
+  const std::size_t rank = reporting_rank(ranks, mode);
+  if (rank == ranks.size()) return "";
+  const std::string& own = ranks[rank].record;
+  const auto other =
+      std::ranges::find_if(ranks, [&](const RankRecord& each) { return each.record != own; });
+  if (other == ranks.end()) return "";
   const std::string others = hosts_of(ranks, other->record);
-  out.text = other->record.empty()
-                 ? "ranks on " + others + " have not loaded Cepheus: install it on all hosts"
-                 : difference(words_of(reporting->record), hosts_of(ranks, reporting->record),
-                              words_of(other->record), others, parameter);
-  return out;
+  return other->record.empty()
+             ? "ranks on " + others + " have not loaded Cepheus: install it on all hosts"
+             : difference(words_of(own), hosts_of(ranks, own), words_of(other->record), others,
+                          parameter);
 }
 
 }  // namespace cepheus::coll

@@ -17,12 +17,12 @@ struct RankRecord {
   std::string record;  // empty: the rank has none
   std::string host;
 };
-struct Difference {
-  std::string text;              // what differs, on which hosts; empty: nothing
-  std::size_t reporting_rank{};  // the first one that runs Cepheus in `mode`
-};
-// Of all ranks of a communicator. `parameter` makes a setting's name as its user knows it.
-Difference difference_between(const std::vector<RankRecord>& ranks, Mode mode,
-                              std::string (*parameter)(const char* name));
+// Of all ranks of a communicator, the one that prints how they differ: the first that runs Cepheus in
+// `mode` and serves communicators of this size. Their number, if none does.
+std::size_t reporting_rank(const std::vector<RankRecord>& ranks, Mode mode);
+// What differs between that rank and the others, and on which hosts; empty: nothing. `parameter` makes
+// a setting's name as its user knows it.
+std::string difference_between(const std::vector<RankRecord>& ranks, Mode mode,
+                               std::string (*parameter)(const char* name));
 
 }  // namespace cepheus::coll

@@ -7,7 +7,7 @@ namespace {
 
 std::string parameter(const char* name) { return std::string("p_") + name; }
 std::string text(const std::vector<RankRecord>& ranks) {
-  return difference_between(ranks, Mode::kTry, parameter).text;
+  return difference_between(ranks, Mode::kTry, parameter);
 }
 std::string usual() { return record_of("1.0", {}); }
 
@@ -16,7 +16,7 @@ TEST(Records, OfEqualRanksDoNotDiffer) { EXPECT_EQ(text({{usual(), "a"}, {usual(
 TEST(Records, NameTheHostsWithoutCepheus) {
   const std::vector<RankRecord> ranks{{"", "a"}, {usual(), "b"}, {"", "c"}, {"", "a"}};
   EXPECT_EQ(text(ranks), "ranks on a, c have not loaded Cepheus: install it on all hosts");
-  EXPECT_EQ(difference_between(ranks, Mode::kTry, parameter).reporting_rank, 1u);
+  EXPECT_EQ(reporting_rank(ranks, Mode::kTry), 1u);
 }
 
 TEST(Records, NameTheHostsOfEachVersion) {
@@ -46,8 +46,17 @@ TEST(Records, HaveAReporterForEachMode) {
   require.mode = static_cast<int>(Mode::kRequire);
   const std::vector<RankRecord> ranks{
       {"1.0 0", "a"}, {usual(), "b"}, {record_of("1.0", require), "c"}};
-  EXPECT_EQ(difference_between(ranks, Mode::kTry, parameter).reporting_rank, 1u);
-  EXPECT_EQ(difference_between(ranks, Mode::kRequire, parameter).reporting_rank, 2u);
+  EXPECT_EQ(reporting_rank(ranks, Mode::kTry), 1u);
+  EXPECT_EQ(reporting_rank(ranks, Mode::kRequire), 2u);
+}
+
+// Open MPI's own algorithms serve a communicator of fewer members without a comparison.
+TEST(Records, HaveAReporterThatServesTheCommunicator) {
+  Parameters other;
+  other.min_members = 3;
+  const std::vector<RankRecord> ranks{{record_of("1.0", other), "a"}, {usual(), "b"}};
+  EXPECT_EQ(reporting_rank(ranks, Mode::kTry), 1u);
+  EXPECT_EQ(text(ranks), "p_min_members is 2 on b, and 3 on a: give all ranks the same");
 }
 
 }  // namespace

@@ -13,13 +13,12 @@ UNLIKE = {
     "coll_cepheus_mode=off": f"coll_cepheus_mode is try on {HERE}, and off on {HERE}: give all ranks the same",
     "coll_cepheus_set_up_after=5": f"coll_cepheus_set_up_after is 0 on {HERE}, and 5 on {HERE}: give all ranks the same",
     "coll_cepheus_min_members=9": f"coll_cepheus_min_members is 2 on {HERE}, and 9 on {HERE}: give all ranks the same",
+    "coll_cepheus_priority=10": f"coll_cepheus_priority is 95 on {HERE}, and 10 on {HERE}: give all ranks the same",
     "coll_cepheus_safeguard_samples=3": f"coll_cepheus_safeguard_samples is 0 on {HERE}, and 3 on {HERE}: give all ranks the same",
 }
-
-
-def check_of_unlike(setting, *arguments):
-    """A program that gives rank 1 the setting, and runs broadcast_check."""
-    program = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then export OMPI_MCA_{setting}; fi; exec "$@"'
+def check_of_unlike(setting, *arguments, rank=1):
+    """A program that gives one rank the setting, and runs broadcast_check."""
+    program = f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then export OMPI_MCA_{setting}; fi; exec "$@"'
     return ("/bin/sh", "-c", program, "sh", CHECK, *arguments)
 
 
@@ -35,6 +34,11 @@ class UnlikeRanks(EndToEnd):
         run = over_fabric(*check_of_unlike("coll=^cepheus", "--count", 40), mca=REQUIRE, timeout=60)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn("have not loaded Cepheus", run.err)
+
+    def test_the_first_rank_whose_min_members_lets_it_serve_reports(self):
+        run = over_fabric(*check_of_unlike("coll_cepheus_min_members=9", "--count", 40, rank=0), mca=REQUIRE, timeout=60)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertIn(f"coll_cepheus_min_members is 2 on {HERE}, and 9 on {HERE}", run.err)
 
     def test_ranks_that_are_off_alike_print_nothing(self):
         run = without_fabric(CHECK, "--count", 10, ranks=2, mca={**PARTED, "coll_cepheus_mode": "off"})
