@@ -32,12 +32,13 @@ inline void publish([[maybe_unused]] const char* record) {
 #endif
 }
 
-// A record that `process` has published, for free(); null: none. Waits for no process. This node knows
-// the records of this job. Those of another job may have to come from its node.
+// A record that `process` has published, for free(); null: none. This node knows the records of this
+// job, unless the user has told MPI_Init not to collect such data. Other records may have to come
+// from the process's node, where each process publishes its own before MPI_Init ends.
 inline char* published(const opal_process_name_t& process, bool is_of_this_job) {
   int rc = OPAL_SUCCESS;
   char* text = nullptr;
-  if (is_of_this_job) {
+  if (is_of_this_job && opal_pmix_collect_all_data && !opal_pmix_base_async_modex) {
     OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, kRecordKey, &process, &text, kText);
   } else {
     OPAL_MODEX_RECV_VALUE(rc, kRecordKey, &process, &text, kText);

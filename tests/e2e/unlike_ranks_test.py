@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Ranks without coll/cepheus, or with other settings: Open MPI's own broadcast serves all, and one line says why."""
 
+import pathlib
 import socket
+import subprocess
+import tempfile
 import unittest
 
 from harness import CHECK, PARTED, REQUIRE, EndToEnd, over_fabric, without_fabric
@@ -16,6 +19,15 @@ UNLIKE = {
     "coll_cepheus_priority=10": f"coll_cepheus_priority is 95 on {HERE}, and 10 on {HERE}: give all ranks the same",
     "coll_cepheus_safeguard_samples=3": f"coll_cepheus_safeguard_samples is 0 on {HERE}, and 3 on {HERE}: give all ranks the same",
 }
+# Open MPI's remote shell, to nodes that are names on this machine.
+NODE = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+node=$1
+shift
+exec unshare -u sh -c "hostname $node; $*"
+"""
+
+
 def check_of_unlike(setting, *arguments, rank=1):
     """A program that gives one rank the setting, and runs broadcast_check."""
     program = f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then export OMPI_MCA_{setting}; fi; exec "$@"'
@@ -44,6 +56,21 @@ class UnlikeRanks(EndToEnd):
         run = without_fabric(CHECK, "--count", 10, ranks=2, mca={**PARTED, "coll_cepheus_mode": "off"})
         self.assert_ok(run)
         self.assertEqual(run.cepheus_lines(), [])
+
+    def test_nodes_whose_data_mpi_init_does_not_exchange_are_asked(self):
+        if subprocess.run(["unshare", "-u", "true"], capture_output=True).returncode != 0:
+            self.skipTest("SKIPPED: unshare -u is not permitted, so there are no two nodes: run the test as root")
+        if "(Open MPI) 4." not in subprocess.run(["mpirun", "--version"], text=True, capture_output=True, check=True).stdout:
+            self.skipTest("SKIPPED: the launcher's settings here are those of Open MPI 4")
+        with tempfile.TemporaryDirectory(prefix="cepheus-nodes-") as scratch:
+            shell, hosts = (pathlib.Path(scratch) / name for name in ("shell", "hosts"))
+            shell.write_text(NODE)
+            shell.chmod(0o700)
+            hosts.write_text("node-a slots=2\nnode-b slots=2\n")
+            nodes = {"plm_rsh_agent": shell, "orte_default_hostfile": hosts, "oob_tcp_if_include": "lo", "pmix_base_collect_data": 0}
+            run = without_fabric(CHECK, "--count", 10, ranks=4, mca={**PARTED, **nodes})
+        self.assert_ok(run)
+        self.assertEqual([line for line in run.cepheus_lines() if "have not loaded" in line], [])
 
 
 if __name__ == "__main__":
