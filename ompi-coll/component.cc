@@ -3,6 +3,7 @@
 // With mode off nothing else is loaded, so this file needs no library that Open MPI does not have,
 // the C++ library included. Otherwise it loads libcepheus-coll.so, which lies beside it.
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,22 +25,28 @@ int mode = static_cast<int>(Mode::kTry);
 
 extern "C" int cepheus_register(void);
 
-// Null: `path` can't be loaded, and the user has read why. It stays loaded: Open MPI's variables
+const Implementation* off_because(const char* what, const char* why) {
+  opal_output(0, "cepheus: coll/cepheus is off: %s: %s; install what is missing", what, why);
+  return nullptr;
+}
+
+// Null: the library can't be loaded, and the user has read why. It stays loaded: Open MPI's variables
 // point into it, and threads may still run at the program's exit.
 const Implementation* load() {
+  constexpr char kName[] = "libcepheus-coll.so";
   Dl_info info;
-  char path[PATH_MAX + sizeof "/libcepheus-coll.so"];
+  char path[PATH_MAX + sizeof kName];
   // The file's own place, not a link's: packages put a link into Open MPI's own directory.
-  if (dladdr(reinterpret_cast<void*>(&cepheus_register), &info) == 0 ||
-      realpath(info.dli_fname, path) == nullptr)
-    return nullptr;
-  strcpy(strrchr(path, '/'), "/libcepheus-coll.so");
+  if (dladdr(reinterpret_cast<void*>(&cepheus_register), &info) == 0)
+    return off_because(kName, "the component's own file is not known");
+  if (realpath(info.dli_fname, path) == nullptr)
+    return off_because(info.dli_fname, strerror(errno));
+  strcpy(strrchr(path, '/') + 1, kName);
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    opal_output(0, "cepheus: coll/cepheus is off: %s; install what is missing", dlerror());
-    return nullptr;
-  }
-  return static_cast<const Implementation*>(dlsym(library, kImplementation));
+  if (library == nullptr) return off_because(kName, dlerror());
+  const void* const found = dlsym(library, kImplementation);
+  return found != nullptr ? static_cast<const Implementation*>(found)
+                          : off_because(kName, dlerror());
 }
 
 const mca_base_component_t* component();

@@ -2,12 +2,13 @@
 """Ranks without coll/cepheus, or with other settings: Open MPI's own broadcast serves all, and one line says why."""
 
 import pathlib
+import shutil
 import socket
 import subprocess
 import tempfile
 import unittest
 
-from harness import CHECK, PARTED, REQUIRE, EndToEnd, over_fabric, without_fabric
+from harness import BUILD, CHECK, COMPONENT, PARTED, REQUIRE, EndToEnd, over_fabric, without_fabric
 
 HERE = socket.gethostname()
 # What rank 1 sets, and the line.
@@ -57,7 +58,16 @@ class UnlikeRanks(EndToEnd):
         self.assert_ok(run)
         self.assertEqual(run.cepheus_lines(), [])
 
-    def test_nodes_whose_data_mpi_init_does_not_exchange_are_asked(self):
+    def test_a_component_whose_library_is_another_reports_that(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-component-") as scratch:
+            shutil.copy(COMPONENT, scratch)
+            shutil.copy(BUILD / "lib/libmcast.so.0", f"{scratch}/libcepheus-coll.so")
+            run = without_fabric(CHECK, "--count", 3, ranks=2, mca=REQUIRE,
+                                 environment={"OMPI_MCA_mca_base_component_path": f"SYSTEM_DEFAULT:{scratch}"})
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertRegex(run.err, "cepheus: coll/cepheus is off: .*libcepheus-coll.so.*; install what is missing")
+
+    def test_records_come_from_their_nodes_if_mpi_init_does_not_exchange_them(self):
         if subprocess.run(["unshare", "-u", "true"], capture_output=True).returncode != 0:
             self.skipTest("SKIPPED: unshare -u is not permitted, so there are no two nodes: run the test as root")
         if "(Open MPI) 4." not in subprocess.run(["mpirun", "--version"], text=True, capture_output=True, check=True).stdout:
