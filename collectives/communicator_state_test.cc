@@ -318,6 +318,18 @@ TEST(CommunicatorState, MpiServesBroadcastsAfterTheStartOfMpiFinalize) {
   EXPECT_FALSE(job.state(0).may_serve_request());
 }
 
+// MPI ends a session with communicators that the program has not freed.
+TEST(CommunicatorState, NothingLooksAtOneWhoseObjectEnds) {
+  Ranks job(2, true);
+  CommunicatorState& state = job.state(0);
+  watch_communicator(state);
+  finalize_communicators();
+  state.call();
+  forget_communicator(state);
+  for (int look = 0; look < 100; ++look) (void)progress_in_background();
+  EXPECT_TRUE(state.take_call());
+}
+
 TEST(CommunicatorState, CommunicatorsOfSessionsMulticastAfterMpiFinalize) {
   Ranks job(3, true);
   for (int rank = 0; rank < job.size(); ++rank) watch_communicator(job.state(rank));

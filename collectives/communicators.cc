@@ -35,11 +35,6 @@ class ListGuard {
   ListGuard& operator=(const ListGuard&) = delete;
 };
 
-void forget(const CommunicatorState* state) {
-  const ListGuard guard;
-  std::erase(watched, state);
-}
-
 // A state that is watched no more. If the program has freed the communicator, this ends both.
 void release(CommunicatorState* state) {
   const bool freed = state->is_freed();
@@ -130,16 +125,21 @@ void free_communicator(CommunicatorState& state, bool is_in_progress) {
   const bool waits_here = host::is_dynamic(state.comm()) || host::outlives_finalize(state.comm());
   if (waits_here) state.finish_started();
   if ((!state.is_in_flight() && !state.has_groups()) || state.close()) {
-    forget(&state);
+    forget_communicator(state);
     state.detach();
   } else if (waits_here) {
     while (!state.close()) host::progress();
-    forget(&state);
+    forget_communicator(state);
     state.detach();
   } else {
     leave_to_later_calls();
   }
   release_communicators();
+}
+
+void forget_communicator(const CommunicatorState& state) {
+  const ListGuard guard;
+  std::erase(watched, &state);
 }
 
 void finalize_communicators() {

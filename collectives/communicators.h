@@ -11,6 +11,8 @@ void watch_communicator(CommunicatorState& state);
 // The program frees it: messages still flow, and no call on it follows. `is_in_progress`: MPI does so
 // inside its progress, which may not be called again there. Then later calls do the rest.
 void free_communicator(CommunicatorState& state, bool is_in_progress = false);
+// Its object ends, perhaps without any of the other functions: nothing looks at it again.
+void forget_communicator(const CommunicatorState& state);
 // The program is in MPI_Finalize: messages still flow on all communicators. Ends all but those that
 // outlive it.
 void finalize_communicators();

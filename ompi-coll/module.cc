@@ -42,6 +42,8 @@ static void construct_module(cepheus_module_t* module) {
 }
 
 static void destruct_module(cepheus_module_t* module) {
+  // Open MPI 5 may end a session with communicators that the program has not freed.
+  if (module->state != nullptr) cepheus::coll::forget_communicator(*module->state);
   delete module->state;
   if (module->saved_module != nullptr) OBJ_RELEASE(module->saved_module);
   if (module->saved_ibcast_module != nullptr) OBJ_RELEASE(module->saved_ibcast_module);

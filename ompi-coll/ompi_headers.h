@@ -102,9 +102,13 @@ inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
 }
 
 // True for a communicator of an MPI session: it was not made from MPI_COMM_WORLD or MPI_COMM_SELF.
+// After MPI_Finalize all are, and a new session may have the address of MPI_COMM_WORLD's instance.
 inline bool is_of_session([[maybe_unused]] const ompi_communicator_t* comm) {
 #if OMPI_MAJOR_VERSION >= 5
-  return comm->instance != nullptr && comm->instance != ompi_mpi_comm_world.comm.instance;
+  if (comm->instance == nullptr) return false;
+  const auto state = ompi_mpi_state;
+  return state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT ||
+         comm->instance != ompi_mpi_comm_world.comm.instance;
 #else
   return false;
 #endif
