@@ -105,6 +105,29 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
 }
 
+// Of the frames of all gates. Those that were let through leave room again.
+TEST(Gate, AnswersRnrBeyondItsPortsShareOfHeldFrames) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = HeldFrames::kMost; });
+  constexpr int kMessages = HeldFrames::kMost;
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  for (int psn = 0; psn < kMessages; ++psn) net->data(1, psn);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
+  const int held = static_cast<int>(net->payloads.in_use());
+  EXPECT_GT(held, kMessages / 2);
+  EXPECT_LT(held, kMessages);
+  net->ack(2, 0);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
+  EXPECT_EQ(net->count(Counter::kGateLetThrough), static_cast<std::uint64_t>(held));
+
+  net->ack(0, held - 1);
+  net->ack(2, held);
+  net->clear();
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 1"}));
+}
+
 TEST(Gate, AnswersWithTheConfiguredTimeIfThatIsTheLongestOrLonger) {
   Gate gate;
   for (const std::uint8_t first : {0, 14, 15, 31}) {  // code 0 is the longest time
