@@ -66,6 +66,35 @@ TEST_F(NewDisks, OfAllReplicasAreFineBeforeTheFirstWriter) {
   EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
 }
 
+TEST_F(NewDisks, OfTwoReplicasAreNoLossWhileTheThirdIsOnlyLate) {
+  connect_all();
+  write(1);
+  submit(IoKind::kFlush, 2);
+  for (unsigned r = 0; r < 2; ++r) replace(r);
+  writer->on_disconnected(now, 2, todo);
+  for (std::uint64_t& link : links) ++link;
+  now += 1s;
+  for (unsigned r = 0; r < 2; ++r) connect(r);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
+  connect(2);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  EXPECT_TRUE(writer->is_in_sync(2));
+  EXPECT_FALSE(writer->is_in_sync(0) || writer->is_in_sync(1));
+}
+
+// A configuration that one replica alone has recorded is no sign of data.
+TEST_F(NewDisks, AreNotReportedIfTheFirstWriterDiedWhileItOpened) {
+  const Epoch first{1, 1};
+  const Config config{first, 1, Members::all(3)};
+  ReplicaActions done;
+  replicas[0].on_request(1, {.type = RequestType::kPromise, .epoch = first}, done);
+  replicas[0].on_request(1, {.type = RequestType::kConfig, .epoch = first, .config = config}, done);
+  start_writer(2);
+  connect_again();
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  EXPECT_TRUE(writer->is_in_sync(0));
+}
+
 // A part of a copy is no volume that was never written to.
 TEST_F(NewDisks, OfTheSourcesEndALaterWriterIfACopyHadBegun) {
   connect_all();
