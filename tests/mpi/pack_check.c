@@ -24,7 +24,7 @@ static int failed;    /* how many have failed */
 /* Open MPI's own messages are packed by the same function. */
 static int is_component(void* caller) {
   Dl_info info;
-  return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "coll_cepheus") != NULL;
+  return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libcepheus-coll") != NULL;
 }
 
 /* Open MPI 5's convertor packs a whole broadcast at once. */
