@@ -92,6 +92,12 @@ class OverAFabric(Preloading):
     def test_programs_with_sessions_alone_use_mpichs_algorithms(self):
         self.assert_ok(self.over_fabric("session_check", settings=TRY))
 
+    def test_a_communicator_of_a_session_outlives_mpi_finalize(self):
+        # Then MPICH serves it.
+        run = self.over_fabric("session_check", "--outlive", 1, hosts=3, settings={**TRY, **VERBOSE})
+        self.assert_ok(run)
+        self.assertRegex(run.err, "cepheus: outlives.*multicast")
+
     def test_a_plug_in_brings_mpi_with_it(self):
         plugin = Mpich.compile("plugin.so", "broadcast_check", flags=("-shared", "-fPIC", "-Dmain=program_main"))
         host = Mpich.scratch() / "plugin_host"
