@@ -17,10 +17,9 @@ constexpr std::uint8_t kGroupTimeout = 7;  // 0.5 ms
 
 class MulticastGroup::Member final : public GroupProgram, public CompletionClient {
  public:
-  Member(MulticastGroup& group, Host& host, wire::McstId id)
+  Member(MulticastGroup& group, Host& host, wire::McstId id, std::uint32_t depth)
       : GroupProgram(group.simulator_, host,
-                     // Including announcements.
-                     {.qpn = create_qp(host, 2 * kStreamed, 2 * kStreamed),
+                     {.qpn = create_qp(host, depth, depth),
                       .control_port = static_cast<std::uint16_t>(40000 + id.value() % 10000),
                       .token = kToken,
                       .timers = {kGroupTimeout}}),
@@ -119,11 +118,11 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
 };
 
 MulticastGroup::MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
-                               wire::McstId id)
+                               wire::McstId id, std::uint32_t depth)
     : simulator_(testbed.simulator()), memory_(testbed.memory()) {
   std::vector<mrp::MrpMember> names;
   for (const std::size_t host : hosts) {
-    members_.push_back(std::make_unique<Member>(*this, testbed.network().host(host), id));
+    members_.push_back(std::make_unique<Member>(*this, testbed.network().host(host), id, depth));
     names.push_back(members_.back()->member());
   }
   Member& leader = *members_.front();
@@ -143,6 +142,16 @@ void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
     if (i != member) members_[i]->post_receive();
   }
   members_[member]->post_send(bytes);
+}
+
+void MulticastGroup::send_all(std::size_t member, std::uint32_t bytes, std::size_t messages) {
+  waiting_ = members_.size() * messages;
+  for (std::size_t n = 0; n < messages; ++n) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (i != member) members_[i]->post_receive();
+    }
+    members_[member]->post_send(bytes);
+  }
 }
 
 void MulticastGroup::stream(std::size_t member, std::uint32_t bytes) {

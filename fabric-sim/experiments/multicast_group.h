@@ -17,9 +17,9 @@ class MulticastGroup {
  public:
   // `hosts`: indices in the network, the first leads. All members send from and receive into the
   // testbed's memory, at any address. Registers the group and waits on virtual time; throws
-  // std::runtime_error if that fails.
+  // std::runtime_error if that fails. A queue has space for `depth` work requests.
   MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
-                 wire::McstId id = kFirstGroup);
+                 wire::McstId id = kFirstGroup, std::uint32_t depth = 32);
   ~MulticastGroup();
 
   // When the leader knew that all had confirmed.
@@ -27,6 +27,8 @@ class MulticastGroup {
   // The member sends `bytes`, with a receive posted at all others. `done` is called when the last
   // of them has it and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
+  // The same with `messages` messages, all posted at once.
+  void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages);
   // Every member sends `bytes` to all others, one after the other: each when it has the message of
   // the one before it. `done` as above.
   void take_turns(std::uint32_t bytes);

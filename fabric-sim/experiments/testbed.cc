@@ -31,6 +31,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
   if (config.congestion) nic.window_packets = nic.cautious_window = kNoWindow;
+  if (config.profile != nullptr) config.profile->apply(nic);
   SettingsLog::note(topology, nic);
   std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
   Random random(config.seed);
@@ -40,10 +41,11 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   network_->set_checked(false);
 }
 
-void Testbed::run_until(const std::function<bool()>& is_done) {
-  const Instant end = simulator_.now() + 10s;
+void Testbed::run_until(const std::function<bool()>& is_done, wire::Duration limit) {
+  const Instant end = simulator_.now() + limit;
   while (!is_done()) {
-    if (simulator_.now() >= end) throw std::runtime_error("nothing ends within 10 virtual seconds");
+    if (simulator_.now() >= end)
+      throw std::runtime_error("nothing ends within the virtual time limit");
     simulator_.run(simulator_.now() + 100us);
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fabric-sim/core/network.h"
+#include "nic-emulator/engine/nic_profile.h"
 
 namespace cepheus::sim {
 
@@ -28,6 +29,8 @@ struct TestbedConfig {
   // If set, NICs have practically no window of packets, as in the papers: only rates limit the data
   // under way.
   std::optional<rnic::CongestionConfig> congestion = {};
+  // Make of all NICs; null: the emulated NIC.
+  const rnic::NicProfile* profile = nullptr;
 };
 
 class Testbed {
@@ -41,8 +44,9 @@ class Testbed {
   // Address of all messages; its bytes are never touched.
   std::span<std::uint8_t> memory() { return {memory_.get(), memory_size_}; }
 
-  // Throws std::runtime_error if that takes more than ten virtual seconds.
-  void run_until(const std::function<bool()>& is_done);
+  // Throws std::runtime_error if that takes longer than `limit`.
+  void run_until(const std::function<bool()>& is_done,
+                 wire::Duration limit = std::chrono::seconds(10));
 
   struct Totals {
     std::uint64_t hops = 0;           // packets over links, of any kind

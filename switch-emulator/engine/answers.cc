@@ -75,7 +75,7 @@ std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
   if (entry == nullptr || entry->table.group.epoch != epoch) return std::nullopt;
   const Group& group = entry->table.group;
   const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
-  return Party{entry->table.roster, entry->leader, port};
+  return Party{entry->table.roster, entry->leader, port, false, &entry->table};
 }
 
 void Answers::on_answer(Call& call, const MrpRequest& answer) {
@@ -95,7 +95,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     return;
   }
   if (is_of_members(header)) {
-    merge(call, answer, party->roster);
+    merge(call, answer, *party);
     return confirm_due(call, answer.id(), answer.epoch());
   }
   if (from_host && party->by_switch) return reject_complaint(call, answer, MrpReject::kNotMember);
@@ -109,14 +109,23 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   pass_up(call, answer, party->towards_leader, party->leader);
 }
 
-void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
+void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
   const wire::MrpHeader& header = confirm.message.header;
+  Roster& roster = party.roster;
   if (step_of(header) != roster.step()) return call.count(Counter::kDropMrpStale);
   std::size_t known = 0;
   for (const wire::MrpMember& m : confirm.message.list()) {
     if (roster.confirm(m, call.ingress(), is_host_sync(header))) ++known;
   }
-  if (known == 0) call.count(Counter::kDropNotMember);
+  if (known == 0) return call.count(Counter::kDropNotMember);
+  // A path to a dead member must get no requests, so all members have to answer.
+  const bool all_are_active =
+      roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.table != nullptr;
+  if (!all_are_active) return;
+  const Group& group = party.table->group;
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    group.behaviour->on_round_trip(i, call.now - party.table->activated, true);
+  }
 }
 
 void Answers::confirm_due(Call& call, McstId id, std::uint16_t epoch) {
@@ -166,6 +175,9 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
     if (m.member_count == wire::MrpMessage::kMaxMembers) send(m);
   });
   for (wire::MrpMessage& m : of_kind) send(m);
+  if (party.table != nullptr && party.roster.step() == wire::MrpType::kRegister) {
+    party.table->confirmed = call.now;
+  }
 }
 
 }  // namespace cepheus::fabric

@@ -35,9 +35,10 @@ class Answers {
     Leader leader;
     PortId towards_leader;
     bool by_switch = false;  // Tombstone::by_switch
+    GroupInstance* table = nullptr;
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
-  void merge(Call& call, const MrpRequest& confirm, Roster& roster);
+  void merge(Call& call, const MrpRequest& confirm, const Party& party);
   void send_confirms(Call& call, McstId id, std::uint16_t epoch, const Party& party);
 
   struct Due {

@@ -20,7 +20,9 @@ void to_source(Call& call, const OneSource& group, AckKind kind, std::uint8_t va
   call.count(Counter::kFeedbackToSource);
 }
 
-void send_nak(Call& call, const OneSource& group, const Nak& nak) {
+void send_nak(Call& call, OneSource& group, const Nak& nak) {
+  const Duration pause = nak.rnr ? wire::rnr_timer_duration(nak.timer) : Duration();
+  group.feedback_timer->on_nak(call.now, nak.psn, pause);
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
             nak.psn);

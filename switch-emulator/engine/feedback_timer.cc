@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "switch-emulator/engine/turn.h"
+#include "wire/times.h"
 
 namespace cepheus::fabric {
 namespace {
+
+constexpr Duration kShortPause = std::chrono::microseconds(10);  // of a switch's own request
 
 bool is_slowest(const Turn& turn, PathNo path) {
   return path != turn.source() && turn.acked(path) == turn.min();
@@ -17,9 +20,10 @@ void RoundTrip::add(Duration measured) {
   constexpr std::int64_t kMost = 1'000'000'000;  // so that sums of a few fit into 32 bits
   const auto sample = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(std::chrono::nanoseconds(measured).count(), 1, kMost));
-  if (!is_known()) {
+  if (!is_known() || is_guess_) {
     mean_ns_ = sample;
     deviation_ns_ = sample / 2;
+    is_guess_ = false;
   } else {
     const std::uint32_t error = std::max(mean_ns_, sample) - std::min(mean_ns_, sample);
     deviation_ns_ = deviation_ns_ - deviation_ns_ / 4 + error / 4;
@@ -27,6 +31,12 @@ void RoundTrip::add(Duration measured) {
     mean_ns_ = std::max(mean_ns_, 1u);
   }
   doublings_ = 0;
+}
+
+void RoundTrip::guess(Duration measured) {
+  if (is_known()) return;
+  add(measured);
+  is_guess_ = true;
 }
 
 Duration RoundTrip::first_wait(Duration floor) const {
@@ -45,13 +55,25 @@ void FeedbackTimer::reset() {
   sample_.reset();
   owed_.reset();
   requested_.reset();
+  sent_nak_.reset();
+  burst_.reset();
   requests_ = 0;
   for (PathTimer& path : paths_) path.is_unready = false;
 }
 
-void FeedbackTimer::on_data(Instant now, Psn psn, bool ack_request, bool is_new) {
+void FeedbackTimer::on_data(Instant now, PathNo from, Psn psn, bool ack_request, bool is_new) {
   last_ = now;
   if (requested_ && !after(psn, *requested_)) requested_.reset();
+  if (sent_nak_ && !after(psn, sent_nak_->psn)) {
+    if (sent_nak_->is_measured) paths_[from].to_source.add(now - sent_nak_->at - sent_nak_->pause);
+    sent_nak_.reset();
+    is_sooner_ = true;
+  }
+  if (is_new) {
+    if (!burst_) burst_ = {now, now};
+    burst_->end = now;
+    newest_ = psn;
+  }
   if (!is_new && sample_ && !after(psn, sample_->psn)) sample_.reset();
   if (!ack_request) return;
   if (is_new && !sample_) sample_ = {psn, now};
@@ -64,6 +86,13 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   // Some NICs send NAK(e) after RNR(e), too. That acknowledges nothing, and the receiver still
   // waits.
   if (is_rnr || acked != before_it) from.is_unready = is_rnr;
+  // Repeated packets are not measured. If only a measurement ended the back-off, one loss after the
+  // other would be awaited with the longest wait.
+  if (acked != before_it) {
+    const bool is_first = burst_ && burst_->end > burst_->begin && from.answered <= burst_->begin;
+    is_sooner_ |= from.trip.end_back_off() || is_first;
+    from.answered = now;
+  }
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
 }
@@ -71,9 +100,23 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
 bool FeedbackTimer::on_min(Psn min) {
   if (owed_ && !before(min, *owed_)) owed_.reset();
   if (sample_ && !before(min, sample_->psn)) sample_.reset();
+  if (sent_nak_ && !before(min, sent_nak_->psn)) sent_nak_.reset();
+  if (burst_ && !before(min, newest_)) burst_.reset();
   const bool was_in_vain = requested_ && !before(min, *requested_);
   if (was_in_vain) requested_.reset();
   return was_in_vain;
+}
+
+void FeedbackTimer::on_nak(Instant now, Psn psn, Duration pause) {
+  const bool is_first = !sent_nak_ || sent_nak_->psn != psn;
+  sent_nak_ = {psn, now, pause, is_first && pause <= kShortPause};
+}
+
+Duration FeedbackTimer::wait_of(const PathTimer& path, Duration floor, bool patient) const {
+  if (!patient) return path.trip.first_wait(floor);
+  const Duration wait = path.trip.wait(floor);
+  if (!burst_ || path.answered > burst_->begin) return wait;
+  return std::max(wait, kSlowerReceiver * (burst_->end - burst_->begin));
 }
 
 // A request for the packet of the slowest paths repeats the packets of the others, too.
@@ -83,11 +126,17 @@ Instant FeedbackTimer::next(const Turn& turn, Duration floor, bool patient) cons
   if (turn.source() == kNoPath || !is_owed(min)) return due;
   if (patient && (requests_for(min + 1) == kMostRequests || awaits_receiver(turn))) return due;
   for (PathNo i = 0; i < paths_.size(); ++i) {
-    const RoundTrip& trip = paths_[i].trip;
-    if (!is_slowest(turn, i) || !trip.is_known()) continue;
-    due = std::min(due, last_ + (patient ? trip.wait(floor) : trip.first_wait(floor)));
+    if (!is_slowest(turn, i) || !paths_[i].trip.is_known()) continue;
+    due = std::min(due, last_ + wait_of(paths_[i], floor, patient));
   }
-  return due;
+  if (due == wire::kNever) return due;
+  // Feedback that has gone to the source brings the next packets, or the repeat, after its round
+  // trip.
+  const RoundTrip& trip = paths_[turn.source()].to_source;
+  if (!trip.is_known()) return due;
+  const Duration source = trip.first_wait(floor);
+  due = std::max(due, last_ + source);
+  return sent_nak_ ? std::max(due, sent_nak_->at + sent_nak_->pause + source) : due;
 }
 
 bool FeedbackTimer::awaits_receiver(const Turn& turn) const {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "switch-emulator/engine/path.h"
@@ -22,10 +23,13 @@ class RoundTrip {
   bool is_known() const { return mean_ns_ > 0; }
   // The packet was sent once, so the answer is to that packet (Karn's algorithm).
   void add(Duration measured);
-  // Feedback was overdue: wait twice as long, until the next measured round trip.
+  // Counts until the first measurement.
+  void guess(Duration measured);
+  // Feedback was overdue: wait twice as long, until an acknowledgement moves.
   void back_off() {
     if (doublings_ < kMostDoublings) ++doublings_;
   }
+  bool end_back_off() { return std::exchange(doublings_, std::uint8_t{0}) != 0; }
   // Silence after which feedback is overdue. RFC 6298 takes the mean once. A switch takes it twice:
   // its wait then exceeds that of a switch below by more than the time between them, so the lower
   // switch requests first.
@@ -37,6 +41,7 @@ class RoundTrip {
 
   std::uint32_t mean_ns_ = 0, deviation_ns_ = 0;
   std::uint8_t doublings_ = 0;
+  bool is_guess_ = false;
 };
 
 class FeedbackTimer {
@@ -44,13 +49,23 @@ class FeedbackTimer {
   // Requests for one packet. The source's own time-out repairs the rest.
   static constexpr int kMostRequests = 4;
 
+  // Counts until the path's first measurement. A path with a dead member must get no request, so a
+  // guess about some members counts only while the source is behind the path.
+  void guess(PathNo path, Duration most, bool to_all) {
+    paths_[path].to_source.guess(most);
+    if (to_all) paths_[path].trip.guess(most);
+  }
   void on_path_added() { paths_.emplace_back(); }
   void on_path_removed(PathNo gone, PathNo last);
   // Another turn, or a simulated jump: no packet is under way.
   void reset();
 
-  // A packet is sent to the paths; `is_new`: for the first time.
-  void on_data(Instant now, Psn psn, bool ack_request, bool is_new);
+  // A packet from the source is sent to the other paths; `is_new`: for the first time.
+  void on_data(Instant now, PathNo from, Psn psn, bool ack_request, bool is_new);
+  // The source has been sent a NAK for `psn`, and waits for `pause` before it repeats the packet. A
+  // round trip is measured if the packet was requested once (Karn's algorithm), and without a
+  // receiver's pause: NICs keep long ones roughly.
+  void on_nak(Instant now, Psn psn, Duration pause);
   // A path that had acknowledged `before_it` has answered, and now acknowledges `acked`.
   void on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr);
   // The minimum has risen to `min`. True: a request was unnecessary, because the answer came before
@@ -65,6 +80,8 @@ class FeedbackTimer {
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if no packet arrives until then. `patient`: rule request_limit.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
+  // Whether next() may be earlier than when this was called last.
+  bool take_sooner() { return std::exchange(is_sooner_, false); }
   // Whether one of the slowest paths has answered RNR, and the source still waits for it.
   bool awaits_receiver(const Turn& turn) const;
   // The packet that the slowest paths lack has been requested.
@@ -76,6 +93,8 @@ class FeedbackTimer {
  private:
   struct PathTimer {
     RoundTrip trip;
+    RoundTrip to_source;      // while the source is behind this path
+    Instant answered{};       // when it last acknowledged more
     bool is_unready = false;  // it answered RNR, and the source has not repeated the packet since
   };
   // A packet whose round trips are measured.
@@ -83,14 +102,32 @@ class FeedbackTimer {
     Psn psn;
     Instant at;
   };
+  // A NAK to the source, until it repeats the packet or all have it.
+  struct SentNak {
+    Psn psn;
+    Instant at;
+    Duration pause;
+    bool is_measured;
+  };
+  // Packets since all had all. Their queue, at a receiver of unknown rate, may take many times as
+  // long to empty as it took to fill.
+  struct Burst {
+    Instant begin, end;
+  };
+  static constexpr int kSlowerReceiver = 16;
+  Duration wait_of(const PathTimer& path, Duration floor, bool patient) const;
   int requests_for(Psn first) const { return first == first_ ? requests_ : 0; }
 
   std::vector<PathTimer> paths_;
   std::optional<Sample> sample_;
   std::optional<Psn> owed_;       // the last packet that must be acknowledged
   std::optional<Psn> requested_;  // until it is repeated
-  Instant last_{};                // last packet of the turn, data or feedback
-  Psn first_;                     // packet of the last request, and number of its requests:
+  std::optional<SentNak> sent_nak_;
+  std::optional<Burst> burst_;
+  bool is_sooner_ = false;
+  Psn newest_;      // of the burst
+  Instant last_{};  // last packet of the turn, data or feedback
+  Psn first_;       // packet of the last request, and number of its requests:
   int requests_ = 0;
 };
 

@@ -40,6 +40,17 @@ TEST(RoundTrip, DoublesTheWaitUntilItIsMeasuredAgain) {
   EXPECT_LE(trip.wait(4ms), first);
 }
 
+TEST(RoundTrip, IsGuessedUntilItIsMeasured) {
+  RoundTrip trip;
+  trip.guess(3ms);
+  trip.guess(5ms);
+  EXPECT_EQ(trip.first_wait(4ms), 2 * 3ms + 6ms);
+  trip.add(1ms);
+  EXPECT_EQ(trip.first_wait(4ms), 2 * 1ms + 4ms);
+  trip.guess(3ms);
+  EXPECT_EQ(trip.first_wait(4ms), 2 * 1ms + 4ms);
+}
+
 TEST(RoundTrip, StaysInItsBounds) {
   RoundTrip trip;
   for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? Duration(0) : Duration(24h));
@@ -155,6 +166,51 @@ TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceARoundTripIsMeasured) {
   EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
 }
 
+// A repeated packet is not measured. So without losses that end, no measurement would end the
+// back-off.
+TEST_F(OverdueFeedback, IsRequestedSoonAgainOnceAnAcknowledgementMoves) {
+  net->message(0, 1, 2);
+  net->ack({1, 2}, 2);
+  for (const int times : {1, 2, 4}) net->advance(times * kWait);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 3u);
+  net->data(0, 1);
+  net->ack(3, 1);
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
+}
+
+// The source's round trip is 5 ms, longer than the receivers'. Its deviation counts as half of it.
+TEST_F(OverdueFeedback, WaitsForTheSourcesRepeat) {
+  net->message(0, 1, 2);
+  net->nak(3, 1);
+  net->advance(5ms);
+  net->data(0, 1);
+  net->data(0, 2);
+  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 2);
+  net->clear();
+  net->message(0, 3, 4);
+  net->ack({1, 2}, 4);
+  net->nak(3, 3);
+  net->advance(19ms);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u) << "the repeat is on its way";
+  net->advance(2ms);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u) << "the repeat was lost";
+}
+
+// Packets come in 10 ms. A link of a tenth of the rate needs 100 ms for them.
+TEST_F(OverdueFeedback, WaitsForAQueueThatEmptiesSlowly) {
+  for (int psn = 1; psn <= 10; ++psn) {
+    net->data(0, psn, psn == 10);
+    if (psn < 10) net->advance(10ms / 9);
+  }
+  net->advance(100ms);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u);
+  net->ack({1, 2, 3}, 5);
+  net->advance(kWait);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u) << "the receivers have answered now";
+}
+
 TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {
   net = make_star(4, true, [](SwitchConfig& c) { c.rules.request_limit = false; });
   SetUp();
@@ -212,6 +268,19 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   net->clear();
   net->advance(10s);
   EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(OverdueFeedbackOf, APathIsRequestedBeforeItsFirstMeasurement) {
+  auto net = make_star(3, false);
+  net->register_group(0, net->epoch);
+  net->control(0, wire::MrpType::kActivate, net->epoch);
+  net->advance(1ms);
+  for (const std::size_t receiver : {1, 2}) net->confirm(receiver, wire::MrpType::kActivate);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->advance(6ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 0 t1"}));
 }
 
 TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {

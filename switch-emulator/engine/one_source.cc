@@ -63,18 +63,18 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   arm(call);
 }
 
-// Packets move the time, but not the deadline: the timer checks it at least after every second
-// wait, because a measured round trip ends all back-off.
+// Most packets move the time, but not the deadline: the timer looks again when it has passed.
 void OneSource::arm(const Call& call) {
-  if (deadline() != wire::kNever || !requests_overdue(call)) return;
-  if (feedback_timer->is_owed(turn.min())) set_deadline(call.now + call.config.feedback_wait);
+  if (!requests_overdue(call)) return;
+  if (feedback_timer->take_sooner()) set_deadline(wire::kNever);
+  if (deadline() != wire::kNever || !feedback_timer->is_owed(turn.min())) return;
+  set_deadline(feedback_timer->next(turn, call.config.feedback_wait, call.rules().request_limit));
 }
 
 void OneSource::on_timer(Call& call) {
   set_deadline(wire::kNever);
   if (!requests_overdue(call)) return;
-  const Instant next = request_if_overdue(call, *this);
-  if (next != wire::kNever) set_deadline(std::min(next, call.now + 2 * call.config.feedback_wait));
+  set_deadline(request_if_overdue(call, *this));
 }
 
 void OneSource::on_path_added() {

@@ -192,7 +192,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   const bool is_owed = ends_message || packet.headers.bth.ack_request;
   const bool is_new = turn.on_data(psn, ends_message);
-  group.feedback_timer->on_data(call.now, psn, is_owed, is_new);
+  group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new);
   if (is_new) {
     // No other member in this group: no feedback will say that it has arrived.
     if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
