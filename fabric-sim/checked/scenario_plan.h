@@ -135,8 +135,7 @@ struct ScenarioPlan {
   TrunkCutPlan cut;
   wire::Duration lasts{0};  // end of the run, for groups without messages
   // Time without faults in which all operations must end.
-  // ... A member may die before it answers ACTIVATE: its leader then waits for times::kRegister.
-  wire::Duration recovery{wire::times::kRegister + std::chrono::milliseconds(200)};
+  wire::Duration recovery{std::chrono::milliseconds(400)};
   // No check waits for groups that a disaster may have ended: later groups have the same members.
   bool has_successors = false;
   // Unregister at once, not after the last packet has arrived.

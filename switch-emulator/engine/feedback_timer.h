@@ -49,12 +49,9 @@ class FeedbackTimer {
   // Requests for one packet. The source's own time-out repairs the rest.
   static constexpr int kMostRequests = 4;
 
-  // Counts until the path's first measurement. A path with a dead member must get no request, so a
-  // guess about some members counts only while the source is behind the path.
-  void guess(PathNo path, Duration most, bool to_all) {
-    paths_[path].to_source.guess(most);
-    if (to_all) paths_[path].trip.guess(most);
-  }
+  // Counts until the first measurement, and only while the source is behind the path: one with a
+  // dead member must get no request before it has answered.
+  void guess(PathNo path, Duration most) { paths_[path].to_source.guess(most); }
   void on_path_added() { paths_.emplace_back(); }
   void on_path_removed(PathNo gone, PathNo last);
   // Another turn, or a simulated jump: no packet is under way.

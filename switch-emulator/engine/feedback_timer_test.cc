@@ -270,19 +270,6 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(OverdueFeedbackOf, APathIsRequestedBeforeItsFirstMeasurement) {
-  auto net = make_star(3, false);
-  net->register_group(0, net->epoch);
-  net->control(0, wire::MrpType::kActivate, net->epoch);
-  net->advance(1ms);
-  for (const std::size_t receiver : {1, 2}) net->confirm(receiver, wire::MrpType::kActivate);
-  net->data(0, 0);
-  net->ack(1, 0);
-  net->clear();
-  net->advance(6ms);
-  EXPECT_EQ(net->inbox(0), Texts({"rnr 0 t1"}));
-}
-
 TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {
   const auto by_rule = [](SwitchConfig& c) { c.rules.request_again = false; };
   const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
