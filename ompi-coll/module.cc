@@ -29,6 +29,7 @@ struct cepheus_module_t {
   mca_coll_base_module_bcast_init_fn_t saved_bcast_init;
   mca_coll_base_module_t* saved_bcast_init_module;
   CommunicatorState* state;
+  const opal_hash_table_t* attributes;  // the communicator's, with ours
 };
 
 static void construct_module(cepheus_module_t* module) {
@@ -39,6 +40,7 @@ static void construct_module(cepheus_module_t* module) {
   module->saved_bcast_init = nullptr;
   module->saved_bcast_init_module = nullptr;
   module->state = nullptr;
+  module->attributes = nullptr;
 }
 
 static void destruct_module(cepheus_module_t* module) {
@@ -62,51 +64,6 @@ namespace {
 // The user can enable user-level fault mitigation in Open MPI 5: survivors continue when a rank has
 // died. Here they would wait for it.
 bool is_fault_tolerant() { return &ompi_ftmpi_enabled != nullptr && ompi_ftmpi_enabled; }
-
-extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
-                             ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  const auto n = static_cast<size_t>(count);
-  std::optional<Buffer> buffer;
-  const Code code = bcast(
-      *module->state, bytes_of(n, type), root, [] { return ""; },
-      [&] { return buffer.emplace(memory, n, type).payload(); },
-      [&] {
-        return to_code(module->saved_bcast(memory, count, type, root, comm, module->saved_module));
-      });
-  return from_code(code);
-}
-
-extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, int root,
-                              ompi_communicator_t* comm, ompi_request_t** request,
-                              mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  const BroadcastCall call{memory, static_cast<size_t>(count), type, root};
-  const size_t bytes = bytes_of(call.count, type);
-  if (bytes == 0) {
-    *request = &ompi_request_empty;
-    return OMPI_SUCCESS;
-  }
-  if (!ibcast_is_served(*module->state, bytes, root)) {
-    return module->saved_ibcast(memory, count, type, root, comm, request,
-                                module->saved_ibcast_module);
-  }
-  *request = start_request(*module->state, call);
-  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
-}
-
-extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type, int root,
-                                  ompi_communicator_t* comm, ompi_info_t* info,
-                                  ompi_request_t** request, mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (!bcast_init_is_served(*module->state, root)) {
-    return module->saved_bcast_init(memory, count, type, root, comm, info, request,
-                                    module->saved_bcast_init_module);
-  }
-  *request =
-      make_persistent_request(*module->state, {memory, static_cast<size_t>(count), type, root});
-  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
-}
 
 // The ends of communicators (collectives/README.md): attributes, deleted while messages still
 // arrive. When Open MPI disables a module, its communicator can't communicate any more.
@@ -135,6 +92,69 @@ int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
   return ompi_attr_create_keyval(COMM_ATTR, copy, remove, keyval, nullptr, 0, nullptr);
 }
 
+// From now on `comm` is served until it, or the program, ends. OMPI_SUCCESS or Open MPI's error.
+int attach(ompi_communicator_t* comm, cepheus_module_t& module) {
+  int rc = make_keyval(&comm_keyval, cepheus_on_comm_free);
+  if (rc == OMPI_SUCCESS)
+    rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, module.state, false);
+  if (rc == OMPI_SUCCESS) module.attributes = comm->c_keyhash;
+  return rc;
+}
+
+// Before each broadcast: Open MPI 5's MPI_Comm_create_from_group gives the communicator a new table
+// of attributes, without ours, after it has enabled the modules.
+int stay_attached(ompi_communicator_t* comm, cepheus_module_t& module) {
+  return comm->c_keyhash == module.attributes ? OMPI_SUCCESS : attach(comm, module);
+}
+
+extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
+                             ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
+  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
+  const auto n = static_cast<size_t>(count);
+  std::optional<Buffer> buffer;
+  const Code code = bcast(
+      *module->state, bytes_of(n, type), root, [] { return ""; },
+      [&] { return buffer.emplace(memory, n, type).payload(); },
+      [&] {
+        return to_code(module->saved_bcast(memory, count, type, root, comm, module->saved_module));
+      });
+  return from_code(code);
+}
+
+extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, int root,
+                              ompi_communicator_t* comm, ompi_request_t** request,
+                              mca_coll_base_module_t* base) {
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
+  const BroadcastCall call{memory, static_cast<size_t>(count), type, root};
+  const size_t bytes = bytes_of(call.count, type);
+  if (bytes == 0) {
+    *request = &ompi_request_empty;
+    return OMPI_SUCCESS;
+  }
+  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
+  if (!ibcast_is_served(*module->state, bytes, root)) {
+    return module->saved_ibcast(memory, count, type, root, comm, request,
+                                module->saved_ibcast_module);
+  }
+  *request = start_request(*module->state, call);
+  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+}
+
+extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type, int root,
+                                  ompi_communicator_t* comm, ompi_info_t* info,
+                                  ompi_request_t** request, mca_coll_base_module_t* base) {
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
+  if (const int rc = stay_attached(comm, *module); rc != OMPI_SUCCESS) return rc;
+  if (!bcast_init_is_served(*module->state, root)) {
+    return module->saved_bcast_init(memory, count, type, root, comm, info, request,
+                                    module->saved_bcast_init_module);
+  }
+  *request =
+      make_persistent_request(*module->state, {memory, static_cast<size_t>(count), type, root});
+  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+}
+
 // In MPI_Init, also if `comm` is not served: MPI_Finalize deletes the attributes of MPI_COMM_SELF in
 // the reverse of their order. So the program's functions, which may broadcast, run before ours.
 int watch_finalize() {
@@ -147,15 +167,6 @@ int watch_finalize() {
   const int rc = make_keyval(&self_keyval, cepheus_on_finalize);
   if (rc != OMPI_SUCCESS) return rc;
   return ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
-}
-
-// From now on `comm` is served until it, or the program, ends. OMPI_SUCCESS or Open MPI's error.
-int attach(ompi_communicator_t* comm, CommunicatorState& state) {
-  int rc = make_keyval(&comm_keyval, cepheus_on_comm_free);
-  if (rc == OMPI_SUCCESS)
-    rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, &state, false);
-  if (rc == OMPI_SUCCESS) watch_communicator(state);
-  return rc;
 }
 
 extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
@@ -176,7 +187,9 @@ extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communic
   if (module->saved_bcast_init_module != nullptr) OBJ_RETAIN(module->saved_bcast_init_module);
   module->state = new (std::nothrow) CommunicatorState(port_of(comm));
   if (module->state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  return attach(comm, *module->state);
+  const int rc = attach(comm, *module);
+  if (rc == OMPI_SUCCESS) watch_communicator(*module->state);
+  return rc;
 }
 
 extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator_t*) {

@@ -41,6 +41,8 @@ class Sessions(EndToEnd):
             self.skipTest("SKIPPED: Open MPI 4.1 has no sessions: use Open MPI 5, as on Debian 13")
         self.assert_ok(run)
         self.assertRegex(run.err, "cepheus: outlives.*multicast")
+        counted = run.variables()
+        self.assertEqual((counted["groups"], counted["registered_bytes"]), (2, 0), "MPI_Comm_free leaves groups")
 
 
 class Order(EndToEnd):

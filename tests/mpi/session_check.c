@@ -2,11 +2,13 @@
  * broadcast, and are freed before the session ends. MPI starts again for the second one, whose
  * communicators have no attribute with a key of the program's. Exit code 77 if MPI has no sessions.
  *
- *   session_check --outlive 1   instead: a session's communicator broadcasts after MPI_Finalize
+ *   session_check --outlive 1   instead: a session's communicator broadcasts after MPI_Finalize.
+ *                               Rank 0 prints the performance variables once that is freed
  */
 #include <string.h>
 
 #include "tests/mpi/pattern.h"
+#include "tests/mpi/variables.h"
 
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #ifdef OPEN_MPI
@@ -57,8 +59,10 @@ static int outlive(unsigned char* memory, int* rank) {
   MPI_Session session;
   MPI_Group group;
   MPI_Comm comm;
-  int ranks, wrong = 0;
+  int ranks, threads, wrong = 0;
   MPI_Init(NULL, NULL);
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &threads);
+  watch_variables();
   MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
   MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
   MPI_Comm_create_from_group(group, "outlives", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
@@ -71,6 +75,8 @@ static int outlive(unsigned char* memory, int* rank) {
     if (root == ranks) MPI_Finalize();
   }
   MPI_Comm_free(&comm);
+  if (*rank == 0) print_variables();
+  MPI_T_finalize();
   MPI_Group_free(&group);
   MPI_Session_finalize(&session);
   return wrong;
