@@ -1,7 +1,8 @@
-/* Prints what MPI_Init, and COUNT broadcasts behind it, have changed in the process of the last rank.
+/* Writes what MPI_Init, and COUNT broadcasts behind it, have changed in the process of the last rank.
  *
- *   process_state [COUNT]
+ *   process_state FILE [COUNT]
  *
+ * Into a file: mpirun of Open MPI 5 may put half a line of standard output into standard error.
  * Lines "before WORDS" and "after WORDS" list the state: signal handlers, the alternate signal stack,
  * loaded libraries, descriptors by kind, threads by name, the environment, and whether mremap() to a
  * fixed address works.
@@ -86,12 +87,15 @@ static void print_state(const char* when) {
 }
 
 int main(int argc, char** argv) {
-  const long count = argc > 1 ? atol(argv[1]) : 0;
+  const long count = argc > 2 ? atol(argv[2]) : 0;
   int rank, size, data = 0;
   /* The launcher's numbers: MPI is not there yet. */
   const char* const own = getenv("OMPI_COMM_WORLD_RANK");
   const char* const all = getenv("OMPI_COMM_WORLD_SIZE");
-  if (own != NULL && all != NULL && atoi(own) + 1 == atoi(all)) print_state("before");
+  if (argc > 1 && own != NULL && all != NULL && atoi(own) + 1 == atoi(all)) {
+    if (freopen(argv[1], "w", stdout) == NULL) return 1;
+    print_state("before");
+  }
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
