@@ -1,5 +1,5 @@
-// The process's access to groups through UCX, which is loaded for it. uct_domain.cc loads the module
-// that uct_channel.cc makes: nothing else here links UCX, whose constructors change a process.
+// The process's access to groups through UCX. UCX's constructors change a process, so only the
+// module of uct_channel.cc links UCX, and uct_domain.cc loads that module when it is needed.
 #pragma once
 
 #include <mcast/mcast.h>
