@@ -45,6 +45,7 @@ class Side:
         git("worktree", "prune")
         if not self.source.exists():
             git("worktree", "add", "--detach", self.source, self.commit)
+        git("-C", self.source, "checkout", "--quiet", "--force", self.commit)  # a comparison before may have changed its bench/
         if not own_bench:
             shutil.rmtree(self.source / "bench")
             shutil.copytree(SOURCE / "bench", self.source / "bench", ignore=shutil.ignore_patterns("__pycache__"))
