@@ -67,7 +67,7 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, answers=None, has_t
                        components=BUILD / "lib/openmpi", openmpi=Library(preloads))
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
     with mock.patch.object(cepheus, "output_of", output_of), mock.patch.object(cepheus, "HAS_COMPONENT", has_component), \
-            mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
+            mock.patch.object(cepheus, "exceeds_locked_memory", lambda: privileged), \
             mock.patch.object(cepheus.os, "uname", lambda: mock.Mock(release=kernel)), \
             mock.patch.object(cepheus.resource, "getrlimit", lambda _: (locked, locked)), \
             mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: answers["ip neigh"][1].split()[-1]), \
@@ -139,6 +139,15 @@ class Findings(unittest.TestCase):
     def test_infiniband_link_layer(self):
         self.only("port", "InfiniBand", answers={"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))})
 
+    def test_ports_are_looked_at_one_by_one(self):
+        second = DEVICE.split("hca_id: rxe7\n")[1].replace("port:   1", "port:   2")
+        down = second.replace("PORT_ACTIVE (4)", "PORT_DOWN (1)")
+        infiniband = DEVICE.replace("Ethernet", "InfiniBand").replace("GID[  1]", "GID[  9]").replace("RoCE v2", "IB")
+        self.only("port", "ip link set", answers={"ibv_devinfo": (0, infiniband + down)})
+        found = {f.name: f.seen for f in findings(answers={"ibv_devinfo": (0, infiniband + second)})}
+        self.assertEqual(found["port"], "port 1 active, not Ethernet; port 2 active, Ethernet")
+        self.assertIn("index 1", found["gid"])
+
     def test_no_ipv4_address(self):
         self.only("gid", "ip address add", answers={"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))})
 
@@ -148,11 +157,45 @@ class Findings(unittest.TestCase):
     def test_little_lockable_memory(self):
         self.only("memlock", "ulimit -l unlimited", privileged=False, locked=64 << 10)
 
+    def test_root_of_a_container_may_lock_no_more_than_others(self):
+        machine = {"/proc/self/uid_map": "0 0 4294967295\n", "/proc/self/status": "CapEff:\t00000000a80425fb\n"}  # Docker's default
+
+        def may_exceed(**files):
+            with mock.patch.object(cepheus.pathlib.Path, "read_text", lambda path: {**machine, **files}[str(path)]):
+                return cepheus.exceeds_locked_memory()
+
+        self.assertFalse(may_exceed())
+        every = {"/proc/self/status": "CapEff:\t000001ffffffffff\n"}
+        self.assertTrue(may_exceed(**every))
+        self.assertFalse(may_exceed(**every, **{"/proc/self/uid_map": "0 1000 1\n"}), "a user namespace's capability")
+
     def test_no_route_to_groups(self):
         self.only("route", "ip route add 198.18.0.0/15 via SWITCH", answers={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
 
     def test_no_machine_answers_for_groups(self):
         self.only("neighbour", "cepheus-switch", answers={"ip neigh": (0, "198.18.0.1 FAILED\n")})
+
+    def state_after(self, *states):
+        """What the doctor reports of a neighbour whose entry is in these states, one after the other; and its commands."""
+        left, commands = list(states), []
+
+        def output_of(*command, **_):
+            commands.append(" ".join(command))
+            return 0, f"127.0.0.1 lladdr 02:00:00:00:00:01 {left.pop(0) if len(left) > 1 else left[0]}\n" if "show" in command else ""
+
+        with mock.patch.object(cepheus, "output_of", output_of), mock.patch.object(cepheus.select, "select"):
+            found = cepheus.Doctor(argparse.Namespace(fabric=""), None).neighbour("127.0.0.1", "127.0.0.1", "127.0.0.1", "lo")
+        return found, any(command.endswith("nud probe") for command in commands)
+
+    def test_a_stale_neighbour_is_confirmed(self):
+        self.assertEqual(self.state_after("STALE", "PROBE", "PROBE", "FAILED"), ("FAILED", True))
+        self.assertEqual(self.state_after("REACHABLE", "PROBE", "FAILED"), ("FAILED", True))
+        self.assertEqual(self.state_after("STALE", "DELAY", "PROBE", "REACHABLE"), ("REACHABLE", True))
+        self.assertEqual(self.state_after("NONE", "INCOMPLETE", "REACHABLE"), ("REACHABLE", False))
+        self.assertEqual(self.state_after("PERMANENT"), ("PERMANENT", False))
+        self.assertEqual(self.state_after("STALE", "DELAY"), ("DELAY", True))
+        for unconfirmed in "STALE", "DELAY", "PROBE":
+            self.only("neighbour", "cepheus-switch", answers={"ip neigh": (0, f"198.18.0.1 {unconfirmed}\n")})
 
     def test_the_gateway_of_groups_does_not_answer(self):
         self.only("neighbour", "ip neigh replace 10.0.0.254 lladdr",
