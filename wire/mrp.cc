@@ -13,8 +13,8 @@ constexpr std::uint8_t kOptional = 0x80;  // in a record's type
 
 enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
 
-// Walks the records behind a header. Members go to `take`, which may refuse them, and records of
-// optional types to `skip`.
+// Walks the records behind a header. Members and PATHs go to `take`, which may refuse them, and
+// records of unknown optional types to `skip`.
 template <typename Take, typename Skip>
 Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& skip) {
   while (!records.empty()) {
@@ -25,6 +25,9 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& 
     if (type == MrpMember::kRecordType) {
       const auto member = MrpMember::parse(records);
       if (!member || !take(*member)) return Reading::kMalformed;
+    } else if (type == MrpPath::kRecordType) {
+      const auto path = MrpPath::parse(records);
+      if (!path || !take(*path)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
     } else {
@@ -33,6 +36,14 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& 
     records = records.subspan(size);
   }
   return Reading::kWhole;
+}
+
+bool take_record(MrpMessage& message, const MrpMember& member) { return message.add(member); }
+
+bool take_record(MrpMessage& message, const MrpPath& path) {
+  if (message.path) return false;
+  message.path = path;
+  return true;
 }
 
 bool has_stated_length(std::span<const std::uint8_t> data) {
@@ -128,6 +139,24 @@ void MrpMember::emit(std::span<std::uint8_t, kSize> out) const {
   store_be32(p + 12, token);
 }
 
+std::optional<MrpPath> MrpPath::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  if (p[0] != kRecordType || p[1] != kSize / kWord) return std::nullopt;
+  MrpPath path;
+  path.mtu = load_be16(p + 2);
+  path.window = load_be32(p + 4);
+  return path;
+}
+
+void MrpPath::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = kRecordType;
+  p[1] = kSize / kWord;
+  store_be16(p + 2, mtu);
+  store_be32(p + 4, window);
+}
+
 bool MrpMessage::add(const MrpMember& m) {
   if (member_count == kMaxMembers) return false;
   members[member_count++] = m;
@@ -139,7 +168,7 @@ std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) 
   if (!parsed || data.size() > kMaxSize || !has_stated_length(data)) return std::nullopt;
   std::optional<MrpMessage> message(std::in_place);
   message->header = *parsed;
-  const auto take = [&](const MrpMember& m) { return message->add(m); };
+  const auto take = [&](const auto& record) { return take_record(*message, record); };
   const auto skip = [&](std::span<const std::uint8_t> record) {
     std::ranges::copy(
         record, message->skipped.begin() + static_cast<std::ptrdiff_t>(message->skipped_size));
@@ -151,8 +180,10 @@ std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) 
 }
 
 std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
-  const std::size_t size =
+  const std::size_t bare =
       MrpHeader::kSize + member_count * MrpMember::kSize + skipped_records().size();
+  const bool has_path = path && bare + MrpPath::kSize <= kMaxSize;
+  const std::size_t size = bare + (has_path ? MrpPath::kSize : 0);
   if (out.size() < size) return 0;
   header.emit(out.first<MrpHeader::kSize>());
   store_be16(out.data() + 10, static_cast<std::uint16_t>(size));
@@ -160,6 +191,10 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
   for (const MrpMember& m : list()) {
     m.emit(std::span<std::uint8_t, MrpMember::kSize>(p, MrpMember::kSize));
     p += MrpMember::kSize;
+  }
+  if (has_path) {
+    path->emit(std::span<std::uint8_t, MrpPath::kSize>(p, MrpPath::kSize));
+    p += MrpPath::kSize;
   }
   std::ranges::copy(skipped_records(), p);
   return size;
@@ -172,7 +207,7 @@ std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram)
   }
   if (datagram[0] == MrpHeader::kVersion) {
     if (!has_stated_length(datagram)) return std::nullopt;
-    const auto take = [](const MrpMember&) { return true; };
+    const auto take = [](const auto&) { return true; };
     const auto skip = [](std::span<const std::uint8_t>) {};
     const Reading reading = read_records(datagram.subspan(MrpHeader::kSize), take, skip);
     if (reading != Reading::kUnknownRecord) return std::nullopt;

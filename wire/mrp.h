@@ -13,6 +13,9 @@
 //   |                     IPv4                      |
 //   |  flags    |               QPN                 |
 //   |                     token                     |
+//   PATH, 8 bytes, at most once:
+//   |1|    5    |     2     |       path MTU        |   payload bytes; 0: no limit is known
+//   |                window, packets                |   0: no limit is known
 //   REGION, 28 bytes, in PUBLISH alone: wire/publication.h
 //
 // The instance tells apart two leader processes on one host; a leader's identity is (source IP,
@@ -111,6 +114,33 @@ struct MrpMember {
   friend constexpr bool operator==(const MrpMember&, const MrpMember&) = default;
 };
 
+// What a way of a group can take, as far as it is known: the least of the nodes that the record has
+// passed (docs/protocol.md, "What a way can take"). 0: no limit is known.
+struct MrpPath {
+  static constexpr std::uint8_t kRecordType = 0x85;  // 5, optional
+  static constexpr std::size_t kSize = 8;
+  // Larger windows limit nothing: switches drop data further beyond the slowest receiver.
+  static constexpr std::uint32_t kWidestWindow = 1u << 22;
+  std::uint16_t mtu = 0;     // payload bytes of a packet
+  std::uint32_t window = 0;  // packets that the group's source may have under way
+
+  // The smaller limit of each kind.
+  constexpr void narrow(const MrpPath& other) {
+    mtu = smaller(mtu, other.mtu);
+    window = smaller(window, other.window);
+  }
+  // A whole record. Empty if `data` does not begin with one.
+  static std::optional<MrpPath> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend constexpr bool operator==(const MrpPath&, const MrpPath&) = default;
+
+ private:
+  template <typename T>
+  static constexpr T smaller(T a, T b) {
+    return a == 0 || (b != 0 && b < a) ? b : a;
+  }
+};
+
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
   static constexpr std::uint8_t kVersion = 2;
@@ -152,6 +182,7 @@ struct MrpMessage {
   MrpHeader header;
   std::array<MrpMember, kMaxMembers> members;  // the first member_count are valid
   std::size_t member_count = 0;
+  std::optional<MrpPath> path;
   // Records of optional types, unparsed: a switch that passes on the message, or a part of it,
   // passes these on too.
   std::array<std::uint8_t, kMaxSize - MrpHeader::kSize> skipped{};
@@ -160,14 +191,22 @@ struct MrpMessage {
   std::span<const MrpMember> list() const { return {members.data(), member_count}; }
   std::span<const std::uint8_t> skipped_records() const { return {skipped.data(), skipped_size}; }
   bool add(const MrpMember& m);  // false if full
+  // The limits in PATH become at most those of `other`.
+  void narrow(const MrpPath& other) {
+    if (!path) path.emplace();
+    path->narrow(other);
+  }
 
   // Empty on a wrong version or length, an unknown type, a malformed record, or an unknown one that
   // must not be skipped.
   static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
-  // Skipped records follow the members. Bytes written, 0 if `out` is too small.
+  // PATH and skipped records follow the members. PATH is left out if unknown records have taken its
+  // place. Bytes written, 0 if `out` is too small.
   std::size_t emit(std::span<std::uint8_t> out) const;
 };
 static_assert(MrpMessage::kMaxMembers == 89);
+static_assert(MrpHeader::kSize + MrpMessage::kMaxMembers * MrpMember::kSize + MrpPath::kSize <=
+              MrpMessage::kMaxSize);
 
 // The answer to a REGISTER that parse() refuses for its version, or for an unknown record that must
 // not be skipped: REJECT(kVersion), in the version of the REGISTER. Empty if `datagram` is no

@@ -53,6 +53,8 @@ void print(const MrpMessage& m, const MrpKey* key) {
     std::printf("%s[\"%s\", %u, %d, %d, %u]", i == 0 ? "" : ", ", one.host.to_string().c_str(),
                 one.qpn.value(), one.control_port, one.flags, one.token);
   }
+  std::printf("], \"paths\": [");
+  if (m.path) std::printf("[%d, %u]", m.path->mtu, m.path->window);
   std::printf("]}\n");
 }
 
@@ -98,6 +100,9 @@ MrpMessage message(MrpType type, std::uint16_t flags, std::size_t members, std::
     m.add({Ipv4(static_cast<std::uint32_t>(random())), Qpn(static_cast<std::uint32_t>(random())),
            static_cast<std::uint8_t>(random() % 16), static_cast<std::uint16_t>(random()),
            static_cast<std::uint32_t>(random())});
+  }
+  if ((flags & 1) != 0) {
+    m.path = MrpPath{static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random())};
   }
   return m;
 }

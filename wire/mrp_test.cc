@@ -70,6 +70,55 @@ TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
   EXPECT_EQ(bytes_of(m), expected);
 }
 
+TEST(MrpPath, HasTheLayoutOfItsDiagramBehindTheMembers) {
+  MrpMessage m;
+  ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(1)}));
+  m.path = MrpPath{0x0102, 0x03040506};
+  const auto bytes = bytes_of(m);
+  const std::vector<std::uint8_t> expected = {0x85, 2, 1, 2, 3, 4, 5, 6};
+  ASSERT_EQ(bytes.size(), MrpHeader::kSize + MrpMember::kSize + MrpPath::kSize);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), bytes.end() - MrpPath::kSize));
+  const auto parsed = MrpMessage::parse(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->path, m.path);
+  EXPECT_EQ(parsed->skipped_size, 0u);
+}
+
+TEST(MrpPath, IsThereOnceAndWhole) {
+  const std::vector<std::uint8_t> once = {0x85, 2, 16, 0, 0, 0, 0, 68};
+  const auto message = MrpMessage::parse(with_record(once));
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->path, (MrpPath{4096, 68}));
+  auto twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_FALSE(MrpMessage::parse(with_record(twice)));
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x85, 1, 16, 0})));
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x85, 3, 16, 0, 0, 0, 0, 68, 0, 0, 0, 0})));
+}
+
+TEST(MrpPath, FitsBesideAFullListAndGivesWayToUnknownRecords) {
+  MrpMessage m;
+  for (std::size_t i = 0; i < MrpMessage::kMaxMembers; ++i) {
+    ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
+  }
+  m.path = MrpPath{4096, 68};
+  EXPECT_EQ(MrpMessage::parse(bytes_of(m))->path, m.path);
+  m.skipped_size = 8;
+  std::ranges::copy(std::array<std::uint8_t, 8>{0x92, 2}, m.skipped.begin());
+  const auto parsed = MrpMessage::parse(bytes_of(m));
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->path);
+  EXPECT_EQ(parsed->skipped_size, 8u);
+}
+
+TEST(MrpPath, TakesTheSmallerOfKnownLimits) {
+  MrpMessage m;
+  m.narrow({4096, 0});
+  m.narrow({1024, 68});
+  m.narrow({0, 1000});
+  EXPECT_EQ(m.path, (MrpPath{1024, 68}));
+}
+
 TEST(MrpHeader, AloneHasItsOwnLength) {
   const auto bytes = header_bytes(MrpHeader{});
   EXPECT_EQ(load_be16(bytes.data() + 10), MrpHeader::kSize);
@@ -112,7 +161,7 @@ TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
 }
 
 TEST(MrpMessage, SkipsOnlyOptionalRecords) {
-  const std::vector<std::uint8_t> optional = {0x82, 2, 7, 7, 7, 7, 7, 7};
+  const std::vector<std::uint8_t> optional = {0x92, 2, 7, 7, 7, 7, 7, 7};
   const auto message = MrpMessage::parse(with_record(optional));
   ASSERT_TRUE(message);
   ASSERT_EQ(message->member_count, 1u);
@@ -123,14 +172,14 @@ TEST(MrpMessage, SkipsOnlyOptionalRecords) {
   EXPECT_TRUE(same(*passed_on, *message));
   EXPECT_TRUE(std::ranges::equal(passed_on->skipped_records(), optional));
   auto mandatory = optional;
-  mandatory[0] = 0x02;
+  mandatory[0] = 0x12;
   EXPECT_FALSE(MrpMessage::parse(with_record(mandatory)));
 }
 
 TEST(MrpMessage, RefusesRecordsWithoutLengthOrBeyondTheEnd) {
-  EXPECT_FALSE(MrpMessage::parse(with_record({0x82, 0, 0, 0})));
-  EXPECT_FALSE(MrpMessage::parse(with_record({0x82, 6, 0, 0})));
-  EXPECT_TRUE(MrpMessage::parse(with_record({0x82, 5, 0, 0}))) << "the member is part of it";
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x92, 0, 0, 0})));
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x92, 6, 0, 0})));
+  EXPECT_TRUE(MrpMessage::parse(with_record({0x92, 5, 0, 0}))) << "the member is part of it";
   EXPECT_FALSE(MrpMessage::parse(with_record({1, 3, 0, 0, 10, 0, 0, 1, 0, 0, 0, 1})))
       << "a member of another length";
 }
@@ -163,7 +212,7 @@ TEST(MrpRefusal, AnswersARegisterWithAnUnknownRequiredRecord) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->header.type, MrpType::kReject);
   EXPECT_EQ(read->header.flags, static_cast<std::uint16_t>(MrpReject::kVersion));
-  EXPECT_FALSE(refuse_version(with_record({0x82, 2, 0, 0, 0, 0, 0, 0})));
+  EXPECT_FALSE(refuse_version(with_record({0x92, 2, 0, 0, 0, 0, 0, 0})));
   EXPECT_FALSE(refuse_version(with_record({0x02, 0, 0, 0}))) << "malformed";
 }
 

@@ -16,7 +16,7 @@ std::optional<wire::MrpMessage> message_at(const TestNetwork& net, std::size_t h
   return datagram ? wire::MrpMessage::parse(frame->payload()) : std::nullopt;
 }
 
-constexpr std::array<std::uint8_t, 12> kRecords = {0x82, 2, 1, 2, 3, 4, 5, 6, 0x83, 1, 7, 8};
+constexpr std::array<std::uint8_t, 12> kRecords = {0x92, 2, 1, 2, 3, 4, 5, 6, 0x93, 1, 7, 8};
 
 wire::MrpMessage with_records(wire::MrpMessage message) {
   std::ranges::copy(kRecords, message.skipped.begin());

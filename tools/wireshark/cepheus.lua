@@ -25,9 +25,9 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER"}
-local MEMBER, REGION, SWITCH, SENDER = 1, 2, 3, 4
-local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32}
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH"}
+local MEMBER, REGION, SWITCH, SENDER, PATH = 1, 2, 3, 4, 5
+local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8}
 local HOST_SYNC, PRESENCE, HEARS = 0x8000, 1, 1
 
 local function field(make, name, text, ...)
@@ -71,6 +71,8 @@ local f = {
   region_va = field(ProtoField.uint64, "mrp.region.va", "Virtual address", base.HEX),
   region_length = field(ProtoField.uint64, "mrp.region.length", "Length"),
   region_rkey = field(ProtoField.uint32, "mrp.region.rkey", "Remote key", base.HEX),
+  path_mtu = field(ProtoField.uint16, "mrp.path.mtu", "Path MTU of the way so far (0: not known)"),
+  path_window = field(ProtoField.uint32, "mrp.path.window", "Packets that a source may have under way (0: not known)"),
   unreachable = field(ProtoField.ipv4, "mrp.unreachable", "Switch that the sender has no way to"),
 }
 local wrong = {
@@ -161,9 +163,10 @@ local function add_record(tree, range, type)
   record:add(f.optional, range(0, 1))
   record:add(f.record, range(0, 1))
   record:add(f.words, range(1, 1))
-  if range(0, 1):uint() ~= kind or RECORD_BYTES[kind] == nil then
+  local is_optional = range(0, 1):uint() ~= kind
+  if RECORD_BYTES[kind] == nil or is_optional ~= (kind == PATH) then
     if range:len() > 4 then record:add(f.unknown, range(4)) end
-    if range(0, 1):uint() == kind then record:add_proto_expert_info(wrong.must_know) end
+    if not is_optional then record:add_proto_expert_info(wrong.must_know) end
   elseif RECORD_BYTES[kind] ~= range:len() then
     record:add_proto_expert_info(wrong.record)
   elseif kind == MEMBER then
@@ -174,6 +177,9 @@ local function add_record(tree, range, type)
     record:add(f.region_va, range(8, 8))
     record:add(f.region_length, range(16, 8))
     record:add(f.region_rkey, range(24, 4))
+  elseif kind == PATH then
+    record:add(f.path_mtu, range(2, 2))
+    record:add(f.path_window, range(4, 4))
   else
     record:add(f.unreachable, range(4, 4))
     record:append_text(": " .. tostring(range(4, 4):ipv4()))

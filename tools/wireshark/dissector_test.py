@@ -80,7 +80,11 @@ class Registration(Dissector):
         regions = one.get("regions", [])
         columns = [list(map(tshark.number, packet.values["mrp.region." + name])) for name in ("number", "va", "length", "rkey")]
         self.assertEqual(list(map(list, zip(*columns))), regions)
-        self.assertEqual(packet.values["mrp.words"], ["4"] * len(one["members"]) + ["7"] * len(regions))
+        paths = one.get("paths", [])
+        columns = [list(map(tshark.number, packet.values["mrp.path." + name])) for name in ("mtu", "window")]
+        self.assertEqual(list(map(list, zip(*columns))), paths)
+        words = ["4"] * len(one["members"]) + ["7"] * len(regions) + ["2"] * len(paths)
+        self.assertEqual(packet.values["mrp.words"], words)
 
     def test_names_are_those_of_wire(self):
         types, reasons = set(), set()
