@@ -26,6 +26,9 @@ mcast_context_attr_t attributes_of(const Device& device) {
   out.max_message = device.max_message();
   out.is_up = device.is_up() ? 1 : 0;
   out.registered_bytes = device.registered_bytes();
+  out.traffic_class = device.marks().traffic_class;
+  out.service_level = device.marks().service_level;
+  out.flow_label = device.marks().flow_label;
   return out;
 }
 

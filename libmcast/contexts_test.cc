@@ -69,6 +69,30 @@ TEST_F(SecondContext, HasAPathMtuOfItsOwn) {
   EXPECT_EQ(second.path_mtu, 256u);
 }
 
+TEST_F(SecondContext, HasATrafficClassOfItsOwn) {
+  mcast_context_params_t other = MCAST_CONTEXT_PARAMS_INIT;
+  other.traffic_class = 184;
+  other.service_level = 5;
+  other.flow_label = 0xABCDE;
+  open_second(other);
+  const auto path_of = [&](mcast_context_h context) {
+    const mcast_context_h before = std::exchange(context_, context);
+    make(MCAST_LANE_BULK);
+    become_active();
+    const ibv_ah_attr path = pair().path;
+    drop();
+    context_ = before;
+    return path;
+  };
+  const ibv_ah_attr usual = path_of(context_), own = path_of(second_);
+  EXPECT_EQ(usual.grh.traffic_class, 106) << "as UCX's queue pairs";
+  EXPECT_EQ(usual.sl, 0);
+  EXPECT_EQ(usual.grh.flow_label, 0u);
+  EXPECT_EQ(own.grh.traffic_class, 184);
+  EXPECT_EQ(own.sl, 5);
+  EXPECT_EQ(own.grh.flow_label, 0xABCDEu);
+}
+
 // One program on two fabrics: each context signs its messages with its own key.
 TEST_F(SecondContext, SignsWithAKeyOfItsOwn) {
   const std::string path = "/tmp/cepheus-key-" + std::to_string(getpid());

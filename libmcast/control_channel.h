@@ -1,5 +1,6 @@
 // Sends and receives registration (MRP) datagrams of this host: by kernel UDP sockets, or by an
-// emulated NIC, which has no kernel interface.
+// emulated NIC, which has no kernel interface. They have the DSCP and the priority of the groups'
+// data.
 #pragma once
 
 #include <cstdint>

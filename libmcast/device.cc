@@ -90,6 +90,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
 
 Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& options) {
   name_ = ibv_get_device_name(device);
+  marks_ = options.marks;
   context_.reset(ibv_open_device(device));
   if (!context_) return fail(MCAST_ERR_NO_DEVICE, errno_text("it can't be opened", errno));
   ibv_device_attr attributes{};

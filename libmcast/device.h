@@ -43,10 +43,18 @@ using CqHandle = std::unique_ptr<ibv_cq, VerbsDeleter>;
 using QpHandle = std::unique_ptr<ibv_qp, VerbsDeleter>;
 using MrHandle = std::unique_ptr<ibv_mr, MrDeleter>;
 
+// Marks of a group's packets, by which networks choose queues (InfiniBand specification, A17.4).
+struct PacketMarks {
+  std::uint8_t traffic_class = 106;  // IPv4 TOS: the DSCP is 26. UCX has the same default.
+  std::uint8_t service_level = 0;    // the priority of a VLAN tag
+  std::uint32_t flow_label = 0;      // 20 bits, from which NICs derive a UDP source port; 0: none
+};
+
 struct DeviceOptions {
-  std::string name;            // empty: of the usable devices the nearest to the process's cores
+  std::string name = {};       // empty: of the usable devices the nearest to the process's cores
   int gid_index = -1;          // -1: the first RoCE v2 IPv4 GID
   std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
+  PacketMarks marks = {};
 };
 
 // RC parameters that depend on how the device keeps time (docs/protocol.md, "Timers of the hosts").
@@ -91,6 +99,7 @@ class Device {
   std::uint8_t port() const { return port_; }
   int gid_index() const { return gid_index_; }
   std::uint32_t path_mtu() const { return path_mtu_; }  // bytes
+  const PacketMarks& marks() const { return marks_; }
   ibv_mtu path_mtu_code() const;
   std::size_t max_message() const { return max_message_; }                // bytes
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
@@ -123,6 +132,7 @@ class Device {
   std::uint8_t port_ = 0;
   int gid_index_ = 0;
   std::uint32_t path_mtu_ = 0;
+  PacketMarks marks_;
   std::size_t max_message_ = 0;
   std::uint32_t max_work_requests_ = 0;
   std::uint32_t max_completions_ = 0;

@@ -192,7 +192,10 @@ struct Calls {
     if ((mask & IBV_QP_RQ_PSN) != 0) pair.receive_psn = attr->rq_psn;
     if ((mask & IBV_QP_SQ_PSN) != 0) pair.send_psn = attr->sq_psn;
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.remote_qpn = attr->dest_qp_num;
-    if ((mask & IBV_QP_AV) != 0) pair.remote = ipv4_of(attr->ah_attr.grh.dgid);
+    if ((mask & IBV_QP_AV) != 0) {
+      pair.path = attr->ah_attr;
+      pair.remote = ipv4_of(attr->ah_attr.grh.dgid);
+    }
     qp->state = attr->qp_state;
     pair.states.push_back(attr->qp_state);
     if (attr->qp_state == IBV_QPS_ERR) device().flush(pair);
@@ -387,7 +390,7 @@ EXPORTED int ibv_get_async_event(ibv_context*, ibv_async_event* out) {
 }
 EXPORTED void ibv_ack_async_event(ibv_async_event*) {}
 
-EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, std::uint16_t,
+EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, std::uint16_t, std::uint8_t,
                                    cepheus_datagram_socket** out) {
   *out = &cepheus::mcast::fake::the_socket;
   return Device::instance().is_emulated ? 0 : EOPNOTSUPP;

@@ -38,6 +38,7 @@ struct Pair {
   std::uint32_t send_psn = 0, receive_psn = 0;
   wire::Ipv4 remote;
   std::uint32_t remote_qpn = 0;
+  ibv_ah_attr path{};  // as last set
   std::deque<Posted> sends, receives;
 };
 

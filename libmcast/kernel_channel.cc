@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 
+#include "wire/ecn.h"
+
 namespace cepheus::mcast {
 namespace {
 
@@ -30,13 +32,23 @@ int keep_others_out(int fd, std::uint16_t port) {
   return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
+// Without its marks a datagram still arrives, though by another queue. SO_PRIORITY comes last,
+// because IP_TOS sets it, too; 7 needs CAP_NET_ADMIN.
+void mark(int fd, const PacketMarks& marks) {
+  const int tos = wire::without_ecn(marks.traffic_class), priority = marks.service_level;
+  setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
+  setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
-                                                             std::uint16_t mrp_port) {
+                                                             std::uint16_t mrp_port,
+                                                             const PacketMarks& marks) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(MCAST_ERR_NO_DEVICE, errno_text("no UDP socket", errno));
   std::unique_ptr<KernelChannel> channel(new KernelChannel(fd, mrp_port));
+  mark(fd, marks);
   sockaddr_in own = socket_address(address, 0);
   socklen_t length = sizeof own;
   if (keep_others_out(fd, mrp_port) != 0) {

@@ -9,7 +9,8 @@ namespace cepheus::mcast {
 class KernelChannel final : public ControlChannel {
  public:
   // Bound to the device's own address, so that its datagrams have that source.
-  static Expected<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t mrp_port);
+  static Expected<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t mrp_port,
+                                                       const PacketMarks& marks);
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;

@@ -24,6 +24,8 @@ class FakeSwitch {
  public:
   FakeSwitch(wire::Ipv4 address, std::uint16_t port)
       : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    const int one = 1;
+    EXPECT_EQ(setsockopt(fd_, IPPROTO_IP, IP_RECVTOS, &one, sizeof one), 0);
     const sockaddr_in own = name(address, port);
     EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
   }
@@ -43,6 +45,21 @@ class FakeSwitch {
     return n < 0 ? std::uint16_t{0} : ntohs(from.sin_port);
   }
 
+  // The TOS of the next datagram; -1: there is none.
+  int receive_tos() {
+    std::uint8_t byte = 0;
+    alignas(cmsghdr) std::array<char, 64> control{};
+    iovec piece{&byte, 1};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (recvmsg(fd_, &message, 0) < 0) return -1;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    return header != nullptr && header->cmsg_type == IP_TOS ? *CMSG_DATA(header) : -1;
+  }
+
  private:
   static sockaddr_in name(wire::Ipv4 address, std::uint16_t port) {
     sockaddr_in a{};
@@ -56,17 +73,25 @@ class FakeSwitch {
 
 TEST(KernelChannel, SpeaksToTheRegistrationPortFromOneOfItsOwn) {
   FakeSwitch there(kThere, mrp_port());
-  auto here = KernelChannel::open(kHere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(here) << here.error().text;
   EXPECT_NE((*here)->port(), 0);
   EXPECT_EQ((*here)->send(kThere, std::vector<std::uint8_t>{1, 2, 3}), 0);
   EXPECT_EQ(there.receive(), (*here)->port());  // loopback delivers before send returns
 }
 
+TEST(KernelChannel, MarksItsDatagramsAsTheGroupsData) {
+  FakeSwitch there(kThere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {.traffic_class = 106});
+  ASSERT_TRUE(here) << here.error().text;
+  EXPECT_EQ((*here)->send(kThere, std::vector<std::uint8_t>{1}), 0);
+  EXPECT_EQ(there.receive_tos(), 104) << "without ECN: no queue may mark them";
+}
+
 TEST(KernelChannel, ReceivesOnlyFromTheRegistrationPort) {
   FakeSwitch the_switch(kSwitch, mrp_port());
   FakeSwitch stranger(kSwitch, 0);
-  auto here = KernelChannel::open(kHere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(here);
   std::array<std::uint8_t, kMaxDatagram> buffer{};
   EXPECT_FALSE((*here)->receive(buffer));
@@ -84,7 +109,7 @@ TEST(KernelChannel, ReceivesOnlyFromTheRegistrationPort) {
 TEST(KernelChannel, HasNoPlaceForStrangersDatagrams) {
   FakeSwitch the_switch(kSwitch, mrp_port());
   FakeSwitch stranger(kSwitch, 0);
-  auto here = KernelChannel::open(kHere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(here);
   for (int i = 0; i < 1000; ++i) stranger.send(kHere, (*here)->port(), {9});
   the_switch.send(kHere, (*here)->port(), {1, 2, 3});
@@ -95,7 +120,7 @@ TEST(KernelChannel, HasNoPlaceForStrangersDatagrams) {
 }
 
 TEST(KernelChannel, SurvivesThatNobodyListens) {
-  auto here = KernelChannel::open(kHere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(here);
   std::array<std::uint8_t, kMaxDatagram> buffer{};
   EXPECT_EQ((*here)->send(kThere, buffer), 0);
@@ -104,7 +129,7 @@ TEST(KernelChannel, SurvivesThatNobodyListens) {
 
 TEST(KernelChannel, SkipsWhatIsTooLongToBeRegistration) {
   FakeSwitch the_switch(kSwitch, mrp_port());
-  auto here = KernelChannel::open(kHere, mrp_port());
+  auto here = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(here);
   the_switch.send(kHere, (*here)->port(), std::vector<std::uint8_t>(kMaxDatagram + 1));
   the_switch.send(kHere, (*here)->port(), std::vector<std::uint8_t>(7));
@@ -115,8 +140,8 @@ TEST(KernelChannel, SkipsWhatIsTooLongToBeRegistration) {
 }
 
 TEST(KernelChannel, IsOpenedByEveryProcessOfAHost) {
-  const auto first = KernelChannel::open(kHere, mrp_port());
-  const auto second = KernelChannel::open(kHere, mrp_port());
+  const auto first = KernelChannel::open(kHere, mrp_port(), {});
+  const auto second = KernelChannel::open(kHere, mrp_port(), {});
   ASSERT_TRUE(first && second);
   EXPECT_NE((*first)->port(), (*second)->port());
 }

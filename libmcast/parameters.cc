@@ -27,6 +27,18 @@ Expected<std::shared_ptr<const wire::MrpKey>> fabric_key(const char* named) {
   return std::make_shared<const wire::MrpKey>(std::move(*key));
 }
 
+Expected<PacketMarks> marks_of(const mcast_context_params_t& p) {
+  const auto out_of_range = [](const char* name, std::uint32_t value, const char* range) {
+    return fail(MCAST_ERR_INVALID,
+                std::string(name) + " " + std::to_string(value) + ": use " + range);
+  };
+  if (p.traffic_class > 255) return out_of_range("traffic_class", p.traffic_class, "0 to 255");
+  if (p.service_level > 7) return out_of_range("service_level", p.service_level, "0 to 7");
+  if (p.flow_label > 0xFFFFF) return out_of_range("flow_label", p.flow_label, "0 to 1048575");
+  return PacketMarks{static_cast<std::uint8_t>(p.traffic_class),
+                     static_cast<std::uint8_t>(p.service_level), p.flow_label};
+}
+
 }  // namespace
 
 Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
@@ -41,6 +53,9 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   }
   config.device.gid_index = p.gid_index;
   config.device.path_mtu = p.path_mtu;
+  const auto marks = marks_of(p);
+  if (!marks) return tl::unexpected(marks.error());
+  config.device.marks = *marks;
   if (p.mrp_port == wire::kRoceUdpPort) {
     return fail(MCAST_ERR_INVALID, "mrp_port 4791 is RoCE's own: use another");
   }

@@ -72,6 +72,15 @@ TEST(ContextParameters, AreRefusedWithTheRemedy) {
   params = defaults();
   params.gid_index = 256;
   EXPECT_THAT(error_of(params), HasSubstr("use -1"));
+  params = defaults();
+  params.traffic_class = 256;
+  EXPECT_THAT(error_of(params), HasSubstr("traffic_class 256: use 0 to 255"));
+  params = defaults();
+  params.service_level = 8;
+  EXPECT_THAT(error_of(params), HasSubstr("service_level 8: use 0 to 7"));
+  params = defaults();
+  params.flow_label = 1 << 20;
+  EXPECT_THAT(error_of(params), HasSubstr("flow_label 1048576: use 0 to 1048575"));
   for (const char* pool : {"198.18.0.0", "198.18.0.1/15", "239.0.0.0/8", "0.0.0.0/0", ""}) {
     params = defaults();
     params.mcst_pool = pool;

@@ -143,6 +143,9 @@ Expected<void> QueuePair::bring_up(wire::Psn psn) {
   attributes.min_rnr_timer = timers_.min_rnr_timer;
   attributes.ah_attr.is_global = 1;
   attributes.ah_attr.port_num = device_.port();
+  attributes.ah_attr.sl = device_.marks().service_level;
+  attributes.ah_attr.grh.traffic_class = device_.marks().traffic_class;
+  attributes.ah_attr.grh.flow_label = device_.marks().flow_label;
   attributes.ah_attr.grh.dgid = gid_of(remote_.address);
   attributes.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_.gid_index());
   attributes.ah_attr.grh.hop_limit = 64;

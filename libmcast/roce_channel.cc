@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "wire/ecn.h"
+
 namespace cepheus::mcast {
 namespace {
 
@@ -25,11 +27,13 @@ std::optional<RoceChannel::Calls> RoceChannel::find_calls() {
 }
 
 Expected<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
-                                                         std::uint16_t mrp_port) {
+                                                         std::uint16_t mrp_port,
+                                                         const PacketMarks& marks) {
   const auto calls = find_calls();
   if (!calls) return std::unique_ptr<RoceChannel>();
   cepheus_datagram_socket* socket = nullptr;
-  const int error = calls->open(context, 0, mrp_port, &socket);
+  const int error =
+      calls->open(context, 0, mrp_port, wire::without_ecn(marks.traffic_class), &socket);
   if (error == EOPNOTSUPP) return std::unique_ptr<RoceChannel>();
   if (error != 0) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of the emulated NIC", error));

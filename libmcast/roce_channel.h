@@ -13,7 +13,8 @@ namespace cepheus::mcast {
 class RoceChannel final : public ControlChannel {
  public:
   // Null if the device is not the emulated NIC's: use kernel sockets.
-  static Expected<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port);
+  static Expected<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port,
+                                                     const PacketMarks& marks);
   ~RoceChannel() override;
   RoceChannel(const RoceChannel&) = delete;
   RoceChannel& operator=(const RoceChannel&) = delete;
@@ -28,7 +29,7 @@ class RoceChannel final : public ControlChannel {
   // The library's functions; addresses and ports in host byte order, errors as errno, nothing
   // blocks.
   struct Calls {
-    int (*open)(ibv_context*, std::uint16_t port, std::uint16_t from_port,
+    int (*open)(ibv_context*, std::uint16_t port, std::uint16_t from_port, std::uint8_t tos,
                 cepheus_datagram_socket** out);
     std::uint16_t (*port)(const cepheus_datagram_socket*);
     int (*send)(cepheus_datagram_socket*, std::uint32_t to, std::uint16_t port, const void* data,

@@ -24,6 +24,7 @@ struct Library {
   std::vector<std::uint8_t> sent, waiting;
   std::uint16_t from_port = 18516;
   std::uint16_t opened_for = 0;
+  std::uint8_t opened_with = 0;
 } library;
 
 }  // namespace
@@ -31,8 +32,9 @@ struct Library {
 #define EXPORTED extern "C" __attribute__((visibility("default"), used))
 
 EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t port, std::uint16_t from_port,
-                                   cepheus_datagram_socket** out) {
+                                   std::uint8_t tos, cepheus_datagram_socket** out) {
   library.socket.port = port;
+  library.opened_with = tos;
   library.opened_for = from_port;
   *out = &library.socket;
   return library.open_result;
@@ -69,12 +71,13 @@ namespace {
 TEST(RoceChannel, SpeaksThroughTheLibraryThatIsThere) {
   library = {};
   {
-    const auto channel = RoceChannel::open(nullptr, 18516);
+    const auto channel = RoceChannel::open(nullptr, 18516, {});
     ASSERT_TRUE(channel);
     ASSERT_TRUE(*channel);
     EXPECT_EQ(library.socket.port, 0) << "any that is free";
     EXPECT_EQ((*channel)->port(), 49152);
     EXPECT_EQ(library.opened_for, 18516) << "strangers take no place in its queue";
+    EXPECT_EQ(library.opened_with, 104) << "the DSCP of the group's data, without ECN";
     const std::array<std::uint8_t, 3> data = {7, 8, 9};
     EXPECT_EQ((*channel)->send(wire::Ipv4(198, 18, 0, 1), data), 0);
     EXPECT_EQ(library.sent_to, 0xC6120001u);
@@ -94,7 +97,7 @@ TEST(RoceChannel, SpeaksThroughTheLibraryThatIsThere) {
 TEST(RoceChannel, LeavesOtherDevicesToKernelSockets) {
   library = {};
   library.open_result = EOPNOTSUPP;
-  const auto channel = RoceChannel::open(nullptr, 18516);
+  const auto channel = RoceChannel::open(nullptr, 18516, {});
   ASSERT_TRUE(channel);
   EXPECT_FALSE(*channel);
 }
@@ -102,7 +105,7 @@ TEST(RoceChannel, LeavesOtherDevicesToKernelSockets) {
 TEST(RoceChannel, ReportsTheReasonIfNoPortCanBeOpened) {
   library = {};
   library.open_result = ENODEV;
-  const auto channel = RoceChannel::open(nullptr, 18516);
+  const auto channel = RoceChannel::open(nullptr, 18516, {});
   ASSERT_FALSE(channel);
   EXPECT_EQ(channel.error().status, MCAST_ERR_NO_DEVICE);
   EXPECT_NE(channel.error().text.find("a UDP port of the emulated NIC"), std::string::npos);

@@ -28,7 +28,10 @@ Contexts::Settings::Settings(uct_worker_h of, std::string on, const ContextConfi
       max_eager_memory(config.max_eager_memory),
       register_timeout_ms(milliseconds(config.register_timeout)),
       register_silence_ms(milliseconds(config.register_silence)),
-      progress_timeout_ms(milliseconds(config.progress_timeout)) {}
+      progress_timeout_ms(milliseconds(config.progress_timeout)),
+      traffic_class(config.traffic_class),
+      service_level(config.service_level),
+      flow_label(config.flow_label) {}
 
 mcast_context_params_t Contexts::Settings::params() const {
   mcast_context_params_t out = MCAST_CONTEXT_PARAMS_INIT;
@@ -42,6 +45,9 @@ mcast_context_params_t Contexts::Settings::params() const {
   out.max_eager_memory = max_eager_memory;
   out.progress_timeout_ms = progress_timeout_ms;
   out.register_silence_ms = register_silence_ms;
+  out.traffic_class = traffic_class;
+  out.service_level = service_level;
+  out.flow_label = flow_label;
   return out;
 }
 

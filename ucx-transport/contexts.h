@@ -22,6 +22,7 @@ struct ContextConfig {
   size_t path_mtu;
   size_t max_eager_memory;
   double register_timeout, register_silence, progress_timeout;  // seconds
+  unsigned traffic_class, service_level, flow_label;
 };
 
 // They last as long as the domain, because memory that is registered with it belongs to them.
@@ -44,6 +45,7 @@ class Contexts {
     unsigned mrp_port;
     size_t path_mtu, max_eager_memory;
     unsigned register_timeout_ms, register_silence_ms, progress_timeout_ms;
+    unsigned traffic_class, service_level, flow_label;
   };
   struct Destroy {
     void operator()(mcast_context_h context) const { mcast_context_destroy(context); }

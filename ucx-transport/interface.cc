@@ -58,6 +58,13 @@ ucs_config_field_t interface_config_table[] = {
      at(offsetof(ContextConfig, register_silence)), UCS_CONFIG_TYPE_TIME},
     {"PROGRESS_TIMEOUT", "8s", "Time without a completed send after which the group fails",
      at(offsetof(ContextConfig, progress_timeout)), UCS_CONFIG_TYPE_TIME},
+    {"TRAFFIC_CLASS", "106", "IPv4 TOS of the groups' packets, 0 to 255",
+     at(offsetof(ContextConfig, traffic_class)), UCS_CONFIG_TYPE_UINT},
+    {"SERVICE_LEVEL", "0", "Priority of the groups' packets in a VLAN tag, 0 to 7",
+     at(offsetof(ContextConfig, service_level)), UCS_CONFIG_TYPE_UINT},
+    {"FLOW_LABEL", "0",
+     "Flow label, from which NICs derive the groups' UDP source port, 0 to 1048575 (0: none)",
+     at(offsetof(ContextConfig, flow_label)), UCS_CONFIG_TYPE_UINT},
     {},
 };
 

@@ -20,6 +20,10 @@ enum class Ecn : std::uint8_t {
 
 inline constexpr std::uint8_t kEcnMask = 0b11;
 constexpr Ecn ecn_of(std::uint8_t tos) { return static_cast<Ecn>(tos & kEcnMask); }
+// The DSCP alone (RFC 2474), in its place.
+constexpr std::uint8_t without_ecn(std::uint8_t tos) {
+  return static_cast<std::uint8_t>(tos & ~kEcnMask);
+}
 
 // Marks an emitted header and corrects its checksum (RFC 1624, equation 3); false, and nothing is
 // changed, if the sender is not capable.

@@ -40,6 +40,7 @@ namespace {
 
 constexpr Setting::Range kAny, kFromMinusOne{.least = -1}, kFromZero{.least = 0};
 constexpr Setting::Range kFromOne{.least = 1}, kOfThousand{0, 1000}, kPort{0, 65535}, kSwitch{0, 1};
+constexpr Setting::Range kByte{0, 255}, kPriority{0, 7}, kTwentyBits{0, 0xFFFFF};
 
 }  // namespace
 
@@ -104,6 +105,12 @@ std::vector<Setting> settings() {
        {},
        true},
       {"mrp_port", 6, &p.mrp_port, kPort, "Use this UDP port for registration; 0: 18516"},
+      {"traffic_class", 5, &p.traffic_class, kByte,
+       "Send groups' packets with this IPv4 TOS: four times the DSCP"},
+      {"service_level", 5, &p.service_level, kPriority,
+       "Send groups' packets with this priority in their VLAN tags"},
+      {"flow_label", 6, &p.flow_label, kTwentyBits,
+       "Let the NIC derive the UDP source port of groups' packets from this flow label; 0: none"},
       {"max_eager_memory", 5, &p.max_eager_memory, kFromZero,
        "Limit the posted buffers of all communicators of a process to this size in bytes; 0: 64 "
        "MiB, enough for about 1000 communicators of few ranks"},

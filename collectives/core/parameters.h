@@ -35,6 +35,9 @@ struct Parameters {
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
   int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
+  int traffic_class = 106;  // UCX's default
+  int service_level = 0;
+  int flow_label = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   // No user's: tests make them small.
   size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast

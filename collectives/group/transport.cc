@@ -23,6 +23,9 @@ mcast_context_params_t context_params() {
   if (p.device != nullptr && *p.device != '\0') params.device = p.device;
   if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
   params.mrp_port = static_cast<uint16_t>(p.mrp_port);
+  params.traffic_class = static_cast<uint32_t>(p.traffic_class);
+  params.service_level = static_cast<uint32_t>(p.service_level);
+  params.flow_label = static_cast<uint32_t>(p.flow_label);
   params.register_timeout_ms = static_cast<uint32_t>(p.registration_ms());
   params.register_silence_ms = static_cast<uint32_t>(p.registration_silence_ms());
   params.max_eager_memory = static_cast<size_t>(p.max_eager_memory);

@@ -133,6 +133,9 @@ mcast_status_t OpenUctDomain::open_context(const mcast_context_params_t& params,
                       set("MCST_POOL", params.mcst_pool != nullptr ? params.mcst_pool : "") &&
                       set("MRP_PORT", std::to_string(params.mrp_port)) &&
                       set("MAX_EAGER_MEMORY", std::to_string(params.max_eager_memory)) &&
+                      set("TRAFFIC_CLASS", std::to_string(params.traffic_class)) &&
+                      set("SERVICE_LEVEL", std::to_string(params.service_level)) &&
+                      set("FLOW_LABEL", std::to_string(params.flow_label)) &&
                       set("REGISTER_TIMEOUT", milliseconds(params.register_timeout_ms)) &&
                       set("REGISTER_SILENCE", milliseconds(params.register_silence_ms)) &&
                       set("PROGRESS_TIMEOUT", milliseconds(params.progress_timeout_ms));

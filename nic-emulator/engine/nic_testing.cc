@@ -114,6 +114,7 @@ wire::Result<void> Host::to_rtr(const QpOptions& options, const Host& peer, Psn 
   attr.remote_qpn = peer.qpn;
   attr.rq_psn = rq_psn;
   attr.remote_ip = peer.nic.config().address;
+  attr.traffic_class = options.traffic_class;
   attr.min_rnr_timer = options.min_rnr_timer;
   attr.max_dest_rd_atomic = options.max_rd_atomic;
   return modify(attr,

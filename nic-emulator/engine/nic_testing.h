@@ -52,6 +52,7 @@ struct QpOptions {
   bool signal_all = false;
   bool shared = false;  // receives come from a shared queue
   std::uint32_t qkey = 0x1234;
+  std::uint8_t traffic_class = 0;
 };
 
 // A NIC with 1 MiB of registered memory, and its outputs so far.

@@ -20,7 +20,7 @@ std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
 
 // Sets ECT: queues may mark the packet.
 std::uint8_t as_capable(std::uint8_t traffic_class) {
-  return static_cast<std::uint8_t>((traffic_class & ~wire::kEcnMask) |
+  return static_cast<std::uint8_t>(wire::without_ecn(traffic_class) |
                                    static_cast<std::uint8_t>(wire::Ecn::kEct0));
 }
 
@@ -135,7 +135,9 @@ void QueuePair::make_envelope() {
   wire::RoceHeaders& e = context_.envelope;
   e.ethernet.destination = config.gateway;
   e.ethernet.source = config.mac;
-  e.ip.tos = congestion_ ? as_capable(context_.attr.traffic_class) : context_.attr.traffic_class;
+  // As with mlx5, a program chooses the DSCP, and the NIC the ECN field.
+  e.ip.tos = congestion_ ? as_capable(context_.attr.traffic_class)
+                         : wire::without_ecn(context_.attr.traffic_class);
   e.ip.ttl = context_.attr.hop_limit;
   e.ip.source = config.address;
   e.ip.destination = context_.attr.remote_ip;
@@ -307,7 +309,7 @@ void QueuePair::build_response(wire::Frame& frame) {
 
 void QueuePair::build_cnp(wire::Frame& frame) {
   wire::RoceHeaders headers = context_.envelope;
-  headers.ip.tos = context_.attr.traffic_class;
+  headers.ip.tos = wire::without_ecn(context_.attr.traffic_class);
   headers.bth.opcode = wire::Opcode::kCnp;
   headers.bth.becn = true;
   headers.bth.psn = Psn();

@@ -66,6 +66,17 @@ TEST(QueuePair, BeginsWithTheseAttributes) {
   EXPECT_FALSE(attr.drained_event);
 }
 
+// A program that asks for 106, as UCX does, is not capable of congestion control by that.
+TEST(QueuePair, SendsTheDscpOfItsTrafficClassWithoutEcn) {
+  TwoHosts hosts({.mtu = 256, .traffic_class = 106});
+  hosts.b.receive(1, 0, 64);
+  hosts.a.send(1, 0, 64);
+  const Packet data = *hosts.a.transmit();
+  EXPECT_EQ(data.headers().ip.tos, 104);
+  hosts.b.deliver(data);
+  EXPECT_EQ(hosts.b.transmit()->headers().ip.tos, 104);
+}
+
 TEST(QueuePair, KeepsAttributesThatATransitionDoesNotName) {
   QpOptions options{.mtu = 512, .timeout_code = 11, .retry_count = 3, .rnr_retry = 2};
   options.min_rnr_timer = 9;

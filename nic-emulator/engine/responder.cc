@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "wire/ecn.h"
+
 namespace cepheus::rnic {
 
 Responder::Responder(const QpContext& context, ReceiveQueue& receives)
@@ -179,7 +181,7 @@ void Responder::owe(Owed response) {
 void Responder::build_response(wire::Frame& frame, bool becn) {
   assert(has_response());
   wire::RoceHeaders headers = qp_.envelope;
-  headers.ip.tos = qp_.attr.traffic_class;  // not data: never marked
+  headers.ip.tos = wire::without_ecn(qp_.attr.traffic_class);  // not data: never marked
   headers.bth.opcode = wire::Opcode::kRcAcknowledge;
   headers.bth.becn = becn;
   headers.bth.psn = owed_ == Owed::kAck            ? expected_ - 1

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/ecn.h"
+
 namespace cepheus::rnic {
 
 constexpr std::uint32_t kOwnQkey = 0x80000000;  // selects the QP's own (IBTA 10.2.5)
@@ -37,7 +39,7 @@ wire::RoceHeaders UnreliableRequester::headers_of(const SendWqe& wqe) const {
   headers.bth.opcode = wqe.has_imm() ? wire::Opcode::kUdSendOnlyImm : wire::Opcode::kUdSendOnly;
   headers.bth.destination_qp = wqe.remote_qpn;
   headers.ip.destination = wqe.destination.ip;
-  headers.ip.tos = wqe.destination.traffic_class;
+  headers.ip.tos = wire::without_ecn(wqe.destination.traffic_class);
   headers.ip.ttl = wqe.destination.hop_limit;
   headers.deth = {(wqe.rkey & kOwnQkey) != 0 ? qp_.attr.qkey : wqe.rkey, qp_.qpn};
   return headers;

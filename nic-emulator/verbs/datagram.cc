@@ -13,14 +13,15 @@ using namespace cepheus::verbs;
 namespace wire = cepheus::wire;
 
 CEPHEUS_EXPORT int cepheus_datagram_open(ibv_context* context, uint16_t udp_port,
-                                         uint16_t from_port, cepheus_datagram_socket** out) {
+                                         uint16_t from_port, uint8_t tos,
+                                         cepheus_datagram_socket** out) {
   *out = nullptr;
   if (!is_ours(context)) return EOPNOTSUPP;
   return guarded([&] {
     std::shared_ptr<LiveNic> nic = Context::of(context).share_nic();
     if (nic->is_abandoned()) return ENODEV;
     if (udp_port == wire::kRoceUdpPort) return EINVAL;
-    DatagramSocket* const socket = nic->open_socket(udp_port, from_port);
+    DatagramSocket* const socket = nic->open_socket(udp_port, from_port, tos);
     if (socket == nullptr) return EADDRINUSE;
     *out = new cepheus_datagram_socket{std::move(nic), socket};
     return 0;

@@ -18,10 +18,11 @@ extern "C" {
 struct cepheus_datagram_socket;
 
 /* Opens UDP port `udp_port` of the device behind `context`, or any free one for 0. It takes
- * datagrams of source port `from_port` only, or of any for 0. 0, or an errno: EADDRINUSE (port
- * taken in this process), EOPNOTSUPP (not a device of the emulated NIC: use kernel sockets). */
+ * datagrams of source port `from_port` only, or of any for 0, and sends with the IPv4 TOS `tos`. 0,
+ * or an errno: EADDRINUSE (port taken in this process), EOPNOTSUPP (not a device of the emulated
+ * NIC: use kernel sockets). */
 int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port, uint16_t from_port,
-                          struct cepheus_datagram_socket** out);
+                          uint8_t tos, struct cepheus_datagram_socket** out);
 uint16_t cepheus_datagram_port(const struct cepheus_datagram_socket* s);
 /* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no
  * space: repeat later). */

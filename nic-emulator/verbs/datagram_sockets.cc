@@ -35,10 +35,11 @@ std::uint16_t DatagramSockets::free_port() const {
   return port;
 }
 
-DatagramSocket* DatagramSockets::open(std::uint16_t port, std::uint16_t from_port) {
+DatagramSocket* DatagramSockets::open(std::uint16_t port, std::uint16_t from_port,
+                                      std::uint8_t tos) {
   if (port == 0) port = free_port();
   if (port == 0 || find(port) != nullptr) return nullptr;
-  return sockets_.emplace_back(std::make_unique<DatagramSocket>(port, from_port)).get();
+  return sockets_.emplace_back(std::make_unique<DatagramSocket>(port, from_port, tos)).get();
 }
 
 void DatagramSockets::close(DatagramSocket* socket) {

@@ -27,9 +27,10 @@ class DatagramSocket {
  public:
   static constexpr std::size_t kQueue = 256;
 
-  DatagramSocket(std::uint16_t port, std::uint16_t from_port)
-      : port_(port), from_port_(from_port), queue_(kQueue) {}
+  DatagramSocket(std::uint16_t port, std::uint16_t from_port, std::uint8_t tos)
+      : port_(port), from_port_(from_port), tos_(tos), queue_(kQueue) {}
   std::uint16_t port() const { return port_; }
+  std::uint8_t tos() const { return tos_; }  // of sent datagrams
   bool takes_from(std::uint16_t port) const { return from_port_ == 0 || port == from_port_; }
 
   // False: the queue is full.
@@ -41,6 +42,7 @@ class DatagramSocket {
  private:
   const std::uint16_t port_;
   const std::uint16_t from_port_;  // 0: any
+  const std::uint8_t tos_;
   std::vector<Datagram> queue_;
   std::size_t first_ = 0;
   std::size_t count_ = 0;
@@ -63,7 +65,7 @@ class DatagramSockets {
   explicit DatagramSockets(wire::Ipv4 address) : address_(address) {}
   // Port 0: any free one. `from_port`: the socket takes datagrams of that source port only; 0: of
   // any. Null: another socket has the port, or none is free.
-  DatagramSocket* open(std::uint16_t port, std::uint16_t from_port = 0);
+  DatagramSocket* open(std::uint16_t port, std::uint16_t from_port = 0, std::uint8_t tos = 0);
   void close(DatagramSocket* socket);
   // Hands a frame other than RoCE to its socket, or drops and counts it.
   void deliver(const wire::Frame& frame);

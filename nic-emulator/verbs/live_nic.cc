@@ -282,9 +282,10 @@ void LiveNic::take_down() {
   for (Listener* listener : listeners_) listener->on_event(IBV_EVENT_PORT_ERR);
 }
 
-DatagramSocket* LiveNic::open_socket(std::uint16_t port, std::uint16_t from_port) {
+DatagramSocket* LiveNic::open_socket(std::uint16_t port, std::uint16_t from_port,
+                                     std::uint8_t tos) {
   const std::scoped_lock lock(mutex_);
-  return sockets_.open(port, from_port);
+  return sockets_.open(port, from_port, tos);
 }
 
 void LiveNic::close_socket(DatagramSocket* socket) {
@@ -308,6 +309,7 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   wire::UdpDatagram headers;
   headers.ethernet.destination = identity_.gateway;
   headers.ethernet.source = identity_.mac;
+  headers.ip.tos = socket.tos();
   headers.ip.source = identity_.address;
   headers.ip.destination = to;
   headers.udp.source_port = socket.port();

@@ -99,7 +99,8 @@ class LiveNic {
 
   // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
   // (no space).
-  DatagramSocket* open_socket(std::uint16_t port, std::uint16_t from_port = 0);
+  DatagramSocket* open_socket(std::uint16_t port, std::uint16_t from_port = 0,
+                              std::uint8_t tos = 0);
   void close_socket(DatagramSocket* socket);
   wire::Result<void> send_datagram(const DatagramSocket& socket, Ipv4 to, std::uint16_t to_port,
                                    std::span<const std::uint8_t> data);

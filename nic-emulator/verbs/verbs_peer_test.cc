@@ -373,9 +373,9 @@ TEST_F(TwoHosts, DatagramsArriveWithTheSendersAddressAndClosedPortsAreCounted) {
     Endpoint e;
     me.meet(e);
     cepheus_datagram_socket* socket = nullptr;
-    ASSERT_EQ(udp.open(e.context, 7000, 0, &socket), 0);
+    ASSERT_EQ(udp.open(e.context, 7000, 0, 0, &socket), 0);
     cepheus_datagram_socket* second = nullptr;
-    EXPECT_EQ(udp.open(e.context, 7000, 0, &second), EADDRINUSE);
+    EXPECT_EQ(udp.open(e.context, 7000, 0, 0, &second), EADDRINUSE);
     me.signal();
     std::uint8_t data[2000];
     std::uint32_t from = 0;
@@ -395,7 +395,7 @@ TEST_F(TwoHosts, DatagramsArriveWithTheSendersAddressAndClosedPortsAreCounted) {
   Endpoint e;
   peer.meet(e);
   cepheus_datagram_socket* socket = nullptr;
-  ASSERT_EQ(udp.open(e.context, 999, 0, &socket), 0);
+  ASSERT_EQ(udp.open(e.context, 999, 0, 0, &socket), 0);
   peer.wait();
   std::vector<std::uint8_t> data(1473, 0xC3);
   EXPECT_EQ(udp.send(socket, 0x0A000002, 7000, data.data(), 1473), EMSGSIZE);

@@ -72,6 +72,9 @@ wire::Result<void> RcConnection::connect(const RcName& peer) {
   attr.min_rnr_timer = kRnrTimer;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = port_.verbs().port;
+  attr.ah_attr.sl = static_cast<std::uint8_t>(port_.attributes().service_level);
+  attr.ah_attr.grh.traffic_class = static_cast<std::uint8_t>(port_.attributes().traffic_class);
+  attr.ah_attr.grh.flow_label = port_.attributes().flow_label;
   attr.ah_attr.grh.dgid = gid_of(peer.ipv4);
   attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(port_.attributes().gid_index);
   attr.ah_attr.grh.hop_limit = kHops;

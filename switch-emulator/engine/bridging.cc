@@ -32,6 +32,7 @@ Rewrite to_host(const Call& call, const OneSource& group, PathNo path, Psn psn) 
 RoceHeaders from_group(const Call& call, const OneSource& group, const Path& path,
                        const TurnName& turn) {
   RoceHeaders h;
+  h.ip.tos = group.traffic_class;
   h.ip.source = group.tree.id;
   h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
   h.udp.source_port = flow_port(group);

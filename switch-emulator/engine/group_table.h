@@ -22,6 +22,7 @@ struct Leader {
   Ipv4 host;
   std::uint32_t instance = 0;
   std::uint16_t control_port = 0;
+  std::uint8_t tos = 0;  // of its datagrams: those to it have the same
   friend bool operator==(const Leader& a, const Leader& b) {
     return a.host == b.host && a.instance == b.instance;
   }

@@ -55,6 +55,7 @@ class OneSource final : public Behaviour {
   const net::WriteMode writes;  // handling of RDMA WRITEs
   const Psn start;              // S
   Turn turn;
+  std::uint8_t traffic_class = 0;  // TOS of the turn's data without ECN; feedback has the same
   const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source
   Stats stats;
   std::unique_ptr<Regions> regions;  // null: no member here has published any

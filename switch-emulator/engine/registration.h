@@ -20,6 +20,7 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/register_rate.h"
+#include "wire/ecn.h"
 #include "wire/mrp.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
@@ -36,7 +37,8 @@ struct MrpRequest {
   McstId id() const { return message.header.mcst_id; }
   std::uint16_t epoch() const { return message.header.epoch; }
   Leader leader() const {
-    return {datagram.ip.source, message.header.instance, datagram.udp.source_port};
+    return {datagram.ip.source, message.header.instance, datagram.udp.source_port,
+            wire::without_ecn(datagram.ip.tos)};
   }
 };
 

@@ -36,6 +36,7 @@ void count_behind(const Call& call, const Roster& roster, PortId port, wire::Mrp
 // From the switch by `port`, towards the leader.
 wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Leader& leader) {
   wire::UdpDatagram datagram;
+  datagram.ip.tos = leader.tos;
   datagram.ip.source = call.config.address;
   datagram.ip.destination = is_host(call, port) ? leader.host : id;
   address_process(call, is_host(call, port) ? leader.control_port : 0, datagram.udp);
@@ -44,8 +45,9 @@ wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Lead
 
 // ... to the sender of `request`.
 wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& request) {
-  return to_leader(call, call.ingress(), request.ip.destination,
-                   {request.ip.source, 0, request.udp.source_port});
+  return to_leader(
+      call, call.ingress(), request.ip.destination,
+      {request.ip.source, 0, request.udp.source_port, wire::without_ecn(request.ip.tos)});
 }
 
 // The same to all: without a list, with the records that this switch does not know.
@@ -117,6 +119,7 @@ namespace {
 template <typename Pass>
 void make_aged(const Call& call, const AgedGroup& group, Pass&& pass) {
   wire::UdpDatagram datagram;
+  datagram.ip.tos = group.leader.tos;
   datagram.ip.source = group.leader.host;
   datagram.ip.destination = group.id;
   datagram.udp.source_port = call.config.mrp_port;

@@ -9,6 +9,7 @@
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/announcement.h"
+#include "wire/ecn.h"
 #include "wire/icrc.h"
 
 namespace cepheus::fabric {
@@ -183,6 +184,7 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   if (!turn.may_send(psn, call.config.data_window)) {
     return call.count(Counter::kDropDataWindow);
   }
+  group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
   group.evidence[turn.source()].on_packet();
   if (copies.is_refused(call, group, packet, psn)) return;
   call.count(Counter::kDataTaken);
@@ -273,6 +275,9 @@ void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
   if (!group.tree.paths[packet.path].is_host) return;
   const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
+  if (group.turn.source() == kNoPath) {
+    group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
+  }
   if (group.turn.source() == packet.path) return fail_source(call, group, invalid);
   // A NAK acknowledges all PSNs below it, so it names the first PSN that this host can have
   // outstanding.

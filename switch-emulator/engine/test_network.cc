@@ -323,6 +323,12 @@ void TestNetwork::inject(std::size_t host, const Frame& frame) {
 }
 
 void TestNetwork::inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes) {
+  if (tos != 0) {
+    const auto place = std::span(bytes).subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
+    wire::Ipv4Header ip = *wire::Ipv4Header::parse(place);
+    ip.tos = tos;
+    ip.emit(place);
+  }
   inject_at(hosts_[host].at, PortId(hosts_[host].port), std::move(bytes));
 }
 

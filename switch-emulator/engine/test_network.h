@@ -124,6 +124,7 @@ class TestNetwork {
   wire::Icrc icrc = wire::Icrc::kPresent;  // of frames from hosts
   std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
   const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
+  std::uint8_t tos = 0;                                       // of all frames from hosts
   bool listens = true;      // frames to a host must be for the process there
   std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <fstream>
@@ -247,6 +248,31 @@ TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
     EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(to.octets));
     EXPECT_THAT(std::span(*got).subspan(6, 6), ElementsAreArray(own.octets));
     EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), copy.begin() + 12, copy.end()));
+  }
+}
+
+// VLAN interfaces and queueing disciplines choose by it.
+TEST_P(OneArmedTest, SendsWithThePriorityOfTheTrafficClass) {
+  OneArmedPort& first = add(kFirst);
+  open();
+  if (interface.fd() < 0) GTEST_SKIP() << "DPDK's frames have no priority";
+  Bytes copy = data_frame({}, {}, kGroup, kFirst);
+  for (const auto& [tos, priority] : {std::pair(106, 3), std::pair(0, 0), std::pair(0xE0, 6)}) {
+    const auto place = std::span(copy).subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
+    wire::Ipv4Header ip = *wire::Ipv4Header::parse(place);
+    ip.tos = static_cast<std::uint8_t>(tos);
+    ip.emit(place);
+    ASSERT_TRUE(first.deliver(*Frame::from_bytes(copy), kFabricItself, now));
+    int set = -1;
+    socklen_t length = sizeof set;
+    getsockopt(interface.fd(), SOL_SOCKET, SO_PRIORITY, &set, &length);
+    EXPECT_EQ(set, priority) << "TOS " << tos;
+  }
+  flush();
+  for (const int tos : {106, 0, 0xE0}) {
+    const auto got = next_copy();
+    ASSERT_TRUE(got) << "frames of another priority were queued behind it";
+    EXPECT_EQ((*got)[wire::kIpOffset + 1], tos);
   }
 }
 

@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
-#include "wire/ethernet.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -22,6 +24,10 @@ constexpr std::uint32_t kReceiveSlots = 2048;
 constexpr std::uint32_t kSendSlots = 1024;
 constexpr std::uint32_t kBlockBytes = 64 << 10;  // physically contiguous
 constexpr int kSendBuffer = 16 << 20;            // bytes under way in the kernel
+
+// A TOS byte's class selector (RFC 2474, 4.2.2): NICs that trust a DSCP map it to a priority so.
+constexpr int kClassShift = 5;
+constexpr int kMostPriority = 6;  // 7 needs CAP_NET_ADMIN
 
 // Offset of a frame in a slot of the send ring.
 constexpr std::uint32_t kSendOffset = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
@@ -209,8 +215,18 @@ std::optional<PortCounter> PacketSocket::send(const wire::Frame& frame, const wi
   const std::size_t length = frame.to_bytes(out);
   if (length == 0) return PortCounter::kDropOversize;
   set_macs(out, from, to);
+  if (frame.header_len >= wire::kUdpOffset) set_priority(out[wire::kIpOffset + 1]);
   push(static_cast<std::uint32_t>(length));
   return std::nullopt;
+}
+
+// The kernel gives all frames of one kick() the socket's present priority. Frames that it had no
+// room for get a later one.
+void PacketSocket::set_priority(std::uint8_t tos) {
+  const int priority = std::min(tos >> kClassShift, kMostPriority);
+  if (priority == priority_) return;
+  if (pushed_) down_ = kick();
+  if (set_option(fd_.get(), SOL_SOCKET, SO_PRIORITY, priority)) priority_ = priority;
 }
 
 std::span<std::uint8_t> PacketSocket::send_buffer() {
@@ -228,10 +244,11 @@ void PacketSocket::push(std::uint32_t length) {
 
 std::uint32_t PacketSocket::kick() {
   pushed_ = false;
-  if (::send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
+  const std::uint32_t before = std::exchange(down_, 0);
+  if (::send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return before;
   const bool down = errno == ENETDOWN || errno == ENXIO || errno == ENODEV;
   // Other errors are temporary, or concern single frames, which the kernel skips.
-  return down ? take_back_pending() : 0;
+  return before + (down ? take_back_pending() : 0);
 }
 
 // The kernel continues at the first frame that it did not take, and so does this loop.

@@ -74,6 +74,7 @@ class PacketSocket final : public InterfaceDriver {
   wire::Result<void> bind_to(const std::string& interface, Filter filter);
   wire::Result<void> map_rings(std::uint32_t largest_frame);
   std::uint32_t take_back_pending();
+  void set_priority(std::uint8_t tos);  // of frames that are queued from now on
 
   UniqueFd fd_;
   std::string interface_;
@@ -83,6 +84,8 @@ class PacketSocket final : public InterfaceDriver {
   std::uint32_t largest_frame_ = 0;
   PacketRing rx_, tx_;
   bool pushed_ = false;
+  int priority_ = 0;        // SO_PRIORITY
+  std::uint32_t down_ = 0;  // frames that set_priority() dropped, for the next kick()
 };
 
 }  // namespace cepheus::fabric

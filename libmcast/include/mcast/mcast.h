@@ -87,9 +87,13 @@ typedef struct mcast_context_params {
   /* Registration also ends if no CONFIRM comes for this time, so that a silent fabric is given up
    * sooner than a busy one. 0: register_timeout_ms alone counts. */
   uint32_t register_silence_ms;
+  /* Marks of the groups' packets, by which networks choose queues. Registration has them too. */
+  uint32_t traffic_class; /* IPv4 TOS, 0..255; UCX's default is 106 as well */
+  uint32_t service_level; /* priority of a VLAN tag, 0..7 */
+  uint32_t flow_label;    /* 0..0xFFFFF; NICs derive the UDP source port from it; 0: none */
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
-  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, NULL, 0, 0, 0 }
+  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, NULL, 0, 0, 0, 106, 0, 0 }
 
 /* Contexts are independent, also several of one port: each has its own settings, groups and
  * progressing thread. The child of a fork may open its own; calls on the parent's are refused there

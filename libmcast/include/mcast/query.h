@@ -18,9 +18,10 @@ typedef struct mcast_context_attr {
   size_t max_message;        /* largest bulk message, bytes */
   int is_up;                 /* the port is active; once it was not, open another context */
   uint64_t registered_bytes; /* memory that is registered with this context */
+  uint32_t traffic_class, service_level, flow_label; /* as mcast_context_params_t */
 } mcast_context_attr_t;
 #define MCAST_CONTEXT_ATTR_INIT \
-  { sizeof(mcast_context_attr_t), {0}, {0}, 0, 0, 0, 0, 0, 0 }
+  { sizeof(mcast_context_attr_t), {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 

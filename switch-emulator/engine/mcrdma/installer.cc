@@ -3,6 +3,7 @@
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
+#include "wire/ecn.h"
 
 namespace cepheus::fabric {
 
@@ -172,6 +173,7 @@ MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
 void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
                            const SenderGroupMessage& message) {
   call.count(Counter::kSenderInstall);
+  const std::uint8_t tos = wire::without_ecn(datagram.ip.tos);
   const bool from_sender = is_from_sender(call);
   const SenderKey key{message.sender(), message.virtual_qpn};
   const Ipv4 addressed = from_sender ? datagram.ip.destination : message.addressed;
@@ -182,12 +184,12 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     return call.count(Counter::kDropMrpRate);
   }
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
-    return reject(call, message, reason, nullptr);
+    return reject(call, message, reason, nullptr, tos);
   }
   // Feedback has only the virtual QPN, whatever host the data is addressed to.
   const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
   if (merging != nullptr && !is_one_group(merging->installed, message)) {
-    return reject(call, message, MrpReject::kIdInUse, nullptr);
+    return reject(call, message, MrpReject::kIdInUse, nullptr, tos);
   }
   if (group != nullptr && wire::newer_epoch(group->installed.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
@@ -200,7 +202,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
       group->last_seen = call.now;
       group->note_install();
     }
-    return report_cut_off(call, message, message.receivers[unreachable]);
+    return report_cut_off(call, message, message.receivers[unreachable], tos);
   }
   std::vector<MrpMember> former = erase_older(key, message, group);
   if (group == nullptr) group = &groups_.add(key, addressed);
@@ -213,6 +215,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   group->former = std::move(former);
   group->installed = message;
+  group->tos = tos;
   group->installed.addressed = addressed;
   group->ingress = call.ingress();
   group->branches = std::move(branches);
@@ -256,7 +259,7 @@ std::vector<MrpMember> Installer::erase_older(const SenderKey& key,
 // During set-up one unreachable receiver keeps this switch from installing the group. In operation
 // a receiver with its port down here has gone; others may become reachable again.
 void Installer::report_cut_off(Call& call, const SenderGroupMessage& message,
-                               const MrpMember& receiver) {
+                               const MrpMember& receiver, std::uint8_t tos) {
   call.count(Counter::kSenderUnreachable);
   const auto route = routes_.find(receiver.host);
   const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
@@ -264,8 +267,8 @@ void Installer::report_cut_off(Call& call, const SenderGroupMessage& message,
   // Without HELLOs the sender's switch sends INSTALL over dead paths as well, beside those that
   // reach the receiver.
   if (!is_fresh && !is_here && config_.hello.count() == 0) return;
-  if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver);
-  report_down(call, message, receiver.host);
+  if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver, tos);
+  report_down(call, message, receiver.host, tos);
 }
 
 void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
@@ -292,6 +295,7 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   SenderGroup gone;
   gone.installed = message;
   gone.installed.region_count = 0;
+  gone.tos = wire::without_ecn(datagram.ip.tos);
   gone.installed.addressed = addressed;
   branch_to_reachable(call, gone);
   std::vector<MrpMember> former;
@@ -323,6 +327,7 @@ void Installer::remove_former(Call& call, const SenderGroup& gone,
                               std::span<const MrpMember> former) {
   SenderGroup all;
   all.installed = gone.installed;
+  all.tos = gone.tos;
   for (const MrpMember& m : former) {
     const auto list = all.installed.list();
     if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.installed.add(m);
@@ -349,7 +354,7 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
     }
     report.add({one.host, Qpn(one.packets), flags});
   }
-  send_to_sender(call, report);
+  send_to_sender(call, report, group->tos);
   call.count(Counter::kMrpReport);
 }
 
@@ -398,14 +403,15 @@ void Installer::on_port_down(Call& call, PortId down) {
     }
     const auto all = group.installed.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
-    if (gone != all.end()) report_down(call, group.installed, host);
+    if (gone != all.end()) report_down(call, group.installed, host, group.tos);
   });
 }
 
-void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv4 host) {
+void Installer::report_down(Call& call, const SenderGroupMessage& installed, Ipv4 host,
+                            std::uint8_t tos) {
   SenderGroupMessage report = message_to_sender(installed, MrpType::kReport);
   report.add({host, Qpn(), wire::kMemberDown});
-  send_to_sender(call, report);
+  send_to_sender(call, report, tos);
   call.count(Counter::kMrpReport);
 }
 
@@ -462,6 +468,7 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     if (is_known) continue;
     SenderGroupMessage part = part_of(group, branch, type);
     wire::UdpDatagram datagram;
+    datagram.ip.tos = group.tos;
     datagram.ip.source = group.installed.sender();
     datagram.udp.source_port = config_.mrp_port;
     datagram.udp.destination_port = config_.mrp_port;
@@ -487,19 +494,20 @@ void Installer::send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram
   send_signed(call, *out, datagram, message);
 }
 
-void Installer::send_to_sender(Call& call, SenderGroupMessage& message) {
+void Installer::send_to_sender(Call& call, SenderGroupMessage& message, std::uint8_t tos) {
   wire::UdpDatagram datagram;
+  datagram.ip.tos = tos;
   datagram.ip.source = config_.address;
   address_process(call, message.control_port, datagram.udp);
   send_to(call, message.sender(), datagram, message);
 }
 
 void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
-                       const MrpMember* about) {
+                       const MrpMember* about, std::uint8_t tos) {
   SenderGroupMessage answer = message_to_sender(message, MrpType::kReject);
   answer.header.flags = static_cast<std::uint16_t>(reason);
   if (about != nullptr) answer.add(*about);
-  send_to_sender(call, answer);
+  send_to_sender(call, answer, tos);
   call.count(Counter::kMrpReject);
 }
 

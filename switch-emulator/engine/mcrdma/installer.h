@@ -44,8 +44,9 @@ class Installer {
                                            const wire::SenderGroupMessage& message,
                                            const SenderGroup* kept);
   void report_cut_off(Call& call, const wire::SenderGroupMessage& message,
-                      const wire::MrpMember& receiver);
-  void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host);
+                      const wire::MrpMember& receiver, std::uint8_t tos);
+  void report_down(Call& call, const wire::SenderGroupMessage& installed, Ipv4 host,
+                   std::uint8_t tos);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);
   void branch_to_reachable(const Call& call, SenderGroup& group);
@@ -62,9 +63,9 @@ class Installer {
                const std::vector<Branch>* unless_as_before = nullptr);
   void send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram,
                const wire::SenderGroupMessage& message);
-  void send_to_sender(Call& call, wire::SenderGroupMessage& message);
+  void send_to_sender(Call& call, wire::SenderGroupMessage& message, std::uint8_t tos);
   void reject(Call& call, const wire::SenderGroupMessage& message, wire::MrpReject reason,
-              const wire::MrpMember* about);
+              const wire::MrpMember* about, std::uint8_t tos);
   Instant expires(const SenderGroup& group) const;
   void forget(Call& call, const SenderGroup& group);
 

@@ -11,6 +11,7 @@ using wire::RoceHeaders;
 
 RoceHeaders to_sender(const SenderGroup& group, Ipv4 from, Qpn qpn, Opcode opcode) {
   RoceHeaders h;
+  h.ip.tos = group.tos;
   h.ip.source = from;
   h.ip.destination = group.installed.sender();
   h.udp.source_port = wire::kRoceUdpPort;

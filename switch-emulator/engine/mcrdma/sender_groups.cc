@@ -3,6 +3,7 @@
 #include "switch-emulator/engine/bridging.h"
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "wire/byte_order.h"
+#include "wire/ecn.h"
 #include "wire/icrc.h"
 
 namespace cepheus::fabric {
@@ -115,6 +116,7 @@ void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
 bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
                            const RoceHeaders& headers) {
   group.last_seen = call.now;
+  group.tos = wire::without_ecn(headers.ip.tos);
   if (group.merge && call.ingress() != group.merge->port()) {
     call.count(Counter::kDropNotMember);
     return true;

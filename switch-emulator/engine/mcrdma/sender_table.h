@@ -49,6 +49,7 @@ struct SenderGroup {
   // No INSTALL since then, when the sender's port went down, or first came up again.
   std::optional<Instant> orphaned;
   bool port_came_up = false;  // ... and it did
+  std::uint8_t tos = 0;       // of the sender's packets, without ECN
   std::uint64_t data_packets = 0, copies = 0;
 
   void note_install() {
