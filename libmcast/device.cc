@@ -69,7 +69,9 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
       order = choice->order();
     }
   }
+  bool is_by_route = false;  // an earlier one does not serve because of the route
   const auto why = [&](std::size_t i) -> std::string {
+    if (is_by_route) return "by the route to groups";
     if (!options.name.empty()) return "named by the user";
     if (names.size() == 1) return "the only one";
     return choice ? choice->why(i) : "the first that serves; hwloc can't find the nearest";
@@ -83,6 +85,7 @@ Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
       return device;
     }
     if (opened.error().status == MCAST_ERR_INVALID) return tl::unexpected(opened.error());
+    is_by_route |= device->is_off_route_;
     tried += (tried.empty() ? "" : "; ") + names[i] + ": " + opened.error().text;
   }
   return fail(MCAST_ERR_NO_DEVICE, "no RDMA device can serve: " + tried + hint());
@@ -109,7 +112,7 @@ Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& option
       continue;
     }
     port_ = port;
-    if (const auto chosen = choose_gid(options.gid_index); !chosen) {
+    if (const auto chosen = choose_gid(options); !chosen) {
       why = chosen.error().text;
       continue;
     }
@@ -127,13 +130,15 @@ Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& option
   return fail(MCAST_ERR_NO_DEVICE, why);
 }
 
-Expected<void> Device::choose_gid(int wanted) {
+Expected<void> Device::choose_gid(const DeviceOptions& options) {
   ibv_port_attr port{};
   if (const int error = ibv_query_port(context_.get(), port_, &port)) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("its port can't be queried", error));
   }
+  const int wanted = options.gid_index;
   const int first = std::max(wanted, 0);
   const int last = wanted >= 0 ? std::min(wanted + 1, port.gid_tbl_len) : port.gid_tbl_len;
+  std::vector<Gid> gids;
   for (int index = first; index < last; ++index) {
     ibv_gid_entry entry{};
     if (ibv_query_gid_ex(context_.get(), port_, static_cast<std::uint32_t>(index), &entry, 0) !=
@@ -142,17 +147,21 @@ Expected<void> Device::choose_gid(int wanted) {
     }
     const wire::Ipv4 address = ipv4_of(entry.gid);
     if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 || address.is_unset()) continue;
-    gid_index_ = index;
-    ipv4_ = address;
-    return {};
+    gids.push_back({index, address, entry.ndev_ifindex});
   }
-  if (wanted >= 0) {
+  if (wanted >= 0 && gids.empty()) {
     return fail(MCAST_ERR_NO_DEVICE, "GID " + std::to_string(wanted) +
                                          " is not a RoCE v2 address over IPv4: show_gids or "
                                          "ibv_devinfo -v list them");
   }
-  return fail(MCAST_ERR_NO_DEVICE,
-              "no RoCE v2 address over IPv4: give its network interface an IPv4 address");
+  const Expected<Gid> chosen =
+      wanted >= 0 ? Expected<Gid>(gids[0]) : choose_by_route(gids, options.groups);
+  if (!chosen) {
+    is_off_route_ = !gids.empty();
+    return tl::unexpected(chosen.error());
+  }
+  gid_ = *chosen;
+  return {};
 }
 
 Expected<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {

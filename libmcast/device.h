@@ -12,6 +12,7 @@
 #include <string>
 
 #include "libmcast/failure.h"
+#include "libmcast/gid_choice.h"
 #include "wire/times.h"
 #include "wire/types.h"
 
@@ -52,9 +53,10 @@ struct PacketMarks {
 
 struct DeviceOptions {
   std::string name = {};       // empty: of the usable devices the nearest to the process's cores
-  int gid_index = -1;          // -1: the first RoCE v2 IPv4 GID
+  int gid_index = -1;          // -1: the one by whose interface packets to the groups leave
   std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
   PacketMarks marks = {};
+  wire::Ipv4Prefix groups = wire::kDefaultMcstPool;  // their addresses
 };
 
 // RC parameters that depend on how the device keeps time (docs/protocol.md, "Timers of the hosts").
@@ -95,9 +97,10 @@ class Device {
   ibv_pd* pd() const { return pd_.get(); }
   const std::string& name() const { return name_; }
   const std::string& why() const { return why_; }  // this device and no other
-  wire::Ipv4 ipv4() const { return ipv4_; }
+  wire::Ipv4 ipv4() const { return gid_.address; }
   std::uint8_t port() const { return port_; }
-  int gid_index() const { return gid_index_; }
+  int gid_index() const { return gid_.index; }
+  const Gid& gid() const { return gid_; }
   std::uint32_t path_mtu() const { return path_mtu_; }  // bytes
   const PacketMarks& marks() const { return marks_; }
   ibv_mtu path_mtu_code() const;
@@ -121,16 +124,16 @@ class Device {
   Device() = default;
   Expected<MrHandle> registered(ibv_mr* region, std::size_t length) const;
   Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
-  Expected<void> choose_gid(int wanted);
+  Expected<void> choose_gid(const DeviceOptions& options);
   Expected<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
 
   // Destroyed in reverse order.
   ContextHandle context_;
   PdHandle pd_;
   std::string name_, why_;
-  wire::Ipv4 ipv4_;
   std::uint8_t port_ = 0;
-  int gid_index_ = 0;
+  Gid gid_;
+  bool is_off_route_ = false;  // a port can't serve because of the kernel's routes alone
   std::uint32_t path_mtu_ = 0;
   PacketMarks marks_;
   std::size_t max_message_ = 0;

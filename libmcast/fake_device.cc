@@ -282,7 +282,7 @@ EXPORTED int ibv_close_device(ibv_context*) {
 }
 EXPORTED int ibv_query_device(ibv_context*, ibv_device_attr* out) {
   *out = {};
-  out->phys_port_cnt = 1;
+  out->phys_port_cnt = Device::instance().ports;
   out->max_qp_wr = 1024;
   out->max_cqe = 65536;
   return 0;
@@ -295,14 +295,21 @@ EXPORTED int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port
   out->link_layer = device.is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
   out->active_mtu = device.mtu;
   out->max_msg_sz = static_cast<std::uint32_t>(device.max_message);
-  out->gid_tbl_len = 1;
+  out->gid_tbl_len = static_cast<int>(std::max<std::size_t>(device.gids.size(), 1));
   return 0;
 }
-EXPORTED int _ibv_query_gid_ex(ibv_context*, std::uint32_t, std::uint32_t, ibv_gid_entry* out,
-                               std::uint32_t, std::size_t) {
-  out->gid = cepheus::mcast::gid_of(Device::instance().address);
+EXPORTED int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t index,
+                               ibv_gid_entry* out, std::uint32_t, std::size_t) {
+  const Device& device = Device::instance();
   out->gid_type = IBV_GID_TYPE_ROCE_V2;
-  return 0;
+  if (device.gids.empty()) {
+    out->gid = cepheus::mcast::gid_of(device.address);
+    return 0;
+  }
+  const Device::GidEntry& entry = device.gids.at(index);
+  out->gid = cepheus::mcast::gid_of(entry.address);
+  out->ndev_ifindex = entry.interface;
+  return entry.device == context->device->name && entry.port == port ? 0 : ENODATA;
 }
 EXPORTED ibv_pd* ibv_alloc_pd(ibv_context* context) {
   static ibv_pd pd;

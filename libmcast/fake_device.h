@@ -52,7 +52,16 @@ class Device {
   wire::Ipv4 address{10, 0, 0, 1};
   bool is_there = true;
   std::vector<std::string> names{"fake0"};  // as listed; each stands for this device
-  std::string without_port;                 // the name of a device without an active port
+  struct GidEntry {
+    std::string device;
+    std::uint8_t port = 1;
+    wire::Ipv4 address;
+    unsigned interface = 0;
+  };
+  // Of several devices or ports, in the order of their tables; none: one GID, of `address`.
+  std::vector<GidEntry> gids;
+  std::uint8_t ports = 1;    // of each device
+  std::string without_port;  // the name of a device without an active port
   bool is_up = true;
   bool is_ethernet = true;
   bool is_emulated = true;  // else datagrams go through the kernel, from `address`

@@ -49,7 +49,7 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   if (p.device != nullptr) config.device.name = p.device;
   if (p.gid_index < -1 || p.gid_index > 255) {
     return fail(MCAST_ERR_INVALID, "gid_index " + std::to_string(p.gid_index) +
-                                       ": use -1 (the first that serves) or 0 to 255");
+                                       ": use -1 (by the route to groups) or 0 to 255");
   }
   config.device.gid_index = p.gid_index;
   config.device.path_mtu = p.path_mtu;
@@ -73,7 +73,7 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
       return fail(MCAST_ERR_INVALID, std::string("mcst_pool '") + p.mcst_pool +
                                          "': use a unicast block such as 198.18.0.0/15");
     }
-    config.pool = *pool;
+    config.pool = config.device.groups = *pool;
   }
   auto key = fabric_key(p.key_file);
   if (!key) return tl::unexpected(key.error());

@@ -94,7 +94,7 @@ Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* 
   std::snprintf(number, sizeof number, "0x%x", handle_->qp_num);
   std::string text = errno_text(std::string("qp ") + number + " could not go to " + state, error);
   if (error == ETIMEDOUT) {
-    text += ": no answer for the group's address, check that the switch serves it";
+    text += ": no answer for the group's address; " + describe_way(device_.gid(), remote_.address);
   }
   return fail(MCAST_ERR_FABRIC, text);
 }

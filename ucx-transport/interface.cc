@@ -43,7 +43,7 @@ ucs_config_field_t interface_config_table[] = {
      at(offsetof(ContextConfig, key_file)), UCS_CONFIG_TYPE_STRING},
     {"MCST_POOL", "", "CIDR of group addresses (empty: 198.18.0.0/15)",
      at(offsetof(ContextConfig, mcst_pool)), UCS_CONFIG_TYPE_STRING},
-    {"GID_INDEX", "-1", "Index of the device's GID (-1: the first RoCE v2 IPv4 GID)",
+    {"GID_INDEX", "-1", "Index of the device's GID (-1: by the route to groups)",
      at(offsetof(ContextConfig, gid_index)), UCS_CONFIG_TYPE_INT},
     {"MRP_PORT", "0", "UDP port of registration (0: 18516)", at(offsetof(ContextConfig, mrp_port)),
      UCS_CONFIG_TYPE_UINT},

@@ -10,13 +10,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "support/routing/netlink_query.h"
 
 namespace cepheus::fabric {
 namespace {
 
+using routing::NetlinkQuery;
 using wire::Ipv4;
 
 constexpr std::uint64_t kSampledAddresses = 16;  // of a block, evenly spaced
@@ -33,73 +35,6 @@ tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error
 }
 
 }  // namespace
-
-// One request and its answer.
-class NextHops::Query {
- public:
-  template <typename Body>
-  Query(std::uint16_t type, const Body& body) {
-    header_.nlmsg_type = type;
-    header_.nlmsg_flags = NLM_F_REQUEST;
-    append(&body, sizeof body);
-  }
-  void add(std::uint16_t attribute, const void* value, std::size_t bytes) {
-    const rtattr head{static_cast<unsigned short>(RTA_LENGTH(bytes)), attribute};
-    append(&head, sizeof head);
-    append(value, bytes);
-  }
-  void add(std::uint16_t attribute, Ipv4 address) {
-    const std::uint32_t value = htonl(address.value());
-    add(attribute, &value, sizeof value);
-  }
-
-  // 0, or the kernel's error. The kernel answers before send() returns.
-  int send_request(int fd) {
-    header_.nlmsg_len = static_cast<std::uint32_t>(NLMSG_HDRLEN + length_);
-    std::memcpy(bytes_.data(), &header_, sizeof header_);
-    if (send(fd, bytes_.data(), header_.nlmsg_len, 0) < 0) return errno;
-    const ssize_t got = recv(fd, bytes_.data(), bytes_.size(), MSG_DONTWAIT);
-    if (got < ssize_t{NLMSG_HDRLEN}) return got < 0 ? errno : EPROTO;
-    std::memcpy(&header_, bytes_.data(), sizeof header_);
-    length_ = static_cast<std::size_t>(got) - NLMSG_HDRLEN;
-    if (header_.nlmsg_type != NLMSG_ERROR) return 0;
-    return -read_body<nlmsgerr>().error;
-  }
-
-  template <typename Body>
-  Body read_body() const {
-    Body body{};
-    std::memcpy(&body, bytes_.data() + NLMSG_HDRLEN, std::min(sizeof body, length_));
-    return body;
-  }
-  // An attribute's value, in an answer with a body of this size. False if it has none.
-  template <typename Body, typename Value>
-  bool read(std::uint16_t attribute, Value& value) const {
-    std::size_t at = NLMSG_ALIGN(sizeof(Body));
-    while (at + sizeof(rtattr) <= length_) {
-      rtattr head{};
-      std::memcpy(&head, bytes_.data() + NLMSG_HDRLEN + at, sizeof head);
-      if (head.rta_len < sizeof head || at + head.rta_len > length_) return false;
-      if ((head.rta_type & NLA_TYPE_MASK) == attribute &&
-          head.rta_len == RTA_LENGTH(sizeof value)) {
-        std::memcpy(&value, bytes_.data() + NLMSG_HDRLEN + at + RTA_LENGTH(0), sizeof value);
-        return true;
-      }
-      at += RTA_ALIGN(head.rta_len);
-    }
-    return false;
-  }
-
- private:
-  void append(const void* data, std::size_t bytes) {
-    std::memcpy(bytes_.data() + NLMSG_HDRLEN + length_, data, bytes);
-    length_ = NLMSG_ALIGN(length_ + bytes);
-  }
-
-  nlmsghdr header_{};
-  std::size_t length_ = 0;  // behind the header
-  alignas(nlmsghdr) std::array<std::uint8_t, 4096> bytes_{};
-};
 
 wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interface) {
   std::unique_ptr<NextHops> hops(new NextHops(interface));
@@ -140,7 +75,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   rtmsg request{};
   request.rtm_family = AF_INET;
   request.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, request);
+  NetlinkQuery route(RTM_GETROUTE, request);
   route.add(RTA_DST, host);
   const int error = route.send_request(netlink_.get());
   std::uint32_t index = 0, gateway = 0;
@@ -167,7 +102,7 @@ wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
   ndmsg neighbour{};
   neighbour.ndm_family = AF_INET;
   neighbour.ndm_ifindex = static_cast<int>(index_);
-  Query known_as(RTM_GETNEIGH, neighbour);
+  NetlinkQuery known_as(RTM_GETNEIGH, neighbour);
   known_as.add(NDA_DST, hop.address);
   wire::Mac mac;
   if (known_as.send_request(netlink_.get()) == 0) {
@@ -191,7 +126,7 @@ void NextHops::request_hop(Ipv4 hop) {
 bool NextHops::is_forwarding() {
   netconfmsg request{};
   request.ncm_family = AF_INET;
-  Query config(RTM_GETNETCONF, request);
+  NetlinkQuery config(RTM_GETNETCONF, request);
   config.add(NETCONFA_IFINDEX, &index_, sizeof index_);
   std::int32_t forwarding = 0;
   return config.send_request(netlink_.get()) == 0 &&
@@ -211,7 +146,7 @@ bool NextHops::has_route(Ipv4 destination) {
   rtmsg request{};
   request.rtm_family = AF_INET;
   request.rtm_dst_len = 32;
-  Query route(RTM_GETROUTE, request);
+  NetlinkQuery route(RTM_GETROUTE, request);
   route.add(RTA_DST, destination);
   // A blackhole or a prohibition is an error.
   return route.send_request(netlink_.get()) == 0 &&

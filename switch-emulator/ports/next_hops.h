@@ -43,7 +43,6 @@ class NextHops {
   bool forwards(const wire::Ipv4Prefix& block);
 
  private:
-  class Query;
   explicit NextHops(std::string interface) : interface_(std::move(interface)) {}
   unsigned index_now() const;  // 0: there is no interface of that name
   bool is_forwarding();

@@ -18,6 +18,7 @@ NET = "net"
 REPORTS = "support/reports"
 RECORDING = "support/recording"
 LOCALITY = "support/locality"
+ROUTING = "support/routing"
 COMMAND_LINE = "support/command_line"
 ENGINES = ["nic-emulator/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
@@ -46,11 +47,12 @@ MAY_INCLUDE = {
     REPORTS: [WIRE],
     RECORDING: [WIRE],
     LOCALITY: [WIRE],
+    ROUTING: [WIRE],
     COMMAND_LINE: [],
     "nic-emulator/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
-    PORTS: [WIRE],
+    PORTS: [WIRE, ROUTING],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
     "switch-emulator/tools": [WIRE, NET, COMMAND_LINE, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
@@ -60,7 +62,7 @@ MAY_INCLUDE = {
     "fabric-sim": [WIRE, NET, COMMAND_LINE, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
     "libmcast/engine": [WIRE, "controller"],
-    "libmcast": [WIRE, LOCALITY, "controller", "libmcast/engine", C_API],
+    "libmcast": [WIRE, LOCALITY, ROUTING, "controller", "libmcast/engine", C_API],
     UCT_API: [],
     "ucx-transport": [],
     COLL_CORE: [],

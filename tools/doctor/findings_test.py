@@ -104,6 +104,15 @@ class Findings(unittest.TestCase):
         self.assertEqual(self.device(DEVICE + near.replace("PORT_ACTIVE", "PORT_DOWN")), "rxe7, nearest that serves")
         self.assertEqual(self.device(DEVICE), "rxe7")
 
+    def test_the_route_to_groups_chooses_device_and_address(self):
+        near, far = DEVICE.replace("rxe7", "rxe8").replace("10.0.0.1", "10.0.0.8"), DEVICE + "                GID[  2]:               ::ffff:10.0.1.1, RoCE v2\n"
+        interfaces = {("rxe8", 1): "h8", ("rxe7", 1): "h7", ("rxe7", 2): "h7.5"}
+        answers = {"ibv_devinfo": (0, far + near), "ip route": (0, "198.18.0.1 from 10.0.0.1 dev h7.5 uid 0\n")}
+        with mock.patch.object(cepheus.Device, "interface_of", lambda self, port, gid: interfaces[self.name, gid]):
+            found = {f.name: f.seen for f in findings(answers=answers)}
+        self.assertEqual(found["device"], "rxe7, by the route to groups")
+        self.assertIn("index 2: 10.0.1.1", found["gid"])
+
     def test_without_hwloc_the_first_of_several_devices_is_looked_at(self):
         found = findings(answers={"ibv_devinfo": (0, DEVICE + DEVICE.replace("rxe7", "rxe8")), "ctl nearest": (1, "hwloc can't tell")})
         self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7")

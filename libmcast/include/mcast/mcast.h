@@ -70,10 +70,12 @@ typedef struct mcast_mem* mcast_mem_h;
 
 typedef struct mcast_context_params {
   size_t struct_size;
-  const char* device; /* verbs device name; NULL: the usable one nearest to the process's cores */
-  int gid_index;      /* -1: the first RoCE v2 IPv4 GID */
-  uint16_t mrp_port;  /* UDP port that switches take registration at; 0: 18516 */
-  uint32_t path_mtu;  /* payload bytes a packet, 256..4096, alike on all members; 0: the port's */
+  /* Verbs device name; NULL: of the usable ones by whose interface packets to groups leave, the one
+   * nearest to the process's cores. */
+  const char* device;
+  int gid_index;     /* -1: the RoCE v2 IPv4 GID by whose interface packets to groups leave */
+  uint16_t mrp_port; /* UDP port that switches take registration at; 0: 18516 */
+  uint32_t path_mtu; /* payload bytes a packet, 256..4096, alike on all members; 0: the port's */
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;        /* CIDR of group addresses; NULL: "198.18.0.0/15" */
   const char* key_file;         /* the fabric's key; NULL: $CEPHEUS_KEY_FILE, if set */
