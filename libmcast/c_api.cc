@@ -16,7 +16,8 @@ using namespace cepheus::mcast;
 
 namespace {
 
-mcast_context_attr_t attributes_of(const Device& device) {
+mcast_context_attr_t attributes_of(const Context& context) {
+  const Device& device = context.device();
   mcast_context_attr_t out MCAST_CONTEXT_ATTR_INIT;
   device.name().copy(out.device, sizeof out.device - 1);
   device.why().copy(out.device_why, sizeof out.device_why - 1);
@@ -29,6 +30,10 @@ mcast_context_attr_t attributes_of(const Device& device) {
   out.traffic_class = device.marks().traffic_class;
   out.service_level = device.marks().service_level;
   out.flow_label = device.marks().flow_label;
+  out.ack_timeout = context.timing().timers().ack_timeout;
+  out.progress_timeout_ms = static_cast<uint32_t>(
+      std::chrono::ceil<std::chrono::milliseconds>(context.sender_time_limit()).count());
+  context.contradiction().copy(out.contradiction, sizeof out.contradiction - 1);
   return out;
 }
 
@@ -99,7 +104,7 @@ void mcast_context_destroy(mcast_context_h context) {
 
 mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out) {
   if (const auto status = check_output(out); status != MCAST_OK) return status;
-  return with(from(context), [&](Context& c) { write_sized(attributes_of(c.device()), *out); });
+  return with(from(context), [&](Context& c) { write_sized(attributes_of(c), *out); });
 }
 
 unsigned mcast_progress(mcast_context_h context) {

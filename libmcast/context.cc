@@ -19,13 +19,22 @@ constexpr int kMaxBatches = 8;
 constexpr wire::Duration kUnregisterTimeLimit = std::chrono::milliseconds(200);
 constexpr auto kUnregisterStep = std::chrono::microseconds(500);
 
-ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device) {
+NicTiming timing_of(const ContextConfig& config, const Device& device,
+                    const ControlChannel& channel) {
+  const NicMake make =
+      channel.stores_in_process() ? NicMake::kEmulated : make_of(device.name(), device.vendor_id());
+  return NicTiming(make, config.link_outage.value_or(kLinkOutage));
+}
+
+ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device,
+                                        const NicTiming& timing) {
   std::random_device random;
   ControlPlaneConfig r;
   r.host = device.ipv4();
   r.instance = random();
   r.timeout = config.register_timeout;
   r.silence = config.register_silence;
+  r.evict_after = timing.evict_after();
   r.pool = config.pool;
   r.key = config.key;
   r.seed = std::uint64_t{random()} << 32 | random();
@@ -57,9 +66,9 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       fork_generation_(current_fork_generation()),
       device_(std::move(device)),
       queues_(*device_),
-      timers_(channel->timers()),
+      timing_(timing_of(config, *device_, *channel)),
       stores_in_process_(channel->stores_in_process()),
-      control_plane_(control_plane_config(config, *device_), std::move(channel)),
+      control_plane_(control_plane_config(config, *device_, timing_), std::move(channel)),
       eager_budget_(config.max_eager_memory),
       keep_alive_([this] {
         const wire::Instant time = wire::monotonic_now();
@@ -93,8 +102,8 @@ Facilities Context::facilities() {
           *device_,
           queues_,
           eager_budget_,
-          timers_,
-          sender_time_limit(config_.progress_timeout, timers_),
+          timing_.timers(),
+          sender_time_limit(),
           receiver_time_limit(config_.progress_timeout),
           control_plane_.control_port()};
 }

@@ -41,7 +41,8 @@ struct ContextConfig {
   std::optional<wire::Duration> register_silence;  // see mrp::RegistrationConfig
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
-  std::optional<wire::Duration> progress_timeout;  // device.h derives the watchdogs from it
+  std::optional<wire::Duration> progress_timeout;  // NicTiming derives the watchdog from it
+  std::optional<wire::Duration> link_outage;       // see NicTiming
   std::shared_ptr<const wire::MrpKey> key;         // null: nothing is signed
 };
 
@@ -59,6 +60,14 @@ class Context {
   std::uint64_t fork_generation() const { return fork_generation_; }
 
   bool stores_in_process() const { return stores_in_process_; }
+  const NicTiming& timing() const { return timing_; }
+  wire::Duration sender_time_limit() const {
+    return timing_.sender_time_limit(config_.progress_timeout);
+  }
+  // The parameter that contradicts the NIC, and what to do; empty: none does.
+  std::string contradiction() const {
+    return mcast::contradiction(timing_, config_.link_outage, config_.progress_timeout);
+  }
 
   unsigned progress();
   // Serves the control channel, device events and stalls in any turn.
@@ -108,7 +117,7 @@ class Context {
   const std::uint64_t fork_generation_;
   const std::shared_ptr<const Device> device_;
   CompletionQueues queues_;
-  const Timers timers_;
+  const NicTiming timing_;
   const bool stores_in_process_;
 
   std::mutex progress_mutex_;

@@ -28,7 +28,6 @@ class ControlChannel {
   virtual std::optional<Received> receive(std::span<std::uint8_t> out) = 0;
   // This process's own UDP port, to which the host's switch sends its messages.
   virtual std::uint16_t port() const = 0;
-  virtual Timers timers() const = 0;
   // The NIC runs in this process, so received data is in memory in the order of the program's own
   // stores.
   virtual bool stores_in_process() const { return false; }

@@ -52,6 +52,7 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   config.instance = config_.instance;
   config.timeout = config_.timeout;
   config.silence = config_.silence;
+  config.evict_after = config_.evict_after;
   config.lost_member = group.lost_member();
   auto started = group.engine().lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
@@ -71,6 +72,7 @@ Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
   config.control_port = channel_->port();
   config.virtual_qpn = group.virtual_qpn();
   config.timeout = std::min(config_.timeout, config_.silence.value_or(config_.timeout));
+  config.evict_after = config_.evict_after;
   config.lost_receiver = group.lost_member();
   auto started = group.engine().lead_as_sender(now, config, members, regions, actions_);
   send_all();

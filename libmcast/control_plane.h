@@ -22,6 +22,7 @@ struct ControlPlaneConfig {
   std::uint64_t seed = 0;                             // order of group addresses
   std::shared_ptr<const wire::MrpKey> key = nullptr;  // the fabric's; null: nothing is signed
   std::optional<wire::Duration> silence = {};         // mrp::RegistrationConfig::silence
+  wire::Duration evict_after = wire::times::kEvict;   // of a lagging member's silence
 };
 
 class ControlPlane {

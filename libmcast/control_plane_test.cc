@@ -51,7 +51,6 @@ class FakeChannel final : public ControlChannel {
     return Received{d.peer, size};
   }
   std::uint16_t port() const override { return 40000; }
-  Timers timers() const override { return kDefaultTimers; }
 
  private:
   Wire& wire_;

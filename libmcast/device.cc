@@ -100,6 +100,7 @@ Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& option
   if (const int error = ibv_query_device(context_.get(), &attributes)) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("it can't be queried", error));
   }
+  vendor_id_ = attributes.vendor_id;
   std::string why = "it has no port";
   for (std::uint8_t port = 1; port <= attributes.phys_port_cnt; ++port) {
     ibv_port_attr found{};

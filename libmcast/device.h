@@ -13,6 +13,7 @@
 
 #include "libmcast/failure.h"
 #include "libmcast/gid_choice.h"
+#include "libmcast/nic_timing.h"
 #include "wire/times.h"
 #include "wire/types.h"
 
@@ -59,29 +60,6 @@ struct DeviceOptions {
   wire::Ipv4Prefix groups = wire::kDefaultMcstPool;  // their addresses
 };
 
-// RC parameters that depend on how the device keeps time (docs/protocol.md, "Timers of the hosts").
-struct Timers {
-  std::uint8_t ack_timeout;    // local ACK timeout code, 4.096 us * 2^code
-  std::uint8_t min_rnr_timer;  // code sent in RNR NAKs
-};
-// Kernel Soft-RoCE does not cancel the retransmission timer: below 18 it retransmits spuriously.
-inline constexpr Timers kDefaultTimers{18, 12};  // 1.07 s, 0.64 ms
-// The emulated NIC times both exactly, and doubles the time-out while no answer comes. The first
-// time-out is short after the loss of a message's last packet. Eight of them still outlast a
-// process that was stopped for seconds.
-inline constexpr Timers kEmulatedTimers{14, 1};  // 67 ms, 10 us
-inline constexpr std::uint8_t kRetries = 7;
-
-// The time after which a queue pair gives up a silent peer, if time-outs do not grow: the first
-// time and each retry (InfiniBand specification 9.7.6.1.3, which allows up to four times that).
-constexpr wire::Duration retry_time(Timers timers) {
-  return std::chrono::nanoseconds(std::int64_t{4096} << timers.ack_timeout) * (kRetries + 1);
-}
-// The time without a completed send after which a sender fails. The device's own retries end first,
-// for any setting.
-constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> requested, Timers timers) {
-  return std::max(requested.value_or(wire::times::kSenderGivesUp), retry_time(timers));
-}
 // The time without an answer after which a waiting receiver fails. A longer limit for sends also
 // extends this one.
 constexpr wire::Duration receiver_time_limit(std::optional<wire::Duration> requested) {
@@ -98,6 +76,7 @@ class Device {
   const std::string& name() const { return name_; }
   const std::string& why() const { return why_; }  // this device and no other
   wire::Ipv4 ipv4() const { return gid_.address; }
+  std::uint32_t vendor_id() const { return vendor_id_; }
   std::uint8_t port() const { return port_; }
   int gid_index() const { return gid_.index; }
   const Gid& gid() const { return gid_; }
@@ -137,6 +116,7 @@ class Device {
   std::uint32_t path_mtu_ = 0;
   PacketMarks marks_;
   std::size_t max_message_ = 0;
+  std::uint32_t vendor_id_ = 0;
   std::uint32_t max_work_requests_ = 0;
   std::uint32_t max_completions_ = 0;
   mutable std::atomic<std::uint64_t> registered_bytes_{0};

@@ -15,7 +15,6 @@ class KernelChannel final : public ControlChannel {
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
   std::uint16_t port() const override { return port_; }
-  Timers timers() const override { return kDefaultTimers; }
 
  private:
   KernelChannel(int fd, std::uint16_t mrp_port) : fd_(fd), mrp_port_(mrp_port) {}

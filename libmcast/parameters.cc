@@ -12,6 +12,7 @@ namespace cepheus::mcast {
 namespace {
 
 constexpr unsigned kMaxDepth = 16384;
+constexpr std::uint32_t kMostOutage = 30'000;  // ms
 
 static_assert(MCAST_CHOSEN_QPN_FIRST == mrp::kChosenQpns.first);
 static_assert(MCAST_CHOSEN_QPN_LAST == mrp::kChosenQpns.last);
@@ -79,6 +80,11 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   if (!key) return tl::unexpected(key.error());
   config.key = std::move(*key);
   if (p.max_eager_memory != 0) config.max_eager_memory = p.max_eager_memory;
+  if (p.link_outage_ms > kMostOutage) {
+    return fail(MCAST_ERR_INVALID, "link_outage_ms " + std::to_string(p.link_outage_ms) +
+                                       ": use at most " + std::to_string(kMostOutage));
+  }
+  if (p.link_outage_ms != 0) config.link_outage = std::chrono::milliseconds(p.link_outage_ms);
   if (p.progress_timeout_ms != 0) {
     config.progress_timeout = std::chrono::milliseconds(p.progress_timeout_ms);
   }

@@ -81,6 +81,9 @@ TEST(ContextParameters, AreRefusedWithTheRemedy) {
   params = defaults();
   params.flow_label = 1 << 20;
   EXPECT_THAT(error_of(params), HasSubstr("flow_label 1048576: use 0 to 1048575"));
+  params = defaults();
+  params.link_outage_ms = 30'001;
+  EXPECT_THAT(error_of(params), HasSubstr("use at most 30000"));
   for (const char* pool : {"198.18.0.0", "198.18.0.1/15", "239.0.0.0/8", "0.0.0.0/0", ""}) {
     params = defaults();
     params.mcst_pool = pool;

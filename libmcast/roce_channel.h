@@ -22,7 +22,6 @@ class RoceChannel final : public ControlChannel {
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
   std::uint16_t port() const override { return calls_.port(socket_); }
-  Timers timers() const override { return kEmulatedTimers; }
   bool stores_in_process() const override { return true; }
 
  private:

@@ -29,6 +29,7 @@ Contexts::Settings::Settings(uct_worker_h of, std::string on, const ContextConfi
       register_timeout_ms(milliseconds(config.register_timeout)),
       register_silence_ms(milliseconds(config.register_silence)),
       progress_timeout_ms(milliseconds(config.progress_timeout)),
+      link_outage_ms(milliseconds(config.link_outage)),
       traffic_class(config.traffic_class),
       service_level(config.service_level),
       flow_label(config.flow_label) {}
@@ -45,6 +46,7 @@ mcast_context_params_t Contexts::Settings::params() const {
   out.max_eager_memory = max_eager_memory;
   out.progress_timeout_ms = progress_timeout_ms;
   out.register_silence_ms = register_silence_ms;
+  out.link_outage_ms = link_outage_ms;
   out.traffic_class = traffic_class;
   out.service_level = service_level;
   out.flow_label = flow_label;

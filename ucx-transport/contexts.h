@@ -21,7 +21,7 @@ struct ContextConfig {
   unsigned mrp_port;
   size_t path_mtu;
   size_t max_eager_memory;
-  double register_timeout, register_silence, progress_timeout;  // seconds
+  double register_timeout, register_silence, progress_timeout, link_outage;  // seconds
   unsigned traffic_class, service_level, flow_label;
 };
 
@@ -44,7 +44,7 @@ class Contexts {
     int gid_index;
     unsigned mrp_port;
     size_t path_mtu, max_eager_memory;
-    unsigned register_timeout_ms, register_silence_ms, progress_timeout_ms;
+    unsigned register_timeout_ms, register_silence_ms, progress_timeout_ms, link_outage_ms;
     unsigned traffic_class, service_level, flow_label;
   };
   struct Destroy {

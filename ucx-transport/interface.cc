@@ -58,6 +58,8 @@ ucs_config_field_t interface_config_table[] = {
      at(offsetof(ContextConfig, register_silence)), UCS_CONFIG_TYPE_TIME},
     {"PROGRESS_TIMEOUT", "8s", "Time without a completed send after which the group fails",
      at(offsetof(ContextConfig, progress_timeout)), UCS_CONFIG_TYPE_TIME},
+    {"LINK_OUTAGE", "2s", "Longest time that a link may be down without ending groups, up to 30s",
+     at(offsetof(ContextConfig, link_outage)), UCS_CONFIG_TYPE_TIME},
     {"TRAFFIC_CLASS", "106", "IPv4 TOS of the groups' packets, 0 to 255",
      at(offsetof(ContextConfig, traffic_class)), UCS_CONFIG_TYPE_UINT},
     {"SERVICE_LEVEL", "0", "Priority of the groups' packets in a VLAN tag, 0 to 7",

@@ -41,6 +41,7 @@ namespace {
 constexpr Setting::Range kAny, kFromMinusOne{.least = -1}, kFromZero{.least = 0};
 constexpr Setting::Range kFromOne{.least = 1}, kOfThousand{0, 1000}, kPort{0, 65535}, kSwitch{0, 1};
 constexpr Setting::Range kByte{0, 255}, kPriority{0, 7}, kTwentyBits{0, 0xFFFFF};
+constexpr Setting::Range kOutage{0, 30'000};
 
 }  // namespace
 
@@ -72,7 +73,7 @@ std::vector<Setting> settings() {
       {"watchdog_ms", 5, &p.watchdog_ms, kFromZero,
        "Give a group up if no send completes for this time in milliseconds and no awaited member "
        "answers; 0: 2000 in mode try, 8000 in mode require; never less than the device's own "
-       "time-out and retries (8600 on the kernel's Soft-RoCE)"},
+       "time-out and retries (8600 on the kernel's Soft-RoCE, 4600 on a ConnectX)"},
       {"safeguard_threshold", 5, &p.safeguard_threshold, kFromZero,
        "Mode try: stop multicast for a size class if its broadcasts take this percentage longer "
        "than Open MPI's own algorithms"},
@@ -105,6 +106,9 @@ std::vector<Setting> settings() {
        {},
        true},
       {"mrp_port", 6, &p.mrp_port, kPort, "Use this UDP port for registration; 0: 18516"},
+      {"link_outage_ms", 5, &p.link_outage_ms, kOutage,
+       "Let a link be down for this time in milliseconds without ending groups: the NIC's time-out "
+       "and retries take as long; 0: 2000"},
       {"traffic_class", 5, &p.traffic_class, kByte,
        "Send groups' packets with this IPv4 TOS: four times the DSCP"},
       {"service_level", 5, &p.service_level, kPriority,

@@ -35,6 +35,7 @@ struct Parameters {
   unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
   int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
+  int link_outage_ms = 0;
   int traffic_class = 106;  // UCX's default
   int service_level = 0;
   int flow_label = 0;

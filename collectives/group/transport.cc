@@ -8,6 +8,7 @@
 #include "collectives/core/parameters.h"
 #include "collectives/group/direct_channel.h"
 #include "collectives/group/own_stack.h"
+#include "collectives/host_mpi.h"
 #include "collectives/reports/report_file.h"
 
 namespace cepheus::coll {
@@ -23,6 +24,7 @@ mcast_context_params_t context_params() {
   if (p.device != nullptr && *p.device != '\0') params.device = p.device;
   if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
   params.mrp_port = static_cast<uint16_t>(p.mrp_port);
+  params.link_outage_ms = static_cast<uint32_t>(p.link_outage_ms);
   params.traffic_class = static_cast<uint32_t>(p.traffic_class);
   params.service_level = static_cast<uint32_t>(p.service_level);
   params.flow_label = static_cast<uint32_t>(p.flow_label);
@@ -38,6 +40,14 @@ mcast_context_attr_t attributes_of(mcast_context_h context) {
   mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
   if (context != nullptr) (void)mcast_context_query(context, &attr);
   return attr;
+}
+
+// The default of a parameter gives way to the NIC without a line.
+void report_contradiction(const mcast_context_attr_t& attr) {
+  const Parameters& p = parameters();
+  if (attr.contradiction[0] == '\0' || (p.watchdog_ms == 0 && p.link_outage_ms == 0)) return;
+  host::log(0, "cepheus: %s: %s (%s is progress_timeout_ms)", attr.device, attr.contradiction,
+            host::parameter("watchdog_ms").c_str());
 }
 
 }  // namespace
@@ -77,6 +87,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
       }
       why_ = std::move(opened.why);
       outcome_ = opened.status;
+      if (outcome_ == MCAST_OK) report_contradiction(attributes_of(context_));
     }
   }
   why = why_;

@@ -133,6 +133,7 @@ mcast_status_t OpenUctDomain::open_context(const mcast_context_params_t& params,
                       set("MCST_POOL", params.mcst_pool != nullptr ? params.mcst_pool : "") &&
                       set("MRP_PORT", std::to_string(params.mrp_port)) &&
                       set("MAX_EAGER_MEMORY", std::to_string(params.max_eager_memory)) &&
+                      set("LINK_OUTAGE", milliseconds(params.link_outage_ms)) &&
                       set("TRAFFIC_CLASS", std::to_string(params.traffic_class)) &&
                       set("SERVICE_LEVEL", std::to_string(params.service_level)) &&
                       set("FLOW_LABEL", std::to_string(params.flow_label)) &&

@@ -12,7 +12,6 @@ namespace cepheus::replica {
 namespace {
 
 constexpr std::uint8_t kReadsAtOnce = 16;  // limit of nearly all devices
-constexpr std::uint8_t kAckTimeout = 14;   // 67 ms
 constexpr std::uint8_t kRetries = 7;
 constexpr std::uint8_t kRnrTimer = 1;  // 10 us
 constexpr std::uint8_t kHops = 64;
@@ -86,7 +85,7 @@ wire::Result<void> RcConnection::connect(const RcName& peer) {
   attr = {};
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = name_.psn;
-  attr.timeout = kAckTimeout;
+  attr.timeout = static_cast<std::uint8_t>(port_.attributes().ack_timeout);
   attr.retry_cnt = kRetries;
   attr.rnr_retry = 7;
   attr.max_rd_atomic = kReadsAtOnce;

@@ -82,9 +82,9 @@ typedef struct mcast_context_params {
   size_t max_eager_memory;      /* bytes of eager buffers over the context's groups; 0: 64 MiB */
   /* A group fails if no send completes for this time and no lagging member is known to be alive, or
    * if a waiting member gets no answer from the leader for this time (5000 at least). Only time
-   * within mcast_progress() counts. 0: 8000, in which the leader evicts a dead member first. The
-   * device's time-out and retries are the lower bound (8600 with rdma_rxe, 540 with the emulated
-   * NIC). */
+   * within mcast_progress() counts. 0: 8000, or 11300 with NICs that repeat late, in which the leader
+   * evicts a dead member first. The device's time-out and retries are the lower bound (8600 with
+   * rdma_rxe, 570 with the emulated NIC, 4600 with a ConnectX). */
   uint32_t progress_timeout_ms;
   /* Registration also ends if no CONFIRM comes for this time, so that a silent fabric is given up
    * sooner than a busy one. 0: register_timeout_ms alone counts. */
@@ -93,9 +93,12 @@ typedef struct mcast_context_params {
   uint32_t traffic_class; /* IPv4 TOS, 0..255; UCX's default is 106 as well */
   uint32_t service_level; /* priority of a VLAN tag, 0..7 */
   uint32_t flow_label;    /* 0..0xFFFFF; NICs derive the UDP source port from it; 0: none */
+  /* The longest time that a link may be down without ending groups, up to 30000: the NIC's time-out
+   * and retries take as long, and a dead member is noticed later. 0: 2000 */
+  uint32_t link_outage_ms;
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
-  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, NULL, 0, 0, 0, 106, 0, 0 }
+  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, NULL, 0, 0, 0, 106, 0, 0, 0 }
 
 /* Contexts are independent, also several of one port: each has its own settings, groups and
  * progressing thread. The child of a fork may open its own; calls on the parent's are refused there

@@ -19,9 +19,14 @@ typedef struct mcast_context_attr {
   int is_up;                 /* the port is active; once it was not, open another context */
   uint64_t registered_bytes; /* memory that is registered with this context */
   uint32_t traffic_class, service_level, flow_label; /* as mcast_context_params_t */
+  uint32_t ack_timeout;         /* code of the queue pairs' time-out: 4.096 us * 2^code */
+  uint32_t progress_timeout_ms; /* the one that holds */
+  char contradiction[160];      /* a parameter that the NIC can't keep, and what to do; or "" */
 } mcast_context_attr_t;
-#define MCAST_CONTEXT_ATTR_INIT \
-  { sizeof(mcast_context_attr_t), {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define MCAST_CONTEXT_ATTR_INIT                                                    \
+  {                                                                                \
+    sizeof(mcast_context_attr_t), {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+  }
 
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 

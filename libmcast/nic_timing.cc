@@ -1,0 +1,40 @@
+#include "libmcast/nic_timing.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace cepheus::mcast {
+namespace {
+
+constexpr std::uint32_t kNvidia = 0x02C9, kIntel = 0x8086;
+
+std::string milliseconds(wire::Duration d) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(d).count());
+}
+
+}  // namespace
+
+NicMake make_of(const std::string& device, std::uint32_t vendor_id, const std::string& sysfs) {
+  std::error_code error;
+  // Only drivers in software name the interface below them.
+  if (std::filesystem::exists(sysfs + "/" + device + "/parent", error)) return NicMake::kSoftRoce;
+  if (vendor_id == kNvidia) return NicMake::kConnectX;
+  return vendor_id == kIntel ? NicMake::kIrdma : NicMake::kOther;
+}
+
+std::string contradiction(const NicTiming& timing, std::optional<wire::Duration> outage,
+                          std::optional<wire::Duration> progress_timeout) {
+  if (outage && timing.make() == NicMake::kIrdma) {
+    return "link_outage_ms has no effect: the driver irdma ignores the time-outs of queue pairs; "
+           "leave it out";
+  }
+  const wire::Duration limit = timing.sender_time_limit(progress_timeout);
+  if (progress_timeout && limit > *progress_timeout) {
+    return "progress_timeout_ms " + milliseconds(*progress_timeout) + " becomes " +
+           milliseconds(limit) + ": the NIC may repeat a packet as late as that; set " +
+           milliseconds(limit) + " or more";
+  }
+  return "";
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,121 @@
+// How the makes of NICs keep time: the time-out code of their queue pairs, and how late they repeat
+// a packet. A group's limits follow from it (docs/protocol.md, "Timers of the hosts").
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wire/times.h"
+#include "wire/types.h"
+
+namespace cepheus::mcast {
+
+// RC parameters that depend on how the device keeps time.
+struct Timers {
+  std::uint8_t ack_timeout;    // local ACK timeout code, 4.096 us * 2^code
+  std::uint8_t min_rnr_timer;  // code sent in RNR NAKs
+};
+inline constexpr std::uint8_t kRetries = 7;
+
+constexpr wire::Duration code_time(std::uint8_t code) {
+  return std::chrono::nanoseconds(std::int64_t{4096} << code);
+}
+// The time after which a queue pair gives up a silent peer, if time-outs do not grow: the first
+// time and each retry (InfiniBand specification 9.7.6.1.3, which allows up to four times that).
+constexpr wire::Duration retry_time(Timers timers) {
+  return code_time(timers.ack_timeout) * (kRetries + 1);
+}
+
+enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kConnectX, kIrdma, kOther };
+
+// A link that is down for less than this ends no group: 1 to 2 s is a usual flap.
+inline constexpr wire::Duration kLinkOutage = std::chrono::seconds(2);
+
+class NicTiming {
+ public:
+  // `outage`: see mcast_context_params_t::link_outage_ms.
+  constexpr explicit NicTiming(NicMake make, wire::Duration outage = kLinkOutage) : make_(make) {
+    timers_ = usual_timers(make);
+    while (timers_.ack_timeout < kMostCode && outlasts() < outage) ++timers_.ack_timeout;
+  }
+
+  constexpr Timers timers() const { return timers_; }
+  // How late a NIC may repeat a packet for the first time. The InfiniBand specification (9.7.6.1.3)
+  // allows four times the code's time. A ConnectX chooses at random from adaptive ranges of up to
+  // 4.096 s (NVIDIA, "RoCE accelerations: adaptive retransmission"). irdma's driver never reads the
+  // code (irdma_modify_qp_roce), so the same is assumed.
+  constexpr wire::Duration latest_repeat() const {
+    const wire::Duration once = code_time(timers_.ack_timeout);
+    switch (make_) {
+      case NicMake::kEmulated:
+      case NicMake::kSoftRoce:
+        return once;
+      case NicMake::kConnectX:
+      case NicMake::kIrdma:
+        return std::max<wire::Duration>(4 * once, kAdaptiveRange);
+      case NicMake::kOther:
+        break;
+    }
+    return 4 * once;
+  }
+  // The silence after which a lagging member is dead: a living one may be silent for two repeats, of
+  // which the first was lost.
+  constexpr wire::Duration evict_after() const {
+    return std::max<wire::Duration>(wire::times::kEvict,
+                                    2 * latest_repeat() + std::chrono::milliseconds(100));
+  }
+  // The time without a completed send after which a sender fails. The device's own retries end
+  // first, for any setting. Without a setting, so does the eviction of a dead member.
+  constexpr wire::Duration sender_time_limit(std::optional<wire::Duration> requested) const {
+    const wire::Duration least = std::max<wire::Duration>(
+        retry_time(timers_), latest_repeat() + wire::times::kSenderRequests);
+    const wire::Duration usual =
+        wire::times::kSenderGivesUp + (evict_after() - wire::times::kEvict);
+    return std::max(requested.value_or(usual), least);
+  }
+  constexpr NicMake make() const { return make_; }
+
+ private:
+  static constexpr std::uint8_t kMostCode = 20;  // 4.3 s
+  static constexpr wire::Duration kAdaptiveRange = std::chrono::milliseconds(4096);
+
+  // rdma_rxe does not cancel the retransmission timer: below 18 it retransmits spuriously. The
+  // emulated NIC times exactly, and doubles the time-out while no answer comes. Its first time-out is
+  // short after the loss of a message's last packet, and eight of them outlast a process that was
+  // stopped for seconds. With 16, eight time-outs take 2.1 s.
+  static constexpr Timers usual_timers(NicMake make) {
+    switch (make) {
+      case NicMake::kEmulated:
+        return {14, 1};  // 67 ms, 10 us
+      case NicMake::kSoftRoce:
+        return {18, 12};  // 1.07 s, 0.64 ms
+      default:
+        return {16, 12};  // 268 ms, 0.64 ms
+    }
+  }
+  // How long retries last at least.
+  constexpr wire::Duration outlasts() const {
+    if (make_ != NicMake::kEmulated) return retry_time(timers_);
+    wire::Duration sum{}, each = code_time(timers_.ack_timeout);
+    for (unsigned i = 0; i <= kRetries; ++i) {
+      sum += each;
+      each = std::min<wire::Duration>(2 * each, wire::times::kSourceRepeats);
+    }
+    return sum;
+  }
+
+  NicMake make_;
+  Timers timers_{};
+};
+
+// Of a kernel's device, by its vendor and sysfs.
+NicMake make_of(const std::string& device, std::uint32_t vendor_id,
+                const std::string& sysfs = "/sys/class/infiniband");
+// Why a parameter contradicts the NIC, and what to do; empty: none does. Unset: not given.
+std::string contradiction(const NicTiming& timing, std::optional<wire::Duration> outage,
+                          std::optional<wire::Duration> progress_timeout);
+
+}  // namespace cepheus::mcast
