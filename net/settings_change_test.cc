@@ -25,6 +25,7 @@ TEST(SettingsChange, NamesAdoptedSettings) {
   config.max_groups = 1;
   config.max_groups_per_host = 2;
   config.register_rate = 3;
+  config.probe_rate = 8;
   config.max_paths = 4;
   config.age = config.pending_age = config.orphan_age = config.gate_age = std::chrono::seconds(7);
   config.feedback_wait = std::chrono::milliseconds(5);
@@ -32,12 +33,13 @@ TEST(SettingsChange, NamesAdoptedSettings) {
   config.cnp_window = std::chrono::milliseconds(1);
   const auto change = compare(two_leaves(), next);
   const std::string of = "switch " + next.switches[1].name + ": ";
-  EXPECT_THAT(change.taken, ElementsAre("users = [\"ann\"]", of + "age = \"7s\"",
-                                        of + "cnp_policy = \"tmcf\"", of + "cnp_window = \"1ms\"",
-                                        of + "feedback_wait = \"5ms\"", of + "gate_age = \"7s\"",
-                                        of + "max_groups = 1", of + "max_groups_per_host = 2",
-                                        of + "max_paths = 4", of + "orphan_age = \"7s\"",
-                                        of + "pending_age = \"7s\"", of + "register_rate = 3"));
+  EXPECT_THAT(
+      change.taken,
+      ElementsAre("users = [\"ann\"]", of + "age = \"7s\"", of + "cnp_policy = \"tmcf\"",
+                  of + "cnp_window = \"1ms\"", of + "feedback_wait = \"5ms\"",
+                  of + "gate_age = \"7s\"", of + "max_groups = 1", of + "max_groups_per_host = 2",
+                  of + "max_paths = 4", of + "orphan_age = \"7s\"", of + "pending_age = \"7s\"",
+                  of + "probe_rate = 8", of + "register_rate = 3"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
   EXPECT_EQ(with_settings(two_leaves(), next).to_toml(), next.to_toml());
 }

@@ -55,6 +55,7 @@ struct SwitchConfig {
   std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
   std::uint32_t max_groups_per_host = 256;      // table space for groups that one host leads
   std::uint32_t register_rate = 1000;           // new groups a second that a host may register
+  std::uint32_t probe_rate = 1000;              // PROBEs a second of a host; 0: no answer
   std::uint32_t max_paths = 4096;               // per group, hosts and trunks
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
@@ -98,6 +99,7 @@ struct SwitchConfig {
     max_groups = next.max_groups;
     max_groups_per_host = next.max_groups_per_host;
     register_rate = next.register_rate;
+    probe_rate = next.probe_rate;
     max_paths = next.max_paths;
     age = next.age;
     pending_age = next.pending_age;

@@ -45,6 +45,7 @@ rc::Gen<SwitchConfig> any_switch_config() {
     config.max_groups = *rc::gen::inRange<std::uint32_t>(0, 5000);
     config.max_groups_per_host = *rc::gen::inRange<std::uint32_t>(1, 5000);
     config.register_rate = *rc::gen::inRange<std::uint32_t>(1, 5000);
+    config.probe_rate = *rc::gen::inRange<std::uint32_t>(0, 5000);
     config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
     config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
     config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
@@ -143,6 +144,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.max_groups == b.max_groups);
   RC_ASSERT(a.max_groups_per_host == b.max_groups_per_host);
   RC_ASSERT(a.register_rate == b.register_rate);
+  RC_ASSERT(a.probe_rate == b.probe_rate);
   RC_ASSERT(a.max_paths == b.max_paths);
   RC_ASSERT(a.data_window == b.data_window);
   RC_ASSERT(a.max_held == b.max_held);

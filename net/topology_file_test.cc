@@ -30,6 +30,7 @@ name = "s0"
 max_groups = 0
 max_groups_per_host = 16
 register_rate = 50
+probe_rate = 0
 age = "20min"
 pending_age = "4s"
 source_change = "host-sync"
@@ -73,6 +74,7 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->switches[0].config.max_groups, 0u);
   EXPECT_EQ(t->switches[0].config.max_groups_per_host, 16u);
   EXPECT_EQ(t->switches[0].config.register_rate, 50u);
+  EXPECT_EQ(t->switches[0].config.probe_rate, 0u);
   EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(4));
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(20));
   EXPECT_EQ(t->switches[1].config.rules.write_mode, WriteMode::kSameKey);

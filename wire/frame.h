@@ -34,11 +34,16 @@ struct alignas(64) Frame {
   // payloads.
   static constexpr std::size_t kCapacity = 104;
 
+  static constexpr std::uint16_t kUntagged = 0xFFFF;
+
   // Not zeroed, for speed: header_len tells how much is set.
   std::array<std::uint8_t, kCapacity> bytes;
   std::uint16_t header_len = 0;
   std::uint16_t payload_len = 0;
   Icrc icrc_state = Icrc::kNone;
+  // Tag control information (802.1Q) that the interface has removed from a PROBE; no other frame
+  // with a tag reaches an engine.
+  std::uint16_t vlan_tag = kUntagged;
   std::uint32_t icrc = 0;
   BufferRef ref = kNoBuffer;
   const std::uint8_t* external = nullptr;  // null: the payload is in `bytes`, behind the headers

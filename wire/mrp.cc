@@ -74,8 +74,8 @@ static_assert(kRejectNames.size() == static_cast<std::size_t>(MrpReject::kNoSend
 constexpr std::array kTypeNames{"unknown type", "register",  "confirm", "reject", "activate",
                                 "unregister",   "refresh",   "query",   "report", "evict",
                                 "give up",      "complain",  "alive",   "hello",  "publish",
-                                "install",      "installed", "remove"};
-static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kRemove) + 1);
+                                "install",      "installed", "remove",  "probe",  "probed"};
+static_assert(kTypeNames.size() == static_cast<std::size_t>(MrpType::kProbed) + 1);
 
 }  // namespace
 
@@ -93,7 +93,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kRemove)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kProbed)) {
     return std::nullopt;
   }
   MrpHeader h;

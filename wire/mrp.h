@@ -53,6 +53,8 @@ enum class MrpType : std::uint8_t {
   kInstall = 15,    // sender -> switches -> receivers: replicate data for this virtual QPN
   kInstalled = 16,  // receiver -> sender: INSTALL, or REMOVE, has arrived
   kRemove = 17,     // sender -> switches -> receivers: delete the group, or the receivers it names
+  kProbe = 18,      // host -> its switch, which answers PROBED with what arrived: wire/probe.h
+  kProbed = 19,
 };
 
 // All but HELLO are addressed to the McstID, from host to switch and from switch to switch, so that

@@ -1,11 +1,12 @@
-// Any bytes: a message of MRP, a HELLO, a PUBLISH or one of sender groups that parses must survive
-// emit and parse.
+// Any bytes: a message of MRP, a HELLO, a PUBLISH, a PROBE or one of sender groups that parses must
+// survive emit and parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
 #include "wire/hello.h"
 #include "wire/mrp.h"
+#include "wire/probe.h"
 #include "wire/publication.h"
 #include "wire/sender_group.h"
 
@@ -33,12 +34,23 @@ void check_whole(std::span<const std::uint8_t> bytes) {
   if (!std::ranges::equal(bytes, std::span(out).first(written))) std::abort();
 }
 
+// A PROBE may have padding behind it.
+void check_probe(std::span<const std::uint8_t> bytes) {
+  using namespace cepheus::wire;
+  const auto probe = Probe::parse(bytes);
+  if (!probe) return;
+  std::array<std::uint8_t, Probe::kMostSize> out;
+  const std::size_t written = probe->emit(out);
+  if (!std::ranges::equal(bytes.first(written), std::span(out).first(written))) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cepheus::wire;
   const std::span bytes(data, size);
   check_hello(bytes);
+  check_probe(bytes);
   check_whole<Publication>(bytes);
   check_whole<SenderGroupMessage>(bytes);
   const auto message = MrpMessage::parse(bytes);

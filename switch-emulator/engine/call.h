@@ -12,6 +12,7 @@
 
 namespace cepheus::fabric {
 
+class DropOrder;
 struct Leader;
 
 // Payloads that the engine itself writes and that do not fit into a Frame. They live until the next
@@ -52,6 +53,7 @@ struct Call {
   SwitchOutput& out;
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled; answers get the same
   const Leader* leader = nullptr;       // of the group that is being handled, if known
+  DropOrder* drops = nullptr;           // of that group, if its leader has ordered a drop
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
   int fates = 0;

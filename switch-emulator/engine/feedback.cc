@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/drop_order.h"
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/extension_headers.h"
@@ -15,6 +16,11 @@ using wire::AckKind;
 // Sends to the source's port, in its numbering. `psn` is the group's.
 void to_source(Call& call, const OneSource& group, AckKind kind, std::uint8_t value, Psn psn) {
   const Turn& turn = group.turn;
+  const bool is_ack_to_host = kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
+  if (call.drops != nullptr && is_ack_to_host &&
+      call.drops->takes_ack(call.now, turn.at_port(psn))) {
+    return call.lose(Counter::kFeedbackSent, Counter::kDropAckOnRequest);
+  }
   send_feedback(call, group, turn.source(), turn.name(), kind, value, turn.at_port(psn),
                 turn.messages());
   call.count(Counter::kFeedbackToSource);

@@ -1,7 +1,7 @@
 // Limits of one host's registrations: tables, requests per second, time without activation.
 #include <gtest/gtest.h>
 
-#include "switch-emulator/engine/register_rate.h"
+#include "switch-emulator/engine/host_rate.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -116,7 +116,7 @@ TEST(RegistersRate, IsForHostsPortsOnly) {
   config.register_rate = 1;
   config.ports.resize(2);
   config.ports[1].kind = PortKind::kSwitch;
-  RegisterRate rate(config);
+  HostRate rate(config, &SwitchConfig::register_rate);
   const Instant now{seconds(1)};
   EXPECT_TRUE(rate.admit(PortId(0), now));
   EXPECT_FALSE(rate.admit(PortId(0), now));

@@ -77,6 +77,8 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     case wire::MrpType::kInstall:
     case wire::MrpType::kInstalled:
     case wire::MrpType::kRemove:
+    case wire::MrpType::kProbe:
+    case wire::MrpType::kProbed:
       return call.count(Counter::kDropMalformed);
   }
 }

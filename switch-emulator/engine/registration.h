@@ -18,8 +18,8 @@
 
 #include "switch-emulator/engine/answers.h"
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/host_rate.h"
 #include "switch-emulator/engine/placement.h"
-#include "switch-emulator/engine/register_rate.h"
 #include "wire/ecn.h"
 #include "wire/mrp.h"
 #include "wire/publication.h"
@@ -53,7 +53,11 @@ struct AgedGroup {
 class Registrar {
  public:
   Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
-      : routes_(routes), groups_(groups), answers_(groups), tree_(routes, groups), rate_(config) {}
+      : routes_(routes),
+        groups_(groups),
+        answers_(groups),
+        tree_(routes, groups),
+        rate_(config, &SwitchConfig::register_rate) {}
 
   // A datagram on the registration port with a destination in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
@@ -99,7 +103,7 @@ class Registrar {
   GroupTable& groups_;
   Answers answers_;
   Placement tree_;
-  RegisterRate rate_;
+  HostRate rate_;
   // UNREGISTERs to be sent again, in the order of their times: at most max_groups in each
   // orphan_age.
   struct Repeat {

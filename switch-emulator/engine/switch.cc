@@ -9,6 +9,7 @@
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
+#include "switch-emulator/engine/probes.h"
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/routes.h"
 #include "switch-emulator/engine/trunks.h"
@@ -28,6 +29,7 @@ struct Switch::State {
         trunks(config, routes),
         groups(config, make),
         registrar(config, routes, groups),
+        probes(config, groups),
         senders(config, routes) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
@@ -49,6 +51,7 @@ struct Switch::State {
   Trunks trunks;
   GroupTable groups;
   Registrar registrar;
+  Probes probes;
   SenderGroups senders;
 };
 
@@ -76,6 +79,16 @@ Kind kind_of(const Call& call, bool is_host, const Frame& frame, wire::UdpHeader
   return Kind::kOther;
 }
 
+// Whether the group's leader wanted this packet dropped.
+bool is_dropped_on_request(Call& call, const wire::RoceHeaders& headers) {
+  const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
+  if (headers.bth.opcode == wire::Opcode::kRcAcknowledge && headers.aeth.is_sequence_nak()) {
+    call.drops->on_nak(call.now);
+  }
+  if (!info.multicastable() || call.port(call.ingress()).kind != PortKind::kHost) return false;
+  return call.drops->takes_data(call.now, headers.bth.psn, info.last);
+}
+
 }  // namespace
 
 // Classifies a frame by source and destination: for a group, for a group's source (feedback between
@@ -99,6 +112,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
   if (kind == Kind::kForged) return drop(Counter::kDropMrpForged);
   if (config.mcst_pool.contains(ip.destination)) {
     if (from_group) return drop(Counter::kDropMalformed);
+    if (probes.on_frame(call, frame, headers)) return;
     if (kind != Kind::kRegistration) return on_group_packet(call, ip.destination, frame, headers);
     registrar.on_datagram(call, frame, headers);
     if (call.fates == 0) call.count(Counter::kMrpTaken);
@@ -159,6 +173,10 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
   call.leader = &entry->leader;
+  call.drops = entry->drops.get();
+  if (call.drops != nullptr && is_dropped_on_request(call, *headers)) {
+    return call.count(Counter::kDropDataOnRequest);
+  }
   // Accepted packets show that the leader only lost its link for a moment. Packets of a link that
   // is down were under way before.
   const bool was_lost = entry->orphaned && path == group.leader && routes.is_up(call.ingress());
@@ -203,6 +221,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     }
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
       const auto own = Handling::none(call);
+      call.drops = entry.drops.get();
       entry.table.group.behaviour->on_timer(call);
       assert(entry.table.group.behaviour->deadline() > now);
     }

@@ -11,6 +11,7 @@
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/engine/test_payloads.h"
 #include "wire/icrc.h"
+#include "wire/probe.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"
@@ -249,8 +250,23 @@ std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte)
   return with_payload(h);
 }
 
+// A PROBE, mostly of the running group's leader: order of a drop, length of the answer.
+std::vector<std::uint8_t> shaped_probe(std::uint16_t port, const Choices& byte) {
+  wire::Probe probe;
+  probe.header.type = wire::MrpType::kProbe;
+  probe.header.epoch = 1;
+  probe.header.mcst_id = kGroup;
+  probe.header.instance = byte(2) >> 6;
+  probe.header.flags = byte(2) & 1;
+  probe.answer_bytes = byte(3);
+  if ((byte(2) & 2) == 0)
+    probe.drop = wire::DropRecord{static_cast<wire::DropKind>(byte(4) & 3), byte(5)};
+  return datagram(allowed_source(port), kGroup, probe);
+}
+
 std::vector<std::uint8_t> of_sender_group(std::uint16_t port, std::span<const std::uint8_t> in) {
   const Choices byte(in);
+  if ((byte(0) & 0x20) != 0 && (byte(1) & 7) == 7) return shaped_probe(port, byte);
   return (byte(0) & 0x20) != 0 ? shaped_registration(port, byte) : shaped_sender(port, byte);
 }
 

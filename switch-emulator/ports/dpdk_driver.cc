@@ -134,7 +134,7 @@ class Driver final : public InterfaceDriver {
     Received received;
     received.bytes = {rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_data_len(packet)};
     received.truncated = packet->nb_segs > 1;
-    received.tagged = (packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+    if ((packet->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) received.vlan_tag = packet->vlan_tci;
     received.losing = received_count_ == kBurst && first_received_ == 0;  // there may be losses
     return received;
   }

@@ -20,7 +20,7 @@ class InterfaceDriver {
     std::span<std::uint8_t> bytes;  // from the Ethernet header on; valid until release()
     bool checksum_missing = false;  // TCP's or UDP's: left to hardware that is not there
     bool truncated = false;
-    bool tagged = false;  // a VLAN tag was removed
+    std::uint16_t vlan_tag = wire::Frame::kUntagged;  // the one that was removed
     bool losing = false;  // the ring was full before: see take_dropped()
   };
 

@@ -111,7 +111,8 @@ OneArmedPort* OneArmedInterface::owner_of(const InterfaceDriver::Received& recei
     counters_.add(reason);
     return nullptr;
   };
-  if (const auto flaw = flaw_of(received, config_.largest_frame)) return drop(*flaw);
+  if (const auto flaw = flaw_of(received, config_.largest_frame, config_.groups))
+    return drop(*flaw);
   if (received.bytes.size() < wire::kUdpOffset) return drop(PortCounter::kDropMalformed);
   const bool is_ours = std::memcmp(received.bytes.data(), next_hops_->own_mac().octets.data(),
                                    next_hops_->own_mac().octets.size()) == 0;

@@ -185,7 +185,7 @@ std::optional<PacketSocket::Received> PacketSocket::next() {
   received.bytes = {slot + header->tp_mac, header->tp_snaplen};
   received.checksum_missing = (status & TP_STATUS_CSUMNOTREADY) != 0;
   received.truncated = header->tp_snaplen < header->tp_len;
-  received.tagged = (status & TP_STATUS_VLAN_VALID) != 0;
+  if ((status & TP_STATUS_VLAN_VALID) != 0) received.vlan_tag = header->tp_vlan_tci;
   received.losing = (status & TP_STATUS_LOSING) != 0;
   return received;
 }

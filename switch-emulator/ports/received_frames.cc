@@ -5,12 +5,26 @@
 #include "wire/byte_order.h"
 #include "wire/ethernet.h"
 #include "wire/ipv4_header.h"
+#include "wire/probe.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 
+namespace {
+
+bool is_probe(std::span<const std::uint8_t> frame, const wire::Ipv4Prefix& groups) {
+  if (!wire::looks_like_probe(frame)) return false;
+  const auto* destination = frame.data() + wire::kIpOffset + wire::ipv4::kDestinationOffset;
+  return groups.contains(wire::Ipv4(wire::load_be32(destination)));
+}
+
+}  // namespace
+
 std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
-                                   std::uint32_t largest_frame) {
-  if (received.tagged) return PortCounter::kDropTagged;
+                                   std::uint32_t largest_frame, const wire::Ipv4Prefix& groups) {
+  if (received.vlan_tag != wire::Frame::kUntagged && !is_probe(received.bytes, groups)) {
+    return PortCounter::kDropTagged;
+  }
   if (received.truncated || received.bytes.size() > largest_frame) {
     return PortCounter::kDropOversize;
   }
@@ -23,6 +37,7 @@ std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
   const auto parsed = wire::Frame::from_bytes(received.bytes);
   if (!parsed) return PortCounter::kDropMalformed;
   frame = *parsed;
+  frame.vlan_tag = received.vlan_tag;
   const auto payload = frame.payload();
   if (frame.payload_fits_inline(payload.size())) {
     frame.set_inline_payload(payload);

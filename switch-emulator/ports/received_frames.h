@@ -17,9 +17,10 @@ namespace cepheus::fabric {
 // unchanged.
 void complete_checksum(std::span<std::uint8_t> frame);
 
-// The reason why it can't be used, or nothing.
+// The reason why it can't be used, or nothing. A tag is a flaw, except of a PROBE to a group: the
+// answer shows its host the tag.
 std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
-                                   std::uint32_t largest_frame);
+                                   std::uint32_t largest_frame, const wire::Ipv4Prefix& groups);
 
 // Makes a frame of it; copies its payload into the pool if the frame itself has no room. Returns
 // the reason if it can't, or nothing; then the frame holds one reference. Precondition: it has no

@@ -57,7 +57,8 @@ bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) 
     return false;
   };
   if (received.losing) count(PortCounter::kDropKernelFull, socket_->take_dropped());
-  if (const auto flaw = flaw_of(received, config_.largest_frame)) return drop(*flaw);
+  if (const auto flaw = flaw_of(received, config_.largest_frame, config_.groups))
+    return drop(*flaw);
   const auto ethernet = wire::Ethernet::parse(received.bytes);
   if (!ethernet) return drop(PortCounter::kDropMalformed);
   if (ethernet->ether_type == wire::Ethernet::kArp) {

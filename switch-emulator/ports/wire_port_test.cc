@@ -7,6 +7,7 @@
 
 #include "switch-emulator/ports/test_veth.h"
 #include "wire/icrc.h"
+#include "wire/probe.h"
 #include "wire/roce.h"
 #include "wire/test_bytes.h"
 
@@ -284,6 +285,29 @@ TEST_F(WirePortTest, CountsUnusableFrames) {
   ASSERT_TRUE(await(frame));
   EXPECT_EQ(counted(PortCounter::kDropTagged), 1u);
   EXPECT_EQ(counted(PortCounter::kDropMalformed), 2u);
+}
+
+// The answer shows its host the tag; every other frame with a tag is dropped.
+TEST_F(WirePortTest, TakesAProbeWithItsTag) {
+  const auto tagged_probe = [](wire::Ipv4 to) {
+    wire::Probe probe;
+    probe.header.type = wire::MrpType::kProbe;
+    wire::UdpDatagram datagram;
+    datagram.ip.source = kHost;
+    datagram.ip.destination = to;
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    Frame made;
+    datagram.emit(made, wire::bytes_of(probe));
+    Bytes bytes = wire::bytes_of(made);
+    const Bytes tag{0x81, 0x00, 0x60, 0x05};
+    bytes.insert(bytes.begin() + 12, tag.begin(), tag.end());
+    return bytes;
+  };
+  network->send(tagged_probe(kNeighbour));
+  network->send(tagged_probe(kGroup));
+  ASSERT_TRUE(await(frame));
+  EXPECT_EQ(frame.vlan_tag, 0x6005);
+  EXPECT_EQ(counted(PortCounter::kDropTagged), 1u);
 }
 
 TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {

@@ -4,6 +4,7 @@
 
 #include "tests/hostile/flood.h"
 #include "wire/arp.h"
+#include "wire/probe.h"
 
 namespace cepheus::hostile {
 namespace {
@@ -96,6 +97,32 @@ class RegisterFlood final : public Flood {
   std::uint32_t next_ = 0;
 };
 
+class ProbeFlood final : public Flood {
+ public:
+  explicit ProbeFlood(const Scenario& scenario) : Flood(scenario) {
+    wire::Probe probe;
+    probe.header.type = MrpType::kProbe;
+    probe.header.mcst_id = kNoGroup;
+    probe.answer_bytes = 0xFFFF;
+    bare_size_ = probe.emit(bare_);
+    probe.drop = wire::DropRecord{wire::DropKind::kLast};
+    probe.emit(ordering_);
+  }
+
+ private:
+  bool make(Frame& frame) override {
+    const bool orders = next_++ % 2 == 0;
+    const auto payload = orders ? std::span<const std::uint8_t>(ordering_)
+                                : std::span<const std::uint8_t>(bare_).first(bare_size_);
+    datagram_to(kNoGroup, wire::kDefaultMrpUdpPort).emit(frame, payload);
+    return frame.external == nullptr || set_payload(frame, payload, true);
+  }
+
+  std::array<std::uint8_t, wire::Probe::kMostSize> bare_{}, ordering_{};
+  std::size_t bare_size_ = 0;
+  std::uint32_t next_ = 0;
+};
+
 // Sets its group up first, and again at intervals: the group may be gone.
 class OwnGroupFlood final : public Flood {
  public:
@@ -165,6 +192,8 @@ Made flood_with_new_groups(const Scenario& scenario) {
 Made flood_with_repeats(const Scenario& scenario) {
   return std::make_unique<RegisterFlood>(scenario, false);
 }
+
+Made flood_with_probes(const Scenario& scenario) { return std::make_unique<ProbeFlood>(scenario); }
 
 Made flood_own_group(const Scenario& scenario) { return std::make_unique<OwnGroupFlood>(scenario); }
 

@@ -33,7 +33,7 @@ HONEST = 4
 ATTACKS = {
     **{name: (name, "rest") for name in (
         "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "arp", "mrp-garbage", "register",
-        "register-again", "descriptors", "indices", "doorbell", "control", "connect")},
+        "register-again", "probe", "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
     "words": ("words", "at-friend"),
@@ -52,6 +52,7 @@ SIGNS = {
     "mrp-garbage": {"drop_malformed": 100},
     "register": {"drop_mrp_rate": 100, "mrp_register": 100},
     "register-again": {"mrp_register": 100},
+    "probe": {"drop_probe": 100},
     "descriptors": {"drop_bad_descriptor": 100},
     "indices": {"drop_ring_corrupt": 5},
     "doorbell": {"doorbell_ignored": 1},

@@ -55,6 +55,7 @@ constexpr NamedAttack kAttacks[] = {
      }},
     {"register", flood_with_new_groups},
     {"register-again", flood_with_repeats},
+    {"probe", flood_with_probes},
     {"own-group", flood_own_group},
     {"descriptors", send_nonsense},
     {"indices", corrupt_indices},

@@ -175,7 +175,7 @@ class WireHost {
 
   void take(const PacketSocket::Received& received, Instant now) {
     Frame frame;
-    if (!port_.is_open() || fabric::flaw_of(received, largest_) ||
+    if (!port_.is_open() || fabric::flaw_of(received, largest_, wire::kDefaultMcstPool) ||
         received.bytes.size() < wire::kUdpOffset ||
         destination_of(received.bytes.data()) != identity_.address ||
         fabric::take_in(pools_, pool_, received, frame)) {

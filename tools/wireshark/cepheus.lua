@@ -17,17 +17,18 @@ group.prefs.pool = Pref.string("Group identifiers", "198.18.0.0/15", "block of a
 
 local VERSION, HEADER, SIGNATURE = 2, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
-               "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE"}
+               "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE", "PROBE", "PROBED"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
-local GIVE_UP, COMPLAIN, ALIVE, HELLO = 10, 11, 12, 13
+local GIVE_UP, COMPLAIN, ALIVE, HELLO, PROBE, PROBED = 10, 11, 12, 13, 18, 19
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
                  "queue pair unknown to its host", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH"}
-local MEMBER, REGION, SWITCH, SENDER, PATH = 1, 2, 3, 4, 5
-local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8}
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "DROP"}
+local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, DROP = 1, 2, 3, 4, 5, 6, 7
+local DROPS = {[0] = "report alone", "last packet of a message", "data packet", "merged ACK"}
+local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 32, [DROP] = 16}
 local HOST_SYNC, PRESENCE, HEARS = 0x8000, 1, 1
 
 local function field(make, name, text, ...)
@@ -73,6 +74,22 @@ local f = {
   region_rkey = field(ProtoField.uint32, "mrp.region.rkey", "Remote key", base.HEX),
   path_mtu = field(ProtoField.uint16, "mrp.path.mtu", "Path MTU of the way so far (0: not known)"),
   path_window = field(ProtoField.uint32, "mrp.path.window", "Packets that a source may have under way (0: not known)"),
+  reply_port = field(ProtoField.uint16, "mrp.probe.reply_port", "Port of the answer"),
+  answer = field(ProtoField.uint16, "mrp.probe.answer", "Bytes of the answer"),
+  seen_length = field(ProtoField.uint16, "mrp.probe.length", "IP packet's length"),
+  seen_tos = field(ProtoField.uint8, "mrp.probe.tos", "TOS", base.HEX),
+  seen_ttl = field(ProtoField.uint8, "mrp.probe.ttl", "TTL"),
+  seen_tag = field(ProtoField.uint16, "mrp.probe.tag", "VLAN tag", base.HEX),
+  seen_mac = field(ProtoField.ether, "mrp.probe.mac", "Source MAC"),
+  seen_source = field(ProtoField.uint16, "mrp.probe.source_port", "Source port"),
+  seen_time = field(ProtoField.uint64, "mrp.probe.time", "Time (us)"),
+  seen_destination = field(ProtoField.uint16, "mrp.probe.destination_port", "Destination port"),
+  seen_largest = field(ProtoField.uint16, "mrp.probe.largest", "Largest IP packet that the switch takes"),
+  drop_kind = field(ProtoField.uint8, "mrp.drop.kind", "Drop", base.DEC, DROPS),
+  drop_number = field(ProtoField.uint16, "mrp.drop.number", "Number"),
+  drop_count = field(ProtoField.uint16, "mrp.drop.drops", "Drops so far"),
+  drop_repeat = field(ProtoField.uint32, "mrp.drop.repeat", "Time to the repeat (us)"),
+  drop_nak = field(ProtoField.uint32, "mrp.drop.nak", "Time to the NAK (us)"),
   unreachable = field(ProtoField.ipv4, "mrp.unreachable", "Switch that the sender has no way to"),
 }
 local wrong = {
@@ -157,6 +174,25 @@ local function add_member(tree, range, type)
   return text
 end
 
+local function add_sight(tree, range)
+  for at, one in pairs({[2] = f.reply_port, [4] = f.answer, [6] = f.seen_length, [10] = f.seen_tag, [18] = f.seen_source,
+                        [28] = f.seen_destination, [30] = f.seen_largest}) do
+    tree:add(one, range(at, 2))
+  end
+  tree:add(f.seen_tos, range(8, 1))
+  tree:add(f.seen_ttl, range(9, 1))
+  tree:add(f.seen_mac, range(12, 6))
+  tree:add(f.seen_time, range(20, 8))
+end
+
+local function add_drop(tree, range)
+  tree:add(f.drop_kind, range(2, 1))
+  tree:add(f.drop_number, range(4, 2))
+  tree:add(f.drop_count, range(6, 2))
+  tree:add(f.drop_repeat, range(8, 4))
+  tree:add(f.drop_nak, range(12, 4))
+end
+
 local function add_record(tree, range, type)
   local kind = range(0, 1):uint() % 0x80
   local record = tree:add(range, "Record " .. name_of(RECORDS, kind))
@@ -180,6 +216,10 @@ local function add_record(tree, range, type)
   elseif kind == PATH then
     record:add(f.path_mtu, range(2, 2))
     record:add(f.path_window, range(4, 4))
+  elseif kind == SIGHT then
+    add_sight(record, range)
+  elseif kind == DROP then
+    add_drop(record, range)
   else
     record:add(f.unreachable, range(4, 4))
     record:append_text(": " .. tostring(range(4, 4):ipv4()))
@@ -253,7 +293,7 @@ function mrp.dissector(buffer, packet, root)
   end
   if size - stated == SIGNATURE then
     tree:add(f.signature, buffer(stated, SIGNATURE))
-  elseif size > stated then
+  elseif size > stated and type ~= PROBE and type ~= PROBED then  -- there it is padding
     tree:add_proto_expert_info(wrong.tail)
   end
   if not packet.visited then remember(type, id, epoch) end

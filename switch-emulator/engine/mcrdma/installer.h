@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "switch-emulator/engine/host_rate.h"
 #include "switch-emulator/engine/mcrdma/sender_table.h"
-#include "switch-emulator/engine/register_rate.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -17,7 +17,10 @@ namespace cepheus::fabric {
 class Installer {
  public:
   Installer(const SwitchConfig& config, const Routes& routes, SenderTable& groups)
-      : config_(config), routes_(routes), groups_(groups), rate_(config) {}
+      : config_(config),
+        routes_(routes),
+        groups_(groups),
+        rate_(config, &SwitchConfig::register_rate) {}
 
   // The first call is the start of this switch.
   void on_call(Instant now) { started_ = std::min(started_, now); }
@@ -72,7 +75,7 @@ class Installer {
   const SwitchConfig& config_;
   const Routes& routes_;
   SenderTable& groups_;
-  RegisterRate rate_;
+  HostRate rate_;
   Instant started_ = wire::kNever;
   Instant due_ = wire::kNever;  // no group expires before that
   const SenderGroup* merged_ = nullptr;

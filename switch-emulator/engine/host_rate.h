@@ -1,8 +1,8 @@
-// Limits the rate at which the host behind a port registers new groups: a rate with a burst, by the
-// virtual scheduling of ITU-T I.371's GCRA.
+// Limits the rate of a host's requests of one kind: a rate with a burst, by the virtual scheduling of
+// ITU-T I.371's GCRA.
 //
-// Each admitted REGISTER reserves one interval. A host with reservations further ahead than the
-// burst has to wait: its REGISTER is dropped, and its leader repeats it.
+// Each admitted request reserves one interval. A host with reservations further ahead than the burst
+// has to wait: its request is dropped, and its sender repeats it.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace cepheus::fabric {
 
-class RegisterRate {
+class HostRate {
  public:
   // The burst is the number of requests in this time.
   static constexpr Duration kBurst = std::chrono::milliseconds(250);
 
-  explicit RegisterRate(const SwitchConfig& config)
-      : config_(config), reserved_(config.ports.size()) {
+  // `rate`: the setting, in requests a second of one host; 0: none.
+  HostRate(const SwitchConfig& config, std::uint32_t SwitchConfig::*rate)
+      : config_(config), rate_(rate), reserved_(config.ports.size()) {
     for (std::size_t port = 0; port < reserved_.size(); ++port) {
       is_host_.push_back(config.ports[port].kind == PortKind::kHost);
     }
@@ -27,18 +28,16 @@ class RegisterRate {
   // False: drop it. A request over a trunk was admitted at its host's switch.
   bool admit(PortId port, Instant now) {
     if (!is_host_[port.value()]) return true;
+    if (config_.*rate_ == 0) return false;
     Instant& until = reserved_[port.value()];
     if (until > now + kBurst) return false;
-    until = std::max(until, now) + interval();
+    until = std::max(until, now) + Duration(std::chrono::seconds(1)) / (config_.*rate_);
     return true;
   }
 
  private:
-  Duration interval() const {
-    return Duration(std::chrono::seconds(1)) / std::max(1u, config_.register_rate);
-  }
-
   const SwitchConfig& config_;
+  std::uint32_t SwitchConfig::*const rate_;
   std::vector<Instant> reserved_;  // by port: end of the reservations
   std::vector<bool> is_host_;
 };

@@ -1,0 +1,31 @@
+// Answers the PROBEs of this switch's hosts (wire/probe.h; docs/protocol.md, "Probes").
+#pragma once
+
+#include <vector>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/host_rate.h"
+#include "wire/probe.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+class Probes {
+ public:
+  Probes(const SwitchConfig& config, GroupTable& groups)
+      : groups_(groups), rate_(config, &SwitchConfig::probe_rate) {}
+
+  // A frame for a group's address, to the registration port or RoCE's. False: it is no PROBE.
+  bool on_frame(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+
+ private:
+  void answer(Call& call, const Frame& frame, const wire::UdpHeaders& headers, wire::Probe probe);
+  bool take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe& probe);
+
+  GroupTable& groups_;
+  HostRate rate_;
+  std::vector<std::uint8_t> payload_;  // of the last answer; allocated by the first
+};
+
+}  // namespace cepheus::fabric
