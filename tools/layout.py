@@ -15,6 +15,8 @@ class Layout:
         self.transport = libraries / "ucx/libuct_rc_mcast.so"
         self.components = libraries / "openmpi"
         self.mpich = libraries / "mpich/libcepheus-mpi.so"
+        self.fabric_test_pair = libraries / "fabric-test-pair"
+        self.fabric_test = root / "share/cepheus/fabric-test/fabric_test.py"
         self.openmpi = libraries / "openmpi/libcepheus-mpi.so"
 
 

@@ -112,7 +112,7 @@ TESTS_MAY_INCLUDE = {
 
 # Other projects' headers that mark a border -> which folders or files may include them.
 BORDERS = {
-    r"infiniband/verbs\.h$": ["nic-emulator/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
+    r"infiniband/verbs\.h$": ["nic-emulator/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench", "tools"],
     r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/uct\.h$": ["ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h"],

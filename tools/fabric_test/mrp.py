@@ -1,0 +1,137 @@
+"""Registration of one group of two hosts (wire/mrp.h), as much of it as a test needs."""
+
+import hashlib
+import hmac
+import os
+import select
+import socket
+import struct
+import time
+
+from probe import HEADER, TAG_BYTES, VERSION
+
+REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER = 1, 2, 3, 4, 5
+HOST_SYNC, LOSS_ENDS = 0x8000, 0x4000
+MEMBER_FAILED = 7  # of REASONS
+MEMBER = struct.Struct("!BBH4sII")  # flags and QPN are one word
+REASONS = ("none", "table full", "no route to a member: is it listed and attached?", "group id in use", "malformed request", "not authorised",
+           "queue pair unknown to its host", "member could not bring its queue pair up", "evicted", "another version", "too many members",
+           "members are missing in the table: the switch has restarted", "too many groups of one host", "a trunk is down")
+RESEND_SECONDS, TRIES = 0.3, 20
+
+
+def start_psn(group, epoch):
+    """wire::group_start_psn: SplitMix64 of both, below 0xFF0000."""
+    mask = (1 << 64) - 1
+    z = ((int.from_bytes(socket.inet_aton(group), "big") << 16 | epoch) + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+    z ^= z >> 31
+    return (z >> 32) * 0xFF0000 >> 32
+
+
+class Member:
+    def __init__(self, address, qpn, port, token):
+        self.address, self.qpn, self.port, self.token = address, qpn, port, token
+
+    def emit(self):
+        return MEMBER.pack(1, MEMBER.size // 4, self.port, socket.inet_aton(self.address), self.qpn, self.token)
+
+
+class Control:
+    """A process's registration socket."""
+
+    def __init__(self, source, port, key):
+        self.source, self.port, self.key = source, port, key
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((source, 0))
+        self.socket.setblocking(False)
+
+    def close(self):
+        self.socket.close()
+
+    @property
+    def own_port(self):
+        return self.socket.getsockname()[1]
+
+    def send(self, kind, flags, group, epoch, instance, members=()):
+        records = b"".join(member.emit() for member in members)
+        message = HEADER.pack(VERSION, kind, flags, epoch, 0, 1, HEADER.size + len(records), socket.inet_aton(group), instance) + records
+        if self.key is not None:
+            message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
+        self.socket.sendto(message, (group, self.port))
+
+    def receive(self, seconds):
+        """(kind, flags, epoch, group, instance, addresses and tokens of its members) of the next message; None after the time."""
+        give_up = time.monotonic() + seconds
+        while (left := give_up - time.monotonic()) > 0 and select.select([self.socket], [], [], left)[0]:
+            try:
+                data, sender = self.socket.recvfrom(1 << 16)
+            except OSError:
+                continue
+            if sender[1] != self.port or len(data) < HEADER.size or data[0] != VERSION:
+                continue
+            _, kind, flags, epoch, _, _, length, group, instance = HEADER.unpack_from(data)
+            members = [(socket.inet_ntoa(data[at + 4:at + 8]), int.from_bytes(data[at + 12:at + 16], "big"))
+                       for at in range(HEADER.size, min(length, len(data)) - 15, 16) if data[at] == 1]
+            return kind, flags, epoch, socket.inet_ntoa(group), instance, members
+        return None
+
+
+class Refused(Exception):
+    """The group can't be set up; the text has the reason."""
+
+
+class LeadGroup:
+    """A group of this host and another one, led from here."""
+
+    def __init__(self, control, pool, members):
+        self.control, self.members = control, members
+        self.group = ".".join(pool.split(".")[:2] + [str(byte) for byte in os.urandom(2)])
+        self.epoch = int.from_bytes(os.urandom(2), "big")
+        self.instance = int.from_bytes(os.urandom(4), "big")
+
+    def _step(self, kind, flags, members=()):
+        """Sends the message until the other member has confirmed it."""
+        other = self.members[1].address
+        for _ in range(TRIES):
+            self.control.send(kind, flags, self.group, self.epoch, self.instance, members)
+            until = time.monotonic() + RESEND_SECONDS
+            while (left := until - time.monotonic()) > 0 and (found := self.control.receive(left)):
+                if found[2:5] != (self.epoch, self.group, self.instance):
+                    continue
+                if found[0] == REJECT:
+                    who = found[5][0][0] if found[5] else "the switch"
+                    raise Refused(f"{REASONS[found[1]] if found[1] < len(REASONS) else found[1]} ({who})")
+                if found[0] == CONFIRM and found[1] & ~HOST_SYNC == kind and any(address == other for address, _ in found[5]):
+                    return
+        raise Refused(f"{other} does not confirm")
+
+    def register(self):
+        self._step(REGISTER, LOSS_ENDS, self.members)
+
+    def activate(self):
+        self._step(ACTIVATE, 1)
+
+    def end(self):
+        self._step(UNREGISTER, 0)
+
+
+def answer_leader(control, member, connect, stopped):
+    """Until `stopped` is set: confirms what the leader that knows the member's token sends.
+
+    `connect(group, psn)` brings the queue pair up; False: it can't, and the leader learns that.
+    """
+    leader = None
+    while not stopped.is_set():
+        found = control.receive(0.2)
+        if found is None or found[0] not in (REGISTER, ACTIVATE, UNREGISTER):
+            continue
+        kind, flags, epoch, group, instance, members = found
+        if kind == REGISTER and (group, epoch, instance) != leader and (member.address, member.token) in members:
+            if not connect(group, start_psn(group, epoch)):
+                control.send(REJECT, MEMBER_FAILED, group, epoch, instance, [member])
+                continue
+            leader = (group, epoch, instance)
+        if (group, epoch, instance) == leader:
+            control.send(CONFIRM, kind | flags & HOST_SYNC, group, epoch, instance, [member])

@@ -1,0 +1,268 @@
+// One queue pair towards a group, for `cepheus fabric-test`: plain verbs, as any program uses them.
+//
+// Takes a command a line on standard input, and answers each with a line: "ok ..." or "failed ...".
+//
+//   open DEVICE              a queue pair in INIT; answers ADDRESS GID_INDEX MTU QPN
+//   connect GROUP PSN TIMEOUT RNR_TIMER    to RTR and RTS towards QPN 1 of that address; codes of IBTA
+//   receive BYTES COUNT      posts receives
+//   send BYTES COUNT         sends messages, one after the other; answers microseconds
+//   wait COUNT SECONDS       until so many messages have come; answers wrong bytes, microseconds
+//   psns                     answers the PSNs of the send and the receive queue
+//   reset                    to RESET and INIT
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kBuffer = 8 << 20;
+constexpr int kDepth = 256;
+constexpr std::uint32_t kVirtualQpn = 1;
+constexpr auto kSendLimit = std::chrono::seconds(60);
+
+void answer(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vprintf(format, arguments);
+  va_end(arguments);
+  std::putchar('\n');
+  std::fflush(stdout);
+}
+
+long microseconds(Clock::time_point since) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - since).count();
+}
+
+// A message's byte: of its place, so that a packet at another place is noticed.
+std::uint8_t pattern(std::size_t at) { return static_cast<std::uint8_t>(at ^ at >> 8 ^ at >> 16); }
+
+class Pair {
+ public:
+  void open(const char* wanted) {
+    int count = 0;
+    ibv_device** list = ibv_get_device_list(&count);
+    for (int i = 0; i < count && context_ == nullptr; ++i) {
+      const bool is_it =
+          std::strcmp(wanted, "-") == 0 || std::strcmp(ibv_get_device_name(list[i]), wanted) == 0;
+      if (is_it) context_ = ibv_open_device(list[i]);
+    }
+    if (context_ == nullptr) return answer("failed no device %s", wanted);
+    if (ibv_query_port(context_, 1, &port_) != 0 || port_.state != IBV_PORT_ACTIVE) {
+      return answer("failed the port is not active");
+    }
+    if (!find_gid()) return answer("failed no RoCE v2 GID over IPv4");
+    domain_ = ibv_alloc_pd(context_);
+    memory_.resize(kBuffer);
+    if (domain_ != nullptr) {
+      region_ = ibv_reg_mr(domain_, memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
+    }
+    queue_ = ibv_create_cq(context_, 2 * kDepth, nullptr, nullptr, 0);
+    ibv_qp_init_attr init{};
+    init.qp_type = IBV_QPT_RC;
+    init.send_cq = init.recv_cq = queue_;
+    init.cap = {kDepth, kDepth, 1, 1, 0};
+    if (region_ != nullptr && queue_ != nullptr) pair_ = ibv_create_qp(domain_, &init);
+    if (pair_ == nullptr) return answer("failed no queue pair or memory: %s", std::strerror(errno));
+    if (const int error = initialise(); error != 0) {
+      return answer("failed INIT: %s", std::strerror(error));
+    }
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, gid_.raw + 12, text, sizeof text);
+    answer("ok %s %d %d %u", text, gid_index_, 128 << port_.active_mtu, pair_->qp_num);
+  }
+
+  void connect(const char* group, unsigned psn, int timeout, int rnr_timer) {
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_RTR;
+    a.path_mtu = port_.active_mtu;
+    a.dest_qp_num = kVirtualQpn;
+    a.rq_psn = psn;
+    a.min_rnr_timer = static_cast<std::uint8_t>(rnr_timer);
+    a.ah_attr.is_global = 1;
+    a.ah_attr.port_num = 1;
+    a.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
+    a.ah_attr.grh.hop_limit = 64;
+    a.ah_attr.grh.dgid.raw[10] = a.ah_attr.grh.dgid.raw[11] = 0xFF;
+    inet_pton(AF_INET, group, a.ah_attr.grh.dgid.raw + 12);
+    constexpr int kToReceive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    if (const int error = ibv_modify_qp(pair_, &a, kToReceive); error != 0) {
+      return answer("failed RTR: %s", std::strerror(error));
+    }
+    a = {};
+    a.qp_state = IBV_QPS_RTS;
+    a.sq_psn = psn;
+    a.timeout = static_cast<std::uint8_t>(timeout);
+    a.retry_cnt = 7;
+    a.rnr_retry = 7;
+    constexpr int kToSend = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+    if (const int error = ibv_modify_qp(pair_, &a, kToSend); error != 0) {
+      return answer("failed RTS: %s", std::strerror(error));
+    }
+    answer("ok");
+  }
+
+  void receive(std::size_t bytes, int count) {
+    for (int i = 0; i < count; ++i) {
+      ibv_sge piece{reinterpret_cast<std::uintptr_t>(memory_.data()),
+                    static_cast<std::uint32_t>(bytes), region_->lkey};
+      ibv_recv_wr wr{};
+      wr.sg_list = &piece;
+      wr.num_sge = 1;
+      ibv_recv_wr* bad = nullptr;
+      if (ibv_post_recv(pair_, &wr, &bad) != 0) return answer("failed post_recv");
+    }
+    std::memset(memory_.data(), 0, bytes);
+    answer("ok");
+  }
+
+  void send(std::size_t bytes, int count) {
+    for (std::size_t at = 0; at < bytes; ++at) memory_[at] = pattern(at);
+    const auto began = Clock::now();
+    for (int i = 0; i < count; ++i) {
+      ibv_sge piece{reinterpret_cast<std::uintptr_t>(memory_.data()),
+                    static_cast<std::uint32_t>(bytes), region_->lkey};
+      ibv_send_wr wr{};
+      wr.sg_list = &piece;
+      wr.num_sge = 1;
+      wr.opcode = IBV_WR_SEND;
+      wr.send_flags = IBV_SEND_SIGNALED;
+      ibv_send_wr* bad = nullptr;
+      if (ibv_post_send(pair_, &wr, &bad) != 0) return answer("failed post_send");
+      ibv_wc done{};
+      if (!poll(done, kSendLimit)) return answer("failed no completion within 60 s");
+      if (done.status != IBV_WC_SUCCESS) {
+        return answer("failed %s after %ld us", ibv_wc_status_str(done.status),
+                      microseconds(began));
+      }
+    }
+    answer("ok %ld", microseconds(began));
+  }
+
+  void wait(int count, int seconds) {
+    const auto began = Clock::now();
+    std::size_t wrong = 0;
+    for (int i = 0; i < count; ++i) {
+      ibv_wc done{};
+      if (!poll(done, std::chrono::seconds(seconds))) return answer("failed nothing came");
+      if (done.status != IBV_WC_SUCCESS) {
+        return answer("failed %s", ibv_wc_status_str(done.status));
+      }
+      for (std::size_t at = 0; at < done.byte_len; ++at) wrong += memory_[at] != pattern(at);
+    }
+    answer("ok %zu %ld", wrong, microseconds(began));
+  }
+
+  void psns() {
+    ibv_qp_attr now{};
+    ibv_qp_init_attr unused{};
+    if (ibv_query_qp(pair_, &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused) != 0) {
+      return answer("failed query_qp: %s", std::strerror(errno));
+    }
+    answer("ok %u %u", now.sq_psn, now.rq_psn);
+  }
+
+  void reset() {
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_RESET;
+    if (const int error = ibv_modify_qp(pair_, &a, IBV_QP_STATE); error != 0) {
+      return answer("failed RESET: %s", std::strerror(error));
+    }
+    if (const int error = initialise(); error != 0) {
+      return answer("failed INIT: %s", std::strerror(error));
+    }
+    answer("ok");
+  }
+
+  bool is_open() const { return pair_ != nullptr; }
+
+ private:
+  bool find_gid() {
+    for (int i = 0; i < port_.gid_tbl_len; ++i) {
+      ibv_gid_entry entry{};
+      if (ibv_query_gid_ex(context_, 1, static_cast<std::uint32_t>(i), &entry, 0) != 0) continue;
+      constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+      if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 || std::memcmp(entry.gid.raw, kMapped, 12) != 0) {
+        continue;
+      }
+      gid_index_ = i;
+      gid_ = entry.gid;
+      return true;
+    }
+    return false;
+  }
+
+  int initialise() {
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    a.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+    return ibv_modify_qp(pair_, &a,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  }
+
+  bool poll(ibv_wc& done, Clock::duration limit) {
+    const auto give_up = Clock::now() + limit;
+    while (ibv_poll_cq(queue_, 1, &done) == 0) {
+      if (Clock::now() > give_up) return false;
+    }
+    return true;
+  }
+
+  ibv_context* context_ = nullptr;
+  ibv_port_attr port_{};
+  ibv_gid gid_{};
+  int gid_index_ = 0;
+  ibv_pd* domain_ = nullptr;
+  ibv_mr* region_ = nullptr;
+  ibv_cq* queue_ = nullptr;
+  ibv_qp* pair_ = nullptr;
+  std::vector<std::uint8_t> memory_;
+};
+
+void obey(Pair& pair, const char* line) {
+  char word[32] = "", text[64] = "";
+  unsigned a = 0;
+  int b = 0, c = 0;
+  std::size_t bytes = 0;
+  std::sscanf(line, "%31s", word);
+  const std::string command = word;
+  if (command == "open" && std::sscanf(line, "%*s %63s", text) == 1 && !pair.is_open()) {
+    pair.open(text);
+  } else if (!pair.is_open()) {
+    answer("failed nothing is open");
+  } else if (std::sscanf(line, "connect %63s %u %d %d", text, &a, &b, &c) == 4) {
+    pair.connect(text, a, b, c);
+  } else if (std::sscanf(line, "receive %zu %d", &bytes, &b) == 2 && bytes <= kBuffer) {
+    pair.receive(bytes, b);
+  } else if (std::sscanf(line, "send %zu %d", &bytes, &b) == 2 && bytes <= kBuffer) {
+    pair.send(bytes, b);
+  } else if (std::sscanf(line, "wait %d %d", &b, &c) == 2) {
+    pair.wait(b, c);
+  } else if (command == "psns") {
+    pair.psns();
+  } else if (command == "reset") {
+    pair.reset();
+  } else {
+    answer("failed unknown command");
+  }
+}
+
+}  // namespace
+
+int main() {
+  Pair pair;
+  char line[256];
+  while (std::fgets(line, sizeof line, stdin) != nullptr) obey(pair, line);
+  return 0;
+}
