@@ -143,7 +143,7 @@ class Malformed(Dissector):
     def test_reports_mistakes(self):
         for text, data, expert in [("too short", header()[:19], "short"), ("stated length is more than there is", header(length=24), "short"),
                                    ("stated length is less than a header", header(length=19), "short"),
-                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=18), "bad_type"),
+                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=20), "bad_type"),
                                    ("record without a length", datagram(bytes(4)), "bad_record"),
                                    ("record beyond the end", datagram(member(5)), "bad_record"),
                                    ("half a word", datagram(b"\1\4"), "bad_record"),
