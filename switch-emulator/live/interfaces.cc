@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "switch-emulator/ports/interface_check.h"
+
 namespace cepheus::live {
 
 wire::Result<void> Interfaces::open(wire::Instant now) {
@@ -19,7 +21,19 @@ wire::Result<void> Interfaces::open(wire::Instant now) {
   return open_one_armed(now);
 }
 
+wire::Result<void> Interfaces::check(const std::string& interface, std::uint32_t largest_frame) {
+  using enum fabric::InterfaceCheck::Verdict;
+  for (const auto& found : fabric::check_interface(interface, largest_frame)) {
+    const std::string text = found.to_text(interface);
+    if (found.verdict == kUnusable) return wire::unavailable(text);
+    if (found.verdict == kDoubtful && doubts_.insert(text).second) warn_(text);
+  }
+  return {};
+}
+
 wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wire::Instant now) {
+  const fabric::WirePortConfig& config = port.config();
+  if (auto good = check(config.interface, config.largest_frame); !good) return good;
   if (auto opened = port.open(); !opened) return opened;
   if (auto watched = watch(port, [this, host] { datapath_.wake(host); }); !watched) {
     port.close();
@@ -30,6 +44,8 @@ wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wi
 }
 
 wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
+  const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
+  if (auto good = check(config.interface, config.largest_frame); !good) return good;
   if (auto opened = datapath_.open_one_armed(now); !opened) return opened;
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
   if (one_armed.fd() < 0) return {};  // it is polled all the time

@@ -1,13 +1,15 @@
 // The network interfaces of hosts: opened with the fabric, watched by its poller, and opened again
 // when they come back.
 //
-// Each is checked once a second. Hosts of a deleted interface are detached until one of its name
+// An interface that can't serve is refused, and doubts about it are reported
+// (ports/interface_check.h). Each is checked once a second. Hosts of a deleted interface are detached until one of its name
 // exists again. All hosts behind a one-armed interface are detached while the kernel would route
 // the groups' packets as well. Runs on the datapath's thread.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "switch-emulator/live/datapath.h"
@@ -37,6 +39,7 @@ class Interfaces {
   void look_at_one_armed(wire::Instant now);
   wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
   wire::Result<void> open_one_armed(wire::Instant now);
+  wire::Result<void> check(const std::string& interface, std::uint32_t largest_frame);
   static bool is_there(const std::string& interface);
   void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>
@@ -47,6 +50,7 @@ class Interfaces {
   const std::function<void(const std::string&)> warn_;
   // Reasons why hosts are not attached; the last: one-armed.
   std::map<std::size_t, std::string> reported_;
+  std::set<std::string> doubts_;            // about interfaces, each reported once
   wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
 };
 

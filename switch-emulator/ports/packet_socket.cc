@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "switch-emulator/ports/interface_check.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -89,12 +90,9 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   const auto found = send_request(packets->fd_.get(), interface, SIOCGIFMTU);
   if (!found) return refused(interface, errno);
   const auto mtu = static_cast<std::uint32_t>(found->ifr_mtu);
-  const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
-  if (mtu < needed) {
-    return wire::unavailable("interface " + interface + " has an MTU of " + std::to_string(mtu) +
-                             ", and the fabric's packets need " + std::to_string(needed) +
-                             "; ip link set " + interface + " mtu " + std::to_string(needed) +
-                             ", or a smaller mtu in the topology's [fabric]");
+  const InterfaceCheck fits = check_mtu(interface, mtu, largest_frame);
+  if (fits.verdict != InterfaceCheck::Verdict::kGood) {
+    return wire::unavailable(fits.to_text(interface));
   }
   if (auto mapped = packets->map_rings(largest_frame); !mapped) {
     return tl::unexpected(mapped.error());

@@ -12,17 +12,31 @@ namespace cepheus::fabric {
 
 namespace {
 
+constexpr std::uint16_t kVlanType = 0x8100, kVlanId = 0x0FFF;  // IEEE 802.1Q
+
 bool is_probe(std::span<const std::uint8_t> frame, const wire::Ipv4Prefix& groups) {
   if (!wire::looks_like_probe(frame)) return false;
   const auto* destination = frame.data() + wire::kIpOffset + wire::ipv4::kDestinationOffset;
   return groups.contains(wire::Ipv4(wire::load_be32(destination)));
 }
 
+// A tag of VLAN 0 has a priority only (IEEE 802.1Q, 9.6).
+bool is_in_vlan(const InterfaceDriver::Received& received) {
+  return received.vlan_tag != wire::Frame::kUntagged && (received.vlan_tag & kVlanId) != 0;
+}
+
+// A driver that removes no tag leaves it where the ether type is.
+bool has_tag(std::span<const std::uint8_t> frame) {
+  constexpr std::size_t kType = wire::Ethernet::kSize - 2;
+  return frame.size() >= wire::Ethernet::kSize &&
+         wire::load_be16(frame.data() + kType) == kVlanType;
+}
+
 }  // namespace
 
 std::optional<PortCounter> flaw_of(const InterfaceDriver::Received& received,
                                    std::uint32_t largest_frame, const wire::Ipv4Prefix& groups) {
-  if (received.vlan_tag != wire::Frame::kUntagged && !is_probe(received.bytes, groups)) {
+  if ((is_in_vlan(received) && !is_probe(received.bytes, groups)) || has_tag(received.bytes)) {
     return PortCounter::kDropTagged;
   }
   if (received.truncated || received.bytes.size() > largest_frame) {

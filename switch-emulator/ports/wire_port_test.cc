@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "switch-emulator/ports/received_frames.h"
 #include "switch-emulator/ports/test_veth.h"
 #include "wire/icrc.h"
 #include "wire/probe.h"
@@ -308,6 +309,24 @@ TEST_F(WirePortTest, TakesAProbeWithItsTag) {
   ASSERT_TRUE(await(frame));
   EXPECT_EQ(frame.vlan_tag, 0x6005);
   EXPECT_EQ(counted(PortCounter::kDropTagged), 1u);
+}
+
+// As NICs send whose priorities are configured without a VLAN.
+TEST_F(WirePortTest, TakesFramesWithAPriorityButNoVlan) {
+  Bytes tagged = data_frame(64);
+  const Bytes priority{0x81, 0x00, 0x60, 0x00};
+  tagged.insert(tagged.begin() + 12, priority.begin(), priority.end());
+  network->send(tagged);
+  ASSERT_TRUE(await(frame));
+  EXPECT_EQ(counted(PortCounter::kDropTagged), 0u);
+}
+
+TEST_F(WirePortTest, CountsTagsThatADriverLeavesInPlace) {
+  Bytes tagged(64);
+  tagged[12] = 0x81;
+  InterfaceDriver::Received received;
+  received.bytes = tagged;
+  EXPECT_EQ(flaw_of(received, kLargestFrame, wire::kDefaultMcstPool), PortCounter::kDropTagged);
 }
 
 TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {

@@ -1,0 +1,56 @@
+// Whether a network interface can serve a box, before the switch opens it: checks with names, for
+// the switch's start and for diagnosis.
+//
+//   roce      a hardware RoCE device takes UDP port 4791 from the interface (Linux, mlx5.rst:
+//             "enable_roce"), so that no packet socket sees data
+//   mtu       the fabric's largest packet fits
+//   merging   the kernel joins UDP packets (GRO), and a joined frame fits into no slot. Switched off
+//             here, if this process may do that
+//   queues    a thread that changes its core changes the transmit queue (XPS, scaling.rst), and
+//             copies overtake each other
+//
+// rdma_rxe is not hardware: the kernel gives its packets to packet sockets as well. Nothing has to
+// be set for checksums: frames are sent complete, and those left to hardware are completed on
+// arrival (received_frames.h). Reads files and asks the kernel: for occasional use.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "wire/result.h"
+
+namespace cepheus::fabric {
+
+struct InterfaceCheck {
+  enum class Verdict : std::uint8_t {
+    kGood,
+    kDoubtful,  // the switch serves, but may lose packets or their order
+    kUnusable,  // the switch can't serve
+  };
+  std::string name;
+  Verdict verdict = Verdict::kGood;
+  std::string seen;
+  std::string todo;  // a command; empty if it is good
+  // "interface ens1: ...; ..."
+  std::string to_text(const std::string& interface) const;
+};
+
+// The machine as these checks see it; tests have others.
+struct Machine {
+  std::filesystem::path sys = "/sys";
+  unsigned cores = 0;  // that the calling thread may run on; 0: the kernel knows
+};
+
+// All checks, in the order above, for packets of `largest_frame` bytes from Ethernet header to ICRC.
+// An interface that does not exist has no findings: opening it says so.
+std::vector<InterfaceCheck> check_interface(const std::string& interface,
+                                            std::uint32_t largest_frame,
+                                            const Machine& machine = {});
+
+// The MTU of an interface that the fabric's packets need.
+InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,
+                         std::uint32_t largest_frame);
+
+}  // namespace cepheus::fabric
