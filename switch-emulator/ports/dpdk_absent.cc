@@ -4,8 +4,9 @@
 namespace cepheus::fabric {
 
 wire::Result<std::unique_ptr<InterfaceDriver>> DpdkDriver::open(const std::string& device,
-                                                                std::uint32_t, PayloadPools&,
-                                                                std::uint32_t) {
+                                                                std::uint32_t,
+                                                                const wire::Ipv4Prefix&,
+                                                                PayloadPools&, std::uint32_t) {
   return wire::unavailable("DPDK device " + device +
                            ": this cepheus-switch was built without DPDK; install libdpdk-dev and "
                            "build it again, or leave one_armed_dpdk out");

@@ -5,6 +5,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_flow.h>
 #include <rte_mbuf.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ constexpr std::uint16_t kRing = 1024;
 constexpr unsigned kWholePackets = 4096 - 1;    // received ones, and copies in one piece
 constexpr unsigned kPieces = 3 * 2 * 1024 - 1;  // of copies: a full ring, and one more
 constexpr unsigned kCache = 250;
+constexpr std::uint16_t kMostPieces = 3;  // of a copy
 constexpr std::uint16_t kPieceBytes = RTE_PKTMBUF_HEADROOM + 128;
 
 tl::unexpected<wire::Error> refused(const std::string& device, const std::string& what, int error) {
@@ -103,7 +105,8 @@ class Driver final : public InterfaceDriver {
     rte_extmem_unregister(memory.data(), memory.size());
   }
 
-  wire::Result<void> open(std::uint32_t largest_frame) {
+  wire::Result<void> open(std::uint32_t largest_frame, const wire::Ipv4Prefix& groups) {
+    largest_frame_ = largest_frame;
     if (const int error = start_dpdk(device_); error != 0) {
       return refused(device_, "DPDK does not start (hugepages? rights?)", error);
     }
@@ -118,7 +121,7 @@ class Driver final : public InterfaceDriver {
       port_ = RTE_MAX_ETHPORTS;
       return refused(device_, "DPDK has no such port", error);
     }
-    return set_up(largest_frame);
+    return set_up(groups);
   }
 
   int fd() const override { return -1; }
@@ -151,7 +154,8 @@ class Driver final : public InterfaceDriver {
                                   const wire::Mac& to) override {
     if (waiting_count_ == kBurst) return PortCounter::kDropEgressFull;
     const bool is_shared =
-        frame.ref != wire::kNoBuffer && PayloadPools::pool_of(frame.ref) == pool_;
+        sends_pieces_ && frame.ref != wire::kNoBuffer && PayloadPools::pool_of(frame.ref) == pool_;
+    if (frame.size() > largest_frame_) return PortCounter::kDropOversize;
     rte_mbuf* packet = is_shared ? in_pieces(frame) : whole(frame);
     if (packet == nullptr) return PortCounter::kDropEgressFull;
     set_macs({rte_pktmbuf_mtod(packet, std::uint8_t*), rte_pktmbuf_data_len(packet)}, from, to);
@@ -172,16 +176,48 @@ class Driver final : public InterfaceDriver {
   bool is_pending() const override { return waiting_count_ > 0; }
 
  private:
-  wire::Result<void> set_up(std::uint32_t largest_frame) {
+  wire::Result<void> set_up(const wire::Ipv4Prefix& groups) {
     rte_eth_dev_info info{};
     if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) {
       return refused(device_, "it has no device information", error);
     }
-    if ((info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) == 0) {
-      return refused(device_, "it can't send packets in pieces; take another one", ENOTSUP);
-    }
+    const std::uint16_t most = info.tx_desc_lim.nb_mtu_seg_max;  // 0: not named
+    sends_pieces_ = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0 &&
+                    (most == 0 || most >= kMostPieces);
+    rte_eth_conf config{};
+    if (sends_pieces_) config.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    if (auto fits = choose_mtu(info, config); !fits) return fits;
     if (auto reachable = show_payloads(info.device); !reachable) return reachable;
-    const auto bytes = static_cast<std::uint16_t>(std::bit_ceil(largest_frame + 64));
+    rte_flow_error flaw{};
+    // Virtual devices share the interface's packets with the kernel, and most know no rules.
+    const bool is_isolated = rte_flow_isolate(port_, 1, &flaw) == 0;
+    if (!is_isolated && is_pci(device_)) {
+      return refused(device_, "it would take ARP and ssh from the kernel as well; take one of mlx5",
+                     rte_errno);
+    }
+    if (auto ready = make_queues(config); !ready) return ready;
+    return is_isolated ? take_groups(groups) : wire::Result<void>();
+  }
+
+  // DPDK's default is 1500, and drivers drop longer packets.
+  wire::Result<void> choose_mtu(const rte_eth_dev_info& info, rte_eth_conf& config) {
+    const std::uint32_t mtu = largest_frame_ - RTE_ETHER_HDR_LEN;
+    const std::uint32_t longest = std::min<std::uint32_t>(
+        info.max_mtu, info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
+    if (mtu <= longest) {
+      config.rxmode.mtu = mtu;
+    } else if (is_pci(device_)) {  // virtual ones name 1500, and take what their interface takes
+      return refused(device_,
+                     "its packets have at most " + std::to_string(longest) +
+                         " bytes, and the fabric's " + std::to_string(mtu) +
+                         "; use a smaller mtu in the topology's [fabric]",
+                     EMSGSIZE);
+    }
+    return {};
+  }
+
+  wire::Result<void> make_queues(const rte_eth_conf& config) {
+    const auto bytes = static_cast<std::uint16_t>(std::bit_ceil(largest_frame_ + 64));
     whole_.reset(rte_pktmbuf_pool_create("cepheus_whole", kWholePackets, kCache, 0,
                                          static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + bytes),
                                          SOCKET_ID_ANY));
@@ -189,18 +225,43 @@ class Driver final : public InterfaceDriver {
                                           RTE_ALIGN(sizeof(Shared), RTE_MBUF_PRIV_ALIGN),
                                           kPieceBytes, SOCKET_ID_ANY));
     if (!whole_ || !pieces_) return refused(device_, "no memory for packets", rte_errno);
-    rte_eth_conf config{};
-    config.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    std::uint16_t rx = kRing, tx = kRing;
+    std::uint16_t rx = kRing;
     int error = rte_eth_dev_configure(port_, 1, 1, &config);
-    if (error == 0) error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx, &tx);
+    if (error == 0) error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx, &tx_);
     if (error == 0) {
       error = rte_eth_rx_queue_setup(port_, 0, rx, SOCKET_ID_ANY, nullptr, whole_.get());
     }
-    if (error == 0) error = rte_eth_tx_queue_setup(port_, 0, tx, SOCKET_ID_ANY, nullptr);
+    if (error == 0) error = rte_eth_tx_queue_setup(port_, 0, tx_, SOCKET_ID_ANY, nullptr);
     if (error == 0) error = rte_eth_dev_start(port_);
     if (error != 0) return refused(device_, "its queues can't be set up", error);
     return {};
+  }
+
+  // All other packets stay the kernel's.
+  wire::Result<void> take_groups(const wire::Ipv4Prefix& groups) {
+    rte_flow_item_ipv4 address{}, mask{};
+    address.hdr.dst_addr = rte_cpu_to_be_32(groups.base.value());
+    mask.hdr.dst_addr = rte_cpu_to_be_32(groups.mask());
+    const std::array<rte_flow_item, 3> pattern{{
+        {.type = RTE_FLOW_ITEM_TYPE_ETH, .spec = nullptr, .last = nullptr, .mask = nullptr},
+        {.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &address, .last = nullptr, .mask = &mask},
+        {.type = RTE_FLOW_ITEM_TYPE_END, .spec = nullptr, .last = nullptr, .mask = nullptr},
+    }};
+    const rte_flow_action_queue queue{.index = 0};
+    const std::array<rte_flow_action, 2> actions{{
+        {.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue},
+        {.type = RTE_FLOW_ACTION_TYPE_END, .conf = nullptr},
+    }};
+    rte_flow_attr direction{};
+    direction.ingress = 1;
+    rte_flow_error flaw{};
+    if (rte_flow_create(port_, &direction, pattern.data(), actions.data(), &flaw) != nullptr) {
+      return {};
+    }
+    return refused(device_,
+                   std::string("no rule for groups' addresses (") +
+                       (flaw.message != nullptr ? flaw.message : "no reason") + ")",
+                   rte_errno);
   }
 
   // Devices on the bus read payloads themselves; virtual ones read them in this process.
@@ -264,6 +325,9 @@ class Driver final : public InterfaceDriver {
   const std::string device_;
   PayloadPools& pools_;
   const std::uint32_t pool_;
+  std::uint32_t largest_frame_ = 0;
+  bool sends_pieces_ = false;
+  std::uint16_t tx_ = kRing;  // descriptors
   Pool whole_, pieces_;
   std::uint16_t port_ = RTE_MAX_ETHPORTS;
   std::array<rte_mbuf*, kBurst> received_{}, waiting_{};
@@ -276,10 +340,12 @@ class Driver final : public InterfaceDriver {
 
 wire::Result<std::unique_ptr<InterfaceDriver>> DpdkDriver::open(const std::string& device,
                                                                 std::uint32_t largest_frame,
+                                                                const wire::Ipv4Prefix& groups,
                                                                 PayloadPools& pools,
                                                                 std::uint32_t pool) {
   auto driver = std::make_unique<Driver>(device, pools, pool);
-  if (auto opened = driver->open(largest_frame); !opened) return tl::unexpected(opened.error());
+  if (auto opened = driver->open(largest_frame, groups); !opened)
+    return tl::unexpected(opened.error());
   return driver;
 }
 

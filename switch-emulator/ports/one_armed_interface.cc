@@ -48,7 +48,8 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
 
 wire::Result<std::unique_ptr<InterfaceDriver>> OneArmedInterface::open_driver() {
   if (!config_.dpdk_device.empty()) {
-    return DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
+    return DpdkDriver::open(config_.dpdk_device, config_.largest_frame, config_.groups, pools_,
+                            pool_);
   }
   return PacketSocket::open(config_.interface, config_.largest_frame,
                             PacketSocket::Filter::kOwnIpv4);
