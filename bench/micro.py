@@ -220,6 +220,32 @@ def backends(build, records, rounds):
         print(f"  {name:<26}  {percentile(values, 0.5):6.3f} million ({min(values):.3f}..{max(values):.3f})")
 
 
+SLOW_BOX = {"hosts": 2000, "box": 200}  # Mb/s
+SLOW_BOX_BYTES = 64 << 20
+SLOW_BOX_COUNTERS = ("data_taken", "data_copies", "drop_ingress_full", "drop_egress_full", "marked_by_fill")
+FRAME_BYTES = 14 + 20 + 8 + 12 + 4096 + 4  # Ethernet, IPv4, UDP, BTH, payload, ICRC
+
+
+def slow_box(build, records, rounds):
+    """A broadcast through a one-armed box that is slower than its hosts: its link transmits a copy for each receiver."""
+    import namespaces  # of the tests: not before there is a build
+    bound = SLOW_BOX_BYTES * FRAME_BYTES / 4096 * (namespaces.HOSTS - 1) * 8 / (SLOW_BOX["box"] * 1e6)
+    print(f"\nMPI_Bcast of 64 MiB, 3 receivers, one-armed box at {SLOW_BOX['box']} Mb/s, hosts at {SLOW_BOX['hosts']}: its link alone takes {bound:.2f} s")
+    times = []
+    try:
+        for _ in range(rounds):
+            with namespaces.Site(rates=SLOW_BOX) as site:
+                out = output_of(site.command(build / "bench/mpi_total", 1, SLOW_BOX_BYTES, mca={"coll_cepheus_mode": "require"}))
+                times.append(json.loads(out)["seconds"] / bound)
+                status = site.switch.status()["switches"][0]
+            counted = [(name, sum(port["counters"].get(name, 0) for port in status["ports"])) for name in SLOW_BOX_COUNTERS]
+            print(f"  {times[-1]:5.2f} times that   {', '.join(f'{name} {value}' for name, value in counted)}")
+    except namespaces.CantHave as reason:
+        return print(f"  skipped: {reason}")
+    records.add("slow_box", "one-armed, packet socket", "ratio", "times", percentile(times, 0.5), min(times), max(times), len(times),
+                SLOW_BOX_BYTES, namespaces.HOSTS)
+
+
 def registration(build, records, rounds):
     print("\nRegistration of a group, from the first packet until data may flow, us (one thread answers for all members)")
     for members in (4, 16, 64, 256):
@@ -246,7 +272,7 @@ def source_change(build, records, rounds):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="run fewer rounds")
-    parser.add_argument("--only", choices=["broadcast"], help="measure only the system calls of a broadcast")
+    parser.add_argument("--only", choices=["broadcast", "slow-box"], help="measure only the system calls of a broadcast, or only a slow box")
     parser.add_argument("--json", metavar="FILE", help="write the records to FILE")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -255,13 +281,14 @@ def main():
     records = Records("micro")
     rounds = 3 if options.quick else 7
     if options.only:
-        broadcast_costs.measure(build, records, rounds)
+        (slow_box if options.only == "slow-box" else broadcast_costs.measure)(build, records, rounds)
         return records.save(options.json)
     icrc(build, records)
     table(build, records)
     groups_that_fit(build, records)
     copies(build, records, rounds)
     backends(build, records, rounds)
+    slow_box(build, records, 1)
     registration(build, records, rounds)
     source_change(build, records, rounds)
     stream(build, records, rounds)

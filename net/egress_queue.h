@@ -10,10 +10,10 @@
 #include <array>
 
 #include "net/ecn.h"
-#include "net/fifo.h"
 #include "net/link.h"
 #include "net/pfc.h"
 #include "wire/ecn.h"
+#include "wire/fifo.h"
 
 namespace cepheus::net {
 
@@ -106,7 +106,7 @@ class EgressQueue {
     wire::Bytes bytes;
   };
   struct Line {
-    Fifo<Waiting> items;
+    wire::Fifo<Waiting> items;
     wire::Bytes bytes = 0;
   };
   Line& line(TrafficClass of) { return lines_[static_cast<std::size_t>(of)]; }

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "net/fifo.h"
+#include "wire/fifo.h"
 #include "wire/types.h"
 
 namespace cepheus::net {
@@ -91,7 +91,7 @@ class GroupHalt {
     wire::McstId group;
     wire::PortId port;
     wire::Instant since;
-    Fifo<Item> items;
+    wire::Fifo<Item> items;
   };
   // Few groups are halted at a time.
   typename std::vector<Line>::const_iterator find(wire::McstId group, wire::PortId port) const {

@@ -29,6 +29,8 @@ struct PortConfig {
   Ipv4 peer;                       // kSwitch: the neighbour's own address
   wire::Mac peer_mac;              // destination MAC of frames that leave here
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
+  // Packets that the ring before a network interface holds without a loss; 0: no such ring.
+  std::uint32_t data_slots = 0;
 };
 
 // The switches that branch sender groups' data (docs/protocol.md): all, those with hosts, none.
@@ -87,6 +89,9 @@ struct SwitchConfig {
   Duration cnp_window = wire::times::kSwitchCnpWindow;
   Duration rest = wire::times::kSwitchRest;  // tombstone: time for which a freed McstID is silent
   std::uint32_t max_tombstones = 4096;       // the oldest is deleted beyond this number
+  // Data packets of all sources together that a one-armed box holds before replication without a
+  // loss; 0: it is no such box. Their copies have as many slots as they need.
+  std::uint32_t data_slots = 0;
   // Check the ICRC of group packets, because they change the switch's state.
   bool check_icrc = true;
   SenderGroups sender_groups = SenderGroups::kEverywhere;

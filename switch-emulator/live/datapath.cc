@@ -41,14 +41,15 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   private_payload_.resize(pools_.geometry().slot_bytes);
   for (const net::HostSpec& host : topology.hosts) neighbours_.insert(host.address);
   for (const net::SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
-  build_switches(plan);
-  build_links(topology);
-  add_queues(topology);
   if (!topology.one_armed.empty()) {
     one_armed_ = std::make_unique<fabric::OneArmedInterface>(
         pools_, fabric::OneArmedConfig{topology.one_armed, topology.mcst_pool,
                                        net::largest_frame(topology.mtu), topology.one_armed_dpdk});
   }
+  name_data_slots(topology, plan);
+  build_switches(plan);
+  build_links(topology);
+  add_queues(topology);
   for (std::size_t port = 0; port < ports_.size(); ++port) {
     if (ports_[port].end.kind == net::PortKind::kHost) add_host(topology, port);
   }
@@ -122,6 +123,7 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
         *one_armed_, flush_list_,
         fabric::OneArmedHost{index, spec.address, spec.mac, spec.any_mac});
     one_armed_->add(*behind);
+    host.behind = behind.get();
     host.client = std::move(behind);
     return;
   }
@@ -196,7 +198,7 @@ void Datapath::attach(wire::Instant now, std::size_t host) {
 wire::Result<void> Datapath::open_one_armed(wire::Instant now) {
   if (auto opened = one_armed_->open(now); !opened) return opened;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    if (hosts_[host].shared == nullptr && hosts_[host].wire == nullptr) attach(now, host);
+    if (hosts_[host].behind != nullptr) attach(now, host);
   }
   wake_one_armed();
   return {};
@@ -204,7 +206,7 @@ wire::Result<void> Datapath::open_one_armed(wire::Instant now) {
 
 void Datapath::close_one_armed(wire::Instant now) {
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    if (hosts_[host].shared == nullptr && hosts_[host].wire == nullptr) detach(now, host);
+    if (hosts_[host].behind != nullptr) detach(now, host);
   }
   one_armed_->close();
   one_armed_is_active_ = false;
@@ -292,6 +294,10 @@ bool Datapath::poll_hosts(wire::Instant now) {
 // A shaped uplink paces its host as a wire paces a NIC: frames that do not fit yet wait in the
 // host's own ring.
 bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
+  if (host.behind != nullptr && host.behind->must_wait()) {
+    host.turn.wait_for_link(now + fabric::OneArmedInterface::kBetweenSends);
+    return true;
+  }
   const net::Link& uplink = transit_.link(host.uplink);
   const wire::BitRate rate = uplink.config().rate;
   if (rate.is_unlimited()) return false;
@@ -361,6 +367,9 @@ wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(transit_.next_arrival(), earliest_timer_);
   if (has_queues_) next = std::min({next, due_links_.earliest(), flow_due_});
   if (!full_.empty()) next = std::min(next, last_poll_ + LastHop::kBetweenLooks);
+  if (one_armed_ != nullptr && one_armed_->is_waiting()) {
+    next = std::min(next, last_poll_ + fabric::OneArmedInterface::kBetweenSends);
+  }
   for (const std::size_t host : active_) {
     const wire::Instant resume = hosts_[host].turn.resume();
     if (resume > last_poll_) next = std::min(next, resume);

@@ -152,11 +152,12 @@ class Datapath final : Transit::Arrivals {
     std::unique_ptr<fabric::AccessPort> client;
     fabric::SwitchPort* shared = nullptr;  // `client` under its own type
     fabric::WirePort* wire = nullptr;
-    std::unique_ptr<LastHop> last_hop;  // null: its downlink is lossy
-    net::Fifo<wire::Frame> left_over;   // of clients that have ended; each has its reference
-    bool is_leaving = false;            // ... and the switch learns of their end after these
-    bool is_active = false;             // is in active_
-    bool has_unread = false;            // is in unread_
+    fabric::OneArmedPort* behind = nullptr;  // if it is behind the one-armed interface
+    std::unique_ptr<LastHop> last_hop;       // null: its downlink is lossy
+    wire::Fifo<wire::Frame> left_over;       // of clients that have ended; each has its reference
+    bool is_leaving = false;                 // ... and the switch learns of their end after these
+    bool is_active = false;                  // is in active_
+    bool has_unread = false;                 // is in unread_
     HostTurn turn;
     net::PauseState pause;  // from its switch
   };
@@ -165,6 +166,7 @@ class Datapath final : Transit::Arrivals {
   QueueReading read_queue(const Port& port) const;
 
   void notify_if_cut(wire::Instant now, Port& port);
+  void name_data_slots(const net::Topology& topology, net::Topology::Plan& plan) const;
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);

@@ -7,6 +7,18 @@
 
 namespace cepheus::live {
 
+// Each engine learns what the rings of its box hold without a loss.
+void Datapath::name_data_slots(const net::Topology& topology, net::Topology::Plan& plan) const {
+  if (one_armed_ != nullptr) plan.configs[0].data_slots = one_armed_->data_slots();
+  for (std::size_t s = 0; s < plan.configs.size(); ++s) {
+    for (std::size_t p = 0; p < plan.ends[s].size(); ++p) {
+      const net::PortEnd& end = plan.ends[s][p];
+      if (end.kind != net::PortKind::kHost || topology.hosts[end.host].interface.empty()) continue;
+      plan.configs[s].ports[p].data_slots = fabric::PacketSocket::kSendSlots;
+    }
+  }
+}
+
 bool Datapath::wake(std::size_t index) {
   Host& host = hosts_[index];
   if (!host.client->is_open()) return true;
@@ -18,7 +30,9 @@ bool Datapath::wake(std::size_t index) {
 }
 
 bool Datapath::poll_one_armed(wire::Instant now) {
-  if (!one_armed_is_active_) return false;
+  if (one_armed_ == nullptr) return false;
+  const bool sent = one_armed_->is_waiting() && one_armed_->send_waiting();
+  if (!one_armed_is_active_) return sent;
   woken_.clear();
   const bool came = one_armed_->take_in(now, woken_);
   for (const std::size_t host : woken_) activate(host);
@@ -28,7 +42,7 @@ bool Datapath::poll_one_armed(wire::Instant now) {
     one_armed_idle_rounds_ = 0;
     one_armed_is_active_ = !one_armed_->arm();
   }
-  return came;
+  return came || sent;
 }
 
 bool Datapath::take_from(Host& host, wire::Instant now) {

@@ -68,8 +68,9 @@ class HostsBehindAnInterface : public DatapathTest {
     datagram.emit(frame, bytes);
     send(frame);
   }
-  void send_data(std::size_t host, McstId group, std::uint32_t number) {
+  void send_data(std::size_t host, McstId group, std::uint32_t number, std::uint8_t tos = 0) {
     auto headers = from<wire::RoceHeaders>(host, group);
+    headers.ip.tos = tos;
     headers.bth.opcode = wire::Opcode::kRcSendOnly;
     headers.bth.destination_qp = wire::kVirtualQpn;
     headers.bth.psn = wire::group_start_psn(group, 1) + static_cast<std::int32_t>(number);
@@ -98,6 +99,29 @@ class HostsBehindAnInterface : public DatapathTest {
   std::uint64_t counted_of(std::size_t host, std::string_view name) const {
     const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
     return counter(status[0].ports[host], name);
+  }
+
+  void send_acknowledgement(std::size_t host, McstId group) {
+    auto headers = from<wire::RoceHeaders>(host, group);
+    headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+    headers.bth.destination_qp = wire::kVirtualQpn;
+    headers.bth.psn = wire::group_start_psn(group, 1);
+    Frame frame;
+    headers.emit(frame, 0);
+    send(frame);
+  }
+  // The leader sends to one receiver by a link that has stopped, more than all rings hold.
+  void fill_rings(std::uint8_t tos) {
+    constexpr std::uint32_t kPackets = 5000, kAtOnce = 500;
+    send_mrp(MrpType::kRegister, group_number(0));
+    send_mrp(MrpType::kActivate, group_number(0));
+    ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
+    for (std::uint32_t packet = 0; packet < kPackets; ++packet) {
+      send_data(kLeader, group_number(0), packet, tos);
+      if (packet % kAtOnce == kAtOnce - 1) {
+        ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
+      }
+    }
   }
 
   static constexpr std::size_t kNobody = 99;
@@ -135,6 +159,41 @@ TEST_F(HostsBehindAnInterface, LeaveSlotsToOthersWhateverTheyHaveWaitingAtGates)
   for (std::uint32_t n = 0; n < groups; ++n) send_mrp(MrpType::kUnregister, group_number(n));
   poll_until_delivered();
   EXPECT_EQ(datapath->pools().in_use(0, geometry.switch_area()), 0u);
+}
+
+// A link that is slower than its sources costs one loss a packet, not one a copy; and feedback,
+// which ends the turn, goes on meanwhile.
+TEST_F(HostsBehindAnInterface, LoseDataBeforeReplicationWhileTheLinkIsBusy) {
+  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  fill_rings(0);
+  EXPECT_EQ(counted_of(kNewcomer, "drop_egress_full"), 0u);
+  EXPECT_GT(counted_of(kLeader, "drop_ingress_full"), 0u);
+  EXPECT_EQ(datapath->one_armed()->counters()[PortCounter::kMarkedByFill], 0u);
+  EXPECT_LE(datapath->deadline(), now + fabric::OneArmedInterface::kBetweenSends);
+
+  const std::uint64_t taken = counted_of(kLeader, "rx_packets");
+  send_acknowledgement(kNewcomer, group_number(0));
+  ASSERT_NO_FATAL_FAILURE(poll_until_delivered());
+  EXPECT_EQ(counted_of(kNewcomer, "rx_packets"), 1u);
+  EXPECT_EQ(counted_of(kLeader, "rx_packets"), taken) << "data waits";
+
+  ASSERT_TRUE(TestVeth::resume_link());
+  const std::uint64_t all = taken + datapath->one_armed()->data_slots();
+  for (int looks = 0; looks < 10'000 && counted_of(kLeader, "rx_packets") < all; ++looks) {
+    now += std::chrono::milliseconds(1);
+    datapath->poll(now);
+  }
+  EXPECT_GE(counted_of(kLeader, "rx_packets"), all);
+  EXPECT_EQ(counted_of(kNewcomer, "drop_egress_full"), 0u);
+}
+
+TEST_F(HostsBehindAnInterface, AreMarkedWhileTheirCopiesWaitIfTheyHaveCongestionControl) {
+  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  fill_rings(static_cast<std::uint8_t>(wire::Ecn::kEct0));
+  const std::uint64_t copies = counted_of(kNewcomer, "tx_packets");
+  const std::uint64_t marked = datapath->one_armed()->counters()[PortCounter::kMarkedByFill];
+  EXPECT_GT(marked, copies / 2);
+  EXPECT_LT(marked, copies) << "those before a ring was filling";
 }
 
 // Frames that have left the gate no longer count.

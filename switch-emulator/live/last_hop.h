@@ -11,8 +11,8 @@
 
 #include <chrono>
 
-#include "net/fifo.h"
 #include "switch-emulator/ports/switch_port.h"
+#include "wire/fifo.h"
 
 namespace cepheus::live {
 
@@ -54,7 +54,7 @@ class LastHop {
 
   fabric::SwitchPort& port_;
   fabric::PayloadPools& pools_;
-  net::Fifo<Waiting> waiting_;
+  wire::Fifo<Waiting> waiting_;
   bool is_paused_ = false;
   bool is_lost_ = false;
   std::uint32_t read_ = 0;     // by the client, when it had last read enough

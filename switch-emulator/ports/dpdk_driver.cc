@@ -174,6 +174,12 @@ class Driver final : public InterfaceDriver {
   }
   bool has_pushed() const override { return pushed_; }
   bool is_pending() const override { return waiting_count_ > 0; }
+  // The frames that were queued last are just before the tail, so others are as far behind it as
+  // the ring is full. Drivers that can't tell have none.
+  bool is_filling() const override {
+    return rte_eth_tx_descriptor_status(port_, 0, static_cast<std::uint16_t>(tx_ - tx_ / 4)) ==
+           RTE_ETH_TX_DESC_FULL;
+  }
 
  private:
   wire::Result<void> set_up(const wire::Ipv4Prefix& groups) {

@@ -29,9 +29,13 @@ class FrameQueues {
     for (std::uint32_t i = 0; i < capacity; ++i) nodes_[i].next = i + 1;
   }
 
+  // Frames that one queue alone may have.
+  std::uint32_t share_of_one() const { return static_cast<std::uint32_t>(nodes_.size() * 2 / 3); }
+  std::uint32_t waiting() const { return static_cast<std::uint32_t>(nodes_.size()) - free_count_; }
   // False if the queue has its share.
+  bool has_space(const Queue& queue) const { return queue.share_.has_space(free_count_); }
   bool push(Queue& queue, const wire::Frame& frame) {
-    if (!queue.share_.has_space(free_count_)) return false;
+    if (!has_space(queue)) return false;
     const std::uint32_t at = free_;
     free_ = nodes_[at].next;
     --free_count_;
@@ -41,6 +45,8 @@ class FrameQueues {
     queue.share_.add();
     return true;
   }
+  // Precondition: it is not empty.
+  const wire::Frame& front(const Queue& queue) const { return nodes_[queue.first_].frame; }
   // False if there is none.
   bool pop(Queue& queue, wire::Frame& frame) {
     if (queue.is_empty()) return false;

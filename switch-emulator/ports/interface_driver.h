@@ -11,6 +11,8 @@
 #include <span>
 
 #include "switch-emulator/ports/access_port.h"
+#include "wire/ecn.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 
@@ -47,7 +49,22 @@ class InterfaceDriver {
   virtual std::uint32_t kick() = 0;
   virtual bool has_pushed() const = 0;
   virtual bool is_pending() const = 0;
+  // Whether a quarter of the ring to be sent is full: a sender with congestion control slows down
+  // before the ring is full.
+  virtual bool is_filling() const = 0;
 };
+
+// Whether its sender has congestion control, and so wants a mark if it has to wait (RFC 3168).
+inline bool is_ecn_capable(const wire::Frame& frame) {
+  return frame.icrc_state != wire::Icrc::kNone &&
+         wire::ecn_of(frame.bytes[wire::kIpOffset + 1]) != wire::Ecn::kNotCapable;
+}
+// A marked copy of a frame. Precondition: is_ecn_capable().
+inline wire::Frame marked(const wire::Frame& frame) {
+  wire::Frame copy = frame;
+  wire::mark_congestion(copy.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>());
+  return copy;
+}
 
 // `bytes` begin with an Ethernet header.
 inline void set_macs(std::span<std::uint8_t> bytes, const wire::Mac& from, const wire::Mac& to) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "switch-emulator/ports/dpdk_driver.h"
@@ -90,6 +91,10 @@ wire::Result<void> OneArmedInterface::look() {
 }
 
 void OneArmedInterface::close() {
+  for (; !outgoing_.is_empty(); outgoing_.pop()) {
+    counters_.add(PortCounter::kDropLinkDown);
+    release(outgoing_.front());
+  }
   driver_.reset();
   pools_.leave(pool_);
 }
@@ -134,24 +139,74 @@ void OneArmedInterface::take_for(OneArmedPort& port, const InterfaceDriver::Rece
   if (!port.is_open()) return port.count(PortCounter::kDropNoClient);
   // Not charged to the host: another may have caused it.
   if (!port.is_bound_to(from, now)) return port.count(PortCounter::kDropWrongMac);
+  if (!port.has_space()) return port.count(PortCounter::kDropIngressFull);
   wire::Frame frame;
   if (const auto refused = fabric::take_in(pools_, pool_, received, frame)) {
     return port.refuse(*refused);
   }
-  const bool was_waiting = port.has_waiting();
-  if (!port.enqueue(frame)) {
-    if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
-    return;
-  }
-  if (!was_waiting) woken.push_back(port.number());
+  if (!port.has_waiting()) woken.push_back(port.number());
+  port.enqueue(frame);
 }
 
 std::optional<PortCounter> OneArmedInterface::send(const wire::Frame& frame, const wire::Mac& to) {
+  if (!is_ecn_capable(frame) || !is_filling()) return offer(frame, to);
+  counters_.add(PortCounter::kMarkedByFill);
+  return offer(marked(frame), to);
+}
+
+bool OneArmedInterface::is_filling() const {
+  return is_backed_up() || queues_.waiting() > kUnmarkedFrames || driver_->is_filling();
+}
+
+std::optional<PortCounter> OneArmedInterface::offer(const wire::Frame& frame, const wire::Mac& to) {
   const wire::Mac& own = next_hops_->own_mac();
-  auto refused = driver_->send(frame, own, to);
-  if (refused != PortCounter::kDropEgressFull) return refused;
+  for (int attempt = 0; attempt < 2 && !is_backed_up(); ++attempt) {
+    const auto refused = driver_->send(frame, own, to);
+    if (refused != PortCounter::kDropEgressFull) return refused;
+    counters_.add(PortCounter::kDropLinkDown, driver_->kick());
+  }
+  return keep(frame, to);
+}
+
+std::optional<PortCounter> OneArmedInterface::keep(const wire::Frame& frame, const wire::Mac& to) {
+  if (outgoing_.size() == kMostOutgoing) return PortCounter::kDropEgressFull;
+  wire::Frame kept = frame;
+  std::copy(to.octets.begin(), to.octets.end(), kept.bytes.begin());
+  if (kept.external == nullptr) kept.ref = wire::kNoBuffer;
+  if (kept.ref != wire::kNoBuffer) {
+    pools_.hold(kept.ref);
+  } else if (kept.external != nullptr && !pools_.copy_in(pool_, kept)) {
+    return PortCounter::kDropNoSlot;
+  }
+  outgoing_.push(kept);
+  return std::nullopt;
+}
+
+std::uint32_t OneArmedInterface::kick() {
+  std::uint32_t dropped = driver_->kick();
+  while (refill()) dropped += driver_->kick();
+  return dropped;
+}
+
+// Moves outgoing frames into the ring; false if it has no space for any.
+bool OneArmedInterface::refill() {
+  const std::size_t before = outgoing_.size();
+  for (; !outgoing_.is_empty(); outgoing_.pop()) {
+    const wire::Frame& next = outgoing_.front();
+    wire::Mac to;
+    std::copy_n(next.bytes.begin(), to.octets.size(), to.octets.begin());
+    const auto refused = driver_->send(next, next_hops_->own_mac(), to);
+    if (refused == PortCounter::kDropEgressFull) break;
+    if (refused) counters_.add(*refused);
+    release(next);
+  }
+  return outgoing_.size() != before;
+}
+
+bool OneArmedInterface::send_waiting() {
+  const std::size_t before = outgoing_.size();
   counters_.add(PortCounter::kDropLinkDown, kick());
-  return driver_->send(frame, own, to);
+  return outgoing_.size() != before;
 }
 
 }  // namespace cepheus::fabric

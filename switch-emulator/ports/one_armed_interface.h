@@ -6,6 +6,11 @@
 // address to the next hop that its kernel knows (next_hops.h). The kernel handles ARP. Packets that
 // are not for a group are counted and left alone. Payloads are copied once, on arrival. Not
 // thread-safe.
+//
+//   ring -> queue of its host -> switch -> ring; or, if that is full, outgoing frames -> ring
+//
+// While outgoing frames wait, the switch takes no data from the hosts' queues: a full queue drops a
+// packet once, before replication. Feedback is few and short, and is taken all the time.
 #pragma once
 
 #include <memory>
@@ -18,6 +23,7 @@
 #include "switch-emulator/ports/next_hops.h"
 #include "switch-emulator/ports/one_armed_port.h"
 #include "switch-emulator/ports/payload_pool.h"
+#include "wire/fifo.h"
 
 namespace cepheus::fabric {
 
@@ -49,6 +55,16 @@ class OneArmedInterface {
   int fd() const { return driver_->fd(); }  // as WirePort's; -1: it must be polled
   void clear_error() { driver_->clear_error(); }
 
+  // Sends frames that had no space before. True if the interface took any.
+  bool send_waiting();
+  // Whether frames wait: send_waiting() after kBetweenSends, because no event reports space.
+  static constexpr wire::Duration kBetweenSends = std::chrono::microseconds(100);
+  bool is_waiting() const { return driver_ && (driver_->is_pending() || !outgoing_.is_empty()); }
+  // Whether copies wait that the ring has no space for.
+  bool is_backed_up() const { return !outgoing_.is_empty(); }
+  // Data packets of all hosts that may wait here without a loss.
+  std::uint32_t data_slots() const { return queues_.share_of_one(); }
+
   // Moves arrived frames into the hosts' queues, a batch at most; true if there were any. Appends
   // to `woken` the numbers of hosts with queues that were empty before.
   bool take_in(wire::Instant now, std::vector<std::size_t>& woken);
@@ -64,17 +80,28 @@ class OneArmedInterface {
   // Queues a frame to be sent. Returns the reason if it can't.
   std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& to);
   bool has_pushed() const { return driver_ && driver_->has_pushed(); }
-  bool is_pending() const { return driver_ && driver_->is_pending(); }
-  std::uint32_t kick() { return driver_->kick(); }
+  // Returns the number of frames that were dropped because the interface is down.
+  std::uint32_t kick();
 
  private:
   // As many as the kernel's ring holds.
   static constexpr std::uint32_t kWaitingFrames = 2048;
+  // Longest queue from which copies are marked.
+  static constexpr std::uint32_t kUnmarkedFrames = kWaitingFrames / 8;
+  // More than the copies of all packets that a gate held for the largest group that a box serves.
+  static constexpr std::size_t kMostOutgoing = 1 << 16;
 
   wire::Result<void> check_forwarding();
   wire::Result<std::unique_ptr<InterfaceDriver>> open_driver();
   wire::Result<void> open_ports(wire::Instant now);
   OneArmedPort* owner_of(const InterfaceDriver::Received& received);
+  std::optional<PortCounter> offer(const wire::Frame& frame, const wire::Mac& to);
+  std::optional<PortCounter> keep(const wire::Frame& frame, const wire::Mac& to);
+  bool refill();
+  bool is_filling() const;
+  void release(const wire::Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
+  }
   void take_for(OneArmedPort& port, const InterfaceDriver::Received& received, wire::Instant now,
                 std::vector<std::size_t>& woken);
 
@@ -85,6 +112,8 @@ class OneArmedInterface {
   FrameQueues queues_;
   std::unique_ptr<NextHops> next_hops_;
   std::unique_ptr<InterfaceDriver> driver_;
+  // With their own references, and the MAC addresses of their next hops.
+  wire::Fifo<wire::Frame> outgoing_;
   PortCounters counters_;
 };
 

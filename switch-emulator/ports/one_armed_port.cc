@@ -1,6 +1,7 @@
 #include "switch-emulator/ports/one_armed_port.h"
 
 #include "switch-emulator/ports/one_armed_interface.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 
@@ -52,10 +53,16 @@ bool OneArmedPort::is_bound_to(const wire::Mac& mac, wire::Instant now) {
   return mac == *bound_;
 }
 
-bool OneArmedPort::enqueue(const wire::Frame& frame) {
-  if (interface_.queues().push(queue_, frame)) return true;
-  count(PortCounter::kDropIngressFull);
-  return false;
+bool OneArmedPort::has_space() const { return interface_.queues().has_space(queue_); }
+
+void OneArmedPort::enqueue(const wire::Frame& frame) { interface_.queues().push(queue_, frame); }
+
+bool OneArmedPort::must_wait() const {
+  if (queue_.is_empty() || !interface_.is_backed_up()) return false;
+  const wire::Frame& next = interface_.queues().front(queue_);
+  if (next.icrc_state == wire::Icrc::kNone) return false;
+  const auto opcode = static_cast<wire::Opcode>(next.bytes[wire::kBthOffset]);
+  return wire::opcode_info(opcode).request();
 }
 
 bool OneArmedPort::receive(wire::Frame& frame) { return interface_.queues().pop(queue_, frame); }
@@ -79,16 +86,6 @@ void OneArmedPort::flush() {
   if (interface_.has_pushed()) count(PortCounter::kDropLinkDown, interface_.kick());
 }
 
-// Offers again the frames that the kernel had no room for.
-void OneArmedPort::reclaim() {
-  if (interface_.is_pending()) count(PortCounter::kDropLinkDown, interface_.kick());
-}
-
-std::uint32_t OneArmedPort::unread() const { return interface_.is_pending() ? 1 : 0; }
-
-bool OneArmedPort::arm() {
-  reclaim();
-  return queue_.is_empty() && !interface_.is_pending();
-}
+bool OneArmedPort::arm() { return queue_.is_empty(); }
 
 }  // namespace cepheus::fabric

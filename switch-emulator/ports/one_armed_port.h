@@ -44,15 +44,20 @@ class OneArmedPort final : public AccessPort {
   // For the interface: whether a frame from this MAC address is the host's, and fits.
   bool is_bound_to(const wire::Mac& mac, wire::Instant now);
   bool has_waiting() const { return !queue_.is_empty(); }
-  bool enqueue(const wire::Frame& frame);
+  bool has_space() const;
+  // Precondition: has_space().
+  void enqueue(const wire::Frame& frame);
   using AccessPort::refuse;
 
+  // Whether the next frame must not be taken now: it is data, and copies wait for the interface.
+  // What is lost is lost before replication then, here, and not copy by copy. Feedback goes on.
+  bool must_wait() const;
   bool receive(wire::Frame& frame) override;
   bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) override;
   void flush() override;
   bool arm() override;
-  void reclaim() override;
-  std::uint32_t unread() const override;
+  void reclaim() override {}
+  std::uint32_t unread() const override { return 0; }
   std::optional<PortCounter> offence() const override { return std::nullopt; }
 
  private:

@@ -22,7 +22,6 @@ namespace {
 
 // Several of a NIC's windows; the kernel drops packets that arrive while this process does not run.
 constexpr std::uint32_t kReceiveSlots = 2048;
-constexpr std::uint32_t kSendSlots = 1024;
 constexpr std::uint32_t kBlockBytes = 64 << 10;  // physically contiguous
 constexpr int kSendBuffer = 16 << 20;            // bytes under way in the kernel
 
@@ -257,6 +256,12 @@ std::uint32_t PacketSocket::take_back_pending() {
     store_status(tx_.slot(), TP_STATUS_AVAILABLE);
   }
   return count;
+}
+
+// The kernel sends in order, so all later frames are in the ring as well.
+bool PacketSocket::is_filling() const {
+  const std::uint32_t status = load_status(tx_.slot(tx_.before(kSendSlots / 4)));
+  return (status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0;
 }
 
 bool PacketSocket::is_pending() const {

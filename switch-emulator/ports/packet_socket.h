@@ -30,7 +30,9 @@ struct PacketRing {
 
   std::uint8_t* slot(std::uint32_t at) const { return memory + std::size_t{at} * slot_bytes; }
   std::uint8_t* slot() const { return slot(next); }
-  std::uint32_t before() const { return (next == 0 ? count : next) - 1; }
+  std::uint32_t before(std::uint32_t slots = 1) const {
+    return (next < slots ? next + count : next) - slots;
+  }
   void advance() { next = next + 1 == count ? 0 : next + 1; }
 };
 
@@ -38,6 +40,8 @@ struct PacketRing {
 // ring.
 class PacketSocket final : public InterfaceDriver {
  public:
+  static constexpr std::uint32_t kSendSlots = 1024;  // frames that wait to be sent
+
   enum class Filter {
     kEverything,  // frames for any MAC address
     kOwnIpv4,     // frames that the interface accepts for this machine
@@ -63,6 +67,7 @@ class PacketSocket final : public InterfaceDriver {
   std::uint32_t kick() override;
   bool has_pushed() const override { return pushed_; }
   bool is_pending() const override;
+  bool is_filling() const override;
 
   // Memory for the next frame, or nothing if the ring is full.
   std::span<std::uint8_t> send_buffer();

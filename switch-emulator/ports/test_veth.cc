@@ -37,6 +37,12 @@ bool TestVeth::ip(const std::string& arguments) {
   return std::system(("ip " + arguments + " >/dev/null 2>&1").c_str()) == 0;
 }
 
+bool TestVeth::stop_link() {
+  return std::system("tc qdisc add dev port root tbf rate 8bit burst 5000 limit 5000") == 0;
+}
+
+bool TestVeth::resume_link() { return std::system("tc qdisc del dev port root") == 0; }
+
 wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
   if (unshare(CLONE_NEWNET) != 0) {
     return wire::unavailable(std::string("no network namespace: ") + std::strerror(errno) +

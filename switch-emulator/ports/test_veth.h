@@ -29,6 +29,11 @@ class TestVeth {
   bool send(const std::vector<std::uint8_t>& frame);
   std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kTimeLimit`
 
+  // Nothing leaves by "port" beyond a few frames, until the link goes on. False: tc(8), or the
+  // kernel's token bucket, is missing.
+  static bool stop_link();
+  static bool resume_link();
+
   // Runs an ip(8) command, without the "ip". False if it fails.
   static bool ip(const std::string& arguments);
 

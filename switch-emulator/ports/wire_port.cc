@@ -124,17 +124,22 @@ bool WirePort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now) {
   }
   wire::Mac from;  // stays as it is
   std::memcpy(from.octets.data(), frame.bytes.data() + from.octets.size(), from.octets.size());
-  auto refused = socket_->send(frame, from, *host_mac_);
-  if (refused == PortCounter::kDropEgressFull) {
-    kick();
-    refused = socket_->send(frame, from, *host_mac_);
-  }
+  const bool is_marked = is_ecn_capable(frame) && socket_->is_filling();
+  if (is_marked) count(PortCounter::kMarkedByFill);
+  const auto refused = is_marked ? offer(marked(frame), from) : offer(frame, from);
   if (refused) {
     count(*refused);
     return false;
   }
   mark_for_flush();
   return true;
+}
+
+std::optional<PortCounter> WirePort::offer(const wire::Frame& frame, const wire::Mac& from) {
+  const auto refused = socket_->send(frame, from, *host_mac_);
+  if (refused != PortCounter::kDropEgressFull) return refused;
+  kick();
+  return socket_->send(frame, from, *host_mac_);
 }
 
 void WirePort::kick() { count(PortCounter::kDropLinkDown, socket_->kick()); }

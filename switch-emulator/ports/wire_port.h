@@ -56,6 +56,7 @@ class WirePort final : public AccessPort {
 
  private:
   void kick();
+  std::optional<PortCounter> offer(const wire::Frame& frame, const wire::Mac& from);
   // The part of a received frame that goes on, if any.
   bool take(const PacketSocket::Received& received, wire::Frame& frame);
   void on_arp(const wire::Arp& arp, const wire::Mac& from);

@@ -329,6 +329,27 @@ TEST_F(WirePortTest, CountsTagsThatADriverLeavesInPlace) {
   EXPECT_EQ(flaw_of(received, kLargestFrame, wire::kDefaultMcstPool), PortCounter::kDropTagged);
 }
 
+// Its receivers' NICs then slow down their sender before copies are lost.
+TEST_F(WirePortTest, MarksCopiesWhileItsRingFills) {
+  if (!TestVeth::stop_link()) GTEST_SKIP() << "no token bucket: apt-get install iproute2";
+  introduce();
+  wire::RoceHeaders headers;
+  headers.bth.opcode = wire::Opcode::kRcSendOnly;
+  const auto send = [&](wire::Ecn ecn) {
+    headers.ip.tos = static_cast<std::uint8_t>(ecn);
+    Frame copy{};
+    headers.emit(copy, 0);
+    EXPECT_TRUE(port.deliver(copy, kFabricItself, now));
+    flush();
+    return counted(PortCounter::kMarkedByFill);
+  };
+  EXPECT_EQ(send(wire::Ecn::kEct0), 0u);
+  for (std::uint32_t n = 0; n < PacketSocket::kSendSlots / 2; ++n) send(wire::Ecn::kNotCapable);
+  EXPECT_EQ(counted(PortCounter::kMarkedByFill), 0u);
+  EXPECT_EQ(send(wire::Ecn::kEct0), 1u);
+  ASSERT_TRUE(TestVeth::resume_link());
+}
+
 TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {
   introduce();
   ASSERT_TRUE(TestVeth::ip("link set dev port down"));

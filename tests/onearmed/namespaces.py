@@ -46,10 +46,13 @@ def at_a_mount():
 
 
 class Network:
-    """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed after the `with` block."""
+    """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed after the `with` block.
 
-    def __init__(self, routed=False):
-        self.routed = routed
+    `rates` of what `hosts` and the `box` send, in Mb/s; others have no limit.
+    """
+
+    def __init__(self, routed=False, rates=None):
+        self.routed, self.rates = routed, rates or {}
         self.prefix = f"cepheus{os.getpid()}"
         self.hosts = [f"10.0.{i + 1}.2" if routed else f"10.0.0.{i + 1}" for i in range(HOSTS)]
         self.box = "10.0.100.2" if routed else "10.0.0.254"
@@ -99,6 +102,9 @@ class Network:
         self._in("net", "link", "set", which, "up")
         self._in(which, "address", "add", f"{address}/24", "dev", "eth0")
         self._in(which, "link", "set", "eth0", "up")
+        if rate := self.rates.get("box" if which == "box" else "hosts"):
+            # A short queue, so that the rest waits in the sender's own ring.
+            self._run(which, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{rate}mbit", "burst", "128k", "limit", "256k")
         if self.routed:
             self._in(which, "route", "add", "default", "via", router)
         elif which != "box":
@@ -125,8 +131,8 @@ class Network:
 class Site:
     """The network with its one-armed switch and all wire_hosts running."""
 
-    def __init__(self, routed=False, **topology):
-        self.network = Network(routed)
+    def __init__(self, routed=False, rates=None, **topology):
+        self.network = Network(routed, rates)
         self.topology = topology
 
     def __enter__(self):

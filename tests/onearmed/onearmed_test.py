@@ -61,6 +61,15 @@ class OneArmed(EndToEnd):
         self.assert_multicast(run)
         self.assertGreater(run.lost, 10)
 
+    def test_a_slow_box_loses_data_before_replication(self):
+        try:
+            with Site(rates={"box": 300}) as site:
+                run = site.run(CHECK, "--count", 4, "--max", 8 * MEGA, mca={**REQUIRE, **VERBOSE})
+        except CantHave as reason:
+            self.skipTest(f"tc: {reason}")
+        self.assert_ok(run)
+        self.assertEqual(self.counted(run, "drop_egress_full"), 0)
+
     def test_the_command_line_may_name_the_interface(self):
         with Network() as network, Switch("--one-armed", "eth0", "--hosts", 4, before=network.inside("box")) as switch:
             self.assertEqual([port["attached"] for port in switch.ports()], [True] * 4)

@@ -130,7 +130,7 @@ class WireHost {
   bool pump(Instant now) {
     bool worked = false;
     Frame frame;
-    while (port_.is_open() && port_.receive(frame)) {
+    while (port_.is_open() && has_space() && port_.receive(frame)) {
       worked = true;
       send(frame, now);
       if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
@@ -147,15 +147,18 @@ class WireHost {
     return worked;
   }
 
+  // A NIC's packets wait in memory until its link is free.
+  bool has_space() {
+    if (wire_->send_buffer().empty()) wire_->kick();
+    return !wire_->send_buffer().empty();
+  }
+
+  // Precondition: has_space().
   void send(const Frame& frame, Instant now) {
     const auto to = mac_towards(destination_of(frame.bytes.data()), now);
     if (!to) return;
-    auto out = wire_->send_buffer();
-    if (out.empty()) {
-      wire_->kick();
-      out = wire_->send_buffer();
-    }
-    const std::size_t length = out.empty() ? 0 : frame.to_bytes(out);
+    const auto out = wire_->send_buffer();
+    const std::size_t length = frame.to_bytes(out);
     if (length == 0) return;
     std::memcpy(out.data(), to->octets.data(), 6);
     std::memcpy(out.data() + 6, hops_->own_mac().octets.data(), 6);

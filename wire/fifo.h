@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace cepheus::net {
+namespace cepheus::wire {
 
 template <typename Item>
 class Fifo {
@@ -39,4 +39,4 @@ class Fifo {
   std::size_t first_ = 0, count_ = 0;
 };
 
-}  // namespace cepheus::net
+}  // namespace cepheus::wire
