@@ -1,5 +1,7 @@
 #include "fabric-sim/core/buffer_pool.h"
 
+#include <cstring>
+
 namespace cepheus::sim {
 
 wire::BufferRef BufferPool::acquire() {
@@ -17,6 +19,16 @@ std::span<std::uint8_t> BufferPool::bytes(wire::BufferRef buffer) {
   if (buffer != kShared) return {buffers_[buffer].bytes.get(), buffer_bytes_};
   if (!shared_) shared_ = std::make_unique<std::uint8_t[]>(buffer_bytes_);
   return {shared_.get(), buffer_bytes_};
+}
+
+wire::Frame BufferPool::owned(const wire::Frame& frame) {
+  if (frame.external == nullptr || frame.ref != wire::kNoBuffer) return frame;
+  wire::Frame own = frame;
+  const wire::BufferRef copy = acquire();
+  assert(frame.payload_len <= bytes(copy).size());
+  std::memcpy(bytes(copy).data(), frame.external, frame.payload_len);
+  own.set_external_payload(bytes(copy).first(frame.payload_len), copy);
+  return own;
 }
 
 }  // namespace cepheus::sim

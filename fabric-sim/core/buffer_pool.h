@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/payload_store.h"
+#include "wire/frame.h"
 
 namespace cepheus::sim {
 
@@ -17,6 +18,8 @@ class BufferPool final : public fabric::PayloadStore {
 
   wire::BufferRef acquire();  // with one reference; grows the pool if none is free
   std::span<std::uint8_t> bytes(wire::BufferRef buffer);
+  // The same frame; a payload that is outside both the frame and the pool is copied into a buffer.
+  wire::Frame owned(const wire::Frame& frame);
   // Stands for all payloads that are only lengths (rnic::NicConfig::moves_payload).
   static constexpr wire::BufferRef kShared = wire::kNoBuffer - 1;
   // kNoBuffer and kShared are ignored, so that callers need no check.

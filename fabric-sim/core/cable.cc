@@ -46,12 +46,7 @@ Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net
 
 bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   if (frame.external != nullptr && frame.ref == wire::kNoBuffer) {
-    Frame own = frame;
-    const wire::BufferRef copy = pool_.acquire();
-    assert(frame.payload_len <= pool_.bytes(copy).size());
-    std::memcpy(pool_.bytes(copy).data(), frame.external, frame.payload_len);
-    own.set_external_payload(pool_.bytes(copy).first(frame.payload_len), copy);
-    return send(now, own, entry);
+    return send(now, pool_.owned(frame), entry);
   }
   if (queue_ != nullptr) return enqueue(now, frame, entry);
   put_on_link(now, frame);

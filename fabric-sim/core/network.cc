@@ -89,6 +89,10 @@ void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way
   for (const auto& [node, port] : trunk_ends_[trunk]) node->set_port(now, port, whole);
 }
 
+void Network::run_on_boxes(const BoxManners& manners, std::uint64_t seed) {
+  for (const auto& node : switches_) node->run_on_box(manners, seed++);
+}
+
 const SwitchNode& Network::peer_of(const SwitchNode& node, wire::PortId port) const {
   for (const auto& [a, b] : trunk_ends_) {
     if (a.first == &node && a.second == port) return *b.first;
@@ -114,11 +118,16 @@ void Network::set_checked(bool checked) {
 std::size_t Network::frames_in_flight() const {
   std::size_t n = 0;
   for (const auto& cable : cables_) n += cable->in_flight();
+  for (const auto& node : switches_) n += node->box() == nullptr ? 0 : node->box()->frames();
   return n;
 }
 
 bool Network::carries_roce() const {
-  return std::ranges::any_of(cables_, [](const auto& cable) { return cable->carries_roce(); });
+  const auto has_frames = [](const auto& node) {
+    return node->box() != nullptr && node->box()->frames() > 0;
+  };
+  return std::ranges::any_of(switches_, has_frames) ||
+         std::ranges::any_of(cables_, [](const auto& cable) { return cable->carries_roce(); });
 }
 
 }  // namespace cepheus::sim

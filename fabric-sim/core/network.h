@@ -25,6 +25,8 @@ class Network {
   const std::vector<std::unique_ptr<Cable>>& cables() const { return cables_; }
   const BufferPool& buffers() const { return pool_; }
 
+  // All switches become programs on boxes. Precondition: no link is lossless.
+  void run_on_boxes(const BoxManners& manners, std::uint64_t seed);
   const SwitchNode& switch_of(std::size_t host) const { return *host_ports_[host].first; }
   // The switch at the other end of the trunk at this port.
   const SwitchNode& peer_of(const SwitchNode& node, wire::PortId port) const;

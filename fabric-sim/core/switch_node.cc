@@ -16,6 +16,7 @@ void SwitchNode::connect(wire::PortId port, Cable& cable) {
 }
 
 void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (box_ != nullptr) return box_->receive(now, port, frame);
   if (flow_ == nullptr) return take_in(now, port, frame);
   using enum net::FlowControl<wire::Frame>::Arrival;
   switch (flow_->on_frame(now, *engine_, port, frame)) {
@@ -119,6 +120,10 @@ void SwitchNode::carry_out(Instant now) {
     ++frames_out_;
     if (recorder != nullptr) recorder->leaves(now, number_, emit.port, emit.frame);
     pool_.hold(emit.frame.ref);
+    if (box_ != nullptr) {
+      box_->transmit(now, *cables_[emit.port.value()], emit.frame);
+      continue;
+    }
     const auto entry = flow_ == nullptr ? net::IngressBooks::kNone : flow_->entry_for(emit.port);
     const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry);
     if (waits && flow_ != nullptr) flow_->add_copy(entry);

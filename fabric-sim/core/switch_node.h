@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "fabric-sim/core/box.h"
 #include "fabric-sim/core/cable.h"
 #include "net/flow_control.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace cepheus::sim {
 
-class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
+class SwitchNode final : public Actor, public FrameSink, public CopyWatch, public Box::Core {
  public:
   SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config);
 
@@ -22,6 +23,11 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   }
   // Before the first frame; the cable has its queue.
   void connect(wire::PortId port, Cable& cable);
+  // From now on it is a program on a box. Precondition: no link of it is lossless.
+  void run_on_box(const BoxManners& manners, std::uint64_t seed) {
+    box_ = std::make_unique<Box>(simulator_, pool_, *this, manners, cables_.size(), seed);
+  }
+  const Box* box() const { return box_.get(); }
   // Null if no link of the fabric is lossless.
   const net::IngressBooks* books() const { return flow_ == nullptr ? nullptr : &flow_->books(); }
   net::IngressCounters pause_totals() const {
@@ -46,6 +52,9 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   void receive(Instant now, wire::PortId port, const wire::Frame& frame) override;
   void on_event(Instant now, std::uint64_t what) override;
   void on_copy_left(Instant now, net::IngressBooks::EntryId entry) override;
+  void take_from_box(Instant now, wire::PortId port, const wire::Frame& frame) override {
+    take_in(now, port, frame);
+  }
 
  private:
   enum What : std::uint64_t { kEngineTimer, kFlowTimer };
@@ -59,6 +68,7 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   Simulator& simulator_;
   BufferPool& pool_;
   std::unique_ptr<fabric::Switch> engine_;
+  std::unique_ptr<Box> box_;  // null: a switch
   fabric::SwitchOutput actions_;
   std::vector<Cable*> cables_;
   std::vector<wire::PortId> down_;

@@ -39,6 +39,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   simulator_.trace().turn_off();
   network_ = std::make_unique<Network>(simulator_, topology, nics);
   network_->set_checked(false);
+  if (config.box.is_box()) network_->run_on_boxes(config.box, config.seed);
 }
 
 void Testbed::run_until(const std::function<bool()>& is_done, wire::Duration limit) {

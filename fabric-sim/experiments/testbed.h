@@ -31,6 +31,8 @@ struct TestbedConfig {
   std::optional<rnic::CongestionConfig> congestion = {};
   // Make of all NICs; null: the emulated NIC.
   const rnic::NicProfile* profile = nullptr;
+  // Manners of all switches; the default: no boxes.
+  BoxManners box = {};
 };
 
 class Testbed {
