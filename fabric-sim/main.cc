@@ -18,6 +18,7 @@
 #include "fabric-sim/checked/seeds.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"
+#include "nic-emulator/engine/nic_profile.h"
 #include "support/command_line/command_line.h"
 #include "support/command_line/process.h"
 
@@ -67,7 +68,6 @@ constexpr PlanFlag kPlanFlags[] = {
      "use sender groups (MC-RDMA), with one fixed sender each"},
     {"--congestion", &PlanOptions::congestion,
      "use short queues that mark packets, and lossless links with small buffers"},
-    {"--nics", &PlanOptions::nics, "give each host a NIC of one of seven makes"},
     {"--long-turns", &PlanOptions::long_turns,
      "let turns have 2^22 to 2^32 packets, with PSNs that soon wrap"},
     {"--cuts", &PlanOptions::cuts, "use equal-cost paths, and trunks that fail"}};
@@ -78,6 +78,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   for (const PlanFlag& flag : kPlanFlags) {
     if (a.plan.*flag.option) command += std::string(" ") + flag.name;
   }
+  if (!a.plan.nic.empty()) command += " --nic " + a.plan.nic;
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
@@ -226,6 +227,11 @@ void add_plan(CLI::App& app, PlanOptions& plan) {
                      "put N switches into the tree (default: the seed's choice)")
           ->type_name("N")
           ->check(CLI::Range(1, 7));
+  std::vector<std::string> makes;
+  for (const rnic::NicProfile& profile : rnic::nic_profiles()) makes.emplace_back(profile.name);
+  app.add_option("--nic", plan.nic, "give all hosts NICs of this make (default: the seed's choice)")
+      ->type_name("MAKE")
+      ->check(CLI::IsMember(makes));
   for (const PlanFlag& flag : kPlanFlags) app.add_flag(flag.name, plan.*flag.option, flag.help);
   app.get_option("--fabrics")->excludes(switches);
 }

@@ -20,6 +20,7 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace, std:
       network_(simulator_, plan_.topology, plan_.nics),
       incidents_(simulator_, network_, plan_),
       cut_(simulator_, network_, plan_) {
+  if (plan_.box.is_box()) network_.run_on_boxes(plan_.box, plan_.seed);
   simulator_.trace().print_to(trace);
   if (recording != nullptr) {
     recorder_.emplace(*recording, plan_.topology);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "fabric-sim/core/random.h"
 #include "net/buffer_plan.h"
+#include "nic-emulator/engine/nic_profile.h"
 #include "wire/announcement.h"
 #include "wire/mrp.h"
 
@@ -14,33 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kNicStream = 0x4'1C0F'07E5;
+constexpr std::uint64_t kBoxStream = 0x7'B0C5'07E5;
 constexpr std::uint64_t kHostSyncStream = 0x5'A7C'5E7C;
 constexpr std::uint64_t kWriteStream = 0x3'217E'0F0F;
 constexpr std::uint64_t kLongTurnsStream = 0x10'6E52'7425;
 constexpr std::uint64_t kCongestionStream = 0xC0'96E5'7104;
 constexpr std::uint64_t kHaltStream = 0x6'8A17'96E5;
-
-// An ACK for about every 64th packet, and for a message's last.
-void request_acks_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
-  nic.window_packets = 128;
-  nic.ack_every = ack_every;
-}
-
-using Make = void (*)(rnic::NicConfig& nic);
-constexpr std::array<Make, 7> kMakes{
-    [](rnic::NicConfig&) {},
-    [](rnic::NicConfig& nic) { nic.quirks.acks_every_packet = true; },
-    [](rnic::NicConfig& nic) { request_acks_seldom(nic, 64); },
-    [](rnic::NicConfig& nic) { nic.quirks.naks_each_packet_of_gap = true; },
-    [](rnic::NicConfig& nic) { nic.quirks.naks_after_rnr = true; },
-    [](rnic::NicConfig& nic) { nic.quirks.acks_duplicates_if_requested = true; },
-    [](rnic::NicConfig& nic) {  // rdma_rxe
-      nic.quirks.naks_after_rnr = true;
-      nic.quirks.acks_stale_psn = true;
-      nic.quirks.accepts_ack_of_unsent = true;
-      request_acks_seldom(nic, 66);
-    },
-};
 
 void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool silent_ends) {
   std::uint32_t largest = mtu;
@@ -174,11 +155,49 @@ void make_lossless(Random& random, ScenarioPlan& plan) {
   plan.faults.duplicate = plan.faults.reorder = 0;
 }
 
+// Whether groups of such seeds live with these manners.
+bool can_live(const rnic::Manners& manners, const PlanOptions& options) {
+  return !options.host_sync || manners.can_set_psns();
+}
+
 }  // namespace
 
-void use_other_nics(ScenarioPlan& plan) {
+void use_makes(ScenarioPlan& plan, const PlanOptions& options) {
+  const std::string_view name = options.nic;
+  if (name == rnic::nic_profiles().front().name) return;
   Random random(plan.seed ^ kNicStream);
-  for (rnic::NicConfig& nic : plan.nics) random.one_of(kMakes)(nic);
+  const rnic::NicProfile* const fixed = rnic::find_nic_profile(name);
+  assert(fixed != nullptr || name.empty());
+  const auto draw = [&]() -> const rnic::NicProfile& {
+    const auto all = rnic::nic_profiles();
+    return fixed != nullptr ? *fixed : all[random.below(all.size())];
+  };
+  // A cluster often has one make alone.
+  const rnic::NicProfile* const only = random.chance(0.5) ? &draw() : nullptr;
+  for (rnic::NicConfig& nic : plan.nics) {
+    const rnic::NicProfile& profile = only != nullptr ? *only : draw();
+    rnic::NicConfig made = nic;
+    profile.apply(made);
+    // The NIC's own code is the program's plus 1 (scenario_plan.cc, set_times), and its longest wait
+    // is that of the program's code: stalled members outlast neither.
+    if (made.manners.ignores_timeout_code) --made.timeout_doublings;
+    const bool is_drawn = fixed != nullptr || profile.is_drawn();
+    if (is_drawn && can_live(made.manners, options)) nic = made;
+  }
+}
+
+void use_boxes(ScenarioPlan& plan) {
+  Random random(plan.seed ^ kBoxStream);
+  if (random.chance(0.8)) return;
+  BoxManners& box = plan.box;
+  box.receive_ring = random.between(64, 512);
+  box.per_frame = random.between(50ns, 500ns);
+  if (random.chance(0.7)) {
+    box.transmit_ring = random.between(64, 512);
+    box.per_copy = random.between(50ns, 500ns);
+    box.waits_for_space = random.chance(0.7);
+  }
+  box.swaps_copies = random.chance(0.3);
 }
 
 void use_host_sync(ScenarioPlan& plan) {

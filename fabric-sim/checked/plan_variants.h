@@ -6,9 +6,15 @@
 
 namespace cepheus::sim {
 
-// Hosts have NICs of different makes: each draws the emulated NIC's behaviour, one other behaviour,
-// or that of rdma_rxe.
-void use_other_nics(ScenarioPlan& plan);
+// Hosts have NICs of the make `options.nic`; empty: of one make or of several that the seed draws.
+// The emulated NIC stands in for makes that such seeds can't live with: with host_sync those that
+// can't set their PSNs. Precondition: the name is empty or known.
+void use_makes(ScenarioPlan& plan, const PlanOptions& options);
+
+// In one seed of five the switches are programs on boxes, with rings for all ports and sometimes two
+// transmit queues. Seeds draw neither swallowed packets nor dropped long ones: no group can come up
+// then, and a box refuses to start. Precondition: no link is lossless.
+void use_boxes(ScenarioPlan& plan);
 
 // Switches leave the groups' PSNs to hosts, which set them through RESET (controller/psn_sync.h).
 // Keeps rule C1 in all groups: without it a PSN's turn would be unknown.

@@ -185,6 +185,9 @@ void set_times(ScenarioPlan& plan) {
   plan.transport.presence.first = 2ms * (1 << wire::splitmix(plan.seed, kQuestions) % 4);
   plan.transport.presence.last = 8 * plan.transport.presence.first;
   plan.transport.presence.again = 2ms;
+  for (rnic::NicConfig& nic : plan.nics) {
+    nic.own_timeout_code = static_cast<std::uint8_t>(plan.transport.timeout_code + 1);
+  }
   // From far below a round trip, so that the measured ones decide, to times after NICs' time-outs.
   const wire::Duration feedback_wait =
       plan.transport.ack_timeout() / (1 << wire::splitmix(plan.seed, kFeedbackWaits) % 8);
@@ -198,7 +201,7 @@ void set_times(ScenarioPlan& plan) {
 }
 
 void use_features(ScenarioPlan& plan, const PlanOptions& options) {
-  if (options.nics) use_other_nics(plan);
+  use_makes(plan, options);
   if (options.host_sync) use_host_sync(plan);
   if (options.writes || options.per_request) use_writes(plan, options.host_sync);
   if (options.per_request) use_announcements(plan);
@@ -278,6 +281,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
     add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
+  if (!options.congestion) use_boxes(plan);
   set_times(plan);
   return plan;
 }

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "fabric-sim/core/box.h"
 #include "fabric-sim/core/random.h"
 #include "libmcast/engine/presence.h"
 #include "net/topology.h"
@@ -128,6 +130,7 @@ struct ScenarioPlan {
   std::uint64_t seed = 0;
   net::Topology topology;
   std::vector<rnic::NicConfig> nics;  // one per host
+  BoxManners box;                     // of all switches; the default: no boxes
   std::vector<GroupPlan> groups;
   TransportPlan transport;
   Faults faults;
@@ -154,8 +157,9 @@ struct PlanOptions {
   bool per_request = false;    // the same, with every WRITE announced
   bool sender_groups = false;  // every group has one fixed sender
   bool congestion = false;     // queues that mark in every seed, lossless links in most
-  bool nics = false;           // every host has a NIC of a random make
   bool long_turns = false;     // turns beyond the range of PSN comparisons
+  // Make of all NICs (nic_profile.h); empty: the seed draws it.
+  std::string nic = {};
   net::Rules rules = {};
 };
 

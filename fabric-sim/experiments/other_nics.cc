@@ -67,7 +67,7 @@ Outcome run(const rnic::NicProfile& profile, const Load& load, std::uint64_t que
 
 void run_all(const ExperimentOptions& options, Report& report) {
   for (const rnic::NicProfile& profile : rnic::nic_profiles()) {
-    if (options.quick && profile.name != "connectx") continue;
+    if (!profile.is_make() || (options.quick && profile.name != "connectx")) continue;
     for (const Load& load : kLoads) {
       for (const std::uint64_t queue : kQueues) {
         for (const unsigned slower : kSlower) {

@@ -94,11 +94,9 @@ void add_congestion(const rnic::CongestionConfig& config, Settings& all) {
 // A field that NicConfig gets does not compile until it stands here.
 void add_nic(const rnic::NicConfig& nic, const rnic::NicConfig& usual, Settings& all) {
   const auto& [address, mac, gateway, max_mtu, make_icrc, window_packets, cautious_window,
-               ack_every, min_ack_timeout, timeout_doublings, every_nak_counts, quirks,
-               moves_payload, guard, max_rnr_wait, congestion, max_qps, max_srqs, max_regions,
-               seed] = nic;
-  const auto& [acks_all, acks_duplicates, naks_all, naks_after_rnr, acks_stale, accepts_unsent] =
-      quirks;
+               ack_every, min_ack_timeout, timeout_doublings, every_nak_counts, manners,
+               own_timeout_code, moves_payload, guard, max_rnr_wait, congestion, max_qps, max_srqs,
+               max_regions, seed] = nic;
   const auto add = [&](const char* name, const auto& value, const auto& shipped) {
     if (value == shipped) return;
     all.insert(std::string("NIC ") + name + " = " + text_of(value) + " (" + text_of(shipped) + ")");
@@ -115,9 +113,9 @@ void add_nic(const rnic::NicConfig& nic, const rnic::NicConfig& usual, Settings&
   add("max_qps", max_qps, usual.max_qps);
   add("max_srqs", max_srqs, usual.max_srqs);
   add("max_regions", max_regions, usual.max_regions);
-  add("quirks",
-      acks_all || acks_duplicates || naks_all || naks_after_rnr || acks_stale || accepts_unsent,
-      false);
+  if (manners.ignores_timeout_code)
+    all.insert("NIC own_timeout_code = " + text_of(own_timeout_code));
+  add("manners", manners != usual.manners, false);
   if (congestion) add_congestion(*congestion, all);
 }
 

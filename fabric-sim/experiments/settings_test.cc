@@ -49,12 +49,12 @@ TEST(Settings, OfNicsStandBesideTheShippedOnes) {
   const net::Topology topology = net::Topology::star(2);
   rnic::NicConfig nic = shipped(topology);
   nic.timeout_doublings = 0;
-  nic.quirks.acks_stale_psn = true;
+  nic.manners.acks_stale_psn = true;
   nic.congestion.emplace();
   nic.congestion->reaction.g = 0.5;
   EXPECT_THAT(unusual_settings(topology, nic),
               ElementsAre("DCQCN g = 0.5", "NIC congestion = DCQCN (off)",
-                          "NIC quirks = true (false)", "NIC timeout_doublings = 0 (6)"));
+                          "NIC manners = true (false)", "NIC timeout_doublings = 0 (6)"));
 }
 
 std::string page_of(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "nic-emulator/engine/nic.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 #include "nic-emulator/engine/port.h"
@@ -17,6 +18,8 @@ NicConfig within_limits(NicConfig c) {
   c.window_packets = std::clamp(c.window_packets, 1u, kLargestWindow);
   c.cautious_window = std::clamp(c.cautious_window, 1u, c.window_packets);
   c.ack_every = std::max(c.ack_every, 1u);
+  std::uint32_t& kept = c.manners.keeps_behind_gap;
+  if (kept != 0) kept = std::bit_ceil(std::min(kept, 1024u));
   return c;
 }
 

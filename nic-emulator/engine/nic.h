@@ -17,22 +17,12 @@
 
 #include "nic-emulator/engine/congestion.h"
 #include "nic-emulator/engine/counters.h"
+#include "nic-emulator/engine/manners.h"
 #include "nic-emulator/engine/verbs_types.h"
 #include "wire/frame.h"
 #include "wire/result.h"
 
 namespace cepheus::rnic {
-
-// Deviations of other NICs (docs/protocol.md, "Where NICs differ on the wire"). For simulations: a
-// live NIC has none of them.
-struct Quirks {
-  bool acks_every_packet = false;             // also packets without AckReq
-  bool acks_duplicates_if_requested = false;  // only duplicates with AckReq
-  bool naks_each_packet_of_gap = false;       // not only the first behind it
-  bool naks_after_rnr = false;                // on a packet behind one without a receive
-  bool acks_stale_psn = false;                // on a duplicate before any new request
-  bool accepts_ack_of_unsent = false;  // an ACK of an unsent packet acknowledges all sent ones
-};
 
 // Whether a queue pair sends or receives long messages.
 enum class Bulk : std::uint8_t { kNone, kBetween, kAmid };
@@ -54,7 +44,8 @@ struct NicConfig {
   // A second sequence NAK for one packet, without progress in between, costs a retry, as with NICs
   // that treat each as a new one.
   bool every_nak_counts = false;
-  Quirks quirks = {};
+  Manners manners = {};
+  std::uint8_t own_timeout_code = 14;  // for Manners::ignores_timeout_code
   // False: payload is a length only, and SENDs and WRITEs access no memory. For measurements of
   // large fabrics.
   bool moves_payload = true;

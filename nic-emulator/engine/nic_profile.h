@@ -1,12 +1,14 @@
-// Makes of NICs and their manners, as data: the simulator's campaigns and experiments, the live
-// emulated NIC (CEPHEUS_NIC_PROFILE) and unit tests take them from here (docs/protocol.md, "Where
-// NICs differ on the wire").
+// Makes of NICs, as data: the simulator's campaigns and experiments, the live emulated NIC
+// (CEPHEUS_NIC_PROFILE) and unit tests take them from here (docs/nic-emulator.md, "Makes of NICs").
+// No NIC of these makes was at hand: each entry names the source that describes it.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "nic-emulator/engine/nic.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 
@@ -14,12 +16,20 @@ struct NicProfile {
   std::string_view name;
   std::string_view manners;  // what differs from the emulated NIC, one line
   std::string_view source;   // where that is known from
+  // kMake: a make of NIC. kManner: one manner alone. kFatal: the same, but groups can't live with
+  // it, and `manners` says why; seeds don't draw it.
+  enum class Kind : std::uint8_t { kMake, kManner, kFatal } kind;
   void (*apply)(NicConfig& config);
+
+  bool is_make() const { return kind == Kind::kMake; }
+  bool is_drawn() const { return kind != Kind::kFatal; }
 };
 
 // All profiles. The first one is the emulated NIC itself, which changes nothing.
 std::span<const NicProfile> nic_profiles();
 // Null: no profile has this name.
 const NicProfile* find_nic_profile(std::string_view name);
+// The same. Empty: the first one. The error names all profiles.
+wire::Result<const NicProfile*> require_nic_profile(std::string_view name);
 
 }  // namespace cepheus::rnic

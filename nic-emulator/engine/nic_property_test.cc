@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "nic-emulator/engine/nic_profile.h"
 #include "nic-emulator/engine/nic_testing.h"
 #include "wire/ecn.h"
 
@@ -125,6 +126,8 @@ class Scenario {
     c.cautious_window = static_cast<std::uint32_t>(pick(1, 128));
     c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
     c.seed = random_();
+    const NicProfile& profile = nic_profiles()[pick(0, nic_profiles().size() - 1)];
+    if (chance(0.7) && profile.is_drawn()) profile.apply(c);
     if (chance(0.5)) {
       CongestionConfig congestion;
       congestion.link = {25'000'000'000};

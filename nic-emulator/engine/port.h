@@ -6,6 +6,7 @@
 #include "nic-emulator/engine/memory_table.h"
 #include "nic-emulator/engine/nic.h"
 #include "wire/roce.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::rnic {
 
@@ -41,8 +42,17 @@ struct QpContext {
   Port& port;
   const Qpn qpn;
   QpState state = QpState::kReset;
+  // The next random number of this queue pair, for manners that need one.
+  std::uint64_t draw() { return wire::splitmix(port.config.seed ^ qpn.value(), draws++); }
+  // A random time from `low` to `high`.
+  Duration draw(Duration low, Duration high) {
+    const auto span = static_cast<std::uint64_t>((high - low).count());
+    return low + Duration{static_cast<std::int64_t>(draw() % (span + 1))};
+  }
+
   QpAttr attr;  // as last modified; the halves keep the live PSNs
   const QpInit init;
+  std::uint64_t draws = 0;
   wire::RoceHeaders envelope;  // headers of every packet to the remote end, up to opcode and PSN
 };
 

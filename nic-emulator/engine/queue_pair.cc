@@ -53,6 +53,9 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
   }
   const QpState to = (mask & kAttrState) != 0 ? attr.state : from;
   if (auto ok = check_transition(type(), from, to, mask); !ok) return ok;
+  if (to == QpState::kInit && was_connected_ && context_.port.config.manners.is_used_once) {
+    return wire::invalid("this make of NIC can't use a queue pair again: create another one");
+  }
   if (auto ok = check_values(attr, mask, context_.port.config.max_mtu); !ok) return ok;
 
   apply(attr, mask);
@@ -103,10 +106,13 @@ bool QueuePair::jump(std::uint64_t sent, std::uint64_t received) {
 }
 
 void QueuePair::start_receiving(Psn first) {
+  was_connected_ = true;
+  first_received_ = first_sent_ = first;
   is_rc() ? responder_.start(first) : uc_responder_.start(first);
 }
 
 void QueuePair::start_sending(Psn first) {
+  first_sent_ = first;
   is_rc() ? requester_.start(first) : unreliable_.start(first);
 }
 
@@ -150,6 +156,10 @@ QpAttr QueuePair::query() const {
   a.state = a.current_state = context_.state;
   a.sq_psn = is_rc() ? requester_.next_psn() : unreliable_.next_psn();
   a.rq_psn = is_rc() ? responder_.expected_psn() : uc_responder_.expected_psn();
+  if (context_.port.config.manners.psn_query_stands_still) {
+    a.sq_psn = first_sent_;
+    a.rq_psn = first_received_;
+  }
   a.is_draining = context_.state == QpState::kSqd && !is_drained();
   return a;
 }
@@ -243,7 +253,7 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
     on_unreliable_packet(headers, data, out);
   } else if (opcode_info(headers.bth.opcode).request()) {
     note_established(out);
-    if (!responder_.on_request(headers, data, out)) {
+    if (!responder_.on_request(now, headers, data, out)) {
       enter_error(std::nullopt, "refused a request", out);
     } else if (congestion_ && congestion_->owes_echo()) {
       responder_.acknowledge();  // of all packets so far, this one included
@@ -295,13 +305,14 @@ void QueuePair::note_established(NicOutput& out) {
 
 void QueuePair::on_timer(Instant now, NicOutput& out) {
   resume(now);
+  responder_.on_timer(now);
   if (requester_.deadline() > now) return;
   requester_.on_timer(now);
   finish_requester(out);
 }
 
 void QueuePair::build_response(wire::Frame& frame) {
-  if (congestion_ && congestion_->owes_cnp()) return build_cnp(frame);
+  if (owes_cnp()) return build_cnp(frame);
   const bool echo = congestion_ && congestion_->owes_echo();
   responder_.build_response(frame, echo);
   if (echo) congestion_->on_echo_sent();
@@ -314,7 +325,9 @@ void QueuePair::build_cnp(wire::Frame& frame) {
   headers.bth.becn = true;
   headers.bth.psn = Psn();
   build_without_payload(context_.port, headers, frame);
-  congestion_->on_cnp_sent();
+  responder_.on_cnp_sent();
+  if (congestion_) return congestion_->on_cnp_sent();
+  context_.port.counters.add(Counter::kTxCnp);
 }
 
 Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,

@@ -36,7 +36,7 @@ class QueuePair {
                  NicOutput& out);
   void on_timer(Instant now, NicOutput& out);
   Instant deadline() const {
-    const Instant own = requester_.deadline();
+    const Instant own = std::min(requester_.deadline(), responder_.deadline());
     return waits_for_rate() && has_work() ? std::min(own, congestion_->deadline()) : own;
   }
   // Ends a wait for the rate that has become due. Before new work is checked; on_timer does so,
@@ -45,9 +45,7 @@ class QueuePair {
     if (congestion_) congestion_->on_timer(now);
   }
 
-  bool has_response() const {
-    return responder_.has_response() || (congestion_ && congestion_->owes_cnp());
-  }
+  bool has_response() const { return responder_.has_response() || owes_cnp(); }
   void build_response(wire::Frame& frame);
   // Requests, and results of the peer's READs and atomics, in turns; not while the QP waits for its
   // rate.
@@ -78,6 +76,9 @@ class QueuePair {
   static constexpr std::uint32_t kBulk = 96, kFew = 32;  // packets
 
   QpType type() const { return context_.init.type; }
+  bool owes_cnp() const {
+    return responder_.owes_cnp() || (congestion_ && congestion_->owes_cnp());
+  }
   bool is_rc() const { return type() == QpType::kRc; }
   bool has_work() const { return can_send() || responder_.has_result(); }
   bool waits_for_rate() const { return congestion_ && congestion_->waits(); }
@@ -118,7 +119,9 @@ class QueuePair {
   const char* reason_ = "created";  // of the last change of state
   bool has_received_ = false;       // a packet has come since RTR
   bool result_is_next_ = false;
-  bool owes_drained_ = false;  // the event
+  bool owes_drained_ = false;        // the event
+  bool was_connected_ = false;       // it has been in RTR
+  Psn first_received_, first_sent_;  // as set with RTR and RTS
 };
 
 }  // namespace cepheus::rnic

@@ -8,12 +8,13 @@
 namespace cepheus::rnic {
 using wire::Opcode;
 
-Requester::Requester(const QpContext& context, SendQueue& queue)
+Requester::Requester(QpContext& context, SendQueue& queue)
     : qp_(context), counters_(context.port.counters), queue_(queue) {}
 
 void Requester::start(Psn first) {
   assert(queue_.empty() && posted_ == 0);
   first_psn_ = first;
+  origin_ = queue_.head();
   retries_left_ = qp_.attr.retry_count;
   rnr_retries_left_ = qp_.attr.rnr_retry;
   timeouts_in_a_row_ = 0;
@@ -186,12 +187,20 @@ void Requester::on_timer(Instant now) {
   spend_retry();
 }
 
-Duration Requester::ack_timeout() const {
-  const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
+Duration Requester::ack_timeout() {
+  const Manners& manners = qp_.port.config.manners;
+  const std::uint8_t code =
+      manners.ignores_timeout_code ? qp_.port.config.own_timeout_code : qp_.attr.timeout_code;
+  const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << code);
   const Duration first = std::max<Duration>(requested, qp_.port.config.min_ack_timeout);
   const unsigned doublings = std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings);
-  return std::min(first * (std::int64_t{1} << doublings),
-                  std::max(first, wire::times::kSourceRepeats));
+  const Duration least = first * (std::int64_t{1} << doublings);
+  constexpr int kMost = 4;  // IBTA 9.7.6.1.3
+  const Duration wait = manners.varies_timeout ? qp_.draw(least, kMost * least) : least;
+  // Ranges end where doublings end.
+  const Duration longest =
+      first * std::max<std::int64_t>(std::int64_t{1} << qp_.port.config.timeout_doublings, kMost);
+  return std::min({wait, longest, std::max(first, wire::times::kSourceRepeats)});
 }
 
 void Requester::restart_timer(Instant now) {
@@ -224,6 +233,7 @@ void Requester::drain() {
 void Requester::jump(std::uint64_t packets) {
   assert(is_idle());
   una_ += packets;
+  origin_ -= packets;  // messages of one packet
   next_ = sent_ = posted_ = una_;
 }
 

@@ -27,7 +27,7 @@ namespace cepheus::rnic {
 
 class Requester {
  public:
-  Requester(const QpContext& context, SendQueue& queue);
+  Requester(QpContext& context, SendQueue& queue);
 
   void start(Psn first);  // RTR -> RTS
   void reset();
@@ -82,6 +82,7 @@ class Requester {
   Psn psn_of(std::uint64_t packet) const {
     return first_psn_ + static_cast<std::int64_t>(packet & Psn::kMask);
   }
+  std::uint64_t acknowledged_end(std::uint64_t packet, std::uint32_t msn) const;
   bool advance_to(Instant now, std::uint64_t una, NicOutput& out);
   void on_progress(Instant now);
   void on_missing_result(std::uint64_t packet, bool is_result = false);
@@ -92,9 +93,9 @@ class Requester {
   void go_back();
   void spend_retry();
   void restart_timer(Instant now);
-  Duration ack_timeout() const;
+  Duration ack_timeout();
 
-  const QpContext& qp_;
+  QpContext& qp_;
   Counters& counters_;
   SendQueue& queue_;
   // The NIC reads these fields after every packet of any QP, so they lie together.
@@ -117,6 +118,7 @@ class Requester {
   int missed_results_ = 0;                 // requests for `una_` again, since the last progress
   std::uint64_t last_behind_missing_ = 0;  // packet of the last response behind a missing result
   std::optional<std::uint64_t> nak_packet_;  // packet that the last sequence NAK names
+  std::uint64_t origin_ = 0;                 // queue position of the message that MSN 1 counts
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   if (!is_old && static_cast<std::uint64_t>(steps) < sent_ - una_) {
     return una_ + static_cast<std::uint64_t>(steps);
   }
-  const bool is_accepted = !is_old && qp_.port.config.quirks.accepts_ack_of_unsent;
+  const bool is_accepted = !is_old && qp_.port.config.manners.accepts_ack_of_unsent;
   if (is_accepted && sent_ > una_) return sent_ - 1;
   counters_.add(Counter::kRxDropStaleAck);
   return std::nullopt;
@@ -47,7 +47,7 @@ void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& 
   switch (aeth.kind) {
     case wire::AckKind::kAck:
       counters_.add(Counter::kRxAck);
-      if (!advance_to(now, *packet + 1, out)) on_missing_result(*packet);
+      if (!advance_to(now, acknowledged_end(*packet, aeth.msn), out)) on_missing_result(*packet);
       break;
     case wire::AckKind::kRnrNak:
       on_rnr_nak(now, *packet, aeth.value, out);
@@ -122,6 +122,19 @@ bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
   return una_ == una;
 }
 
+// One behind the last packet that an ACK of `packet` acknowledges. MSNs count modulo 2^24, and a
+// queue has far fewer messages than half of that.
+std::uint64_t Requester::acknowledged_end(std::uint64_t packet, std::uint32_t msn) const {
+  const std::uint64_t end = packet + 1;
+  if (!qp_.port.config.manners.completes_by_msn) return end;
+  for (std::uint64_t p = queue_.head(); p != queue_.tail() && queue_.at(p).end_packet() <= end;
+       ++p) {
+    const auto number = static_cast<std::uint32_t>(p + 1 - origin_) & Psn::kMask;
+    if (distance(Psn(number), Psn(msn)) < 0) return queue_.at(p).end_packet() - 1;
+  }
+  return end;
+}
+
 void Requester::on_progress(Instant now) {
   if (next_ < una_) go_back();
   retries_left_ = qp_.attr.retry_count;
@@ -157,7 +170,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
   if (!advance_to(now, packet, out)) return on_missing_result(packet);
   if (next_ == packet) return;  // not sent since the last NAK: this is an old one
   go_back();
-  if (qp_.attr.rnr_retry != kInfiniteRnrRetry) {
+  if (qp_.attr.rnr_retry != kInfiniteRnrRetry || qp_.port.config.manners.limits_rnr_retries) {
     if (rnr_retries_left_ == 0) {
       counters_.add(Counter::kRnrRetriesExceeded);
       oldest_failure_ = WcStatus::kRnrRetryExceeded;

@@ -8,18 +8,26 @@
 
 namespace cepheus::rnic {
 
-Responder::Responder(const QpContext& context, ReceiveQueue& receives)
+Responder::Responder(QpContext& context, ReceiveQueue& receives)
     : qp_(context), counters_(context.port.counters), receives_(receives) {}
 
-void Responder::start(Psn first) { expected_ = first_ = first; }
+void Responder::start(Psn first) {
+  expected_ = first;
+  is_fresh_ = true;
+  const std::uint32_t kept = qp_.port.config.manners.keeps_behind_gap;
+  if (kept != 0) held_ = std::make_unique<HeldPackets>(kept, qp_.attr.path_mtu);
+}
 
 void Responder::reset() {
   receives_.clear();
-  if (expected_ != first_) stale_ = expected_ - 1;
-  expected_ = first_ = Psn();
+  if (!is_fresh_) stale_ = expected_ - 1;
+  expected_ = Psn();
+  is_fresh_ = true;
   msn_ = 0;
   owed_ = Owed::kNothing;
-  has_sent_nak_ = false;
+  has_sent_nak_ = owes_cnp_ = false;
+  nak_leaves_ = wire::kNever;
+  held_.reset();
   message_ = Message::kNone;
   offset_ = 0;
   since_fetch_ = kFarthestDuplicate;
@@ -29,44 +37,71 @@ void Responder::reset() {
 
 void Responder::jump(std::uint64_t packets) {
   assert(is_idle());
+  is_fresh_ = is_fresh_ && packets == 0;
   expected_ = expected_ + static_cast<std::int64_t>(packets);
   msn_ = static_cast<std::uint32_t>(msn_ + packets) & Psn::kMask;
   since_fetch_ = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(since_fetch_ + packets, kFarthestDuplicate));
 }
 
-bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                           NicOutput& out) {
-  const Quirks& quirks = qp_.port.config.quirks;
+bool Responder::on_request(Instant now, const wire::RoceHeaders& headers,
+                           std::span<const std::uint8_t> data, NicOutput& out) {
   // The peer's PSN may be any number. Within 2^23 ahead it is a gap, within 2^23 behind a duplicate
   // (IBTA 9.7.2): a requester has fewer than 2^23 packets outstanding, so the two do not meet.
   const std::int32_t ahead = distance(expected_, headers.bth.psn);
   if (ahead > 0) {
-    counters_.add(Counter::kRxOutOfSequence);
-    const bool sends_nak = !has_sent_nak_ || quirks.naks_each_packet_of_gap;
-    if (sends_nak && owed_ != Owed::kRnrNak) {
-      owe(Owed::kSequenceNak);
-      has_sent_nak_ = true;
-    }
+    on_gap(now, ahead, headers, data);
     return true;
   }
-  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (ahead < 0) {
     on_duplicate(headers, static_cast<std::uint32_t>(-ahead));
     return true;
   }
+  if (!take(headers, data, out)) return false;
+  if (held_ == nullptr) return true;
+  // What was kept behind the gap is next now, unless a receive is missing.
+  for (Psn before = headers.bth.psn; expected_ != before;) {
+    before = expected_;
+    const auto kept = held_->take(expected_);
+    if (kept && !take(kept->headers, kept->data, out)) return false;
+  }
+  return true;
+}
+
+void Responder::on_gap(Instant now, std::int32_t ahead, const wire::RoceHeaders& headers,
+                       std::span<const std::uint8_t> data) {
+  const Manners& manners = qp_.port.config.manners;
+  counters_.add(Counter::kRxOutOfSequence);
+  if (held_ != nullptr) held_->keep(ahead, headers, data);
+  const bool sends_nak = !has_sent_nak_ || manners.naks_each_packet_of_gap;
+  // A NAK that waits already covers this packet, too.
+  if (!sends_nak || owed_ == Owed::kRnrNak || nak_leaves_ != wire::kNever) return;
+  owe(Owed::kSequenceNak);
+  owes_cnp_ = manners.sends_cnp_after_loss;
+  has_sent_nak_ = true;
+  constexpr Duration kLeast = std::chrono::microseconds(1);
+  if (manners.longest_nak_wait > kLeast) {
+    nak_leaves_ = now + qp_.draw(kLeast, manners.longest_nak_wait);
+  }
+}
+
+// Takes the next packet in sequence. False: the QP must fail.
+bool Responder::take(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                     NicOutput& out) {
+  const Manners& manners = qp_.port.config.manners;
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && !receives_.hold(out)) {
     // The packets behind it are dropped silently: one NAK per gap.
-    has_sent_nak_ = !quirks.naks_after_rnr;
+    has_sent_nak_ = !manners.naks_after_rnr;
     owe(Owed::kRnrNak);
     return true;
   }
   const bool fetch = info.read_request || info.atomic_request;
   if (fetch ? !execute_fetch(headers, out) : !execute(headers, data, out)) return false;
 
-  has_sent_nak_ = false;
+  has_sent_nak_ = is_fresh_ = false;
   if (fetch) return true;
   ++packets_;  // a message has at most 2^31 bytes
   if (info.last) packets_before_ = std::exchange(packets_, 0);
@@ -75,8 +110,8 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
   // An unsent NAK is wrong now: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
-  if (outdated_nak) owed_ = Owed::kNothing;
-  if (headers.bth.ack_request || outdated_nak || quirks.acks_every_packet) owe(Owed::kAck);
+  if (outdated_nak) owe(Owed::kNothing);
+  if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
   return !has_failed_;
 }
 
@@ -176,6 +211,7 @@ bool Responder::refuse_receive(wire::NakCode code, WcStatus status, NicOutput& o
 void Responder::owe(Owed response) {
   if (response == Owed::kAck && owed_ != Owed::kNothing && owed_ != Owed::kDuplicateAck) return;
   owed_ = response;
+  nak_leaves_ = wire::kNever;
 }
 
 void Responder::build_response(wire::Frame& frame, bool becn) {
@@ -216,7 +252,8 @@ void Responder::build_response(wire::Frame& frame, bool becn) {
 void Responder::flush(NicOutput& out) {
   receives_.flush(out);
   message_ = Message::kNone;
-  if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
+  if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owe(Owed::kNothing);
+  owes_cnp_ = false;
   if (!std::exchange(has_failed_, false) && owed_ != Owed::kFatalNak) results_.clear_pending();
 }
 
@@ -225,6 +262,7 @@ void Responder::check_consistent() const {
   // A send in progress holds the receive it began with.
   assert(message_ != Message::kSend ||
          (receives_.can_complete() && offset_ <= receives_.capacity()));
+  assert(nak_leaves_ == wire::kNever || owed_ == Owed::kSequenceNak);
   assert(message_ != Message::kWrite || offset_ <= write_.dma_length);
 }
 

@@ -6,9 +6,11 @@
 // then. A NAK is sent once per gap.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
+#include "nic-emulator/engine/held_packets.h"
 #include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/port.h"
 #include "nic-emulator/engine/receive_queue.h"
@@ -19,17 +21,27 @@ namespace cepheus::rnic {
 
 class Responder {
  public:
-  Responder(const QpContext& context, ReceiveQueue& receives);
+  Responder(QpContext& context, ReceiveQueue& receives);
 
   void start(Psn first);  // INIT -> RTR
   void reset();
 
   // A request packet; `data` is its payload without pad. False: the QP must fail. A fatal NAK is
   // owed, but not for a key that can't be revoked.
-  bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+  bool on_request(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                   NicOutput& out);
+  // A NAK that waits (Manners::longest_nak_wait) leaves.
+  void on_timer(Instant now) {
+    if (now >= nak_leaves_) nak_leaves_ = wire::kNever;
+  }
+  Instant deadline() const { return nak_leaves_; }
 
-  bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
+  bool has_response() const {
+    return owed_ != Owed::kNothing && results_.empty() && nak_leaves_ == wire::kNever;
+  }
+  // A gap was found, and the NIC sends a CNP for it (Manners::sends_cnp_after_loss).
+  bool owes_cnp() const { return owes_cnp_; }
+  void on_cnp_sent() { owes_cnp_ = false; }
   // `becn`: with a congestion notification.
   void build_response(wire::Frame& frame, bool becn);
   // Owes an ACK of all packets so far, requested or not, unless something else is owed.
@@ -71,6 +83,9 @@ class Responder {
   // Last received PSN in the ACKs of a fresh queue pair of rdma_rxe.
   static constexpr std::uint32_t kStalePsn = 0xFFFFFF;
 
+  void on_gap(Instant now, std::int32_t ahead, const wire::RoceHeaders& headers,
+              std::span<const std::uint8_t> data);
+  bool take(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data, NicOutput& out);
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
   bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                NicOutput& out);
@@ -90,16 +105,16 @@ class Responder {
                       NicOutput& out);  // ... and failed receive
   void owe(Owed response);
 
-  const QpContext& qp_;
+  QpContext& qp_;
   Counters& counters_;
   ReceiveQueue& receives_;
   Psn expected_;
-  Psn first_;              // expected at first
   Psn stale_{kStalePsn};   // received last before a RESET
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
   bool has_failed_ = false;    // the QP must fail without a NAK
+  bool is_fresh_ = true;       // no request yet
   bool has_sent_nak_ = false;  // no NAK for a gap until the expected packet comes
   Message message_ = Message::kNone;
   std::uint32_t packets_ = 0;         // of it
@@ -111,6 +126,9 @@ class Responder {
   // further back.
   std::uint32_t since_fetch_ = kFarthestDuplicate;
   ResponderResources results_;
+  Instant nak_leaves_ = wire::kNever;  // a NAK is owed, and waits until then
+  bool owes_cnp_ = false;
+  std::unique_ptr<HeldPackets> held_;  // null unless the NIC keeps packets behind a gap
 };
 
 }  // namespace cepheus::rnic

@@ -57,7 +57,7 @@ bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) 
   if (atomic ? !execute_atomic(headers, out) : !begin_read(headers, out)) return false;
   if (atomic) counters_.add(Counter::kRxSilent);
   // The result acknowledges all before it.
-  if (owed_ != Owed::kFatalNak) owed_ = Owed::kNothing;
+  if (owed_ != Owed::kFatalNak) owe(Owed::kNothing);
   msn_ = (msn_ + 1) & Psn::kMask;
   results_.back().msn = msn_;
   since_fetch_ = 0;
@@ -108,9 +108,9 @@ void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t beh
     if (!results_.covers(psn)) repeat_fetch(headers);
     return;
   }
-  const Quirks& quirks = qp_.port.config.quirks;
-  if (quirks.acks_duplicates_if_requested && !headers.bth.ack_request) return;
-  const bool is_stale = quirks.acks_stale_psn && expected_ == first_;
+  const Manners& manners = qp_.port.config.manners;
+  if (manners.acks_duplicates_if_requested && !headers.bth.ack_request) return;
+  const bool is_stale = manners.acks_stale_psn && is_fresh_;
   if (is_stale || behind > since_fetch_) {
     // It precedes the last READ or atomic. An ACK of all would make the requester treat the results
     // behind this request as lost.
