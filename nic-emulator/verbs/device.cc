@@ -11,6 +11,7 @@
 #include <new>
 
 #include "nic-emulator/engine/congestion_text.h"
+#include "nic-emulator/engine/nic_profile.h"
 #include "nic-emulator/verbs/cancellation.h"
 #include "nic-emulator/verbs/environment.h"
 #include "nic-emulator/verbs/report.h"
@@ -29,6 +30,15 @@ void print_counters(LiveNic& nic) {
   if (!is_verbose()) return;
   const std::string counters = nic.counters_text(true);
   if (!counters.empty()) print_line("counters of " + nic.identity().name + ":\n" + counters);
+}
+
+// One line of a job: its figures are not those of the emulated NIC.
+void announce(const rnic::NicProfile& profile, const Environment& environment) {
+  if (&profile == rnic::nic_profiles().data()) return;
+  const std::string text = std::string(kDeviceName) + " has the manners of " +
+                           std::string(profile.name) +
+                           " (CEPHEUS_NIC_PROFILE): " + std::string(profile.manners);
+  environment.is_rank && !environment.is_first_rank ? log_verbose(text) : print_line(text);
 }
 
 // The process's NIC, and older ones without a fabric while a user holds them. Never destroyed:
@@ -111,6 +121,8 @@ class NicHolder {
     if (!environment.refusal.empty()) {
       return wire::fail(wire::ErrorCode::kRefused, environment.refusal);
     }
+    const auto profile = rnic::require_nic_profile(environment.nic_profile);
+    if (!profile) return wire::invalid("CEPHEUS_NIC_PROFILE: " + profile.error().text);
     auto port = attach(environment);
     if (!port) return tl::unexpected(port.error());
     const auto congestion =
@@ -118,12 +130,13 @@ class NicHolder {
     if (!congestion) {
       return wire::invalid("CEPHEUS_CONGESTION: " + congestion.error().text);
     }
-    auto nic = LiveNic::start(std::move(*port), *congestion);
+    auto nic = LiveNic::start(std::move(*port), *congestion, **profile);
     if (!nic) return tl::unexpected(nic.error());
     std::shared_ptr<LiveNic> shared = std::move(*nic);
     const fabric::HostIdentity& identity = shared->identity();
     log_verbose("attached to " + environment.fabric + " as " + identity.name + ", " +
                 identity.address.to_string());
+    announce(**profile, environment);
     nics_.remove_if([](const Attached& each) { return each.nic.expired(); });
     nics_.push_front({shared, nullptr, false});
     host_ = identity.name;

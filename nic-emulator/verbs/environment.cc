@@ -95,6 +95,7 @@ Environment Environment::read() {
   if (const std::string limit = variable("CEPHEUS_ATTACH_TIMEOUT_MS"); is_number(limit))
     environment.attach_timeout = std::chrono::milliseconds(number_of(limit));
   environment.congestion = variable("CEPHEUS_CONGESTION");
+  environment.nic_profile = variable("CEPHEUS_NIC_PROFILE");
   const std::string verbose = variable("CEPHEUS_VERBOSE");
   environment.verbose = !verbose.empty() && verbose != "0";
   return environment;

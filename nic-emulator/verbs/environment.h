@@ -16,6 +16,9 @@
 //   CEPHEUS_CONGESTION
 //                    congestion control: "off", or "orig" or "hpcc" and changes to it
 //                    (nic-emulator/engine/congestion_text.h)
+//   CEPHEUS_NIC_PROFILE
+//                    make of NIC whose manners this one has; unset: "ours"
+//                    (nic-emulator/engine/nic_profile.h)
 //   CEPHEUS_VERBOSE  1: log to stderr, and print the NIC's counters other than 0 at exit
 #pragma once
 
@@ -36,6 +39,7 @@ struct Environment {
   bool is_rank = false;           // of a launcher's job; its libraries report errors
   bool is_first_rank = false;     // 0
   std::string congestion;         // as written; empty: off
+  std::string nic_profile;        // empty: the emulated NIC's own manners
   bool verbose = false;
 
   static Environment read();

@@ -24,8 +24,9 @@ class EnvironmentVariables : public ::testing::Test {
   static void clear() {
     for (const char* name :
          {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION",
-          "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "CEPHEUS_CONGESTION", "OMPI_COMM_WORLD_RANK",
-          "OMPI_PARENT_PORT", "PMIX_RANK", "PMI_RANK", "PMI_SPAWNED", "SLURM_PROCID"}) {
+          "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "CEPHEUS_CONGESTION", "CEPHEUS_NIC_PROFILE",
+          "OMPI_COMM_WORLD_RANK", "OMPI_PARENT_PORT", "PMIX_RANK", "PMI_RANK", "PMI_SPAWNED",
+          "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
   }

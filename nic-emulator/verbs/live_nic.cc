@@ -47,8 +47,10 @@ std::uint64_t random_seed() {
 constexpr auto kCatchUp = std::chrono::microseconds(100);
 
 NicConfig config_of(const fabric::HostIdentity& identity,
-                    const std::optional<rnic::CongestionConfig>& congestion) {
+                    const std::optional<rnic::CongestionConfig>& congestion,
+                    const rnic::NicProfile& profile) {
   NicConfig config = rnic::live_defaults(identity.mtu, identity.slowest_rate);
+  profile.apply(config);
   config.address = identity.address;
   config.mac = identity.mac;
   config.gateway = identity.gateway;
@@ -77,21 +79,22 @@ void report_lost(const rnic::LostRegion& lost) {
 }  // namespace
 
 wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(
-    std::unique_ptr<fabric::HostPort> port,
-    const std::optional<rnic::CongestionConfig>& congestion) {
+    std::unique_ptr<fabric::HostPort> port, const std::optional<rnic::CongestionConfig>& congestion,
+    const rnic::NicProfile& profile) {
   auto kick = Readiness::create();
   if (!kick) return tl::unexpected(kick.error());
   install_memory_guard();
-  std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), congestion, std::move(*kick)));
+  std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), congestion, profile, std::move(*kick)));
   if (auto started = nic->start_thread(); !started) return tl::unexpected(started.error());
   return nic;
 }
 
 LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port,
-                 const std::optional<rnic::CongestionConfig>& congestion, Readiness kick)
+                 const std::optional<rnic::CongestionConfig>& congestion,
+                 const rnic::NicProfile& profile, Readiness kick)
     : port_(std::move(port)),
       identity_(port_->identity()),
-      engine_(config_of(identity_, congestion)),
+      engine_(config_of(identity_, congestion, profile)),
       sockets_(identity_.address),
       kick_(std::move(kick)),
       timers_(fabric::kFrameRing) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "nic-emulator/engine/nic.h"
+#include "nic-emulator/engine/nic_profile.h"
 #include "nic-emulator/verbs/completion_queue.h"
 #include "nic-emulator/verbs/datagram_sockets.h"
 #include "nic-emulator/verbs/drive_policy.h"
@@ -57,7 +58,8 @@ class LiveNic {
   // Errors: kUnavailable (no descriptor or no thread).
   static wire::Result<std::unique_ptr<LiveNic>> start(
       std::unique_ptr<fabric::HostPort> port,
-      const std::optional<rnic::CongestionConfig>& congestion = {});
+      const std::optional<rnic::CongestionConfig>& congestion = {},
+      const rnic::NicProfile& profile = rnic::nic_profiles().front());
   ~LiveNic();
 
   const fabric::HostIdentity& identity() const { return identity_; }
@@ -140,7 +142,8 @@ class LiveNic {
   };
 
   LiveNic(std::unique_ptr<fabric::HostPort> port,
-          const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
+          const std::optional<rnic::CongestionConfig>& congestion, const rnic::NicProfile& profile,
+          Readiness kick);
 
   // All members below are under mutex_.
   std::size_t progress(Instant now);  // returns frames taken; fewer than a batch: all

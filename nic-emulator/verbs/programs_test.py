@@ -41,6 +41,12 @@ class Devinfo(Programs):
         output = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
         self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' is not cnp, ce-echo or NAME=NUMBER", output)
 
+    def test_a_make_of_nic_is_named_at_the_start_and_an_unknown_one_refused_with_a_list(self):
+        output = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_NIC_PROFILE="connectx")
+        self.assertIn("cepheus: cepheus0 has the manners of connectx (CEPHEUS_NIC_PROFILE): no window of packets", output)
+        output = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_NIC_PROFILE="cx7"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_NIC_PROFILE: no make of NIC is named 'cx7': use one of ours rxe connectx irdma bnxt", output)
+
     def test_a_shaped_link_shows_its_speed(self):
         fabric = Fabric(topology='[link]\nrate = "10Gbps"\n[[switch]]\nname = "s0"\n'
                                  '[[host]]\nname = "h0"\naddress = "10.0.0.1"\n')

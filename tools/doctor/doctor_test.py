@@ -49,6 +49,13 @@ class OnAFabric(unittest.TestCase):
         self.assertIn("this host can take part in groups", run.stdout)
         self.assertNotIn("failed", run.stdout)
 
+    def test_names_the_make_whose_manners_the_emulated_nic_has(self):
+        run = doctor("--fabric", self.fabric, "--json", CEPHEUS_NIC_PROFILE="irdma")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("with the manners of irdma (CEPHEUS_NIC_PROFILE)", findings(run)["device"]["seen"])
+        run = doctor("--fabric", self.fabric, "--json", CEPHEUS_NIC_PROFILE="cx7")
+        self.assertIn("no make of NIC is named 'cx7': use one of ours", findings(run)["device"]["seen"])
+
     @unittest.skipUnless((BUILD / "lib/openmpi/mca_coll_cepheus.so").exists(), "SKIPPED: coll/cepheus was not built: install libopenmpi-dev")
     def test_fails_with_a_remedy_if_a_component_is_not_visible(self):
         run = doctor("--fabric", self.fabric, "--json", OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT")
