@@ -207,12 +207,13 @@ void PacketSocket::clear_error() {
 
 std::optional<PortCounter> PacketSocket::send(const wire::Frame& frame, const wire::Mac& from,
                                               const wire::Mac& to) {
+  // First: it may move send_buffer() by taking frames back from an interface that is down.
+  if (frame.header_len >= wire::kUdpOffset) set_priority(frame.header()[wire::kIpOffset + 1]);
   const auto out = send_buffer();
   if (out.empty()) return PortCounter::kDropEgressFull;
   const std::size_t length = frame.to_bytes(out);
   if (length == 0) return PortCounter::kDropOversize;
   set_macs(out, from, to);
-  if (frame.header_len >= wire::kUdpOffset) set_priority(out[wire::kIpOffset + 1]);
   push(static_cast<std::uint32_t>(length));
   return std::nullopt;
 }

@@ -365,6 +365,34 @@ TEST_F(WirePortTest, DropsFramesWhileItsInterfaceIsDown) {
   EXPECT_TRUE(network->receive());
 }
 
+// Another class of traffic begins while the interface is down: frames before are taken back.
+TEST_F(WirePortTest, SendsTheBytesOfAFrameWhosePriorityIsNew) {
+  port.close();
+  const auto opened = PacketSocket::open("port", kLargestFrame, PacketSocket::Filter::kEverything);
+  ASSERT_TRUE(opened) << opened.error().text;
+  PacketSocket& socket = **opened;
+  ASSERT_TRUE(TestVeth::ip("link set dev port down"));
+  socket.clear_error();
+  const Bytes lost = data_frame(64, kHost);
+  Bytes kept = data_frame(64, kNeighbour);
+  const auto place = std::span(kept).subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
+  wire::Ipv4Header ip = *wire::Ipv4Header::parse(place);
+  ip.tos = 106;
+  ip.emit(place);
+  EXPECT_EQ(socket.send(*Frame::from_bytes(lost), kGateway, kHostMac), std::nullopt);
+  EXPECT_EQ(socket.send(*Frame::from_bytes(kept), kGateway, kHostMac), std::nullopt);
+  ASSERT_TRUE(TestVeth::ip("link set dev port up"));
+  socket.clear_error();
+  EXPECT_EQ(socket.kick(), 1u) << "the first frame, while the interface was down";
+  std::optional<Bytes> got;
+  do {
+    got = network->receive();
+    ASSERT_TRUE(got);
+  } while (got->size() != kept.size());
+  EXPECT_TRUE(std::ranges::equal(std::span(*got).subspan(wire::kIpOffset),
+                                 std::span(kept).subspan(wire::kIpOffset)));
+}
+
 TEST_F(WirePortTest, NamesAMissingInterfaceAndATooSmallMtu) {
   const auto absent =
       PacketSocket::open("nowhere", kLargestFrame, PacketSocket::Filter::kEverything);
