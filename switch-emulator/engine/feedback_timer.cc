@@ -33,9 +33,11 @@ void RoundTrip::add(Duration measured) {
   doublings_ = 0;
 }
 
-void RoundTrip::guess(Duration measured) {
-  if (is_known()) return;
-  add(measured);
+void RoundTrip::guess(Duration most) {
+  if (is_known() && (!is_guess_ || most >= std::chrono::nanoseconds(mean_ns_))) return;
+  const std::uint8_t doublings = doublings_;
+  add(most);
+  doublings_ = doublings;
   is_guess_ = true;
 }
 
@@ -49,6 +51,7 @@ Duration RoundTrip::wait(Duration floor) const { return first_wait(floor) * (1 <
 void FeedbackTimer::on_path_removed(PathNo gone, PathNo last) {
   paths_[gone] = paths_[last];
   paths_.pop_back();
+  is_sooner_ = true;
 }
 
 void FeedbackTimer::reset() {
@@ -58,6 +61,7 @@ void FeedbackTimer::reset() {
   sent_nak_.reset();
   burst_.reset();
   requests_ = 0;
+  is_sooner_ = true;
   for (PathTimer& path : paths_) path.is_unready = false;
 }
 
@@ -65,7 +69,10 @@ void FeedbackTimer::on_data(Instant now, PathNo from, Psn psn, bool ack_request,
   last_ = now;
   if (requested_ && !after(psn, *requested_)) requested_.reset();
   if (sent_nak_ && !after(psn, sent_nak_->psn)) {
-    if (sent_nak_->is_measured) paths_[from].to_source.add(now - sent_nak_->at - sent_nak_->pause);
+    const SentNak& sent = *sent_nak_;
+    RoundTrip& trip = paths_[from].to_source;
+    if (!sent.is_paused && sent.naks == 1) trip.add(now - sent.last - sent.pause);
+    if (!sent.is_paused && sent.naks == 2) trip.guess(now - sent.first);
     sent_nak_.reset();
     is_sooner_ = true;
   }
@@ -77,6 +84,7 @@ void FeedbackTimer::on_data(Instant now, PathNo from, Psn psn, bool ack_request,
   if (!is_new && sample_ && !after(psn, sample_->psn)) sample_.reset();
   if (!ack_request) return;
   if (is_new && !sample_) sample_ = {psn, now};
+  if (!owed_) is_sooner_ = true;
   if (!owed_ || after(psn, *owed_)) owed_ = psn;
 }
 
@@ -86,18 +94,18 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   // Some NICs send NAK(e) after RNR(e), too. That acknowledges nothing, and the receiver still
   // waits.
   if (is_rnr || acked != before_it) from.is_unready = is_rnr;
+  from.answered = now;
   // Repeated packets are not measured. If only a measurement ended the back-off, one loss after the
   // other would be awaited with the longest wait.
-  if (acked != before_it) {
-    const bool is_first = burst_ && burst_->end > burst_->begin && from.answered <= burst_->begin;
-    is_sooner_ |= from.trip.end_back_off() || is_first;
-    from.answered = now;
-  }
+  // Moved, the path is one of the slowest only if the minimum has risen, too: on_min().
+  if (acked != before_it) from.trip.end_back_off();
+  is_sooner_ |= acked == before_it;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
 }
 
 bool FeedbackTimer::on_min(Psn min) {
+  is_sooner_ |= std::exchange(min_, min) != min;
   if (owed_ && !before(min, *owed_)) owed_.reset();
   if (sample_ && !before(min, sample_->psn)) sample_.reset();
   if (sent_nak_ && !before(min, sent_nak_->psn)) sent_nak_.reset();
@@ -108,15 +116,17 @@ bool FeedbackTimer::on_min(Psn min) {
 }
 
 void FeedbackTimer::on_nak(Instant now, Psn psn, Duration pause) {
-  const bool is_first = !sent_nak_ || sent_nak_->psn != psn;
-  sent_nak_ = {psn, now, pause, is_first && pause <= kShortPause};
+  const bool is_again = sent_nak_ && sent_nak_->psn == psn;
+  const bool is_paused = pause > kShortPause || (is_again && sent_nak_->is_paused);
+  const int naks = is_again ? sent_nak_->naks + 1 : 1;
+  sent_nak_ = {psn, is_again ? sent_nak_->first : now, now, pause, is_paused, naks};
 }
 
 Duration FeedbackTimer::wait_of(const PathTimer& path, Duration floor, bool patient) const {
   if (!patient) return path.trip.first_wait(floor);
   const Duration wait = path.trip.wait(floor);
   if (!burst_ || path.answered > burst_->begin) return wait;
-  return std::max(wait, kSlowerReceiver * (burst_->end - burst_->begin));
+  return std::max(wait, std::min(kSlowerReceiver * (burst_->end - burst_->begin), kLongestSilence));
 }
 
 // A request for the packet of the slowest paths repeats the packets of the others, too.
@@ -134,9 +144,9 @@ Instant FeedbackTimer::next(const Turn& turn, Duration floor, bool patient) cons
   // trip.
   const RoundTrip& trip = paths_[turn.source()].to_source;
   if (!trip.is_known()) return due;
-  const Duration source = trip.first_wait(floor);
+  const Duration source = std::min(trip.first_wait(floor), std::max(kLongestSilence, floor));
   due = std::max(due, last_ + source);
-  return sent_nak_ ? std::max(due, sent_nak_->at + sent_nak_->pause + source) : due;
+  return sent_nak_ ? std::max(due, sent_nak_->last + sent_nak_->pause + source) : due;
 }
 
 bool FeedbackTimer::awaits_receiver(const Turn& turn) const {

@@ -5,6 +5,7 @@
 // Turn::kMostUnderWay apart. PSNs that all paths have acknowledged are deleted.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -23,13 +24,13 @@ class RoundTrip {
   bool is_known() const { return mean_ns_ > 0; }
   // The packet was sent once, so the answer is to that packet (Karn's algorithm).
   void add(Duration measured);
-  // Counts until the first measurement.
-  void guess(Duration measured);
+  // At least as long as a round trip. The shortest counts until the first measurement.
+  void guess(Duration most);
   // Feedback was overdue: wait twice as long, until an acknowledgement moves.
   void back_off() {
     if (doublings_ < kMostDoublings) ++doublings_;
   }
-  bool end_back_off() { return std::exchange(doublings_, std::uint8_t{0}) != 0; }
+  void end_back_off() { doublings_ = 0; }
   // Silence after which feedback is overdue. RFC 6298 takes the mean once. A switch takes it twice:
   // its wait then exceeds that of a switch below by more than the time between them, so the lower
   // switch requests first.
@@ -48,6 +49,9 @@ class FeedbackTimer {
  public:
   // Requests for one packet. The source's own time-out repairs the rest.
   static constexpr int kMostRequests = 4;
+  // Silence because of the source's round trip or of queues lasts no longer: both are estimates, and
+  // NICs repeat after 67 ms or more.
+  static constexpr Duration kLongestSilence = std::chrono::milliseconds(32);
 
   // Counts until the first measurement, and only while the source is behind the path: one with a
   // dead member must get no request before it has answered.
@@ -60,8 +64,8 @@ class FeedbackTimer {
   // A packet from the source is sent to the other paths; `is_new`: for the first time.
   void on_data(Instant now, PathNo from, Psn psn, bool ack_request, bool is_new);
   // The source has been sent a NAK for `psn`, and waits for `pause` before it repeats the packet. A
-  // round trip is measured if the packet was requested once (Karn's algorithm), and without a
-  // receiver's pause: NICs keep long ones roughly.
+  // round trip is measured if the packet was requested once (Karn's algorithm), and guessed if it
+  // was requested twice. Neither holds after a receiver's pause: NICs keep long ones roughly.
   void on_nak(Instant now, Psn psn, Duration pause);
   // A path that had acknowledged `before_it` has answered, and now acknowledges `acked`.
   void on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr);
@@ -71,13 +75,13 @@ class FeedbackTimer {
   // The receiver is not ready.
   void on_unready(PathNo path) { paths_[path].is_unready = true; }
   // The source has waited, and repeats to the path the packet that it lacks first.
-  void on_repeat(PathNo path) { paths_[path].is_unready = false; }
+  void on_repeat(PathNo path) { is_sooner_ |= std::exchange(paths_[path].is_unready, false); }
 
   // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
   // When a request is due, if no packet arrives until then. `patient`: rule request_limit.
   Instant next(const Turn& turn, Duration floor, bool patient) const;
-  // Whether next() may be earlier than when this was called last.
+  // Whether next() may be earlier than when this was called last. Packets alone make it later.
   bool take_sooner() { return std::exchange(is_sooner_, false); }
   // Whether one of the slowest paths has answered RNR, and the source still waits for it.
   bool awaits_receiver(const Turn& turn) const;
@@ -91,7 +95,7 @@ class FeedbackTimer {
   struct PathTimer {
     RoundTrip trip;
     RoundTrip to_source;      // while the source is behind this path
-    Instant answered{};       // when it last acknowledged more
+    Instant answered{};       // when it last said what it has
     bool is_unready = false;  // it answered RNR, and the source has not repeated the packet since
   };
   // A packet whose round trips are measured.
@@ -102,9 +106,10 @@ class FeedbackTimer {
   // A NAK to the source, until it repeats the packet or all have it.
   struct SentNak {
     Psn psn;
-    Instant at;
+    Instant first, last;  // of its NAKs
     Duration pause;
-    bool is_measured;
+    bool is_paused;  // by a receiver
+    int naks;
   };
   // Packets since all had all. Their queue, at a receiver of unknown rate, may take many times as
   // long to empty as it took to fill.
@@ -122,6 +127,7 @@ class FeedbackTimer {
   std::optional<SentNak> sent_nak_;
   std::optional<Burst> burst_;
   bool is_sooner_ = false;
+  Psn min_;
   Psn newest_;      // of the burst
   Instant last_{};  // last packet of the turn, data or feedback
   Psn first_;       // packet of the last request, and number of its requests:

@@ -198,17 +198,123 @@ TEST_F(OverdueFeedback, WaitsForTheSourcesRepeat) {
   EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u) << "the repeat was lost";
 }
 
-// Packets come in 10 ms. A link of a tenth of the rate needs 100 ms for them.
-TEST_F(OverdueFeedback, WaitsForAQueueThatEmptiesSlowly) {
-  for (int psn = 1; psn <= 10; ++psn) {
-    net->data(0, psn, psn == 10);
-    if (psn < 10) net->advance(10ms / 9);
+// As many packets as come in 1 ms: a link of a tenth of the rate needs 10 ms for them.
+void send_burst(TestNetwork& net, std::int64_t first, Duration takes = 1ms) {
+  for (std::int64_t i = 0; i < 10; ++i) {
+    net.data(0, first + i, i == 9);
+    if (i < 9) net.advance(takes / 9);
   }
-  net->advance(100ms);
+}
+
+TEST_F(OverdueFeedback, WaitsForAQueueThatEmptiesSlowly) {
+  send_burst(*net, 1);
+  net->advance(10ms);
   EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u);
   net->ack({1, 2, 3}, 5);
   net->advance(kWait);
   EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u) << "the receivers have answered now";
+}
+
+TEST_F(OverdueFeedback, WaitsForNoQueueOfAReceiverThatHasSentANak) {
+  send_burst(*net, 1);
+  net->ack({1, 2}, 10);
+  net->nak(3, 1);
+  net->data(0, 1);  // lost again
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+}
+
+// The source has paused between two messages. No queue needs 16 times that time.
+TEST_F(OverdueFeedback, WaitsForAQueueForALimitedTime) {
+  net->data(0, 1);
+  net->ack({1, 2}, 1);
+  net->advance(5ms);
+  net->data(0, 2);
+  net->ack({1, 2}, 2);
+  net->advance(FeedbackTimer::kLongestSilence);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
+}
+
+// The source's first NAK was lost, and its time-out of 67 ms is no round trip.
+TEST_F(OverdueFeedback, WaitsForTheSourceForALimitedTime) {
+  net = make_star(4);
+  net->message(0, 0, 1);
+  net->ack({1, 2}, 1);
+  net->nak(3, 0);
+  net->advance(67ms);
+  net->message(0, 0, 1);
+  net->ack(3, 1);
+  net->data(0, 2);
+  net->advance(1ms);
+  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 2);
+  net->data(0, 3);
+  net->ack({1, 2}, 3);
+  net->advance(FeedbackTimer::kLongestSilence);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
+}
+
+// From REGISTER's last CONFIRM to ACTIVATE it took 5 ms, until a NAK shows more.
+TEST(OverdueFeedbackOf, WaitsForTheSourceAsLongAsRegistrationHasTaken) {
+  auto net = make_star(2, false);
+  net->register_group(0, net->epoch);
+  net->confirm(1, wire::MrpType::kRegister);
+  net->advance(5ms);
+  net->control(0, wire::MrpType::kActivate, net->epoch);
+  net->data(0, 0);
+  net->advance(1ms);
+  net->ack(1, 0);
+  net->data(0, 1);
+  net->advance(19ms);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u);
+  net->advance(1ms);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
+}
+
+// Each NAK is followed by a request, so Karn's algorithm measures nothing.
+TEST_F(OverdueFeedback, LearnsALongRoundTripOfTheSourceFromARepeatAfterARequest) {
+  for (const int psn : {1, 3, 5}) {
+    net->message(0, psn, psn + 1);
+    net->ack({1, 2}, psn + 1);
+    net->nak(3, psn);
+    net->advance(8ms);
+    net->message(0, psn, psn + 1);
+    net->ack(3, psn + 1);
+    EXPECT_EQ(net->count(Counter::kRequestedAgain), 1u);
+  }
+}
+
+// Hosts 1 and 2 answer after 1 ms, host 3 after 100 ms.
+class OverdueFeedbackOfNearAndFar : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const int psn : {0, 1}) {
+      net->data(0, psn);
+      net->advance(1ms);
+      for (const std::size_t receiver : {1, 2}) net->ack(receiver, psn);
+      net->advance(99ms);
+      net->ack(3, psn);
+    }
+    net->clear();
+    ASSERT_EQ(net->count(Counter::kRequestedAgain), 0u);
+  }
+  std::unique_ptr<TestNetwork> net = make_star(4);
+};
+
+TEST_F(OverdueFeedbackOfNearAndFar, IsRequestedFromTheNearBeforeTheFarWait) {
+  net->data(0, 2);
+  net->advance(1ms);
+  net->ack(2, 2);
+  net->advance(10ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
+}
+
+TEST_F(OverdueFeedbackOfNearAndFar, IsRequestedInTheNextTurnBeforeTheFarWait) {
+  net->data(1, 0);
+  net->advance(1ms);
+  net->ack({0, 3}, 2);
+  net->advance(10ms);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
 }
 
 TEST_F(OverdueFeedback, IsRequestedFromAReceiverThatAnsweredRnrWithTheRuleOff) {

@@ -63,12 +63,12 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   arm(call);
 }
 
-// Most packets move the time, but not the deadline: the timer looks again when it has passed.
+// Most packets only make the time later. The timer looks again when the deadline has passed.
 void OneSource::arm(const Call& call) {
-  if (!requests_overdue(call)) return;
-  if (feedback_timer->take_sooner()) set_deadline(wire::kNever);
-  if (deadline() != wire::kNever || !feedback_timer->is_owed(turn.min())) return;
-  set_deadline(feedback_timer->next(turn, call.config.feedback_wait, call.rules().request_limit));
+  if (!requests_overdue(call) || !feedback_timer->take_sooner()) return;
+  const bool is_patient = call.rules().request_limit;
+  const Instant due = feedback_timer->next(turn, call.config.feedback_wait, is_patient);
+  if (due < deadline()) set_deadline(due);
 }
 
 void OneSource::on_timer(Call& call) {
