@@ -79,9 +79,8 @@ struct SwitchConfig {
   // behind it. The sum over a few switches in a row stays below a leader's first repeat, which then
   // names the missing members only.
   Duration confirm_wait = wire::times::kSwitchConfirm;
-  // Floor of the time after which feedback is overdue, however short the measured round trips. 0:
-  // it never is.
-  Duration feedback_wait = wire::times::kSwitchFeedback;
+  // Feedback is overdue after two round trips and this time, or four deviations, which may be longer.
+  Duration feedback_wait{0};
   // Between two HELLOs on each trunk. A trunk is dark after kHellosMissed of these times without
   // any packet from the far end. 0: no HELLOs, so only cables that are known to be cut are down.
   Duration hello = wire::times::kHello;

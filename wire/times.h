@@ -68,9 +68,8 @@ inline constexpr Duration kSourceRepeats = 4300ms;
 // that was never activated, or that is neither used nor refreshed.
 inline constexpr Duration kSwitchConfirm = 2ms;
 inline constexpr Duration kSwitchOrphan = 2s;
-// ... the shortest silence before feedback is overdue: a process may lose its core for a few
-// milliseconds, and NICs wait for 67 ms and more.
-inline constexpr Duration kSwitchFeedback = 4ms;
+// A switch that is a process may lose its core for this time.
+inline constexpr Duration kSwitchClock = 4ms;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchPending = 5s;
 inline constexpr Duration kSwitchAge = 10min;

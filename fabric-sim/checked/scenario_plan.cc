@@ -188,9 +188,10 @@ void set_times(ScenarioPlan& plan) {
   for (rnic::NicConfig& nic : plan.nics) {
     nic.own_timeout_code = static_cast<std::uint8_t>(plan.transport.timeout_code + 1);
   }
-  // From far below a round trip, so that the measured ones decide, to times after NICs' time-outs.
+  // None, as shipped, or up to times after NICs' time-outs.
+  const auto halvings = wire::splitmix(plan.seed, kFeedbackWaits) % 8;
   const wire::Duration feedback_wait =
-      plan.transport.ack_timeout() / (1 << wire::splitmix(plan.seed, kFeedbackWaits) % 8);
+      halvings < 4 ? plan.transport.ack_timeout() / (1 << 2 * halvings) : wire::Duration{0};
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.feedback_wait = feedback_wait;
     spec.config.gate_age = 2 * plan.transport.silence();

@@ -12,7 +12,14 @@ SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::Switch
 
 void SwitchNode::connect(wire::PortId port, Cable& cable) {
   cables_[port.value()] = &cable;
-  if (flow_ != nullptr && cable.pause() != nullptr) flow_->watch(port, *cable.pause());
+  watch(port);
+}
+
+void SwitchNode::watch(wire::PortId port) {
+  const net::PauseState* const pause = cables_[port.value()]->pause();
+  if (flow_ == nullptr || pause == nullptr) return;
+  flow_->watch(port, *pause);
+  if (flow_->books().buffer().is_lossless(port)) engine_->watch(port, *pause);
 }
 
 void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
@@ -74,6 +81,9 @@ void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& fram
 void SwitchNode::restart(Instant now) {
   const net::SwitchConfig config = engine_->config();
   engine_ = std::make_unique<fabric::Switch>(config, pool_);
+  for (std::size_t p = 0; p < cables_.size(); ++p) {
+    watch(wire::PortId(static_cast<std::uint16_t>(p)));
+  }
   frames_in_ = frames_out_ = 0;
   for (const wire::PortId port : down_) engine_->on_port_down(now, port, actions_);
   carry_out(now);

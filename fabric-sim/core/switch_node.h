@@ -59,6 +59,7 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch, publi
  private:
   enum What : std::uint64_t { kEngineTimer, kFlowTimer };
 
+  void watch(wire::PortId port);
   void take_in(Instant now, wire::PortId port, const wire::Frame& frame);
   void carry_out(Instant now);
   void run_flow_control(Instant now);

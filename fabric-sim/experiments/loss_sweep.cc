@@ -15,7 +15,6 @@ Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
   net::Topology fabric = sweep.fabric;
   lose(fabric, sweep.where, rate);
   Testbed testbed(with_hosts(fabric, sweep.hosts), {.seed = seed,
-                                                    .feedback_wait = sweep.feedback_wait,
                                                     .ack_every = sweep.ack_every,
                                                     .memory = sweep.bytes});
   Run run;

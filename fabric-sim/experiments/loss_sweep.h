@@ -16,7 +16,6 @@ struct LossSweep {
   std::uint64_t bytes = 0;         // the largest message
   std::vector<double> rates;       // of loss
   unsigned seeds = 1;
-  wire::Duration feedback_wait = TestbedConfig().feedback_wait;
   std::uint32_t ack_every = rnic::NicConfig().ack_every;  // packets of a long message
 };
 

@@ -20,7 +20,6 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
       memory_size_(config.memory) {
   topology.hello = {};
   topology.seed = config.seed;
-  for (net::SwitchSpec& spec : topology.switches) spec.config.feedback_wait = config.feedback_wait;
   topology.assign_link_seeds();
   rnic::NicConfig nic;
   nic.max_qps = config.max_qps;

@@ -21,8 +21,6 @@ struct TestbedConfig {
   std::uint32_t max_qps = 64;
   // Twenty round trips and more: the wait after the loss of a last packet.
   wire::Duration ack_timeout = std::chrono::microseconds(500);
-  // The shortest silence after which switches regard feedback as overdue.
-  wire::Duration feedback_wait = net::SwitchConfig().feedback_wait;
   std::uint32_t ack_every = rnic::NicConfig().ack_every;  // packets of a long message
   std::uint64_t memory = 1 << 20;                         // the largest message, bytes
   bool moves_payload = false;  // if switches read it: announcements of WRITEs

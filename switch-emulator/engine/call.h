@@ -5,6 +5,7 @@
 
 #include <array>
 #include <deque>
+#include <vector>
 
 #include "switch-emulator/engine/held_frames.h"
 #include "switch-emulator/engine/switch.h"
@@ -32,11 +33,16 @@ class Scratch {
   std::size_t used_ = 0;
 };
 
+// By port; null: its link is not lossless.
+using Pauses = std::vector<const net::PauseState*>;
+
 struct Call {
-  Call(const SwitchConfig& c, Counters& counts, Scratch& payload_scratch, PayloadStore& store,
-       HeldFrames& held_frames, Instant time, SwitchOutput& outputs, PortId port)
+  Call(const SwitchConfig& c, Counters& counts, const Pauses& port_pauses, Scratch& payload_scratch,
+       PayloadStore& store, HeldFrames& held_frames, Instant time, SwitchOutput& outputs,
+       PortId port)
       : config(c),
         counters(counts),
+        pauses(port_pauses),
         scratch(payload_scratch),
         payloads(store),
         held(held_frames),
@@ -46,6 +52,7 @@ struct Call {
 
   const SwitchConfig& config;
   Counters& counters;
+  const Pauses& pauses;
   Scratch& scratch;
   PayloadStore& payloads;
   HeldFrames& held;

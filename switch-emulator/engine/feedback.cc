@@ -185,15 +185,13 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   constexpr std::uint8_t kSoon = 1;
   Turn& turn = group.turn;
   FeedbackTimer& timer = *group.feedback_timer;
-  const bool is_patient = call.rules().request_limit;
-  const Duration floor = call.config.feedback_wait;
-  const Instant due = timer.next(turn, floor, is_patient);
+  const Instant due = timer.next(call, group);
   if (due > call.now) return due;
   call.count(Counter::kRequestedAgain);
   if (timer.awaits_receiver(turn)) call.count(Counter::kRequestedUnready);
   timer.on_request(call.now, turn);
   take_nak(call, group, {turn.min() + 1, true, kSoon}, true);
-  return timer.next(turn, floor, is_patient);
+  return timer.next(call, group);
 }
 
 void recheck(Call& call, OneSource& group) { check(call, group, true); }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "switch-emulator/engine/turn.h"
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/one_source.h"
 #include "wire/times.h"
 
 namespace cepheus::fabric {
@@ -130,14 +131,20 @@ Duration FeedbackTimer::wait_of(const PathTimer& path, Duration floor, bool pati
 }
 
 // A request for the packet of the slowest paths repeats the packets of the others, too.
-Instant FeedbackTimer::next(const Turn& turn, Duration floor, bool patient) const {
+Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
+  const Turn& turn = group.turn;
+  const Duration floor = call.config.feedback_wait;
+  const bool patient = call.rules().request_limit;
   Instant due = wire::kNever;
   const Psn min = turn.min();
   if (turn.source() == kNoPath || !is_owed(min)) return due;
   if (patient && (requests_for(min + 1) == kMostRequests || awaits_receiver(turn))) return due;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (!is_slowest(turn, i) || !paths_[i].trip.is_known()) continue;
-    due = std::min(due, last_ + wait_of(paths_[i], floor, patient));
+    const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
+    const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
+    const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
+    due = std::min(due, since + wait_of(paths_[i], least, patient));
   }
   if (due == wire::kNever) return due;
   // Feedback that has gone to the source brings the next packets, or the repeat, after its round

@@ -16,7 +16,9 @@
 
 namespace cepheus::fabric {
 
+class OneSource;
 class Turn;
+struct Call;
 
 // The round trips of one path, smoothed as in RFC 6298, section 2.
 class RoundTrip {
@@ -79,8 +81,8 @@ class FeedbackTimer {
 
   // Whether a packet that must be acknowledged has been sent, and a path has not acknowledged it.
   bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
-  // When a request is due, if no packet arrives until then. `patient`: rule request_limit.
-  Instant next(const Turn& turn, Duration floor, bool patient) const;
+  // When a request is due, if no packet arrives until then.
+  Instant next(const Call& call, const OneSource& group) const;
   // Whether next() may be earlier than when this was called last. Packets alone make it later.
   bool take_sooner() { return std::exchange(is_sooner_, false); }
   // Whether one of the slowest paths has answered RNR, and the source still waits for it.

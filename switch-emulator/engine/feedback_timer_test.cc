@@ -376,21 +376,42 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-TEST(OverdueFeedbackOf, IsNeverRequestedIfTheSettingIsZero) {
-  const auto by_rule = [](SwitchConfig& c) { c.rules.request_again = false; };
-  const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
-  for (const std::function<void(SwitchConfig&)>& off :
-       {std::function<void(SwitchConfig&)>(by_rule),
-        std::function<void(SwitchConfig&)>(by_setting)}) {
-    auto net = make_star(2, true, off);
-    net->data(0, 0);
+TEST(OverdueFeedbackOf, IsNeverRequestedWithTheRuleOff) {
+  auto net = make_star(2, true, [](SwitchConfig& c) { c.rules.request_again = false; });
+  net->data(0, 0);
+  net->advance(1ms);
+  net->ack(1, 0);
+  net->data(0, 1);
+  net->clear();
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(OverdueFeedbackOf, HasNoFloorOfItsOwn) {
+  auto net = make_star(2, true, [](SwitchConfig& c) { c.feedback_wait = {}; });
+  for (int psn = 0; psn < 50; ++psn) {
+    net->data(0, psn);
     net->advance(1ms);
-    net->ack(1, 0);
-    net->data(0, 1);
-    net->clear();
-    net->advance(10s);
-    EXPECT_EQ(net->inbox(0), Texts());
+    net->ack(1, psn);
   }
+  net->data(0, 50);
+  net->clear();
+  net->advance(2ms + 1us);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 50 t1"}));
+}
+
+// Frames wait in this switch, or at another one.
+TEST_F(OverdueFeedback, IsRequestedLateOverALosslessLinkAndNotWhileItIsPaused) {
+  net::PauseState pause;
+  net->sw(0).watch(net->port_of(3), pause);
+  net->data(0, 1);
+  net->ack({1, 2}, 1);
+  pause.pause(net->now(), net->now() + 20ms);
+  net->clear();
+  net->advance(20ms + 2ms + FeedbackTimer::kLongestSilence - 1us);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(1us);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
 }
 
 // Hosts 0 and 1 at switch 0, 2 and 3 at switch 1; host 0 sends.

@@ -17,10 +17,6 @@ const Numbering& numbering_of(net::SourceChange how) {
   return kRebasing;
 }
 
-bool requests_overdue(const Call& call) {
-  return call.rules().request_again && call.config.feedback_wait > Duration();
-}
-
 void take(Call& call, OneSource& group, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
@@ -65,15 +61,14 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
 
 // Most packets only make the time later. The timer looks again when the deadline has passed.
 void OneSource::arm(const Call& call) {
-  if (!requests_overdue(call) || !feedback_timer->take_sooner()) return;
-  const bool is_patient = call.rules().request_limit;
-  const Instant due = feedback_timer->next(turn, call.config.feedback_wait, is_patient);
+  if (!call.rules().request_again || !feedback_timer->take_sooner()) return;
+  const Instant due = feedback_timer->next(call, *this);
   if (due < deadline()) set_deadline(due);
 }
 
 void OneSource::on_timer(Call& call) {
   set_deadline(wire::kNever);
-  if (!requests_overdue(call)) return;
+  if (!call.rules().request_again) return;
   set_deadline(request_if_overdue(call, *this));
 }
 

@@ -24,6 +24,7 @@ struct Switch::State {
       : config(std::move(c)),
         payloads(store),
         counters(config.ports.size()),
+        pauses(config.ports.size()),
         held(config.ports.size()),
         routes(config),
         trunks(config, routes),
@@ -35,7 +36,7 @@ struct Switch::State {
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
     senders.on_call(now);
-    return {config, counters, scratch, payloads, held, now, out, port};
+    return {config, counters, pauses, scratch, payloads, held, now, out, port};
   }
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
@@ -45,6 +46,7 @@ struct Switch::State {
   SwitchConfig config;
   PayloadStore& payloads;
   Counters counters;
+  Pauses pauses;
   HeldFrames held;
   Scratch scratch;
   Routes routes;
@@ -258,6 +260,10 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
   state_->groups.set_orphaned(port, now);
   state_->registrar.on_port_down(call, port);
   state_->senders.on_port_down(call, port);
+}
+
+void Switch::watch(PortId port, const net::PauseState& state) {
+  state_->pauses[port.value()] = &state;
 }
 
 void Switch::take_settings(const SwitchConfig& next) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "net/pfc.h"
 #include "net/switch_config.h"
 #include "switch-emulator/engine/counters.h"
 #include "switch-emulator/engine/payload_store.h"
@@ -168,6 +169,9 @@ class Switch {
   Instant deadline() const;
   void on_port_up(Instant now, PortId port, SwitchOutput& out);
   void on_port_down(Instant now, PortId port, SwitchOutput& out);
+  // The link of `port` is lossless: data waits there, and hardly any is lost. So feedback is overdue
+  // late, and never during a pause. `state` outlives this object.
+  void watch(PortId port, const net::PauseState& state);
   // Adopts the settings of `next` that SwitchConfig::take_settings() takes. Existing groups stay,
   // even beyond the new limit; deadlines that new ages make earlier are handled by the next
   // on_timer().

@@ -28,6 +28,12 @@ wire::Bytes backlog_limit(const net::LinkConfig& config, wire::Bytes largest_fra
                                             : 1;
 }
 
+// The engine has an exact clock; this process may lose its core.
+net::SwitchConfig with_clock(net::SwitchConfig config) {
+  config.feedback_wait += wire::times::kSwitchClock;
+  return config;
+}
+
 }  // namespace
 
 Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
@@ -70,7 +76,7 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
       ports_.push_back(std::move(port));
     }
     if (icrc_always_) plan.configs[s].check_icrc = false;  // in this fabric, every hop checks it
-    state.engine = std::make_unique<fabric::Switch>(std::move(plan.configs[s]), held_);
+    state.engine = std::make_unique<fabric::Switch>(with_clock(std::move(plan.configs[s])), held_);
     switches_.push_back(std::move(state));
   }
 }
@@ -355,7 +361,7 @@ bool Datapath::fire_timers(wire::Instant now) {
 void Datapath::take_settings(const std::vector<net::SwitchSpec>& switches) {
   for (std::size_t s = 0; s < switches_.size(); ++s) {
     SwitchState& state = switches_[s];
-    state.engine->take_settings(switches[s].config);
+    state.engine->take_settings(with_clock(switches[s].config));
     state.deadline = state.engine->deadline();
     earliest_timer_ = std::min(earliest_timer_, state.deadline);
   }

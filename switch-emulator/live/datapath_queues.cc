@@ -46,7 +46,11 @@ void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint
   for (std::size_t p = 0; p < ports; ++p) {
     const Port& port = ports_[state.first_port + p];
     const auto& waiting = links_[port.out].waiting;
-    if (waiting != nullptr) state.flow->watch(port.id, waiting->pause());
+    if (waiting == nullptr) continue;
+    state.flow->watch(port.id, waiting->pause());
+    if (state.flow->books().buffer().is_lossless(port.id)) {
+      state.engine->watch(port.id, waiting->pause());
+    }
   }
 }
 
