@@ -18,12 +18,18 @@ TEST(MessageEnds, AreCountedOnceAndForgotten) {
   EXPECT_EQ(ends.take(from + 3, from + 10), 1u);
 }
 
-TEST(MessageEnds, FarBeyondTheAggregateAreNotNoted) {
+// As with a NIC without a window of packets.
+TEST(MessageEnds, AreKeptHoweverManyAreUnderWay) {
   MessageEnds ends;
-  ends.note(Psn(0) + MessageEnds::kWindow + 1, Psn(0));
-  ends.note(Psn(5), Psn(5));
-  ends.note(Psn(0) + MessageEnds::kWindow, Psn(0));
-  EXPECT_EQ(ends.take(Psn(0), Psn(0) + 4 * MessageEnds::kWindow), 1u);
+  const Psn from(Psn::kMask - 2'000);  // over the wrap
+  const std::size_t idle = ends.bytes();
+  for (std::int64_t i = 0; i <= 10'000; i += 2) ends.note(from + i, from);
+  EXPECT_EQ(ends.take(from, from + 3'000), 1'500u);
+  ends.note(from + Turn::kMostUnderWay, from + 3'000);
+  EXPECT_EQ(ends.take(from + 3'000, from + Turn::kMostUnderWay), 3'501u);
+  EXPECT_LE(ends.bytes(), idle + (512u << 10));
+  ends.clear();
+  EXPECT_EQ(ends.bytes(), idle);
 }
 
 TEST(Mft, NamesEveryPortOfAWideSwitch) {
@@ -67,7 +73,7 @@ TEST(Mft, CountsStateOutsideTheTableSeparately) {
   const TableBytes bytes = Switch::table_bytes({.ports = 3, .paths = 3});
   EXPECT_EQ(idle.table_bytes, TableBytes::sum(bytes.table));
   EXPECT_EQ(idle.beside_bytes, TableBytes::sum(bytes.beside));
-  EXPECT_GT(idle.beside_bytes, 3 * sizeof(Evidence) + sizeof(MessageEnds) + sizeof(Roster));
+  EXPECT_GT(idle.beside_bytes, 3 * sizeof(Evidence) + MessageEnds().bytes() + sizeof(Roster));
   net->message(0, 0, 4);
   net->data(1, 5);
   EXPECT_EQ(net->view().table_bytes, idle.table_bytes);

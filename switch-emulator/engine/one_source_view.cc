@@ -73,7 +73,7 @@ TableBytes OneSource::bytes() const {
       {"path.evidence", paths * sizeof(Evidence)},
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
-      {"message_ends", sizeof(MessageEnds)},
+      {"message_ends", turn.ends_bytes()},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
       {"behaviour_room_for_paths", turns_capacity + evidence_capacity},
   };

@@ -1,6 +1,8 @@
 #include "switch-emulator/engine/turn.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "switch-emulator/engine/check.h"
 
@@ -8,6 +10,43 @@ namespace cepheus::fabric {
 
 // RNR timer codes, from 10.24 ms to 81.92 ms; two more double the time.
 constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26, kDouble = 2;
+
+void MessageEnds::note(Psn psn, Psn acknowledged) {
+  const std::int32_t ahead = distance(acknowledged, psn);
+  if (ahead <= 0) return;
+  if (static_cast<std::uint32_t>(ahead) > size()) {
+    grow(acknowledged, static_cast<std::uint32_t>(ahead));
+  }
+  words_[slot(psn) / kWordBits] |= bit(psn);
+}
+
+std::uint32_t MessageEnds::take(Psn from, Psn to) {
+  const std::int64_t all = size();  // later PSNs are in none of the slots
+  const auto n = std::min<std::int64_t>(distance(from, to), all);
+  std::uint32_t count = 0;
+  for (std::int64_t i = 1; i <= n; ++i) {
+    const Psn psn = from + i;
+    if (!has(psn)) continue;
+    ++count;
+    words_[slot(psn) / kWordBits] &= ~bit(psn);
+  }
+  return count;
+}
+
+void MessageEnds::clear() {
+  if (words_.size() > kFirstWords) words_ = std::vector<std::uint64_t>(kFirstWords);
+  std::ranges::fill(words_, 0);
+}
+
+void MessageEnds::grow(Psn acknowledged, std::uint32_t ahead) {
+  MessageEnds larger;
+  larger.words_.resize(std::bit_ceil(ahead) / kWordBits);
+  for (std::uint32_t i = 1; i <= size(); ++i) {
+    const Psn psn = acknowledged + i;
+    if (has(psn)) larger.words_[larger.slot(psn) / kWordBits] |= bit(psn);
+  }
+  words_ = std::move(larger.words_);
+}
 
 void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   if (source_ != kNoPath) finish(newcomer.first - 1, counts_turns);
@@ -21,7 +60,7 @@ void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
   agg_ = base_ - 1;
   messages_ = 0;
   handover_timer_ = 0;
-  *ends_ = MessageEnds();
+  ends_->clear();
   naks_.reset();
   gate_.on_admitted();
   paths_[source_].acked = base_ - 1;

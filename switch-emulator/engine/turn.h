@@ -10,7 +10,6 @@
 // contains "port".
 #pragma once
 
-#include <bitset>
 #include <memory>
 #include <vector>
 
@@ -21,43 +20,33 @@
 
 namespace cepheus::fabric {
 
-// The PSNs under way that end a message: the aggregate's MSN counts the ends that it has passed.
+// The PSNs under way that end a message: the aggregate's MSN counts the ends that it has passed. NICs
+// may complete messages by it (IBTA 9.7.7), so no end is forgotten.
 //
-// A ring of bits, one per PSN. Bound of its comparisons: the aggregate and the turn's packets are
-// within 2^22 of each other (Turn::kMostUnderWay). Ends further than kWindow beyond the aggregate
-// are not noted. Then the MSN lags, which a requester may ignore (IBTA 9.7.7: it is for credits,
-// and the aggregate grants none).
+// A ring of bits, one per PSN, that grows with the packets under way. Bound of its size and
+// comparisons: the aggregate and the turn's packets are within 2^22 of each other
+// (Turn::kMostUnderWay): 512 KiB at most.
 class MessageEnds {
  public:
-  static constexpr std::uint32_t kWindow = 1024;
-  static_assert((kWindow & (kWindow - 1)) == 0);
-
   // A packet that ends a message has passed; `acknowledged` is the aggregate's PSN. Repeats do not
   // count twice.
-  void note(wire::Psn psn, wire::Psn acknowledged) {
-    const std::int32_t ahead = distance(acknowledged, psn);
-    if (ahead > 0 && ahead <= static_cast<std::int32_t>(kWindow)) ends_.set(slot(psn));
-  }
+  void note(wire::Psn psn, wire::Psn acknowledged);
   // Counts and deletes the ends in (from, to].
-  std::uint32_t take(wire::Psn from, wire::Psn to) {
-    std::uint32_t count = 0;
-    const std::int32_t n = distance(from, to);
-    if (n >= static_cast<std::int32_t>(kWindow)) {
-      count = static_cast<std::uint32_t>(ends_.count());
-      ends_.reset();
-      return count;
-    }
-    for (std::int32_t i = 1; i <= n; ++i) {
-      const std::size_t at = slot(from + i);
-      count += ends_[at] ? 1 : 0;
-      ends_.reset(at);
-    }
-    return count;
-  }
+  std::uint32_t take(wire::Psn from, wire::Psn to);
+  void clear();
+  std::size_t bytes() const { return sizeof(*this) + words_.capacity() * sizeof(std::uint64_t); }
 
  private:
-  static std::size_t slot(wire::Psn psn) { return psn.value() & (kWindow - 1); }
-  std::bitset<kWindow> ends_;
+  static constexpr std::uint32_t kWordBits = 64;
+  static constexpr std::size_t kFirstWords = 16;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()) * kWordBits; }
+  std::uint32_t slot(wire::Psn psn) const { return psn.value() & (size() - 1); }
+  bool has(wire::Psn psn) const { return (words_[slot(psn) / kWordBits] & bit(psn)) != 0; }
+  static std::uint64_t bit(wire::Psn psn) { return std::uint64_t{1} << psn.value() % kWordBits; }
+  void grow(wire::Psn acknowledged, std::uint32_t ahead);
+
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(kFirstWords);  // a power of two
 };
 
 // A turn's name: data and feedback between switches carry it.
@@ -118,6 +107,7 @@ class Turn {
   // Acknowledged by all paths but the source's; `sent`, if there are none.
   Psn min() const { return slowest_ == kNoPath ? sent() : min_; }
   PathNo slowest() const { return slowest_; }
+  std::size_t ends_bytes() const { return ends_->bytes(); }
   // Message ends that `acknowledged` has passed.
   std::uint32_t messages() const { return messages_; }
 
