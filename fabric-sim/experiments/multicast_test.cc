@@ -114,6 +114,23 @@ TEST(Loss, OfLastPacketsCostsFewTimeOuts) {
   EXPECT_LT(3 * time_outs_of_turns(true), time_outs_of_turns(false));
 }
 
+std::uint64_t time_outs_of_messages(bool repeats_last_ack) {
+  net::Topology fabric = net::Topology::star(3, paper_link());
+  fabric.hosts[0].down.loss = 0.2;
+  fabric.switches[0].config.rules.last_ack_again = repeats_last_ack;
+  Testbed testbed(fabric, {.ack_timeout = 67ms});
+  MulticastGroup group(testbed, first_hosts(3));
+  for (int i = 0; i < 100; ++i) {
+    group.send(0, 4096);
+    testbed.run_until([&] { return group.is_done(); });
+  }
+  return testbed.totals().timeouts;
+}
+
+TEST(Loss, OfLastAcknowledgementsCostsFewTimeOuts) {
+  EXPECT_LT(4 * time_outs_of_messages(true), time_outs_of_messages(false));
+}
+
 TEST(Hosts, AtRandomAreDifferentOnesAndTheSameForASeed) {
   const auto hosts = random_hosts(50, 60, 7);
   EXPECT_EQ(hosts, random_hosts(50, 60, 7));

@@ -194,6 +194,17 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   return timer.next(call, group);
 }
 
+Instant repeat_last_ack(Call& call, OneSource& group) {
+  const Turn& turn = group.turn;
+  if (turn.source() == kNoPath || !turn.rests()) return wire::kNever;
+  if (group.last_ack.next() <= call.now) {
+    call.count(Counter::kLastAckRepeated);
+    group.last_ack.on_repeat();
+    to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, turn.acknowledged());
+  }
+  return group.last_ack.next();
+}
+
 void recheck(Call& call, OneSource& group) { check(call, group, true); }
 
 void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
@@ -204,7 +215,10 @@ void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
 }
 
 void acknowledge_to_source(Call& call, OneSource& group) {
-  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, group.turn.acknowledge());
+  Turn& turn = group.turn;
+  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, turn.acknowledge());
+  const bool is_host = turn.source() != kNoPath && group.tree.paths[turn.source()].is_host;
+  if (is_host && turn.rests()) group.last_ack.on_sent(call.now);
 }
 
 void fail_source(Call& call, OneSource& group, std::uint8_t code) {

@@ -302,6 +302,66 @@ TEST(Feedback, CountsCompletelyAcknowledgedMessages) {
   EXPECT_EQ(msn(), 3u);
 }
 
+class LastAckOf : public testing::Test {
+ protected:
+  std::unique_ptr<TestNetwork> net = make_star(2, true, [](SwitchConfig& c) {
+    c.rules.last_ack_again = true;
+    c.rules.request_again = false;
+  });
+};
+
+TEST_F(LastAckOf, ATurnThatRestsIsRepeatedTwice) {
+  net->data(0, 0);
+  net->ack(1, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  net->advance(1ms - 1us);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(1us);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  net->advance(9ms);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kLastAckRepeated), 2u);
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->clear();
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+}
+
+// The source's window is full, and it can't send the next packet without the ACK.
+TEST_F(LastAckOf, AMessageThatGoesOnIsRepeated) {
+  net->data(0, 0, false);
+  net->ack(1, 0);
+  net->clear();
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+}
+
+TEST_F(LastAckOf, ATurnThatGoesOnOrHasEndedIsNotRepeated) {
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->data(0, 1);
+  net->clear();
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts()) << "a packet is not acknowledged";
+  net->ack(1, 1);
+  net->data(1, 0);
+  net->clear();
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts()) << "another turn has begun";
+}
+
+TEST(LastAckOverATrunk, IsRepeatedByTheSourcesOwnSwitch) {
+  auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.last_ack_again = true; });
+  net->data(0, 0);
+  for (const std::size_t host : {1, 2, 3}) net->ack(host, 0);
+  net->advance(1s);
+  EXPECT_EQ(net->count(Counter::kLastAckRepeated, 0), 2u);
+  EXPECT_EQ(net->count(Counter::kLastAckRepeated, 1), 0u);
+}
+
 TEST(Feedback, ComparesPsnsOnTheirCircle) {
   // An epoch with a start PSN close below the wrap.
   auto net = make_star(2, false);

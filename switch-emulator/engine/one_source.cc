@@ -1,5 +1,7 @@
 #include "switch-emulator/engine/one_source.h"
 
+#include <algorithm>
+
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/feedback.h"
@@ -61,15 +63,19 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
 
 // Most packets only make the time later. The timer looks again when the deadline has passed.
 void OneSource::arm(const Call& call) {
-  if (!call.rules().request_again || !feedback_timer->take_sooner()) return;
-  const Instant due = feedback_timer->next(call, *this);
-  if (due < deadline()) set_deadline(due);
+  if (call.rules().request_again && feedback_timer->take_sooner()) {
+    set_deadline(std::min(deadline(), feedback_timer->next(call, *this)));
+  }
+  if (call.rules().last_ack_again && turn.rests()) {
+    set_deadline(std::min(deadline(), last_ack.next()));
+  }
 }
 
 void OneSource::on_timer(Call& call) {
-  set_deadline(wire::kNever);
-  if (!call.rules().request_again) return;
-  set_deadline(request_if_overdue(call, *this));
+  Instant due = wire::kNever;
+  if (call.rules().request_again) due = request_if_overdue(call, *this);
+  if (call.rules().last_ack_again) due = std::min(due, repeat_last_ack(call, *this));
+  set_deadline(due);
 }
 
 void OneSource::on_path_added() {
@@ -148,6 +154,7 @@ void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
 void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
   feedback_timer->reset();
+  last_ack = {};
   if (regions) regions->on_turn();
 }
 

@@ -9,6 +9,7 @@
 #include "switch-emulator/engine/cnp_selector.h"
 #include "switch-emulator/engine/evidence.h"
 #include "switch-emulator/engine/feedback_timer.h"
+#include "switch-emulator/engine/last_ack.h"
 #include "switch-emulator/engine/mft.h"
 #include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/turn.h"
@@ -44,7 +45,7 @@ class OneSource final : public Behaviour {
   bool jump(std::uint64_t packets) override;
   void check_consistent(std::size_t max_held) const override;
 
-  // Checks for overdue feedback from now on, if there may be some.
+  // Checks for overdue feedback, and for a lost last ACK, from now on, if there may be some.
   void arm(const Call& call);
   // Ends the turn, with packets up to the newcomer's first, and begins the newcomer's.
   void begin_turn(const Turn::Newcomer& newcomer);
@@ -58,6 +59,7 @@ class OneSource final : public Behaviour {
   std::uint8_t traffic_class = 0;  // TOS of the turn's data without ECN; feedback has the same
   const std::unique_ptr<CnpSelector> cnps;  // filter of congestion notifications to the source
   Stats stats;
+  LastAck last_ack;
   std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path
   // Beside the table.

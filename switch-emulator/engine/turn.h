@@ -102,6 +102,8 @@ class Turn {
     return distance(sent(), psn) <= static_cast<std::int32_t>(window) &&
            place_of(psn) - place_of(min()) <= kMostUnderWay;
   }
+  // The source has been sent the ACK of all that it has sent.
+  bool rests() const { return agg_ == sent(); }
   bool ends_message() const { return ended_; }  // of the packet `sent`
   Psn acknowledged() const { return agg_; }     // to the source
   // Acknowledged by all paths but the source's; `sent`, if there are none.

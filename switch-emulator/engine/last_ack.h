@@ -1,0 +1,33 @@
+// When a switch repeats the last acknowledgement of a turn that rests (docs/protocol.md, "Feedback").
+// If the acknowledgement is lost, no packet follows that would bring the next one.
+#pragma once
+
+#include <array>
+#include <chrono>
+
+#include "wire/types.h"
+
+namespace cepheus::fabric {
+
+class LastAck {
+ public:
+  // The source has been sent an acknowledgement of all that it has sent.
+  void on_sent(wire::Instant now) {
+    at_ = now;
+    repeats_ = 0;
+  }
+  void on_repeat() { ++repeats_; }
+  // When to repeat it, if the turn still rests then.
+  wire::Instant next() const {
+    return repeats_ < kWaits.size() ? at_ + kWaits[repeats_] : wire::kNever;
+  }
+
+ private:
+  // From the acknowledgement on. A lost one is seldom lost again.
+  static constexpr std::array<wire::Duration, 2> kWaits{std::chrono::milliseconds(1),
+                                                        std::chrono::milliseconds(10)};
+  wire::Instant at_{};
+  std::size_t repeats_ = kWaits.size();
+};
+
+}  // namespace cepheus::fabric
