@@ -14,9 +14,8 @@ Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
                   const Measured& measured) {
   net::Topology fabric = sweep.fabric;
   lose(fabric, sweep.where, rate);
-  Testbed testbed(with_hosts(fabric, sweep.hosts), {.seed = seed,
-                                                    .ack_every = sweep.ack_every,
-                                                    .memory = sweep.bytes});
+  Testbed testbed(with_hosts(fabric, sweep.hosts),
+                  {.seed = seed, .ack_every = sweep.ack_every, .memory = sweep.bytes});
   Run run;
   run.ms = measured(testbed) / 1000;
   run.timeouts = static_cast<double>(testbed.totals().timeouts);

@@ -118,6 +118,14 @@ void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
     if (roster.confirm(m, call.ingress(), is_host_sync(header))) ++known;
   }
   if (known == 0) return call.count(Counter::kDropNotMember);
+  // A member that never answers is dead, and the source's time-outs have to show it soon.
+  const bool all_are_active =
+      roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.table != nullptr;
+  if (!all_are_active) return;
+  const Group& group = party.table->group;
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    group.behaviour->on_round_trip(i, call.now - party.table->activated, true);
+  }
 }
 
 void Answers::confirm_due(Call& call, McstId id, std::uint16_t epoch) {

@@ -47,9 +47,9 @@ class Behaviour {
   virtual std::size_t held() const = 0;
   virtual void release_held(Call& call) = 0;
 
-  // Registration has shown that a round trip to some member behind this path takes at most this
-  // time.
-  virtual void on_round_trip(PathNo path, Duration most) = 0;
+  // Registration has shown that a round trip over this path takes at most this time. `to_all`: to
+  // all members behind it, else to some.
+  virtual void on_round_trip(PathNo path, Duration most, bool to_all) = 0;
 
   // Registration. Flags of REGISTER that tell the members how the group is served
   // (wire::MrpHeader).

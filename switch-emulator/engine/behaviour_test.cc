@@ -23,7 +23,7 @@ class Ticker final : public Behaviour {
     ++ticks;
     set_deadline(wire::kNever);
   }
-  void on_round_trip(PathNo, Duration) override {}
+  void on_round_trip(PathNo, Duration, bool) override {}
   void on_path_added() override {}
   void on_path_removed(Call& call, const Removed&) override { set_deadline(call.now + 1ms); }
   void on_port_down(PathNo) override {}

@@ -49,6 +49,12 @@ Duration RoundTrip::first_wait(Duration floor) const {
 
 Duration RoundTrip::wait(Duration floor) const { return first_wait(floor) * (1 << doublings_); }
 
+void FeedbackTimer::guess(PathNo path, Duration most, bool to_all) {
+  most = std::min(most, kLongestSilence / 4);  // registration may wait for slow members
+  paths_[path].to_source.guess(most);
+  if (to_all) paths_[path].trip.guess(most);
+}
+
 void FeedbackTimer::on_path_removed(PathNo gone, PathNo last) {
   paths_[gone] = paths_[last];
   paths_.pop_back();
@@ -99,7 +105,10 @@ void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked
   // Repeated packets are not measured. If only a measurement ended the back-off, one loss after the
   // other would be awaited with the longest wait.
   // Moved, the path is one of the slowest only if the minimum has risen, too: on_min().
-  if (acked != before_it) from.trip.end_back_off();
+  if (acked != before_it) {
+    from.trip.end_back_off();
+    from.is_proven = true;
+  }
   is_sooner_ |= acked == before_it;
   if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
   from.trip.add(now - sample_->at);
@@ -141,6 +150,8 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   if (patient && (requests_for(min + 1) == kMostRequests || awaits_receiver(turn))) return due;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (!is_slowest(turn, i) || !paths_[i].trip.is_known()) continue;
+    const bool is_once = call.rules().request_unknown_once && !paths_[i].is_proven;
+    if (is_once && requests_for(min + 1) >= kMostOfUnknown) continue;
     const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
     const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());

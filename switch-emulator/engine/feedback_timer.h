@@ -55,9 +55,12 @@ class FeedbackTimer {
   // NICs repeat after 67 ms or more.
   static constexpr Duration kLongestSilence = std::chrono::milliseconds(32);
 
-  // Counts until the first measurement, and only while the source is behind the path: one with a
-  // dead member must get no request before it has answered.
-  void guess(PathNo path, Duration most) { paths_[path].to_source.guess(most); }
+  // Requests for a packet from a path that has never acknowledged one: rule request_unknown_once.
+  static constexpr int kMostOfUnknown = 1;
+
+  // Counts until the path's first measurement. A path with a dead member must get no request, so a
+  // guess about some members counts only while the source is behind the path.
+  void guess(PathNo path, Duration most, bool to_all);
   void on_path_added() { paths_.emplace_back(); }
   void on_path_removed(PathNo gone, PathNo last);
   // Another turn, or a simulated jump: no packet is under way.
@@ -99,6 +102,7 @@ class FeedbackTimer {
     RoundTrip to_source;      // while the source is behind this path
     Instant answered{};       // when it last said what it has
     bool is_unready = false;  // it answered RNR, and the source has not repeated the packet since
+    bool is_proven = false;   // it has acknowledged a packet
   };
   // A packet whose round trips are measured.
   struct Sample {

@@ -376,6 +376,43 @@ TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
+// The group of hosts 0 to 2 has just been activated: a round trip took a millisecond.
+std::unique_ptr<TestNetwork> make_fresh_group(
+    const std::vector<std::size_t>& confirming,
+    const std::function<void(SwitchConfig&)>& change = {}) {
+  auto net = make_star(3, false, change);
+  net->register_group(0, net->epoch);
+  for (const std::size_t receiver : {1, 2}) net->confirm(receiver, wire::MrpType::kRegister);
+  net->control(0, wire::MrpType::kActivate, net->epoch);
+  net->advance(1ms);
+  for (const std::size_t receiver : confirming) net->confirm(receiver, wire::MrpType::kActivate);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  return net;
+}
+
+TEST(OverdueFeedbackOf, APathIsRequestedOnceBeforeItsFirstAcknowledgement) {
+  auto net = make_fresh_group({1, 2});
+  net->advance(6ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 0 t1"}));
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(OverdueFeedbackOf, APathIsRequestedMoreOftenWithTheRuleOff) {
+  auto net =
+      make_fresh_group({1, 2}, [](SwitchConfig& c) { c.rules.request_unknown_once = false; });
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0).size(), 4u);
+}
+
+TEST(OverdueFeedbackOf, AMemberThatNeverConfirmedIsNotRequested) {
+  auto net = make_fresh_group({1});
+  net->advance(10s);
+  EXPECT_EQ(net->count(Counter::kRequestedAgain), 0u);
+}
+
 TEST(OverdueFeedbackOf, IsNeverRequestedWithTheRuleOff) {
   auto net = make_star(2, true, [](SwitchConfig& c) { c.rules.request_again = false; });
   net->data(0, 0);

@@ -40,7 +40,8 @@ struct GroupInstance {
   Roster roster;
   Ipv4 leader;             // the host whose quota it counts against
   bool loss_ends = false;  // wire::MrpHeader::kLossEnds of its REGISTER
-  Instant confirmed{};     // when REGISTER's last CONFIRM was sent
+  Instant confirmed{};     // when REGISTER's last CONFIRM was sent,
+  Instant activated{};     // and when ACTIVATE arrived first
 };
 
 struct GroupEntry {

@@ -28,7 +28,9 @@ class OneSource final : public Behaviour {
 
   void on_packet(Call& call, const GroupPacket& packet) override;
   void on_timer(Call& call) override;
-  void on_round_trip(PathNo path, Duration most) override { feedback_timer->guess(path, most); }
+  void on_round_trip(PathNo path, Duration most, bool to_all) override {
+    feedback_timer->guess(path, most, to_all);
+  }
   void on_path_added() override;
   void on_path_removed(Call& call, const Removed& removed) override;
   void on_port_down(PathNo path) override;

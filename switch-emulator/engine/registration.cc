@@ -238,9 +238,10 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     }
     entry->is_active = true;
     table.chosen = std::vector<PortId>();
+    table.activated = call.now;
     // With the wait for other members, so rather too long.
     if (table.confirmed != Instant()) {
-      table.group.behaviour->on_round_trip(table.group.leader, call.now - table.confirmed);
+      table.group.behaviour->on_round_trip(table.group.leader, call.now - table.confirmed, false);
     }
   }
   touch(call, *entry);

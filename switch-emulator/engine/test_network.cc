@@ -40,8 +40,8 @@ std::size_t TestNetwork::add_switch() {
   config.name = "s" + std::to_string(s);
   config.address = Ipv4(10, 255, 0, static_cast<std::uint8_t>(s + 1));
   config.mac = wire::mac_for(config.address);
-  config.hello = {};  // tests of trunks turn it on
-  config.rules.last_ack_again = false;  // tests of it turn it on
+  config.hello = {};                                 // tests of trunks turn it on
+  config.rules.last_ack_again = false;               // tests of it turn it on
   config.feedback_wait = wire::times::kSwitchClock;  // as live
   switches_.push_back({config, {}, nullptr});
   return s;
