@@ -1,8 +1,10 @@
-"""Open MPI's broadcast algorithms (coll/tuned), and the least time that each and Cepheus can take."""
+"""Open MPI's broadcast algorithms (coll/tuned), a circulant graph of our own, and the least time that each and Cepheus can take."""
 
 import math
 
-# Name: (coll/tuned's number, takes segments)
+CIRCULANT = "circulant"  # mpi_bcast's own, by MPI's point-to-point messages (circulant_broadcast.h)
+
+# Name: (coll/tuned's number, or mpi_bcast's; takes segments)
 ALGORITHMS = {
     "linear": (1, False),
     "chain": (2, True),
@@ -10,6 +12,7 @@ ALGORITHMS = {
     "binomial": (6, True),
     "knomial": (7, True),
     "scatter_allgather": (8, False),
+    CIRCULANT: (-1, True),
 }
 CHAIN_FANOUT = 2  # with one it is the pipeline
 KNOMIAL_RADIX = 4  # coll/tuned's default
@@ -50,6 +53,17 @@ def children_of_root(algorithm, hosts):
     return 1
 
 
+def circulant_hops(hosts):
+    """Hops to the farthest host: the most skips that add up to a rank. Each skip is half of the next, rounded up."""
+    skips = [hosts]
+    while skips[-1] > 1:
+        skips.append((skips[-1] + 1) // 2)
+    hops = [0]
+    for rank in range(1, hosts):
+        hops.append(hops[rank - next(skip for skip in skips if skip <= rank)] + 1)
+    return max(hops)
+
+
 def depth(algorithm, hosts):
     if algorithm == "binomial":
         return math.ceil(math.log2(hosts))
@@ -71,6 +85,11 @@ def shaped_bound(algorithm, size, segment, hosts, link):
     if algorithm == "linear":
         return fanout * link.serialise(size) + link.hop(size)
     part = segment if 0 < segment < size else size
+    if algorithm == CIRCULANT:
+        rounds, hops = math.ceil(math.log2(hosts)), circulant_hops(hosts)
+        # The root sends in each round. The last block needs its hops one after the other.
+        return link.serialise(size) + max((rounds - 1) * link.serialise(part) + link.hop(part),
+                                          (hops - 1) * link.serialise(part) + hops * link.hop(part))
     if algorithm in ("chain", "pipeline"):
         return fanout * link.serialise(size) + (levels - 1) * link.serialise(part) + levels * link.hop(part)
     if part < size:  # a tree: the root's link, then the last segment's last hop

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Measure MPI_Bcast by Cepheus, by the MPI library's algorithms over the same NIC and switch; Open MPI's over TCP loopback and
-shared memory, too.
+shared memory, too. A circulant graph of unicasts stands beside them: no unicasts need fewer rounds, and no MPI here has it.
 
 A calibration finds the best segment size of each algorithm at each size. Then all are measured in turns within one run. Ranks
 synchronise by shared memory before each call; a call lasts until the last rank returns. Calls that a rank begins more than 5 us
@@ -16,7 +16,7 @@ import time
 
 import algorithms
 import plots
-from algorithms import ALGORITHMS
+from algorithms import ALGORITHMS, CIRCULANT
 from fabric import MESSAGES_OVER_NIC, MPICH_OVER_NIC, Fabric
 from records import Records, human, parse, percentile, rows_of
 
@@ -27,7 +27,7 @@ SHAPED = algorithms.Link(rate=1000.0, delay=100.0)
 JOB_SECONDS = 600
 # MPICH's; "auto" is its own choice.
 MPICH_ALGORITHMS = {"auto": "auto", "binomial": "binomial", "scatter_doubling": "scatter_recursive_doubling_allgather",
-                    "scatter_ring": "scatter_ring_allgather"}
+                    "scatter_ring": "scatter_ring_allgather", CIRCULANT: None}
 
 
 class Scope:
@@ -108,7 +108,7 @@ class Jobs:
 
 
 class MpichJobs(Jobs):
-    """MPICH's: a job has one algorithm for all its calls."""
+    """MPICH's: a job has one algorithm for all its calls, and a circulant graph one size of blocks."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -117,14 +117,17 @@ class MpichJobs(Jobs):
         subprocess.run(["mpicc.mpich", "-O2", "-w", f"-I{source.parent}", source / "mpi_bcast.c", "-o", self.program, "-lrt", "-lm"], check=True)
 
     def run(self, transport, candidates, seconds=None):
-        for algorithm in dict.fromkeys(each.algorithm for each in candidates):
-            some = [each for each in candidates if each.algorithm == algorithm]
+        for algorithm, segment in dict.fromkeys((each.algorithm, each.segment) for each in candidates):
+            some = [each for each in candidates if (each.algorithm, each.segment) == (algorithm, segment)]
             command = [str(self.build / "bin/cepheus-run"), "--mpi", "mpich", "--fabric", self.fabric.socket, "--", "-np", str(self.hosts)]
             command += ["-genv", "CEPHEUS_MODE", "require" if algorithm is None else "off"]
             if algorithm is not None:
-                command += [*MPICH_OVER_NIC, "-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none", "-genv", "MPIR_CVAR_BCAST_INTRA_ALGORITHM", MPICH_ALGORITHMS[algorithm]]
-            command += [str(self.program), "--seconds", str(seconds or self.seconds), "--switch", str(self.fabric.pid),
-                        ",".join(str(each.size) for each in some)]
+                command += [*MPICH_OVER_NIC, "-genv", "MPIR_CVAR_DEVICE_COLLECTIVES", "none"]
+            if MPICH_ALGORITHMS.get(algorithm) is not None:
+                command += ["-genv", "MPIR_CVAR_BCAST_INTRA_ALGORITHM", MPICH_ALGORITHMS[algorithm]]
+            command += [str(self.program), "--seconds", str(seconds or self.seconds), "--switch", str(self.fabric.pid)]
+            command += ["--circulant", str(segment)] if algorithm == CIRCULANT else []
+            command += [",".join(str(each.size) for each in some)]
             for each, row in zip(some, rows_of(f"bcast: mpich, {algorithm or transport} failed,", command, len(some), JOB_SECONDS)):
                 each.rows.append(row)
 
@@ -133,11 +136,12 @@ def progress(text):
     print(f"bench bcast: {text}", file=sys.stderr, flush=True)
 
 
-def calibrate(jobs, transport, scope, sizes):
-    """The best segment of each algorithm at each size."""
+def calibrate(jobs, transport, scope, sizes, names):
+    """The best segment of each of these algorithms at each size."""
     tries = []
     for size in sizes:
-        for name, (_, segmented) in ALGORITHMS.items():
+        for name in names:
+            segmented = ALGORITHMS[name][1]
             parts = [s for s in scope.segments if s < size] if segmented and size > 8 * KIB else [0]
             tries += [Candidate(transport, name, size, segment) for segment in parts]
     jobs.run(transport, tries, scope.calibration)
@@ -146,7 +150,11 @@ def calibrate(jobs, transport, scope, sizes):
         key = (one.size, one.algorithm)
         if key not in best or one.median() < best[key].median():
             best[key] = one
-    chosen = [Candidate(transport, one.algorithm, one.size, one.segment) for one in best.values()]
+    return [Candidate(transport, one.algorithm, one.size, one.segment) for one in best.values()]
+
+
+def openmpi_rivals(jobs, transport, scope, sizes):
+    chosen = calibrate(jobs, transport, scope, sizes, ALGORITHMS)
     # Schemes with exactly known bounds are measured with their own segments, without calibration.
     for size in sizes:
         if size >= MIB:
@@ -175,14 +183,16 @@ class Measurement:
             jobs = (Jobs if mpi == "openmpi" else MpichJobs)(build, fabric, hosts, scope.seconds)
             groups = {"cepheus": [Candidate("cepheus", None, size) for size in sizes]}
             if mpi == "mpich":
-                groups["rc"] = [Candidate("rc", name, size) for size in sizes for name in MPICH_ALGORITHMS]
+                groups["rc"] = [Candidate("rc", name, size) for size in sizes for name in MPICH_ALGORITHMS if name != CIRCULANT]
+                progress(f"{hosts} hosts, {link}: calibrating {CIRCULANT}")
+                groups["rc"] += calibrate(jobs, "rc", scope, sizes, [CIRCULANT])
                 rivals = ()
             else:
                 rivals = ("rc", "tcp", "shm") if link == "unshaped" else ("rc",)
             for transport in rivals:
                 progress(f"{hosts} hosts, {link}: calibrating {transport}")
                 if transport == "rc" or not scope.quick:
-                    groups[transport] = calibrate(jobs, transport, scope, sizes)
+                    groups[transport] = openmpi_rivals(jobs, transport, scope, sizes)
                 else:
                     groups[transport] = []
                 if transport != "rc":  # the default of its users

@@ -3,11 +3,14 @@
  *   mpirun ... mpi_bcast [OPTIONS] SIZE[,SIZE...]
  *   mpirun ... mpi_bcast [OPTIONS] --plan FILE
  *
- * Options: --seconds S for each size, --switch PID, --rotate the root from call to call, --costs.
+ * Options: --seconds S for each size, --switch PID, --rotate the root from call to call, --costs,
+ * --circulant BLOCK: broadcast by a circulant graph of unicasts, in blocks of BLOCK bytes (0: one),
+ * instead of MPI_Bcast.
  *
- * A line of a plan is "SIZE ALGORITHM SEGMENT FANOUT", in bytes and in coll/tuned's numbers; it
- * needs coll_tuned_use_dynamic_rules=1, and has a communicator of its own, because coll/tuned reads
- * its parameters when one is made. Without a plan MPI_COMM_WORLD is used as it is.
+ * A line of a plan is "SIZE ALGORITHM SEGMENT FANOUT", in bytes and in coll/tuned's numbers, or -1
+ * for a circulant graph. A plan needs coll_tuned_use_dynamic_rules=1. Each line has a communicator
+ * of its own, because coll/tuned reads its parameters when one is made. Without a plan
+ * MPI_COMM_WORLD is used as it is.
  *
  * One JSON object per line of the plan on rank 0's standard output: {"size", "algorithm",
  * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu", "events"}: times in
@@ -20,6 +23,7 @@
  * rank may start late, because another one has its core. "late" is the median of the last rank's
  * lateness; calls that begin later than kMostLate are discarded, and counted in "discarded". Where
  * fewer than kLeastCalls begin in time, all count, and none is discarded.
+ * The first calls are not timed; their bytes are compared with the root's.
  * Processor time is measured in calls of their own, between which ranks sleep. With --costs there
  * are no other calls, "n" is 0, and events are counted; without it, all of them are null.
  */
@@ -29,10 +33,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/circulant_broadcast.h"
 #include "bench/event_counts.h"
 #include "bench/start_page.h"
 
-enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5, kMostBudgets = 3 };
+enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5, kMostBudgets = 3, kCirculant = -1 };
 static const double kMostLate = 5e-6; /* seconds */
 
 struct step {
@@ -91,13 +96,38 @@ static void set_parameter(const char* name, int value) {
 
 static MPI_Comm communicator_for(const struct step* step) {
   MPI_Comm comm;
-  set_parameter("coll_tuned_bcast_algorithm", step->algorithm);
+  set_parameter("coll_tuned_bcast_algorithm", step->algorithm == kCirculant ? 0 : step->algorithm);
   set_parameter("coll_tuned_bcast_algorithm_segmentsize", step->segment);
   set_parameter("coll_tuned_bcast_algorithm_chain_fanout", step->fanout);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   set_parameter("coll_tuned_bcast_algorithm", 0);
   set_parameter("coll_tuned_bcast_algorithm_segmentsize", 0);
   return comm;
+}
+
+static void broadcast(const struct step* step, char* buffer, int root, MPI_Comm comm) {
+  if (step->algorithm == kCirculant)
+    circulant_bcast(buffer, step->size, step->segment, root, comm);
+  else
+    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, root, comm);
+}
+
+/* Byte `i` of the message of a call. Blocks and slots of any usual size differ by it. */
+static char byte_of(int call, long i) { return (char)(i * 31 + i / 251 + call); }
+
+/* Broadcasts once from each root that timed calls have, and compares the bytes. */
+static void warm_up(const struct step* step, MPI_Comm comm, char* buffer) {
+  for (int call = 0; call < kWarmUp || (rotate && call < ranks); call++) {
+    const int root = rotate ? call % ranks : 0;
+    for (long i = 0; i < step->size; i++) buffer[i] = rank == root ? byte_of(call, i) : 0;
+    broadcast(step, buffer, root, comm);
+    for (long i = 0; i < step->size; i++) {
+      if (buffer[i] == byte_of(call, i)) continue;
+      fprintf(stderr, "mpi_bcast: rank %d has a wrong byte %ld of %ld from root %d\n", rank, i,
+              step->size, root);
+      MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+  }
 }
 
 struct times {
@@ -113,7 +143,7 @@ static void time_calls(const struct step* step, MPI_Comm comm, char* buffer, dou
                        struct figures* figures) {
   double began = 0;
   for (int call = -kWarmUp; start_page_wait(&page); call++) {
-    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? (call + kWarmUp) % ranks : 0, comm);
+    broadcast(step, buffer, rotate ? (call + kWarmUp) % ranks : 0, comm);
     start_page_finish(&page);
     if (call == 0) began = seconds_now();
     if (rank != 0 || call < 0) continue;
@@ -183,7 +213,7 @@ static struct costs costs_per_call(const struct step* step, MPI_Comm comm, char*
   while (start_page_wait(&page)) {
     event_counts_go(&own_events, 1);
     const double cpu = own_cpu_us();
-    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? calls % ranks : 0, comm);
+    broadcast(step, buffer, rotate ? calls % ranks : 0, comm);
     own += own_cpu_us() - cpu;
     event_counts_go(&own_events, 0);
     start_page_finish(&page);
@@ -209,7 +239,7 @@ static struct costs costs_per_call(const struct step* step, MPI_Comm comm, char*
 static void measure(const struct step* step, MPI_Comm comm, double budget, int switch_pid) {
   static struct figures figures;
   char* buffer = malloc(step->size > 0 ? (size_t)step->size : 1);
-  memset(buffer, rank, (size_t)step->size);
+  warm_up(step, comm, buffer);
   figures.in_time.n = figures.late.n = 0;
   if (!costs_only) time_calls(step, comm, buffer, budget, &figures);
   const struct costs costs = costs_per_call(step, comm, buffer, budget, switch_pid);
@@ -249,6 +279,7 @@ int main(int argc, char** argv) {
   int switch_pid = 0;
   const char* plan = NULL;
   char* sizes = NULL;
+  struct step step = {0, 0, 0, 0};
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] != '-') {
       sizes = argv[i];
@@ -266,14 +297,18 @@ int main(int argc, char** argv) {
       switch_pid = atoi(argv[++i]);
     else if (strcmp(argv[i], "--plan") == 0)
       plan = argv[++i];
-    else
+    else if (strcmp(argv[i], "--circulant") == 0) {
+      step.algorithm = kCirculant;
+      step.segment = atoi(argv[++i]);
+    } else
       die("unknown option ", argv[i]);
   }
   if ((plan == NULL) == (sizes == NULL))
-    die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] SIZE[,SIZE...] | --plan FILE",
+    die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] [--circulant BLOCK] "
+        "SIZE[,SIZE...] | "
+        "--plan FILE",
         "");
   if (costs_only && rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
-  struct step step = {0, 0, 0, 0};
   if (plan != NULL) {
     FILE* file = fopen(plan, "r");
     if (file == NULL) die("can't open ", plan);

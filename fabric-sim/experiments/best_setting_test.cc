@@ -33,6 +33,15 @@ TEST(BestSetting, OfAChainIsTheFastestNumberOfSlices) {
   EXPECT_EQ(best.setting, "8 slices");
 }
 
+TEST(BestSetting, OfACirculantGraphIsTheFastestNumberOfBlocksAndOfSendsAtOnce) {
+  const auto fastest = [](const Schedule& s) {
+    return s.slices.size() == 8 && s.at_once == 2 ? 1.0 : 2.0;
+  };
+  const BestSetting best = best_circulant(5, 1 << 20, {4, 8, 16}, fastest);
+  EXPECT_EQ(best.us, 1);
+  EXPECT_EQ(best.setting, "8 blocks, 2 at once");
+}
+
 // A host that waits for each block's acknowledgement leaves its link idle meanwhile.
 TEST(BestSetting, LetsRdmcFillTheLinksOfSlowHosts) {
   constexpr std::size_t kRanks = 4, kBlocks = 64;

@@ -2,6 +2,9 @@
 
 #include <bit>
 #include <cassert>
+#include <optional>
+
+#include "fabric-sim/experiments/circulant_graph.h"
 
 namespace cepheus::sim {
 namespace {
@@ -119,6 +122,33 @@ Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t s
   return s;
 }
 
+Schedule circulant(std::size_t ranks, std::uint64_t bytes, std::size_t blocks) {
+  Schedule s = empty(ranks, bytes, blocks);
+  const int p = static_cast<int>(ranks), n = static_cast<int>(blocks);
+  const circulant_graph graph = circulant_graph_of(p);
+  std::vector<circulant_blocks> blocks_of(ranks);
+  for (int r = 1; r < p; ++r) blocks_of[static_cast<Rank>(r)] = circulant_blocks_of(&graph, r);
+  s.is_in_rounds = true;
+  std::vector<std::optional<std::size_t>> newest(ranks);  // of the rounds before; none at the root
+  for (int round = 0; round < circulant_total_rounds(&graph, n); ++round) {
+    const int skip = graph.skips[circulant_phase_round(&graph, n, round)];
+    auto next = newest;
+    for (int from = 0; from < p; ++from) {
+      const auto to = static_cast<Rank>((from + skip) % p);
+      if (to == 0) continue;  // the root has all
+      const int block = circulant_block(&graph, &blocks_of[to], n, round);
+      if (block < 0) continue;
+      const auto slice = static_cast<std::size_t>(block);
+      // Not before the round before has ended at both ranks.
+      const Rank sender = static_cast<Rank>(from);
+      s.sends[sender].push_back({to, slice, newest[sender].value_or(slice), newest[to]});
+      next[to] = slice;
+    }
+    newest = std::move(next);
+  }
+  return s;
+}
+
 BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of) {
   BestSetting best;
   for (const std::size_t at_once : {1, 2, 4, 8}) {
@@ -134,6 +164,17 @@ BestSetting best_chain(std::size_t ranks, std::uint64_t bytes,
   BestSetting best;
   for (const std::size_t n : slices) {
     keep_shorter(best, time_of(chain(ranks, bytes, n)), std::to_string(n) + " slices");
+  }
+  return best;
+}
+
+BestSetting best_circulant(std::size_t ranks, std::uint64_t bytes,
+                           const std::vector<std::size_t>& blocks, const TimeOfSchedule& time_of) {
+  assert(!blocks.empty());
+  BestSetting best;
+  for (const std::size_t n : blocks) {
+    const BestSetting one = best_at_once(circulant(ranks, bytes, n), time_of);
+    keep_shorter(best, one.us, std::to_string(n) + " blocks, " + one.setting);
   }
   return best;
 }

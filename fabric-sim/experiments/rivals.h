@@ -33,6 +33,10 @@ Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes);
 // ICDCS 2005). Precondition: a power of two.
 Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
 
+// The best that unicasts can do: in each of n + ceil(log2 p) - 1 rounds every rank sends and
+// receives a block (circulant_graph.h). Any number of ranks.
+Schedule circulant(std::size_t ranks, std::uint64_t bytes, std::size_t blocks);
+
 // The best setting of a rival: a careful user would choose it.
 struct BestSetting {
   double us = 0;        // the shortest time
@@ -48,5 +52,9 @@ BestSetting best_at_once(Schedule schedule, const TimeOfSchedule& time_of);
 // The best of a chain's numbers of slices. Precondition: there is one.
 BestSetting best_chain(std::size_t ranks, std::uint64_t bytes,
                        const std::vector<std::size_t>& slices, const TimeOfSchedule& time_of);
+
+// The best of these numbers of blocks and 1, 2, 4 and 8 sends at once. Precondition: there is one.
+BestSetting best_circulant(std::size_t ranks, std::uint64_t bytes,
+                           const std::vector<std::size_t>& blocks, const TimeOfSchedule& time_of);
 
 }  // namespace cepheus::sim

@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "fabric-sim/experiments/circulant_graph.h"
 #include "fabric-sim/experiments/unicast_run.h"
 
 namespace cepheus::sim {
@@ -82,6 +83,56 @@ TEST(Rivals, SpreadAndRollTakesTwiceTheDataWhateverTheRanks) {
 TEST(Rivals, ABinomialPipelineTakesItsBlocksAndOneMoreForEachDoubling) {
   for (const std::size_t n : {2, 4, 8, 16}) {
     const Schedule s = binomial_pipeline(n, 32 * kMiB, 32);
+    expect_sound(s, false);
+    EXPECT_NEAR(over_bound(s, (32 + std::bit_width(n - 1) - 1) * kMiB), 1, 0.03) << n;
+  }
+}
+
+// Every rank receives each block once, and each sender has its block a round before. `blocks` in
+// n + ceil(log2 p) - 1 rounds, of which each brings a rank one block at most.
+void expect_optimal(int ranks, int blocks) {
+  const circulant_graph graph = circulant_graph_of(ranks);
+  ASSERT_EQ(circulant_total_rounds(&graph, blocks),
+            blocks + std::bit_width(static_cast<unsigned>(ranks - 1)) - 1);
+  std::vector<circulant_blocks> of(static_cast<std::size_t>(ranks));
+  for (int r = 1; r < ranks; ++r) of[static_cast<std::size_t>(r)] = circulant_blocks_of(&graph, r);
+  constexpr int kNever = 1 << 30;
+  std::vector<int> since(static_cast<std::size_t>(ranks * blocks), kNever);
+  const auto round_of = [&](int rank, int block) -> int& {
+    return since[static_cast<std::size_t>(rank * blocks + block)];
+  };
+  for (int block = 0; block < blocks; ++block) round_of(0, block) = -1;
+  int received = 0;
+  for (int round = 0; round < circulant_total_rounds(&graph, blocks); ++round) {
+    const int skip = graph.skips[circulant_phase_round(&graph, blocks, round)];
+    for (int to = 1; to < ranks; ++to) {
+      const int block = circulant_block(&graph, &of[static_cast<std::size_t>(to)], blocks, round);
+      if (block < 0) continue;
+      ASSERT_LT(block, blocks);
+      ASSERT_LT(round_of((to + ranks - skip) % ranks, block), round) << to << " in " << round;
+      ASSERT_EQ(round_of(to, block), kNever) << to << " in " << round;
+      round_of(to, block) = round;
+      ++received;
+    }
+  }
+  ASSERT_EQ(received, (ranks - 1) * blocks);
+}
+
+TEST(Rivals, ACirculantGraphGivesEachRankEachBlockOnceInTheFewestRounds) {
+  for (int ranks = 2; ranks <= 600; ++ranks) {
+    const int phase = circulant_graph_of(ranks).rounds;
+    for (int blocks = 1; blocks <= 2 * phase + 1; ++blocks) {
+      ASSERT_NO_FATAL_FAILURE(expect_optimal(ranks, blocks)) << ranks << ' ' << blocks;
+    }
+  }
+  for (const int ranks : {1023, 1024, 1025, 4095, 4097, 10000, 16384}) {
+    ASSERT_NO_FATAL_FAILURE(expect_optimal(ranks, 20)) << ranks;
+  }
+}
+
+TEST(Rivals, ACirculantGraphTakesItsBlocksAndOneMoreForEachDoubling) {
+  for (const std::size_t n : {2, 3, 4, 5, 8, 13, 16}) {
+    const Schedule s = circulant(n, 32 * kMiB, 32);
     expect_sound(s, false);
     EXPECT_NEAR(over_bound(s, (32 + std::bit_width(n - 1) - 1) * kMiB), 1, 0.03) << n;
   }

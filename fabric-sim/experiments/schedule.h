@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace cepheus::sim {
@@ -12,7 +13,10 @@ using Rank = std::size_t;
 struct Send {
   Rank to = 0;
   std::size_t slice = 0;
-  std::size_t after = 0;  // begins when the sender has this slice: usually the same one
+  std::size_t after = 0;  // begins when the sender has this slice and `slice`: usually the same
+  // ... and the receiver has this one, which it tells in no time: so that two ranks don't share its
+  // link.
+  std::optional<std::size_t> receiver_has = {};
 };
 
 struct Schedule {
@@ -24,6 +28,8 @@ struct Schedule {
   // waits for a large message's acknowledgement before it begins the next one. Sends to the same
   // rank, and small ones, follow each other at once.
   std::size_t at_once = 1;
+
+  bool is_in_rounds = false;  // some sends wait for their receiver
 
   std::size_t ranks() const { return sends.size(); }
   std::uint64_t bytes() const;

@@ -40,17 +40,13 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
     run_.received_at_ = std::max(run_.received_at_, now + run_.cost_.receive);
     const auto at = now + run_.cost_.receive + run_.cost_.relay;
     if (at > now) return run_.testbed_.simulator().schedule(at, *this, completion.wr_id);
-    has_[completion.wr_id] = true;
-    post();
+    take(completion.wr_id);
   }
   // Called when a received slice can be sent on, or the processor is free.
-  void on_event(Instant, std::uint64_t what) override {
-    if (what != kFree) has_[what] = true;
-    post();
-  }
+  void on_event(Instant, std::uint64_t what) override { what != kFree ? take(what) : post(); }
   void post() {
     Simulator& simulator = run_.testbed_.simulator();
-    while (next_ < sends_.size() && has_[sends_[next_].after] && may_begin(sends_[next_])) {
+    while (next_ < sends_.size() && may_go(sends_[next_]) && may_begin(sends_[next_])) {
       if (simulator.now() < free_at_) return simulator.schedule(free_at_, *this, kFree);
       free_at_ = simulator.now() + run_.cost_.post;
       post_one(next_++);
@@ -64,6 +60,16 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
     return {0, static_cast<std::uint32_t>(run_.schedule_.slices[slice]), lkey_};
   }
   bool is_small(const Send& send) const { return run_.schedule_.slices[send.slice] <= kEager; }
+  void take(std::size_t slice) {
+    has_[slice] = true;
+    if (!run_.schedule_.is_in_rounds) return post();
+    for (const auto& each : run_.programs_) each->post();
+  }
+  bool may_go(const Send& send) const {
+    const bool is_expected =
+        !send.receiver_has || run_.programs_[send.to]->has_[*send.receiver_has];
+    return is_expected && has_[send.after] && has_[send.slice];
+  }
   bool may_begin(const Send& send) {
     if (is_small(send)) return true;
     const auto others = std::ranges::count_if(

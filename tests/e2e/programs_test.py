@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
+from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, mpi, over_fabric, star, without_fabric
 from live import LiveRun
 from live_fault_test import OWN_ALGORITHMS
 
@@ -296,6 +296,15 @@ class Parameters(EndToEnd):
         self.assertEqual(large.variables()["fallbacks_watchdog"], 0)
         none = without_fabric(PROGRAMS / "counters_check", "--count", 5)
         self.assertEqual(none.variables()["bcasts_saved"], 5)
+
+
+class Rivals(EndToEnd):
+    def test_a_circulant_graph_of_unicasts_delivers_right_data_from_each_root(self):
+        for ranks in 2, 3, 5:
+            run = without_fabric(BUILD / "bench/mpi_bcast", "--rotate", "--seconds", 0.01, "--circulant", 1000, "0,1,1000,50001", ranks=ranks,
+                                 mca={"coll_cepheus_mode": "off"})
+            self.assertEqual(run.code, 0, run.everything())
+            self.assertEqual(run.out.count('"median"'), 4, "mpi_bcast compares the bytes of its first calls")
 
 
 if __name__ == "__main__":
