@@ -21,14 +21,25 @@ ChannelHandle open_channel(ibv_context* context) {
 
 }  // namespace
 
-CompletionQueues::CompletionQueues(const Device& device)
-    : device_(device), channel_(open_channel(device.context())) {}
+CompletionQueues::CompletionQueues(const Device& device, std::mutex& state)
+    : device_(device), state_(state), channel_(open_channel(device.context())) {}
 
-Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
+ibv_cq* CompletionQueues::find_entries(std::uint32_t entries) {
   for (Queue& q : queues_) {
     if (q.capacity - q.reserved < entries) continue;
     q.reserved += entries;
     return q.handle.get();
+  }
+  return nullptr;
+}
+
+Expected<std::unique_ptr<CompletionQueues::Reservation>> CompletionQueues::reserve(
+    std::uint32_t entries) {
+  {
+    const std::lock_guard lock(state_);
+    if (ibv_cq* const queue = find_entries(entries)) {
+      return std::make_unique<Reservation>(*this, queue, entries);
+    }
   }
   const std::uint32_t most = device_.max_completions() / 2;
   if (entries > most) {
@@ -41,11 +52,13 @@ Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
   CqHandle handle(
       ibv_create_cq(device_.context(), static_cast<int>(2 * capacity), nullptr, channel_.get(), 0));
   if (!handle) return fail(MCAST_ERR_NO_MEMORY, errno_text("no completion queue", errno));
+  const std::lock_guard lock(state_);
   queues_.push_back({std::move(handle), capacity, entries});
-  return queues_.back().handle.get();
+  return std::make_unique<Reservation>(*this, queues_.back().handle.get(), entries);
 }
 
 void CompletionQueues::release(ibv_cq* queue, std::uint32_t entries) {
+  const std::lock_guard lock(state_);
   const auto at = std::find_if(queues_.begin(), queues_.end(),
                                [&](const Queue& q) { return q.handle.get() == queue; });
   assert(at != queues_.end() && at->reserved >= entries);

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,11 +17,29 @@ namespace cepheus::mcast {
 
 class CompletionQueues {
  public:
-  explicit CompletionQueues(const Device& device);
+  // Entries of a queue. Made and ended without the state lock, which both take.
+  class Reservation {
+   public:
+    Reservation(CompletionQueues& queues, ibv_cq* queue, std::uint32_t entries)
+        : queues_(queues), queue_(queue), entries_(entries) {}
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    ~Reservation() { queues_.release(queue_, entries_); }
 
-  // MCAST_ERR_NO_MEMORY; MCAST_ERR_INVALID: more than the device's largest queue holds.
-  Expected<ibv_cq*> reserve(std::uint32_t entries);
-  void release(ibv_cq* queue, std::uint32_t entries);
+    ibv_cq* queue() const { return queue_; }
+
+   private:
+    CompletionQueues& queues_;
+    ibv_cq* const queue_;
+    const std::uint32_t entries_;
+  };
+
+  // `state` is the context's lock, which the callers of poll() and arm() hold.
+  CompletionQueues(const Device& device, std::mutex& state);
+
+  // MCAST_ERR_NO_MEMORY; MCAST_ERR_INVALID: more than the device's largest queue holds. Without the
+  // state lock, because the device may take long to make a queue.
+  Expected<std::unique_ptr<Reservation>> reserve(std::uint32_t entries);
   // Up to out.size() completions, over all queues in turn; a negative number of a queue that failed
   // counts as none.
   std::size_t poll(std::span<ibv_wc> out);
@@ -35,7 +55,11 @@ class CompletionQueues {
     bool is_armed = false;  // and its event has not been fetched
   };
 
+  ibv_cq* find_entries(std::uint32_t entries);
+  void release(ibv_cq* queue, std::uint32_t entries);
+
   const Device& device_;
+  std::mutex& state_;
   const ChannelHandle channel_;  // outlives the queues; never waited for here; may be null
   std::vector<Queue> queues_;
   std::size_t next_ = 0;  // the queue that the next poll starts with

@@ -65,7 +65,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
     : config_(config),
       fork_generation_(current_fork_generation()),
       device_(std::move(device)),
-      queues_(*device_),
+      queues_(*device_, state_mutex_),
       timing_(timing_of(config, *device_, *channel)),
       stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_, timing_), std::move(channel)),
@@ -111,25 +111,35 @@ Facilities Context::facilities() {
 // --- Groups.
 
 Expected<Group*> Context::create_group(const GroupConfig& config) {
-  const auto locked = lock();
-  auto group = Group::create(facilities(), ++last_group_, config);
+  std::uint32_t number = 0;
+  {
+    const auto locked = lock();
+    number = ++last_group_;
+  }
+  auto group = Group::create(facilities(), number, config);
   if (!group) return tl::unexpected(group.error());
-  groups_.push_back(std::move(*group));  // numbers only grow: the list stays sorted
-  Group& added = *groups_.back();
+  const auto locked = lock();
+  const auto at = std::ranges::upper_bound(groups_, number, {}, &Group::number);
+  Group& added = **groups_.insert(at, std::move(*group));
   control_plane_.add(added);
   return &added;
 }
 
 void Context::destroy_group(Group& group) {
   std::unique_ptr<Group> owned;  // ends without locks: it may have much memory
-  const std::lock_guard progress(progress_mutex_);
+  {
+    auto locked = lock();
+    group.close();
+    call_ended_.wait(locked, [&] { return !group.has_calls(); });
+  }
+  std::unique_lock progress(progress_mutex_);
   Events canceled;
   bool on_duty = false;
   {
     const auto locked = lock();
     group.shut_down(canceled);
     control_plane_.remove(wire::monotonic_now(), group);
-    // Not earlier, or the others would hear that it failed. Callbacks may not post: the pair is gone.
+    // Not earlier, or the others would hear that it failed.
     group.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_NONE, "the group was destroyed");
     const auto at = std::find_if(groups_.begin(), groups_.end(),
                                  [&](const auto& each) { return each.get() == &group; });
@@ -138,10 +148,62 @@ void Context::destroy_group(Group& group) {
     on_duty = control_plane_.is_on_duty();
   }
   update_keep_alive(on_duty);
+  progress.unlock();
+  owned->drop_pair();  // before the program gets its buffers back
+  progress.lock();
   for (Event& e : canceled) {
     e.region.reset();
     e.op->done(e.op, e.status, e.length, e.imm);
   }
+}
+
+bool Context::call_apart(Group& group, std::function<Expected<void>()> call,
+                         std::function<void(const Expected<void>&)> then) {
+  const bool is_added =
+      slow_calls_.add([this, &group, call = std::move(call), then = std::move(then)] {
+        Expected<void> outcome;
+        try {
+          outcome = call();
+        } catch (const std::exception& e) {
+          outcome = fail(MCAST_ERR_NO_MEMORY, e.what());
+        }
+        const auto locked = lock();
+        try {
+          then(outcome);
+        } catch (const std::exception& e) {  // want of memory
+          group.fail(MCAST_ERR_NO_MEMORY, MCAST_CAUSE_WORK, e.what());
+        }
+        group.count_call(-1);
+        --calls_apart_;
+        call_ended_.notify_all();
+      });
+  if (!is_added) return false;
+  group.count_call(1);
+  ++calls_apart_;
+  return true;
+}
+
+void Context::wait_for_calls() {
+  auto locked = lock();
+  call_ended_.wait(locked, [this] { return calls_apart_ == 0; });
+}
+
+void Context::connected(Group& group, const Expected<void>& outcome) {
+  control_plane_.connected(wire::monotonic_now(), group, outcome);
+}
+
+void Context::check_host_sync(Group& group) {
+  const auto judge = [this, &group](const Expected<void>& outcome) {
+    if (!host_sync_) host_sync_ = outcome;
+    if (outcome) return;
+    group.fail(MCAST_ERR_NO_DEVICE, MCAST_CAUSE_DEVICE,
+               outcome.error().text +
+                   ": its queue pairs don't serve again after an error, so hosts can't synchronise "
+                   "PSNs; set source_change = \"rebase\" on all switches");
+  };
+  if (host_sync_) return judge(*host_sync_);
+  call_apart(
+      group, [this] { return QueuePair::check_comes_back(*device_, queues_); }, judge);
 }
 
 void Context::discard(std::vector<MrHandle> memory) {
@@ -233,6 +295,9 @@ Expected<int> Context::arm() {
                 "not from a callback");
   }
   const auto locked = lock();
+  if (std::ranges::any_of(groups_, [](const auto& each) { return each->is_stepping(); })) {
+    return fail(MCAST_ERR_AGAIN, "a queue pair is being synchronised: call mcast_progress()");
+  }
   const int fd = queues_.arm();
   if (fd < 0) {
     return fail(MCAST_ERR_NO_DEVICE, device_->name() +

@@ -4,20 +4,25 @@
 // return at once. Threads that destroy hold it too, so groups stay alive while callbacks run. The
 // state lock is held for moments and never during a callback. Order: progress, then state.
 //
-// Memory is registered and deregistered without the state lock, because a device that pins pages
-// takes 100 ms and more for a gigabyte. The thread in progress() deregisters a finished operation's
-// own memory before the callback. Only a group's own buffers are registered under the lock, when
-// the group is created: eager ones, bounded by max_eager_memory, and those of announcements.
+// A device may take long for some calls: RTR waits up to a second for the neighbour of the group's
+// address, registration pins 100 ms and more for a gigabyte, and firmware has its own queue. None
+// of them is made under the state lock or in progress():
 //
-// One call of the device under the state lock may take long. A queue pair goes to RTR only once the
-// kernel has resolved its neighbour, which takes up to a second without an answer. The emulated NIC
-// resolves none: 457 changes to RTR took 2 us in the median and 48 us at most. The change is one
-// step of its group's registration, in which no other thread may fail the group or destroy it.
-// Other calls on this context wait meanwhile. No group is lost by that: switches wait 5 s for a
-// member's answer. A program that can't wait gives the groups a context of their own.
+//     create a queue pair, INIT, register memory     in the caller's create, publish, send, receive
+//     RTR and RTS                                    on the context's thread (slow_calls.h)
+//     ERR of a group that has failed                 on that thread
+//     ERR, RESET, INIT, RTR, RTS of host-sync        on that thread
+//     destroy a queue pair                           in the caller's destroy
+//
+// A change of state is one step of its group, in which no other thread may destroy the group. Two
+// calls remain. A finished operation's own memory is deregistered in progress(), without the state
+// lock, before its callback. And under host-sync the state lock is held while PSNs are read: before
+// a turn, and after the first message.
 #pragma once
 
 #include <array>
+#include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +36,7 @@
 #include "libmcast/group.h"
 #include "libmcast/keep_alive.h"
 #include "libmcast/memory.h"
+#include "libmcast/slow_calls.h"
 
 namespace cepheus::mcast {
 
@@ -84,6 +90,17 @@ class Context {
   // Not from a callback, once the group is registered: waits for the thread inside progress().
   Expected<void> set_receive(Group& group, mcast_recv_cb_t callback, void* arg);
 
+  // Makes a call of the device on the context's thread, without the state lock, and `then` under it.
+  // False: the system gives no thread, and the caller makes the call itself. Under the state lock.
+  bool call_apart(Group& group, std::function<Expected<void>()> call,
+                  std::function<void(const Expected<void>&)> then);
+  // For tests: until no such call is under way.
+  void wait_for_calls();
+  // The end of Group::connect().
+  void connected(Group& group, const Expected<void>& outcome);
+  // Fails the group if hosts can't set the device's PSNs; looks once.
+  void check_host_sync(Group& group);
+
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
 
@@ -116,12 +133,12 @@ class Context {
   const ContextConfig config_;
   const std::uint64_t fork_generation_;
   const std::shared_ptr<const Device> device_;
+  std::mutex progress_mutex_;
+  std::mutex state_mutex_;
   CompletionQueues queues_;
   const NicTiming timing_;
   const bool stores_in_process_;
 
-  std::mutex progress_mutex_;
-  std::mutex state_mutex_;
   // Under the state lock:
   ControlPlane control_plane_;
   MemoryBudget eager_budget_;
@@ -130,6 +147,9 @@ class Context {
   std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   std::vector<MrHandle> discarded_;
   std::size_t deregistering_ = 0;  // threads that deregister discarded memory
+  std::size_t calls_apart_ = 0;    // under way
+  std::condition_variable call_ended_;
+  std::optional<Expected<void>> host_sync_;  // whether the device serves it, once that is known
   // Under the progress lock:
   std::array<ibv_wc, kBatch> completions_;
   Events events_;
@@ -138,6 +158,7 @@ class Context {
   bool registering_ = false;  // some group waits for the control channel
 
   KeepAlive keep_alive_;
+  SlowCalls slow_calls_;
 };
 
 }  // namespace cepheus::mcast

@@ -110,6 +110,7 @@ TEST_F(SecondContext, SignsWithAKeyOfItsOwn) {
     mcast_member_t names[] = {own(), own()};
     names[1].ipv4 = htonl(device_.address.value() + 1);
     EXPECT_EQ(mcast_group_lead(group_, names, 2), MCAST_OK) << mcast_last_error();
+    from(context)->wait_for_calls();
     const bool verified = key.verify(device_.address, device_.datagrams.at(0)).has_value();
     drop();
     context_ = before;

@@ -62,6 +62,15 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   return started;
 }
 
+void ControlPlane::connected(wire::Instant now, Group& group, const Expected<void>& outcome) {
+  const auto leased = group.engine().next_address();
+  group.engine().connected(now, outcome, actions_);
+  if (leased && !group.engine().role().is_leader()) allocator_.free(now, *leased);
+  send_all();
+  publish_due(now);
+  update_busy();
+}
+
 Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
                                             std::span<const mrp::MrpMember> members,
                                             std::span<const wire::MrpRegion::Record> regions) {

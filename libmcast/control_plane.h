@@ -38,6 +38,9 @@ class ControlPlane {
   Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
+  // The end of a group's connect that took its time.
+  void connected(wire::Instant now, Group& group, const Expected<void>& outcome);
+
   // This process's control port, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
   // Takes arrived datagrams and runs due timers. Returns the number of both.

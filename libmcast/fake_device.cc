@@ -38,6 +38,21 @@ Posted posted(std::uint64_t wr_id, const ibv_sge* sge, int count) {
   return p;
 }
 
+const char* name_of(ibv_qp_state state) {
+  switch (state) {
+    case IBV_QPS_RESET:
+      return "RESET";
+    case IBV_QPS_INIT:
+      return "INIT";
+    case IBV_QPS_RTR:
+      return "RTR";
+    case IBV_QPS_RTS:
+      return "RTS";
+    default:
+      return "ERR";
+  }
+}
+
 std::array<ibv_device, 4> the_devices;
 ibv_context the_context;
 cepheus_datagram_socket the_socket;
@@ -51,7 +66,13 @@ Device& Device::fresh() {
   return *the_one;
 }
 
+std::uint32_t Device::packets_of(std::size_t length) const {
+  const std::size_t packet = std::size_t{128} << mtu;
+  return static_cast<std::uint32_t>(std::max<std::size_t>(1, (length + packet - 1) / packet));
+}
+
 void Device::complete(Pair& pair, const ibv_wc& wc) {
+  const std::lock_guard lock(calls_mutex);
   completions_.emplace_back(pair.verbs.send_cq, wc);
   completions_.back().second.qp_num = pair.verbs.qp_num;
   if (std::erase(armed_, pair.verbs.send_cq) == 0) return;
@@ -60,7 +81,10 @@ void Device::complete(Pair& pair, const ibv_wc& wc) {
 }
 
 void Device::complete_send(Pair& pair, ibv_wc_status status) {
+  const std::lock_guard lock(calls_mutex);
   while (status == IBV_WC_SUCCESS && !pair.sends.front().is_signaled) pair.sends.pop_front();
+  const std::uint32_t packets = packets_of(pair.sends.front().length);
+  if (status == IBV_WC_SUCCESS) pair.send_psn = (pair.send_psn + packets) & wire::Psn::kMask;
   ibv_wc wc{};
   wc.wr_id = pair.sends.front().wr_id;
   wc.status = status;
@@ -70,6 +94,8 @@ void Device::complete_send(Pair& pair, ibv_wc_status status) {
 }
 
 void Device::deliver(Pair& pair, const std::string& data, std::uint32_t imm) {
+  const std::lock_guard lock(calls_mutex);
+  pair.receive_psn = (pair.receive_psn + packets_of(data.size())) & wire::Psn::kMask;
   const Posted to = pair.receives.front();
   pair.receives.pop_front();
   std::copy_n(data.data(), std::min<std::size_t>(data.size(), to.length),
@@ -115,6 +141,7 @@ struct Calls {
   static Device& device() { return Device::instance(); }
 
   static int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+    const std::lock_guard lock(device().calls_mutex);
     Pair& pair = pair_of(qp);
     for (; wr != nullptr; wr = wr->next) {
       *bad = wr;
@@ -130,6 +157,7 @@ struct Calls {
     return 0;
   }
   static int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    const std::lock_guard lock(device().calls_mutex);
     *bad = wr;
     if (qp->state == IBV_QPS_RESET) return EINVAL;
     if (device().receives_left == 0) return ENOMEM;
@@ -138,6 +166,7 @@ struct Calls {
     return 0;
   }
   static int poll(ibv_cq* cq, int most, ibv_wc* out) {
+    const std::lock_guard lock(device().calls_mutex);
     int n = 0;
     auto& list = device().completions_;
     for (auto at = list.begin(); at != list.end() && n < most;) {
@@ -151,11 +180,13 @@ struct Calls {
     return n;
   }
   static int arm(ibv_cq* cq, int) {
+    const std::lock_guard lock(device().calls_mutex);
     auto& armed = device().armed_;
     if (std::find(armed.begin(), armed.end(), cq) == armed.end()) armed.push_back(cq);
     return 0;
   }
   static ibv_cq* fetch(const ibv_comp_channel& channel) {
+    const std::lock_guard lock(device().calls_mutex);
     auto& fired = device().fired_;
     const auto at = std::ranges::find(fired, &channel, &ibv_cq::channel);
     if (at == fired.end()) return nullptr;
@@ -166,6 +197,8 @@ struct Calls {
     return cq;
   }
   static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* init) {
+    device().note_call("create");
+    const std::lock_guard lock(device().calls_mutex);
     auto pair = std::make_unique<Pair>();
     ibv_qp& qp = pair->verbs;
     qp.context = pd->context;
@@ -179,18 +212,25 @@ struct Calls {
     return &qp;
   }
   static int destroy(ibv_qp* qp) {
+    device().note_call("destroy");
+    const std::lock_guard lock(device().calls_mutex);
     for (auto& pair : device().pairs) {
       if (pair && &pair->verbs == qp) pair.reset();
     }
     return 0;
   }
   static int modify(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+    device().note_call(name_of(attr->qp_state));
+    const std::lock_guard lock(device().calls_mutex);
     Pair& pair = pair_of(qp);
+    if (!device().comes_back && qp->state == IBV_QPS_ERR && attr->qp_state != IBV_QPS_ERR) {
+      return EINVAL;
+    }
     if (device().refuse_modify != 0 && attr->qp_state == device().refused_state) {
       return std::exchange(device().refuse_modify, 0);
     }
-    if ((mask & IBV_QP_RQ_PSN) != 0) pair.receive_psn = attr->rq_psn;
-    if ((mask & IBV_QP_SQ_PSN) != 0) pair.send_psn = attr->sq_psn;
+    if ((mask & IBV_QP_RQ_PSN) != 0) pair.receive_psn = pair.set_receive_psn = attr->rq_psn;
+    if ((mask & IBV_QP_SQ_PSN) != 0) pair.send_psn = pair.set_send_psn = attr->sq_psn;
     if ((mask & IBV_QP_DEST_QPN) != 0) pair.remote_qpn = attr->dest_qp_num;
     if ((mask & IBV_QP_AV) != 0) {
       pair.path = attr->ah_attr;
@@ -320,7 +360,7 @@ EXPORTED int ibv_dealloc_pd(ibv_pd*) { return 0; }
 EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t,
                                   unsigned access) {
   static std::uint32_t keys = 0;
-  Device::instance().look_at_memory();
+  Device::instance().note_call("memory");
   if (Device::instance().is_memory_read_only && (access & IBV_ACCESS_LOCAL_WRITE) != 0) {
     errno = EFAULT;
     return nullptr;
@@ -336,7 +376,7 @@ EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
 EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
                                         std::uint64_t iova, std::uint32_t key, unsigned access) {
   Device& device = Device::instance();
-  device.look_at_memory();
+  device.note_call("memory");
   if (device.refuse_chosen_keys != 0) {
     errno = device.refuse_chosen_keys;
     return nullptr;
@@ -347,7 +387,7 @@ EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t l
   return new ibv_mr{pd->context, pd, address, length, key, key, key};
 }
 EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
-  Device::instance().look_at_memory();
+  Device::instance().note_call("memory");
   --Device::instance().regions;
   delete mr;
   return 0;
@@ -388,8 +428,9 @@ EXPORTED int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 EXPORTED int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr*) {
   const auto& pair = *static_cast<cepheus::mcast::fake::Pair*>(qp->qp_context);
-  attr->sq_psn = pair.send_psn;
-  attr->rq_psn = pair.receive_psn;
+  const bool is_frozen = Device::instance().has_frozen_psns;
+  attr->sq_psn = is_frozen ? pair.set_send_psn : pair.send_psn;
+  attr->rq_psn = is_frozen ? pair.set_receive_psn : pair.receive_psn;
   return 0;
 }
 EXPORTED int ibv_get_async_event(ibv_context*, ibv_async_event* out) {

@@ -35,7 +35,8 @@ struct Posted {
 struct Pair {
   ibv_qp verbs{};  // the library's handle
   std::vector<ibv_qp_state> states;
-  std::uint32_t send_psn = 0, receive_psn = 0;
+  std::uint32_t send_psn = 0, receive_psn = 0;          // they move with messages
+  std::uint32_t set_send_psn = 0, set_receive_psn = 0;  // as the library set them
   wire::Ipv4 remote;
   std::uint32_t remote_qpn = 0;
   ibv_ah_attr path{};  // as last set
@@ -70,15 +71,19 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
-  int receives_left = -1;                // taken before one is refused; -1: all are
-  bool has_channels = true;              // completion channels
-  std::function<void()> on_open;         // in ibv_open_device()
-  std::function<void()> on_next_memory;  // in the next ibv_reg_mr() or ibv_dereg_mr()
-  int opened = 0;                        // contexts that are open
-  std::size_t regions = 0;               // registered
-  std::vector<unsigned> registrations;   // access of each, whether it still is or not
-  int refuse_chosen_keys = 0;            // errno
-  bool is_memory_read_only = false;      // of all that is registered
+  int receives_left = -1;         // taken before one is refused; -1: all are
+  bool has_channels = true;       // completion channels
+  bool has_frozen_psns = false;   // queries show those that were set, whatever is sent
+  bool comes_back = true;         // a queue pair can leave ERR
+  std::function<void()> on_open;  // in ibv_open_device()
+  // Before each call of these, by its name or the new state's: "memory" (registered or not),
+  // "create", "destroy", "INIT", "RTR", "RTS", "ERR", "RESET". It may block.
+  std::function<void(const std::string& call)> on_call;
+  int opened = 0;                       // contexts that are open
+  std::size_t regions = 0;              // registered
+  std::vector<unsigned> registrations;  // access of each, whether it still is or not
+  int refuse_chosen_keys = 0;           // errno
+  bool is_memory_read_only = false;     // of all that is registered
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
   std::uint32_t next_qpn = 0x100;
@@ -121,13 +126,16 @@ class Device {
   std::vector<std::vector<std::uint8_t>> datagrams;  // all datagrams so far
   // Contexts of one process, each with a keep-alive thread, share the device.
   std::mutex datagrams_mutex;
-  void look_at_memory() {
-    if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();
+  void note_call(const std::string& call) {
+    if (on_call) on_call(call);
   }
+  // The library calls from several threads.
+  std::recursive_mutex calls_mutex;
 
  private:
   friend struct Calls;
   void flush(Pair& pair);
+  std::uint32_t packets_of(std::size_t length) const;
 
   std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;
   std::vector<ibv_cq*> armed_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "libmcast/api.h"
 #include "libmcast/fake_device.h"
 
 namespace cepheus::mcast {
@@ -83,9 +84,13 @@ class FakeGroup : public testing::Test {
     group_ = nullptr;
   }
   fake::Pair& pair() { return device_.pair(pair_); }
-  // Often enough that the control channel is looked at, and timers.
+  // Often enough that the control channel is looked at, and timers. Calls of the device that the
+  // library makes on a thread of its own have ended then.
   void progress() {
-    for (int i = 0; i < 130; ++i) mcast_progress(context_);
+    for (int i = 0; i < 130; ++i) {
+      mcast_progress(context_);
+      from(context_)->wait_for_calls();
+    }
   }
   mcast_group_attr_t attr() {
     mcast_group_attr_t out = MCAST_GROUP_ATTR_INIT;

@@ -152,9 +152,14 @@ std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
 
 // --- Data.
 
-Expected<void> Group::connect(const RemoteEnd& remote) {
+Expected<bool> Group::connect(const RemoteEnd& remote) {
   was_connected_ = true;
-  return pair_->connect(remote, timers_);
+  if (is_closing_) return mcast::fail(MCAST_ERR_CANCELED, "the group is being destroyed");
+  const auto call = [this, remote] { return pair_->connect(remote, timers_); };
+  const auto then = [this](const Expected<void>& outcome) { context_.connected(*this, outcome); };
+  if (context_.call_apart(*this, call, then)) return false;
+  if (auto done = call(); !done) return tl::unexpected(done.error());
+  return true;
 }
 
 std::uint64_t Group::packets_of(std::size_t length) const {
@@ -183,12 +188,6 @@ Expected<void> Group::check_may_send(std::size_t length) {
 
 void Group::on_sync_due() { context_.note_sync_due(*this); }
 
-Expected<bool> Group::are_psns_apart() {
-  const auto psns = pair_->psns();
-  if (!psns) return tl::unexpected(psns.error());
-  return psns->send != psns->receive;
-}
-
 void Group::synchronise(Events& out) {
   if (state() == MCAST_GROUP_FAILED) {
     ibv_wc flushed{};
@@ -201,12 +200,28 @@ void Group::synchronise(Events& out) {
   engine_.synchronise();
 }
 
-Expected<void> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
+Expected<bool> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
-  if (step == Step::kStop) return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
-  const auto take =
-      step == Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
-  return pair_->synchronise(take, [&] { return post_again(kept); });
+  if (is_closing_) return false;
+  const auto call = [this, step, &kept](bool is_locked) -> Expected<void> {
+    if (step == Step::kStop) return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
+    const auto take =
+        step == Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
+    return pair_->synchronise(take, [&] {
+      const auto locked = is_locked ? std::unique_lock<std::mutex>() : context_.lock();
+      return post_again(kept);
+    });
+  };
+  const auto then = [this](const Expected<void>& outcome) { engine_.stepped(outcome); };
+  if (context_.call_apart(
+          *this, [call] { return call(false); }, then))
+    return false;
+  if (auto done = call(true); !done) return tl::unexpected(done.error());
+  return true;
+}
+
+void Group::on_host_sync() {
+  if (!is_closing_) context_.check_host_sync(*this);
 }
 
 // The device completes all posted work, also when the group is failing.
@@ -228,13 +243,19 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
 }
 
 void Group::complete(const ibv_wc& wc, Events& out) {
+  const bool was_active = state() == MCAST_GROUP_ACTIVE;
   if (WorkId::unpack(wc.wr_id).is_receive) {
     engine_.on_receive_ended(wc.status == IBV_WC_SUCCESS);
   } else {
-    engine_.on_send_ended();
+    engine_.on_send_ended(wc.status == IBV_WC_SUCCESS);
+  }
+  ibv_wc ended = wc;
+  // A send shows that the device's PSNs stand still: perhaps nobody has taken it.
+  if (was_active && state() == MCAST_GROUP_FAILED && !WorkId::unpack(wc.wr_id).is_receive) {
+    ended.status = IBV_WC_WR_FLUSH_ERR;
   }
   const std::size_t before = out.size();
-  lane().on_completion(wc, status(), out);
+  lane().on_completion(ended, status(), out);
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
 }
 
@@ -249,13 +270,16 @@ bool Group::release_receive(std::uint32_t slot) {
 
 void Group::on_failed() {
   regions_.end();
-  if (!pair_) return;
+  if (is_closing_) return;
   if (engine_.has_kept()) context_.note_sync_due(*this);
-  pair_->stop();
+  const auto stop = [this]() -> Expected<void> {
+    pair_->stop();
+    return {};
+  };
+  if (!context_.call_apart(*this, stop, [](const Expected<void>&) {})) pair_->stop();
 }
 
 void Group::shut_down(Events& out) {
-  pair_.reset();
   engine_.drop_work();
   lane().cancel(MCAST_ERR_CANCELED, out);
 }

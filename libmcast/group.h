@@ -1,7 +1,9 @@
 // One member's side of a group: its queue pair, its lane and its regions, around the engine that
 // decides (engine/group_engine.h).
 //
-// Everything here is under the context's state lock and makes no callback.
+// Everything here is under the context's state lock and makes no callback, except that create() and
+// the end are without the lock: the device may take long for them. Other calls of the device that
+// may take long are made by the context's thread (Context::call_apart).
 #pragma once
 
 #include <memory>
@@ -108,25 +110,33 @@ class Group final : private GroupPort {
   void fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
     engine_.fail(status, cause, std::move(reason));
   }
-  // Destroys the queue pair. Outstanding operations end with MCAST_ERR_CANCELED.
+  // The group makes no further call of the device, and may end once has_calls() is false.
+  void close() { is_closing_ = true; }
+  bool has_calls() const { return calls_ > 0; }
+  void count_call(int change) { calls_ += change; }
+  bool is_stepping() const { return engine_.is_stepping(); }
+  // Outstanding operations end with MCAST_ERR_CANCELED: once the queue pair is gone.
   void shut_down(Events& out);
+  // Destroys the queue pair: without the lock, when the group is no longer in its context.
+  void drop_pair() { pair_.reset(); }
 
  private:
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
 
   bool can_receive() const override { return !eager_ || recv_cb_ != nullptr; }
-  Expected<void> connect(const RemoteEnd& remote) override;
+  Expected<bool> connect(const RemoteEnd& remote) override;
   void on_sync_due() override;
-  Expected<bool> are_psns_apart() override;
-  Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override;
+  Expected<Psns> psns() override { return pair_->psns(); }
+  Expected<bool> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override;
+  bool post_again(KeptReceives& kept) override;
+  void on_host_sync() override;
   void on_failed() override;
   void begin_regions(wire::Instant now, const wire::MrpHeader& header) override;
   bool confirm_regions(wire::Instant now, const wire::MrpHeader& header) override;
   bool are_regions_in_force() const override { return regions_.is_in_force(); }
 
   Expected<void> check_may_publish() const;
-  bool post_again(KeptReceives& kept);
   void complete(const ibv_wc& wc, Events& out);
   std::uint64_t packets_of(std::size_t length) const;
   std::size_t max_message() const;
@@ -141,6 +151,8 @@ class Group final : private GroupPort {
   mcast_recv_cb_t recv_cb_;
   void* recv_arg_;
   bool was_connected_ = false;
+  bool is_closing_ = false;
+  int calls_ = 0;  // of the device, under way
   GroupEngine engine_;
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.

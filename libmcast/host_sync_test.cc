@@ -32,7 +32,6 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
   device_.deliver(pair(), "12345678", 7);
   progress();
   EXPECT_EQ(first.status, MCAST_OK);
-  pair().receive_psn += 1;  // as the device counts
   const std::uint32_t next = pair().receive_psn;
   pair().states.clear();
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
@@ -66,7 +65,6 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsThoughNothingItReceivedHasCompleted) {
     EXPECT_EQ(pair().receive_psn, next);
     const mcast_status_t sent = lane == MCAST_LANE_EAGER ? MCAST_OK : MCAST_INPROGRESS;
     EXPECT_EQ(send(), sent);
-    pair().send_psn += 1;
     EXPECT_EQ(send(), sent) << "its own turn goes on";
     drop();  // before the operation
   }
@@ -81,6 +79,7 @@ TEST_F(HostSyncGroup, KeepsAReceivePostedMeanwhileBehindThoseThatWereFlushed) {
   ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
   device_.complete_send(pair());
   mcast_progress(context_);
+  from(context_)->wait_for_calls();
   ASSERT_EQ(pair().states.back(), IBV_QPS_ERR);
   ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 8, nullptr, &third), MCAST_INPROGRESS);
   progress();
@@ -134,6 +133,7 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanw
   progress();
   EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
   mcast_progress(context_);
+  from(context_)->wait_for_calls();
   ASSERT_EQ(pair().states.back(), IBV_QPS_ERR);
   ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 8, nullptr, &third), MCAST_INPROGRESS);
   ASSERT_EQ(mcast_group_stop(group_, "the test"), MCAST_OK);
@@ -154,6 +154,7 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedPostsNoReceiveThatIsGiv
   progress();
   EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
   (void)mcast_progress(context_);  // it stops
+  from(context_)->wait_for_calls();
   (void)mcast_group_stop(group_, "the test says so");
   progress();
   EXPECT_EQ(attr().recvs_posted, 0u);
@@ -202,13 +203,60 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgra
   EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
   EXPECT_THAT(pair().states, IsEmpty()) << "a send is still under way";
   device_.complete_send(pair());
-  pair().send_psn += 1 << 22;  // as the device counts
-  const std::uint32_t next = pair().send_psn & wire::Psn::kMask;
+  const std::uint32_t next = pair().send_psn;
   progress();
   EXPECT_EQ(pair().states.back(), IBV_QPS_RTS);
   EXPECT_EQ(pair().receive_psn, next);
   EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_INPROGRESS);
   drop();  // before the operations
+}
+
+// Some drivers report their own copies of PSNs. A member that set them would send what the others
+// take for old duplicates, and nobody would notice.
+TEST_F(HostSyncGroup, IsRefusedWherePsnsStandStillOverAMessage) {
+  for (const bool sends : {true, false}) {
+    device_.has_frozen_psns = true;
+    start(MCAST_LANE_BULK);
+    Op op;
+    if (sends) {
+      ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &op), MCAST_INPROGRESS);
+      device_.complete_send(pair());
+    } else {
+      ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &op), MCAST_INPROGRESS);
+      device_.deliver(pair(), "12345678", 7);
+    }
+    progress();
+    EXPECT_EQ(op.status, sends ? MCAST_ERR_NO_DEVICE : MCAST_OK);
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_DEVICE);
+    EXPECT_THAT(attr().reason, HasSubstr("PSNs stand still"));
+    EXPECT_THAT(attr().reason, HasSubstr("set source_change = \"rebase\" on all switches"));
+    drop();
+  }
+}
+
+TEST_F(HostSyncGroup, IsRefusedWhereAQueuePairDoesNotServeAfterAnError) {
+  device_.comes_back = false;
+  for (int i = 0; i < 2; ++i) {
+    start(MCAST_LANE_BULK);
+    EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_NO_DEVICE);
+    EXPECT_THAT(attr().reason, HasSubstr("could not go to RESET"));
+    EXPECT_THAT(attr().reason, HasSubstr("set source_change = \"rebase\" on all switches"));
+    EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_ERR));
+    drop();
+  }
+}
+
+TEST_F(HostSyncGroup, AloneLooksAtTheDevice) {
+  device_.comes_back = false;
+  device_.has_frozen_psns = true;
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op op;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &op), MCAST_INPROGRESS);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(op.status, MCAST_OK);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
 }
 
 }  // namespace

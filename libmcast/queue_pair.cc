@@ -55,13 +55,12 @@ Expected<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
                                        std::to_string(most - kMarkers) +
                                        " work requests in a queue");
   }
-  auto cq = queues.reserve(depths.send + depths.receive + kMarkers);
-  if (!cq) return tl::unexpected(cq.error());
-  std::unique_ptr<QueuePair> pair(new QueuePair(device, queues, *cq, depths));
+  auto completions = queues.reserve(depths.send + depths.receive + kMarkers);
+  if (!completions) return tl::unexpected(completions.error());
   ibv_qp_init_attr init{};
   init.qp_type = IBV_QPT_RC;
-  init.send_cq = *cq;
-  init.recv_cq = *cq;
+  init.send_cq = init.recv_cq = (*completions)->queue();
+  std::unique_ptr<QueuePair> pair(new QueuePair(device, std::move(*completions)));
   init.cap.max_send_wr = depths.send;
   init.cap.max_recv_wr = depths.receive + kMarkers;
   init.cap.max_send_sge = 1;
@@ -82,9 +81,15 @@ Expected<void> QueuePair::initialise() {
                 "INIT");
 }
 
-QueuePair::~QueuePair() {
-  handle_.reset();
-  queues_.release(cq_, depths_.send + depths_.receive + kMarkers);
+Expected<void> QueuePair::check_comes_back(const Device& device, CompletionQueues& queues) {
+  const auto pair = create(device, queues, {1, 1});
+  if (!pair) return {};  // nothing is known
+  for (const auto& [state, name] : {std::pair(IBV_QPS_ERR, "ERR"), {IBV_QPS_RESET, "RESET"}}) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = state;
+    if (const auto done = (*pair)->modify(attributes, IBV_QP_STATE, name); !done) return done;
+  }
+  return (*pair)->initialise();
 }
 
 Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) {
@@ -113,13 +118,13 @@ Expected<void> QueuePair::halt(std::uint64_t marker) {
   return modify(attributes, IBV_QP_STATE, "ERR");
 }
 
-Expected<QueuePair::Psns> QueuePair::psns() const {
+Expected<GroupPort::Psns> QueuePair::psns() const {
   ibv_qp_attr now{};
   ibv_qp_init_attr unused{};
   if (const int error = ibv_query_qp(handle_.get(), &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused)) {
     return fail(MCAST_ERR_FABRIC, errno_text("its PSNs can't be read", error));
   }
-  return Psns{wire::Psn(now.sq_psn), wire::Psn(now.rq_psn)};
+  return GroupPort::Psns{wire::Psn(now.sq_psn), wire::Psn(now.rq_psn)};
 }
 
 Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {

@@ -1,4 +1,7 @@
 // One RC queue pair whose remote end is a group (paper III-A; of sender groups MC-RDMA III-A).
+//
+// create(), connect(), halt(), synchronise(), stop() and the end may take long: none of them is
+// called under the context's state lock, unless the system gives no thread (slow_calls.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +11,7 @@
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
-#include "libmcast/engine/remote_end.h"
+#include "libmcast/engine/group_engine.h"
 
 namespace cepheus::mcast {
 
@@ -35,7 +38,6 @@ class QueuePair {
   // In INIT: receives can be posted.
   static Expected<std::unique_ptr<QueuePair>> create(const Device& device, CompletionQueues& queues,
                                                      QueueDepths depths);
-  ~QueuePair();
 
   std::uint32_t number() const { return handle_->qp_num; }
   // To RTS, towards `remote`. The kernel may resolve its neighbour, which takes up to a second
@@ -44,11 +46,9 @@ class QueuePair {
   // To ERR for a while: posted work completes flushed, and last of all a receive `marker`. No
   // receive may be posted until synchronise(). Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
-  // The next to be sent, and the next expected.
-  struct Psns {
-    wire::Psn send, receive;
-  };
-  Expected<Psns> psns() const;
+  Expected<GroupPort::Psns> psns() const;
+  // Whether a queue pair of the device serves again after an error: hosts need that to set PSNs.
+  static Expected<void> check_comes_back(const Device& device, CompletionQueues& queues);
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
   // (paper III-E), and `post_receives` posts all receives again: false if the device refuses one.
   enum class Take { kReceivePsn, kSendPsn };
@@ -68,16 +68,14 @@ class QueuePair {
   bool post_receive(std::uint64_t wr_id, const Piece& piece);
 
  private:
-  QueuePair(const Device& device, CompletionQueues& queues, ibv_cq* cq, QueueDepths depths)
-      : device_(device), queues_(queues), cq_(cq), depths_(depths) {}
+  QueuePair(const Device& device, std::unique_ptr<CompletionQueues::Reservation> completions)
+      : device_(device), completions_(std::move(completions)) {}
   Expected<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
   Expected<void> initialise();
   Expected<void> bring_up(wire::Psn psn);
 
   const Device& device_;
-  CompletionQueues& queues_;
-  ibv_cq* const cq_;
-  const QueueDepths depths_;
+  const std::unique_ptr<CompletionQueues::Reservation> completions_;  // outlives the queue pair
   QpHandle handle_;
   RemoteEnd remote_;  // and how it was connected, for the next time
   Timers timers_{};

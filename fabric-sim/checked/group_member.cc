@@ -160,21 +160,26 @@ void GroupMember::synchronise_soon() {
 }
 
 // A halted queue pair is idle when all posted requests have completed, the marker last.
-mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
+mcast::Expected<bool> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
   if (step == Step::kStop) {
     sim::post_receive(host(), qpn(), {}, kMarker);
     require(set_state(host(), qpn(), QpState::kErr));
-    return {};
+    return true;
   }
   const rnic::QpAttr pair = require(host().nic().query_qp(qpn()));
   require(set_state(host(), qpn(), QpState::kReset));
   initialise(host(), qpn());
-  for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);
+  post_again(kept);
   mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch);
   remote.start = step == Step::kReceivePsn ? pair.sq_psn : pair.rq_psn;
   simulator().trace().note(now(), host().name(), "goes on at PSN", remote.start.value());
   return connect(remote);
+}
+
+bool GroupMember::post_again(mcast::KeptReceives& kept) {
+  for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);
+  return true;
 }
 
 bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
@@ -206,7 +211,7 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   if (packets == 0) return true;
   if (is_source) {
     engine().on_send_posted(packets);
-    engine().on_send_ended();
+    engine().on_send_ended(true);
     synchronise_soon();
   } else {
     engine().on_receive_posted();
@@ -352,7 +357,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 }
 
 void GroupMember::on_sent(Instant now, std::size_t message) {
-  engine().on_send_ended();
+  engine().on_send_ended(true);
   simulator().trace().note(now, host().name(), "completes message", message);
   record(recording::Event::kCompleted, message);
   ledger_.on_completed(message);

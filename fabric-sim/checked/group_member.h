@@ -66,7 +66,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   static constexpr std::uint64_t kFirstSend = 1u << 20;
   static constexpr std::uint64_t kMarker = kFirstSend - 1;  // the last receive of a stopped pair
 
-  mcast::Expected<void> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
+  mcast::Expected<bool> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
+  bool post_again(mcast::KeptReceives& kept) override;
   void begin_regions(Instant now, const wire::MrpHeader& header) override;
   bool confirm_regions(Instant now, const wire::MrpHeader& header) override;
   bool are_regions_in_force() const override { return publisher_.is_in_force(); }

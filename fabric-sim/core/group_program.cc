@@ -81,17 +81,17 @@ void GroupProgram::carry_out() {
   on_change(now());
 }
 
-mcast::Expected<void> GroupProgram::connect(const mcast::RemoteEnd& remote) {
+mcast::Expected<bool> GroupProgram::connect(const mcast::RemoteEnd& remote) {
   sim::connect(host_, qpn(), remote, timers_);
-  return {};
+  return true;
 }
 
-mcast::Expected<bool> GroupProgram::are_psns_apart() {
+mcast::Expected<mcast::GroupPort::Psns> GroupProgram::psns() {
   const rnic::QpAttr pair = require(host_.nic().query_qp(qpn()));
-  return pair.sq_psn != pair.rq_psn;
+  return Psns{pair.sq_psn, pair.rq_psn};
 }
 
-mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptReceives&) {
+mcast::Expected<bool> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptReceives&) {
   throw std::logic_error("this simulated program can't move its queue pair's PSNs");
 }
 

@@ -68,15 +68,17 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   // Ignores datagrams and timers from now on.
   void close() { is_open_ = false; }
   // Connects to `remote`, up to RTS.
-  mcast::Expected<void> connect(const mcast::RemoteEnd& remote) override;
+  mcast::Expected<bool> connect(const mcast::RemoteEnd& remote) override;
   void on_failed() override;
 
  private:
   // For programs that have regions or set their PSNs.
   bool can_receive() const override { return true; }
   void on_sync_due() override {}  // sending programs call synchronise() instead
-  mcast::Expected<bool> are_psns_apart() override;
-  mcast::Expected<void> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
+  void on_host_sync() override {}
+  mcast::Expected<Psns> psns() override;
+  mcast::Expected<bool> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
+  bool post_again(mcast::KeptReceives& kept) override { return kept.empty(); }
   void begin_regions(Instant, const wire::MrpHeader&) override {}
   bool confirm_regions(Instant, const wire::MrpHeader&) override { return false; }
   bool are_regions_in_force() const override { return true; }

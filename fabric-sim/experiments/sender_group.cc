@@ -29,7 +29,7 @@ class SenderGroup::Receiver final : public GroupProgram {
   MessageSink& sink() { return *sink_; }
 
  private:
-  mcast::Expected<void> connect(const mcast::RemoteEnd& remote) override {
+  mcast::Expected<bool> connect(const mcast::RemoteEnd& remote) override {
     auto connected = GroupProgram::connect(remote);
     sink_->begin();
     return connected;

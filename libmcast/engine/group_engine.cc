@@ -1,6 +1,7 @@
 #include "libmcast/engine/group_engine.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "controller/reject_text.h"
 #include "libmcast/engine/leader_role.h"
@@ -44,12 +45,12 @@ Expected<void> GroupEngine::check_may_send() const {
 
 Expected<void> GroupEngine::check_psns(std::uint64_t packets) {
   if (sync_.has_to_look()) {
-    const auto apart = port_.are_psns_apart();
-    if (!apart) {
-      fail(apart.error().status, MCAST_CAUSE_WORK, apart.error().text);
+    const auto now = port_.psns();
+    if (!now) {
+      fail(now.error().status, MCAST_CAUSE_WORK, now.error().text);
       return check_active();
     }
-    if (*apart) sync_.received();
+    if (now->send != now->receive) sync_.received();
   }
   if (sync_.may_send(packets)) return {};
   sync_.want_to_send();
@@ -60,15 +61,42 @@ Expected<void> GroupEngine::check_psns(std::uint64_t packets) {
 
 void GroupEngine::synchronise() {
   using Step = mrp::PsnSync::Step;
-  if (state_ != MCAST_GROUP_ACTIVE) return;
-  const Step step = sync_.due(flow_.sends_outstanding);
-  if (step == Step::kNone) return;
-  if (step == Step::kStop) sync_.stopped();
+  if (state_ != MCAST_GROUP_ACTIVE || !is_sync_due()) return;
+  step_ = sync_.due(flow_.sends_outstanding);
+  if (step_ == Step::kStop) sync_.stopped();
   flushed_ = take_kept();
-  if (const auto done = port_.take_step(step, flushed_); !done) {
-    return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
+  const auto done = port_.take_step(*step_, flushed_);
+  if (!done) return stepped(tl::unexpected(done.error()));
+  if (*done) stepped({});
+}
+
+void GroupEngine::stepped(const Expected<void>& outcome) {
+  const bool is_running = step_ != mrp::PsnSync::Step::kStop;
+  step_.reset();
+  if (state_ == MCAST_GROUP_FAILED) return;
+  if (!outcome) return fail(outcome.error().status, MCAST_CAUSE_WORK, outcome.error().text);
+  if (is_running) {
+    flushed_ = take_kept();  // those posted during the step
+    if (!port_.post_again(flushed_)) {
+      return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, "the device refused a receive");
+    }
+    sync_.done();
   }
-  if (step != Step::kStop) sync_.done();
+  if (is_sync_due()) port_.on_sync_due();
+}
+
+// A device may complete work and yet report the PSNs of the driver, which don't move: hosts can't
+// synchronise them. The first message shows it, before a wrong PSN is set.
+void GroupEngine::check_psn_moves(wire::Psn GroupPort::Psns::*psn) {
+  if (!sync_.is_enabled() || psns_move_ || state_ != MCAST_GROUP_ACTIVE) return;
+  const auto now = port_.psns();
+  if (!now) return fail(now.error().status, MCAST_CAUSE_WORK, now.error().text);
+  psns_move_ = (*now).*psn != start_;
+  if (!psns_move_) {
+    fail(MCAST_ERR_NO_DEVICE, MCAST_CAUSE_DEVICE,
+         "the device's PSNs stand still over a message, so hosts can't synchronise them: set "
+         "source_change = \"rebase\" on all switches");
+  }
 }
 
 // --- Work on the queue pair.
@@ -79,9 +107,10 @@ void GroupEngine::on_send_posted(std::uint64_t packets) {
   ++flow_.sends_outstanding;
 }
 
-void GroupEngine::on_send_ended() {
+void GroupEngine::on_send_ended(bool is_delivered) {
   --flow_.sends_outstanding;
   ++flow_.sends_completed;
+  if (is_delivered) check_psn_moves(&GroupPort::Psns::send);
 }
 
 void GroupEngine::on_receive_ended(bool has_data) {
@@ -89,6 +118,7 @@ void GroupEngine::on_receive_ended(bool has_data) {
   if (!has_data) return;
   ++flow_.messages_received;
   sync_.received();
+  check_psn_moves(&GroupPort::Psns::receive);
 }
 
 bool GroupEngine::keep(KeptReceives& list, std::uint64_t receive) {
@@ -117,7 +147,7 @@ Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> membe
                                               ", the leader itself, is not among the members: add "
                                               "mcast_group_member()'s name");
   }
-  if (state_ != MCAST_GROUP_WAITING) {
+  if (state_ != MCAST_GROUP_WAITING || is_connecting_) {
     return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
   }
   return {};
@@ -128,15 +158,14 @@ Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfi
                                  std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
   if (auto may = check_may_lead(members); !may) return may;
   auto role = std::make_unique<LeaderRole>(*this, config, lease);
-  if (auto started = role->start(now, members, out); !started) return started;
-  // Before any member can answer: the first active member may send at once.
-  if (!connect(group_end(lease.id, lease.epoch))) {
-    out.clear();
-    return mcast::fail(status_, reason_);
+  if (auto started = role->start(now, members, held_); !started) {
+    held_.clear();
+    return started;
   }
-  role_ = std::move(role);
-  port_.begin_regions(now, out.messages.back().header);
-  return {};
+  next_role_ = std::move(role);
+  // Before any member can answer: the first active member may send at once.
+  connect(now, group_end(lease.id, lease.epoch), out);
+  return check_not_failed();
 }
 
 Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderConfig& config,
@@ -151,19 +180,33 @@ Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderC
   return {};
 }
 
-bool GroupEngine::connect(const RemoteEnd& remote) {
-  const auto connected = port_.connect(remote);
-  if (!connected) {
-    fail(connected.error().status, MCAST_CAUSE_REGISTRATION, connected.error().text);
-    return false;
-  }
+void GroupEngine::connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out) {
+  is_connecting_ = true;
+  start_ = remote.start;
+  const auto done = port_.connect(remote);
+  if (!done) return connected(now, tl::unexpected(done.error()), out);
+  if (*done) connected(now, {}, out);
+}
+
+void GroupEngine::connected(wire::Instant now, const Expected<void>& outcome, mrp::Outbox& out) {
+  is_connecting_ = false;
+  if (!outcome) fail(outcome.error().status, MCAST_CAUSE_REGISTRATION, outcome.error().text);
   if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
-  return true;
+  const bool stands = state_ != MCAST_GROUP_FAILED;
+  auto next = std::exchange(next_role_, nullptr);
+  mrp::Outbox held = std::exchange(held_, {});
+  if (!next) return role_->on_connected(now, stands, out);
+  if (!stands) return;
+  role_ = std::move(next);
+  port_.begin_regions(now, held.messages.back().header);
+  std::ranges::move(held.messages, std::back_inserter(out.messages));
 }
 
 void GroupEngine::activate(bool host_sync) {
   state_ = MCAST_GROUP_ACTIVE;
-  if (host_sync) sync_.enable();
+  if (!host_sync) return;
+  sync_.enable();
+  port_.on_host_sync();
 }
 
 mcast_status_t GroupEngine::regions_status() const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,16 +40,26 @@ class GroupPort {
   virtual ~GroupPort() = default;
 
   virtual bool can_receive() const = 0;  // the application has set a receive callback
-  virtual Expected<void> connect(const RemoteEnd& remote) = 0;
+  // To RTS. True: it is done. False: it takes its time, and GroupEngine::connected() tells the end.
+  virtual Expected<bool> connect(const RemoteEnd& remote) = 0;
   // A step of PSN synchronisation is due, because the switches leave PSNs to the hosts
   // (mrp::PsnSync). The owner calls GroupEngine::synchronise() once the completion queues are
   // empty.
   virtual void on_sync_due() = 0;
-  virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
+  // The queue pair's, of sending and of receiving: the next ones.
+  struct Psns {
+    wire::Psn send, receive;
+  };
+  virtual Expected<Psns> psns() = 0;
   // kStop halts the queue pair: all posted work comes back flushed, see keeps_flushed(). The other
-  // steps start it again with one of its PSNs, and remove the work from `kept` that they have
-  // posted again.
-  virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
+  // steps start it again with one of its PSNs, and post `kept` again on the way. True: it is done.
+  // False: it takes its time, and GroupEngine::stepped() tells the end.
+  virtual Expected<bool> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
+  // Posts receives again, and removes those that the device has taken: false if it refuses one.
+  virtual bool post_again(KeptReceives& kept) = 0;
+  // Switches leave the PSNs to the hosts: the owner checks that its device can move them, and fails
+  // the group if it can't.
+  virtual void on_host_sync() = 0;
   // The group has failed: stops the queue pair.
   virtual void on_failed() = 0;
 
@@ -97,15 +108,18 @@ class GroupEngine {
   bool is_halted() const { return sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE; }
   void drained() { sync_.drained(); }  // all that was posted before the halt came back
   bool is_sync_due() const {
-    return sync_.due(flow_.sends_outstanding) != mrp::PsnSync::Step::kNone;
+    return !step_ && sync_.due(flow_.sends_outstanding) != mrp::PsnSync::Step::kNone;
   }
   // Takes the step that is due, if any.
   void synchronise();
+  bool is_stepping() const { return step_.has_value(); }
+  // The end of a step that took its time.
+  void stepped(const Expected<void>& outcome);
 
   // --- Work on the queue pair.
   const Flow& flow() const { return flow_; }
   void on_send_posted(std::uint64_t packets);
-  void on_send_ended();
+  void on_send_ended(bool is_delivered);
   void on_receive_posted() { ++flow_.receives_posted; }
   void on_receive_ended(bool has_data);
   // A receive is to be posted. True: the queue pair is halted, and the receive waits for it.
@@ -141,6 +155,12 @@ class GroupEngine {
   void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
+  // The group's address, of a leader that is being connected.
+  std::optional<wire::McstId> next_address() const {
+    return next_role_ ? std::optional(next_role_->mcst_id()) : std::nullopt;
+  }
+  // The end of a connect that took its time.
+  void connected(wire::Instant now, const Expected<void>& outcome, mrp::Outbox& out);
   bool has_outcome() const;  // nothing is expected from the control channel soon
   // The leader has work while the program makes no calls: refresh the group, or send its failure.
   bool is_on_duty() const;
@@ -151,8 +171,9 @@ class GroupEngine {
   // --- Calls of a role.
   GroupPort& port() { return port_; }
   const GroupPort& port() const { return port_; }
-  // False: it can't, and the group has failed.
-  bool connect(const RemoteEnd& remote);
+  // Role::on_connected() follows, perhaps at once. If it can't, the group has failed then.
+  void connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out);
+  bool is_connecting() const { return is_connecting_; }
   // `host_sync`: switches leave the PSNs at a change of the source to the hosts.
   void activate(bool host_sync);
   void fail_with(const wire::Error& error, wire::MrpReject reject);  // its registration did
@@ -160,6 +181,7 @@ class GroupEngine {
 
  private:
   bool keep(KeptReceives& list, std::uint64_t receive);
+  void check_psn_moves(wire::Psn GroupPort::Psns::*psn);
   void look_for_stall(wire::Instant now);
   Expected<void> check_may_lead(std::span<const mrp::MrpMember> members) const;
 
@@ -170,8 +192,15 @@ class GroupEngine {
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
   std::unique_ptr<Role> role_;
+  bool is_connecting_ = false;
+  // Of a leader whose queue pair is being connected, and its first messages.
+  std::unique_ptr<Role> next_role_;
+  mrp::Outbox held_;
   Flow flow_;
   mrp::PsnSync sync_;
+  std::optional<mrp::PsnSync::Step> step_;   // under way
+  wire::Psn start_;                          // of the queue pair, when it was connected
+  bool psns_move_ = false;                   // as this group has seen
   KeptReceives flushed_, posted_meanwhile_;  // while the queue pair is halted
   Watchdog watchdog_;
   bool watched_ = true;

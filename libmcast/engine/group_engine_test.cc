@@ -74,6 +74,32 @@ TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
   }
 }
 
+// RTR waits for the neighbour of the group's address.
+TEST_F(TwoMembers, SendNothingBeforeTheirQueuePairsAreConnected) {
+  leader_.port.is_slow = member_.port.is_slow = true;
+  lead();
+  EXPECT_THAT(types(leaders_), IsEmpty());
+  const auto again = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
+  EXPECT_FALSE(again) << "it leads already";
+  leader_.engine.connected(now_, {}, leaders_);
+  EXPECT_THAT(types(leaders_), ElementsAre("register"));
+  deliver();
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_WAITING);
+  member_.engine.connected(now_, {}, members_);
+  deliver();
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, LearnThatAQueuePairCouldNotBeConnectedLater) {
+  leader_.port.is_slow = true;
+  lead();
+  leader_.engine.connected(now_, fail(MCAST_ERR_FABRIC, "no answer"), leaders_);
+  EXPECT_EQ(leader_.engine.reason(), "no answer");
+  EXPECT_FALSE(leader_.engine.role().is_leader());
+  EXPECT_THAT(types(leaders_), IsEmpty());
+}
+
 TEST_F(TwoMembers, AreCountedByTheirLeader) {
   become_active();
   EXPECT_EQ(leader_.engine.role().member_count(), 2u);
@@ -301,6 +327,7 @@ TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   member.engine.activate(true);
   EXPECT_TRUE(member.engine.check_psns(1)) << "nothing has been received";
   member.engine.on_receive_posted();
+  member.port.receive_psn = member.port.receive_psn + 1;
   member.engine.on_receive_ended(true);
   const auto again = member.engine.check_psns(1);
   ASSERT_FALSE(again);
@@ -310,7 +337,8 @@ TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   member.engine.synchronise();  // not before all that was posted has come back
   member.engine.drained();
   member.engine.synchronise();
-  EXPECT_THAT(member.port.steps, ElementsAre("sync due", "halt", "send at the receive PSN"));
+  EXPECT_THAT(member.port.steps,
+              ElementsAre("host-sync", "sync due", "halt", "send at the receive PSN"));
   EXPECT_TRUE(member.engine.check_psns(1));
   EXPECT_FALSE(member.engine.is_halted());
 }
@@ -320,13 +348,14 @@ TEST(SourceChange, IsDueOnceAllThatTheSourceSentIsAcknowledged) {
   source.engine.activate(true);
   source.engine.on_send_posted(3);
   source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, IsEmpty());
-  source.engine.on_send_ended();
+  EXPECT_THAT(source.port.steps, ElementsAre("host-sync"));
+  source.port.send_psn = source.port.send_psn + 3;
+  source.engine.on_send_ended(true);
   EXPECT_TRUE(source.engine.is_sync_due());
   source.engine.synchronise();
   source.engine.drained();
   source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, ElementsAre("halt", "receive at the send PSN"));
+  EXPECT_THAT(source.port.steps, ElementsAre("host-sync", "halt", "receive at the send PSN"));
 }
 
 TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
@@ -335,7 +364,8 @@ TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
   for (int i = 0; i < 2; ++i) source.engine.on_receive_posted();
   EXPECT_FALSE(source.engine.keeps(1)) << "the queue pair has it";
   source.engine.on_send_posted(3);
-  source.engine.on_send_ended();
+  source.port.send_psn = source.port.send_psn + 3;
+  source.engine.on_send_ended(true);
   source.engine.synchronise();
   EXPECT_TRUE(source.engine.keeps(3)) << "it was posted before the flushed ones came back";
   EXPECT_TRUE(source.engine.keeps_flushed(1));
@@ -343,17 +373,52 @@ TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
   source.engine.drained();
   EXPECT_TRUE(source.engine.keeps(4));
   source.engine.synchronise();
-  EXPECT_THAT(source.port.steps, ElementsAre("halt", "receive at the send PSN", "post 1", "post 2",
-                                             "post 3", "post 4"));
+  EXPECT_THAT(source.port.steps, ElementsAre("host-sync", "halt", "receive at the send PSN",
+                                             "post 1", "post 2", "post 3", "post 4"));
   EXPECT_FALSE(source.engine.has_kept());
   EXPECT_EQ(source.engine.flow().receives_posted, 2u);
+}
+
+// The device takes its time for a step, on another thread.
+TEST(SourceChange, PostsReceivesOfASlowStepBehindTheOthers) {
+  Member source(0);
+  source.engine.activate(true);
+  source.port.is_slow = true;
+  source.engine.on_send_posted(3);
+  source.port.send_psn = source.port.send_psn + 3;
+  source.engine.on_send_ended(true);
+  source.engine.synchronise();
+  EXPECT_TRUE(source.engine.keeps_flushed(1));
+  source.engine.drained();
+  EXPECT_FALSE(source.engine.is_sync_due()) << "the halt has not ended";
+  source.engine.stepped({});
+  EXPECT_TRUE(source.engine.is_sync_due());
+  source.engine.synchronise();
+  EXPECT_TRUE(source.engine.keeps(2));
+  EXPECT_EQ(source.engine.check_psns(1).error().status, MCAST_ERR_AGAIN);
+  source.engine.stepped({});
+  EXPECT_THAT(source.port.steps,
+              ElementsAre("host-sync", "halt", "sync due", "receive at the send PSN", "post 1",
+                          "sync due", "post 2"));
+  EXPECT_FALSE(source.engine.is_halted());
+  EXPECT_TRUE(source.engine.check_psns(1));
+}
+
+TEST(SourceChange, IsRefusedWherePsnsStandStillOverAMessage) {
+  Member source(0);
+  source.engine.activate(true);
+  source.engine.on_send_posted(3);
+  source.engine.on_send_ended(true);
+  EXPECT_EQ(source.engine.status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(source.engine.reason(), HasSubstr("PSNs stand still"));
 }
 
 TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
   Member source(0);
   source.engine.activate(true);
   source.engine.on_send_posted(3);
-  source.engine.on_send_ended();
+  source.port.send_psn = source.port.send_psn + 3;
+  source.engine.on_send_ended(true);
   source.engine.synchronise();
   EXPECT_TRUE(source.engine.keeps(8));
   EXPECT_TRUE(source.engine.keeps_flushed(7));

@@ -14,6 +14,7 @@ class MemberRole final : public AddressedRole {
   wire::McstId mcst_id() const override { return membership_.id(); }
   std::uint16_t epoch() const override { return membership_.epoch(); }
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
+  void on_connected(wire::Instant now, bool ok, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return membership_.deadline(); }
   void send_request(wire::Instant, mrp::Outbox& out) override { membership_.complain(out); }
   void send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
@@ -29,6 +30,7 @@ class MemberRole final : public AddressedRole {
   void connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out);
 
   mrp::Membership membership_;
+  wire::MrpHeader register_;  // the header of the REGISTER that named this member
 };
 
 }  // namespace cepheus::mcast

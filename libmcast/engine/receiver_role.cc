@@ -26,7 +26,7 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
     case ReceiverTask::kNone:
       return;
     case ReceiverTask::kConnect:
-      return connect(out);
+      return connect(now, out);
     case ReceiverTask::kActivated:
       if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(false);
       return;
@@ -39,11 +39,10 @@ void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
   }
 }
 
-void ReceiverRole::connect(mrp::Outbox& out) {
-  const bool is_connected =
-      group_.state() == MCAST_GROUP_WAITING &&
-      group_.connect({membership_.sender(), membership_.virtual_qpn(), membership_.start_psn()});
-  membership_.connected(is_connected, out);
+void ReceiverRole::connect(wire::Instant now, mrp::Outbox& out) {
+  if (group_.state() != MCAST_GROUP_WAITING) return membership_.connected(false, out);
+  group_.connect(now, {membership_.sender(), membership_.virtual_qpn(), membership_.start_psn()},
+                 out);
 }
 
 void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {

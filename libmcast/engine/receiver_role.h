@@ -19,6 +19,9 @@ class ReceiverRole final : public SenderGroupRole {
   void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
                                const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
   void on_timer(wire::Instant, mrp::Outbox&) override {}
+  void on_connected(wire::Instant, bool ok, mrp::Outbox& out) override {
+    membership_.connected(ok, out);
+  }
   wire::Instant deadline() const override { return wire::kNever; }
   void send_request(wire::Instant, mrp::Outbox&) override {}  // it sends nothing
   void look(wire::Instant now, mrp::Outbox& out) override;
@@ -26,7 +29,7 @@ class ReceiverRole final : public SenderGroupRole {
   Expected<void> check_may_send() const override;
 
  private:
-  void connect(mrp::Outbox& out);
+  void connect(wire::Instant now, mrp::Outbox& out);
 
   mrp::ReceiverMembership membership_;
   Watchdog silence_;  // no INSTALL comes

@@ -34,6 +34,8 @@ class Role {
                                        mrp::Outbox&) {}
   virtual void on_timer(wire::Instant now, mrp::Outbox& out) = 0;
   virtual wire::Instant deadline() const = 0;
+  // The queue pair has been connected, or could not be and the group has failed.
+  virtual void on_connected(wire::Instant, bool /*ok*/, mrp::Outbox&) {}
   // This member's sends do not end: asks for the lagging members.
   virtual void send_request(wire::Instant now, mrp::Outbox& out) = 0;
   // After all that has arrived was taken in: fails the group if the other side is gone.

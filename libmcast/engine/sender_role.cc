@@ -50,16 +50,16 @@ void SenderRole::on_sender_group_message(wire::Instant now, wire::Ipv4 from,
                                          mrp::Outbox& out) {
   if (!registration_->is_of_this_group(message)) return;
   registration_->on_message(now, from, message, out);
-  follow();
+  follow(now, out);
 }
 
 void SenderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
   if (registration_->deadline() > now) return;
   registration_->on_timer(now, out);
-  follow();
+  follow(now, out);
 }
 
-void SenderRole::follow() {
+void SenderRole::follow(wire::Instant now, mrp::Outbox& out) {
   using State = mrp::SenderRegistration::State;
   const mrp::SenderRegistration& r = *registration_;
   if (alive_at_ != r.alive_at()) {
@@ -68,10 +68,15 @@ void SenderRole::follow() {
   }
   if (r.state() == State::kFailed) {
     group_.fail_with(r.error(), r.reject_reason());
-  } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING) {
+  } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING &&
+             !group_.is_connecting()) {
     // Not before: the virtual QPN may have been another process's.
-    if (group_.connect({r.alias(), r.virtual_qpn(), r.start_psn()})) group_.activate(false);
+    group_.connect(now, {r.alias(), r.virtual_qpn(), r.start_psn()}, out);
   }
+}
+
+void SenderRole::on_connected(wire::Instant, bool ok, mrp::Outbox&) {
+  if (ok) group_.activate(false);
 }
 
 void SenderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {

@@ -30,6 +30,7 @@ class SenderRole final : public SenderGroupRole {
                                const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
   void on_timer(wire::Instant now, mrp::Outbox& out) override;
   wire::Instant deadline() const override { return registration_->deadline(); }
+  void on_connected(wire::Instant, bool ok, mrp::Outbox&) override;
   void send_request(wire::Instant now, mrp::Outbox& out) override {
     registration_->send_request(now, out);
   }
@@ -44,7 +45,7 @@ class SenderRole final : public SenderGroupRole {
   }
 
  private:
-  void follow();
+  void follow(wire::Instant now, mrp::Outbox& out);
 
   std::unique_ptr<mrp::SenderRegistration> registration_;
   wire::Instant alive_at_{};  // as the registration had it at the last look

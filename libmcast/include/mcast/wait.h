@@ -19,7 +19,7 @@ MCAST_API unsigned mcast_progress_all(mcast_context_h context);
  * Control work does not make it readable: sleep for at most 10 ms while operations are outstanding
  * or a group is being set up. The next mcast_progress() does control work. `fd` is the library's
  * and the same one each time: neither read nor close it. MCAST_ERR_AGAIN: another thread makes
- * progress; MCAST_ERR_NO_DEVICE: the device has no completion channel, keep polling. */
+ * progress, or the PSNs of a group are being synchronised; MCAST_ERR_NO_DEVICE: the device has no completion channel, keep polling. */
 MCAST_API mcast_status_t mcast_context_arm(mcast_context_h context, int* fd);
 
 #ifdef __cplusplus
