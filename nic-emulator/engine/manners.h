@@ -26,6 +26,8 @@ struct Manners {
   bool varies_timeout = false;         // each time-out is between 1 and 4 times its value
   bool ignores_timeout_code = false;   // NicConfig::own_timeout_code counts
   bool limits_rnr_retries = false;     // 7 is a number like others, not "for ever"
+  // Not one packet alone after an RNR wait or a time-out, and no more AckReq after a loss.
+  bool lacks_caution = false;
   // --- Towards the program.
   bool is_used_once = false;            // RESET is ERR: no way back to INIT
   bool psn_query_stands_still = false;  // returns the PSNs of RTR and RTS

@@ -11,9 +11,11 @@ using namespace std::chrono_literals;
 // A requester sends all that is posted. Circular comparisons of PSNs hold up to 2^23 packets.
 constexpr std::uint32_t kNoWindow = 1 << 22;
 
+// None of the emulated NIC's cautions after a loss (docs/protocol.md, "What the emulated NIC adds").
 void set_window(NicConfig& nic, std::uint32_t packets, std::uint32_t ack_every) {
   nic.window_packets = nic.cautious_window = packets;
   nic.ack_every = ack_every;
+  nic.manners.lacks_caution = true;
 }
 
 // Random within 1 to 4 times the code; the range doubles with each time-out. With code 14 it ends at

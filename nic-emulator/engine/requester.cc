@@ -78,7 +78,8 @@ bool Requester::may_begin() const {
 std::uint32_t Requester::ack_every() const {
   constexpr std::uint32_t kOften = 32;
   const std::uint32_t requested = qp_.port.config.ack_every;
-  return next_ < often_until_ ? std::min(requested, kOften) : requested;
+  const bool is_cautious = next_ < often_until_ && !qp_.port.config.manners.lacks_caution;
+  return is_cautious ? std::min(requested, kOften) : requested;
 }
 
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
@@ -183,7 +184,7 @@ void Requester::on_timer(Instant now) {
   missed_results_ = 0;
   // One packet probes: mostly the answer was lost or late, and a whole window would be sent in
   // vain.
-  probing_ = true;
+  probing_ = !qp_.port.config.manners.lacks_caution;
   spend_retry();
 }
 
@@ -247,7 +248,8 @@ void Requester::check_consistent() const {
          (queue_.at(cursor_).first_packet <= next_ && next_ < queue_.at(cursor_).end_packet()));
   assert(ack_deadline_ == wire::kNever || una_ < next_);
   assert(fetches_in_flight_ <= next_ - una_ && fetches_in_flight_ <= kMaxRdAtomic);
-  assert(!waits_for_receiver_ || (probing_ && rnr_deadline_ != wire::kNever));
+  assert(!waits_for_receiver_ || rnr_deadline_ != wire::kNever);
+  assert(!waits_for_receiver_ || probing_ != qp_.port.config.manners.lacks_caution);
 }
 
 }  // namespace cepheus::rnic

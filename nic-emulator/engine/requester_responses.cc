@@ -180,7 +180,8 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
   }
   retries_left_ = qp_.attr.retry_count;  // the receiver is alive
   timeouts_in_a_row_ = 0;
-  waits_for_receiver_ = probing_ = true;
+  waits_for_receiver_ = true;
+  probing_ = !qp_.port.config.manners.lacks_caution;
   rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
 }
 
