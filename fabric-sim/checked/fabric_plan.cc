@@ -11,6 +11,9 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;
 // Length of a run; its cost grows with the number of hosts.
 constexpr std::uint64_t kEventsPerHost = 30'000;
+// HELLOs go on while a failed group's tables and tombstones age.
+constexpr std::uint64_t kEventsPerHello = 3;
+constexpr wire::Duration kLongestRun = 10s;
 
 void replace_fabric(Random& random, ScenarioPlan& plan, net::Topology topology, bool hellos) {
   const net::Rules rules = plan.topology.switches.front().config.rules;
@@ -82,6 +85,11 @@ void use_fabric_of_any_size(ScenarioPlan& plan, bool hellos) {
   const bool some_send_hellos = size != Size::kHuge && random.chance(0.3);
   replace_fabric(random, plan, std::move(topology), hellos || some_send_hellos);
   plan.event_budget += kEventsPerHost * plan.topology.hosts.size();
+  if (const wire::Duration hello = plan.topology.hello; hello.count() > 0) {
+    const std::uint64_t directions = 2 * plan.topology.trunks.size();
+    plan.event_budget +=
+        kEventsPerHello * directions * static_cast<std::uint64_t>(kLongestRun / hello);
+  }
 }
 
 void add_successors(Random& random, ScenarioPlan& plan, wire::Duration at) {
