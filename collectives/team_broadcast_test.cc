@@ -48,6 +48,20 @@ TEST_F(Story, ASmallBroadcastOfAnotherCountIsAnErrorOnItsRank) {
   }
 }
 
+// Pieces of the same length on all ranks, and no more posted than the window takes.
+TEST_F(Story, ALargeBroadcastGoesInThePiecesThatItsGroupTakes) {
+  for (const std::size_t portion : {1u, 7u, 49u, 1000u}) {
+    fake::Job job(3);
+    job.fabric.portion = portion;
+    expect_right_broadcasts(job, 3);
+    job.begin_all(1, 1000, false);
+    ASSERT_TRUE(job.run()) << portion;
+    EXPECT_THAT(job.results(), Each(Code::kDone));
+    EXPECT_TRUE(job.all_have_data());
+    EXPECT_EQ(job.route(0), Route::kBulk);
+  }
+}
+
 // A rank passes the size of a small broadcast, and the others that of a large one.
 TEST_F(Story, ASetUpOfDifferentLanesEndsInTheSavedFunction) {
   fake::Job job(3);

@@ -64,6 +64,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       if (state_ != State::kConfirmed && state_ != State::kActive) return Task::kNone;
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kActivate), out);
       if (state_ == State::kActive) return Task::kNone;
+      path_ = message.path.value_or(wire::MrpPath());
       set_state(State::kActive, "the leader activated the group");
       return Task::kActivated;
     case MrpType::kUnregister:
@@ -81,6 +82,12 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
         return Task::kNone;
       }
       return end(h, "its switch has no table of the group");
+    case MrpType::kRefresh:
+      if (state_ != State::kActive || !is_of_this_group(from, h) || !message.path) {
+        return Task::kNone;
+      }
+      path_ = *message.path;
+      return Task::kRenewed;
     case MrpType::kAlive:
       if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
       return h.flags == wire::MrpHeader::kPresence ? Task::kStands : Task::kWait;

@@ -22,6 +22,7 @@ class Membership {
     kConnect,    // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), then
                  // call connected()
     kActivated,  // data may flow
+    kRenewed,    // path() has changed
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
     kWait,       // members that delay this member's sends are alive, or one was evicted; answers
@@ -56,6 +57,8 @@ class Membership {
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
   Ipv4 leader() const { return leader_; }
+  // What the group's ways can take, by the leader's last message about it.
+  const wire::MrpPath& path() const { return path_; }
   // The switches leave the PSNs at a change of the source to the hosts.
   bool host_sync() const { return host_sync_; }
 
@@ -83,6 +86,7 @@ class Membership {
   std::uint32_t instance_ = 0;
   Ipv4 leader_;
   bool host_sync_ = false;
+  wire::MrpPath path_;
   Backoff leave_;
 };
 

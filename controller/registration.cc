@@ -35,6 +35,7 @@ MrpMessage Registration::message(MrpType type) const {
   if (type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
+  if (knows_path_ && (type == MrpType::kActivate || type == MrpType::kRefresh)) m.path = path_;
   if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
     m.header.flags = wire::MrpHeader::kLossEnds;
   }
@@ -118,6 +119,7 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
   if (state == State::kRegistering) {
     send_list(MrpType::kRegister, members_, out);
   } else {
+    spread_ = path_;
     send_to_group(MrpType::kActivate, out);
   }
   repeat_.sent(now);
@@ -138,6 +140,8 @@ void Registration::keep_pending(Instant now, Outbox& out) {
 void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
+  // It answers a REFRESH, and shows nothing of the switches behind: QUERYs go on.
+  if (h.type == MrpType::kReport && message.path) return take_path(now, *message.path, out);
   last_message_at_ = now;
   if (h.type == MrpType::kConfirm) {
     if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
@@ -175,6 +179,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
                              "the same source_change";
     return fail(now, {ErrorCode::kRefused, text}, MrpReject::kNone, out);
   }
+  if (message.path) take_path(now, *message.path, out);
   const bool from_member = find(from) < members_.size();
   for (const MrpMember& m : message.list()) {
     // A switch confirms for the members behind it, and drops a host's CONFIRM for other hosts.
@@ -203,6 +208,7 @@ void Registration::go_on(Instant now, Outbox& out) {
       set_state(State::kActive, "every member is active");
       give_up_ = kNever;
       repeat_ = Backoff(config_.repeats.refresh, now + config_.repeats.refresh.first);
+      if (path_ != spread_) spread_path(now, out);
       break;
     default:
       set_state(State::kGone, "every member confirmed unregistering");
@@ -232,20 +238,6 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
   if (in_operation && from_member) return;
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
-}
-
-// The member never receives the rest. So the others must not take the group's messages as complete.
-void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& message,
-                                    Outbox& out) {
-  if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
-  if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
-  const std::size_t member = find(from);
-  if (member == members_.size() || members_[member].qpn != message.members[0].qpn) return;
-  fail(now,
-       {ErrorCode::kUnavailable,
-        to_string(members_[member]) +
-            " left the group, its reason is on that host: create fresh groups"},
-       MrpReject::kMemberFailed, out);
 }
 
 std::size_t Registration::find(Ipv4 host) const {

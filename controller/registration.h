@@ -157,6 +157,8 @@ class Registration {
   std::uint16_t epoch() const { return epoch_; }
   std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
   std::size_t member_count() const { return members_.size(); }
+  // What the group's ways can take, as far as switches have answered.
+  const wire::MrpPath& path() const { return path_; }
   // The members' answers about Membership::host_sync; they must agree.
   bool host_sync() const { return host_sync_.value_or(false); }
   void check_consistent() const;
@@ -177,6 +179,8 @@ class Registration {
   void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void go_on(Instant now, Outbox& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
+  void take_path(Instant now, const wire::MrpPath& path, Outbox& out);
+  void spread_path(Instant now, Outbox& out);
   void query(Instant now, Outbox& out);
   void on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void on_presence_query(Instant now, const MrpMember& asker, Outbox& out);
@@ -201,6 +205,8 @@ class Registration {
   Backoff repeat_;                 // of the messages of the present state
   Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;
+  bool knows_path_ = false;        // some switch has sent one
+  wire::MrpPath path_, spread_;    // the switches' last number, and the one that members have
   std::optional<bool> host_sync_;  // known with the first CONFIRM
   LaggingMembers suspects_;        // silent, or down
   LaggingMembers late_;            // they answer

@@ -18,6 +18,25 @@ void Registration::send_request(Instant now, Outbox& out) {
   query(now, out);
 }
 
+// Until all have confirmed REGISTER, each CONFIRM is about some of the ways. Later ones, and
+// REPORTs, are about all: the leader's own switch has merged them.
+void Registration::take_path(Instant now, const wire::MrpPath& path, Outbox& out) {
+  knows_path_ = true;
+  if (state_ == State::kRegistering) return path_.narrow(path);
+  if (state_ != State::kActivating && state_ != State::kActive) return;
+  path_ = path;
+  if (state_ == State::kActive && path_ != spread_) spread_path(now, out);
+}
+
+// No member confirms a REFRESH, so the next ones follow soon.
+void Registration::spread_path(Instant now, Outbox& out) {
+  spread_ = path_;
+  send_to_group(MrpType::kRefresh, out);
+  const Pace& refresh = config_.repeats.refresh;
+  repeat_ = Backoff({std::min(times::kLongestRetry, refresh.first), refresh.longest}, now);
+  repeat_.sent(now);
+}
+
 void Registration::query(Instant now, Outbox& out) {
   send_to_group(MrpType::kQuery, out);
   queried_at_ = now;
@@ -66,6 +85,20 @@ void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& messag
     at->requested = now;
   }
   send_request(now, out);
+}
+
+// The member never receives the rest. So the others must not take the group's messages as complete.
+void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& message,
+                                    Outbox& out) {
+  if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
+  if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
+  const std::size_t member = find(from);
+  if (member == members_.size() || members_[member].qpn != message.members[0].qpn) return;
+  fail(now,
+       {ErrorCode::kUnavailable,
+        to_string(members_[member]) +
+            " left the group, its reason is on that host: create fresh groups"},
+       MrpReject::kMemberFailed, out);
 }
 
 void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out) {

@@ -311,6 +311,66 @@ TEST(Registration, RefreshesAnActiveGroup) {
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
+MrpMessage with_window(MrpMessage m, std::uint32_t window) {
+  m.path = wire::MrpPath{0, window};
+  return m;
+}
+
+std::vector<std::uint32_t> windows_of(const Network& net) {
+  std::vector<std::uint32_t> all;
+  for (const auto& [address, member] : net.hosts) all.push_back(member.path().window);
+  return all;
+}
+
+TEST(Registration, ActivatesWithTheSmallestWindowOfAllConfirms) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.lose = [&](const Network::Datagram& d) {
+    return is(d, MrpType::kConfirm) && d.message.header.flags == 1;
+  };
+  net.run_until_idle();
+  net.deliver({kSwitch, with_window(confirm_of({1}), 20)});
+  net.deliver({kSwitch, with_window(confirm_of({2}), 30)});
+  net.run_until_idle();
+  ASSERT_EQ(net.leader.state(), State::kActive);
+  EXPECT_EQ(net.leader.path().window, 20u);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{20, 20}));
+}
+
+// The switch that answers may be the only one that still knows the group.
+TEST(Registration, TakesAWindowForNoSignOfTheSwitchesBehind) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  const Instant before = net.leader.last_message_at();
+  net.now += 1s;
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  EXPECT_EQ(net.leader.last_message_at(), before);
+  net.deliver({kSwitch, of_group(MrpType::kReport)});
+  EXPECT_EQ(net.leader.last_message_at(), net.now);
+}
+
+// A REFRESH gets no answer, so several follow each other.
+TEST(Registration, SpreadsAChangedWindowAndRepeatsIt) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.run_until_idle();
+  unsigned lost = 0;
+  net.lose = [&](const Network::Datagram& d) { return is(d, MrpType::kRefresh) && ++lost == 1; };
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 8)});
+  net.run_until_idle();
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{0, 0}));
+  net.run(net.now + 1s);
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{8, 8}));
+  net.deliver({kSwitch, with_window(of_group(MrpType::kReport), 0)});
+  net.run_until_idle();
+  EXPECT_EQ(windows_of(net), (std::vector<std::uint32_t>{0, 0})) << "no limit again";
+  lost = 1;
+  net.run(net.now + 20min);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  EXPECT_LT(lost, 25u) << "and then as often as ever";
+}
+
 TEST(Registration, IsGoneAsSoonAsAllHaveConfirmedUnregistering) {
   Network net(3);
   ASSERT_TRUE(net.start());

@@ -133,21 +133,18 @@ mcast_status_t start_bulk(mcast_group_h group, Buffer& buffer, Start start) {
 
 // Starts an operation of a sender on a bulk lane; `post` posts it.
 template <typename Post>
-mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
-                             mcast_mem_h mem, const mcast_op_t* op, Post post) {
+mcast_status_t start_sending(mcast_group_h group, Group::Sending kind, const void* data,
+                             std::size_t length, mcast_mem_h mem, const mcast_op_t* op, Post post) {
   Buffer buffer(data, length, from(mem), 0);  // the device only reads it
   return start_bulk(group, buffer, [&](Group& g) {
     BulkLane* lane = nullptr;
     if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
       return status;
     }
-    if (const auto may_send = g.check_may_send(length); !may_send) {
+    if (const auto may_send = g.check_may_send(length, kind); !may_send) {
       return set_last_error(may_send.error());
     }
-    const bool is_posted = !buffer.lacks_region();
-    const Expected<void> posted = post(g, *lane, buffer);
-    if (posted && is_posted) g.note_sent(length);
-    return bulk_status(g, posted);
+    return bulk_status(g, post(g, *lane, buffer));
   });
 }
 

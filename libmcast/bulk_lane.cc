@@ -67,8 +67,63 @@ Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
     return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
   }
   return start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
-    return pair_.post_write(id, piece, place, imm);
+    if (portion() == 0 || piece.length <= portion()) return pair_.post_write(id, piece, place, imm);
+    parts_ = Parts{WorkId::unpack(id).slot, piece, place, imm};
+    return post_parts();
   });
+}
+
+bool BulkLane::post_parts() {
+  while (parts_) {
+    const bool is_last = parts_->rest.length <= portion();
+    const Piece part{parts_->rest.address, std::min(parts_->rest.length, portion()),
+                     parts_->rest.lkey};
+    const std::uint64_t packets = packets_of(part.length);
+    if (!engine_.window().admits(packets)) return true;
+    if (!is_last && parts_under_way_ == kMostParts) return true;
+    const std::uint32_t slot = is_last ? parts_->slot : WorkId::kPart;
+    const auto imm = is_last ? parts_->imm : std::nullopt;
+    if (!pair_.post_write(WorkId{group_, false, slot}.pack(), part, parts_->place, imm)) {
+      return false;
+    }
+    engine_.on_send_posted(packets);
+    if (is_last) {
+      parts_.reset();
+    } else {
+      ++parts_under_way_;
+      parts_->rest.address = static_cast<const std::byte*>(part.address) + part.length;
+      parts_->rest.length -= part.length;
+      parts_->place.offset += part.length;
+    }
+  }
+  return true;
+}
+
+// The operation of a WRITE that has failed halfway ends here, because its last part is not posted.
+void BulkLane::end_part(bool ok, mcast_status_t failed, Events& out) {
+  --parts_under_way_;
+  if (!parts_) return;
+  if (ok && post_parts()) return;
+  if (ok) {
+    engine_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+                 "the device refused a part of a WRITE: set up again with fresh groups");
+    failed = MCAST_ERR_FABRIC;
+  }
+  const std::uint32_t slot = parts_->slot;
+  parts_.reset();
+  Event event;
+  event.op = sends_[slot].op;
+  event.status = failed;
+  event.region = std::move(sends_[slot].region);
+  sends_[slot] = {};
+  send_slots_.give_back(slot);
+  out.push_back(std::move(event));
+}
+
+std::uint64_t BulkLane::packets_of(std::size_t length) const {
+  const std::uint64_t mtu = device_.path_mtu();
+  const std::uint64_t announcements = is_announced() ? 1 : 0;
+  return announcements + std::max<std::uint64_t>(1, (length + mtu - 1) / mtu);
 }
 
 Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
@@ -106,6 +161,11 @@ Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post)
                                        " bytes: the device sends at most " +
                                        std::to_string(max_message()) + ", send it in parts");
   }
+  if (parts_) {
+    return fail(MCAST_ERR_AGAIN,
+                "a WRITE goes in parts, and not all of them are sent: "
+                "call mcast_progress()");
+  }
   if (send_slots_.is_empty()) {
     return fail(MCAST_ERR_AGAIN, "send_depth messages are unacknowledged: call mcast_progress()");
   }
@@ -113,11 +173,16 @@ Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post)
   const auto piece = buffer.piece(device_, length);
   if (!piece) return tl::unexpected(piece.error());
   const std::uint32_t slot = send_slots_.take();
+  const std::uint32_t before = parts_under_way_;
   if (!post(WorkId{group_, false, slot}.pack(), *piece)) {
     send_slots_.give_back(slot);
+    parts_.reset();
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }
-  sends_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
+  const bool is_in_parts = parts_under_way_ > before;
+  if (!is_in_parts) engine_.on_send_posted(packets_of(length));
+  sends_[slot] = {op,      length, is_in_parts ? (length - 1) % portion() + 1 : length,
+                  ++turn_, *piece, buffer.take_region()};
   return {};
 }
 
@@ -134,12 +199,15 @@ Expected<void> BulkLane::receive(Buffer& buffer, mcast_op_t* op) {
     receive_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a receive: set up again with fresh groups");
   }
-  receives_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
+  receives_[slot] = {op, length, 0, ++turn_, *piece, buffer.take_region()};
   return {};
 }
 
 void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
+  if (!id.is_receive && id.slot == WorkId::kPart) {
+    return end_part(wc.status == IBV_WC_SUCCESS, failed, out);
+  }
   Operation& operation = (id.is_receive ? receives_ : sends_)[id.slot];
   assert(operation.op != nullptr);
   const bool ok = wc.status == IBV_WC_SUCCESS;
@@ -169,6 +237,8 @@ bool BulkLane::post_again(std::uint32_t slot) {
 
 // In the order of posting.
 void BulkLane::cancel(mcast_status_t status, Events& out) {
+  parts_.reset();
+  parts_under_way_ = 0;
   std::vector<Operation*> open;
   for (std::vector<Operation>* const list : {&sends_, &receives_}) {
     for (Operation& each : *list) {

@@ -75,7 +75,8 @@ class BulkLane final : public Lane {
   // memory. If the buffer lacks a region nothing is posted: all else is right, and the caller
   // registers the buffer without the state lock, then calls again.
   Expected<void> send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op);
-  // The same, into members' regions. Without `imm` no receive completes at members.
+  // The same, into members' regions. Without `imm` no receive completes at members. A WRITE longer
+  // than the window's portion goes in parts of that length, of which only the last has `imm`.
   Expected<void> write(Buffer& buffer, const RegionPlace& place, std::optional<std::uint32_t> imm,
                        mcast_op_t* op);
   // The same, into one of the `targets` at each member. A packet before the WRITE announces them.
@@ -88,21 +89,44 @@ class BulkLane final : public Lane {
   // A packet before each WRITE announces it.
   bool is_announced() const { return announcements_ != nullptr; }
   Expected<void> receive(Buffer& buffer, mcast_op_t* op);
+  // Of a message, its announcement included.
+  std::uint64_t packets_of(std::size_t length) const;
+  // Bytes of a message that keeps a narrow way busy (SendWindow::portion); 0: any number.
+  std::size_t portion() const {
+    return engine_.window().portion() * std::size_t{device_.path_mtu()};
+  }
+  // Parts under way, beside the send depth.
+  static constexpr std::uint32_t kMostParts = 2;
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
+  std::size_t sent_length(std::uint32_t slot) const override {
+    return slot == WorkId::kPart ? portion() : sends_[slot].last;
+  }
   bool post_again(std::uint32_t slot) override;
 
  private:
   struct Operation {
     mcast_op_t* op = nullptr;
     std::size_t length = 0;
+    std::size_t last = 0;    // bytes of its last work request
     std::uint64_t turn = 0;  // order of posting
     Piece piece;             // the posted part
     MrHandle region;         // if registered for this operation
     bool is_announced = false;
   };
+
+  // A WRITE of which not all parts have been posted. One of them is under way.
+  struct Parts {
+    std::uint32_t slot = 0;  // of its operation
+    Piece rest;
+    RegionPlace place;
+    std::optional<std::uint32_t> imm;
+  };
+  // As many as the window admits. False: the device refuses one.
+  bool post_parts();
+  void end_part(bool ok, mcast_status_t failed, Events& out);
 
   // `post(wr_id, piece)` hands it to the device.
   template <typename Post>
@@ -112,6 +136,8 @@ class BulkLane final : public Lane {
   std::vector<Operation> sends_, receives_;
   Slots send_slots_, receive_slots_;
   std::uint64_t turn_ = 0;
+  std::optional<Parts> parts_;
+  std::uint32_t parts_under_way_ = 0;
   std::unique_ptr<AnnouncementMemory> announcements_;  // null: WRITEs are not announced
 };
 

@@ -39,7 +39,8 @@ mcast_context_attr_t attributes_of(const Context& context) {
 
 mcast_status_t check_eager(Group& group, EagerLane* lane) {
   if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
-  if (const auto may_send = group.check_may_send(lane->max_message()); !may_send) {
+  if (const auto may_send = group.check_may_send(lane->max_message(), Group::Sending::kEager);
+      !may_send) {
     return set_last_error(may_send.error());
   }
   if (!lane->can_send()) {
@@ -281,9 +282,9 @@ void mcast_mem_deregister(mcast_mem_h mem) {
 
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                           uint32_t imm, mcast_op_t* op) {
-  return start_sending(group, data, length, mem, op, [&](Group&, BulkLane& lane, Buffer& buffer) {
-    return lane.send(buffer, imm, op);
-  });
+  return start_sending(
+      group, Group::Sending::kWhole, data, length, mem, op,
+      [&](Group&, BulkLane& lane, Buffer& buffer) { return lane.send(buffer, imm, op); });
 }
 
 mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcast_mem_h mem,

@@ -57,6 +57,8 @@ class EagerLane final : public Lane {
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
+  // Sends complete in order.
+  std::size_t sent_length(std::uint32_t) const override { return sent(0).length; }
   bool post_again(std::uint32_t slot) override;
 
  private:

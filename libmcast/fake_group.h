@@ -144,9 +144,16 @@ class FakeGroup : public testing::Test {
     m.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
     device_.inject(wire::Ipv4(10, 255, 0, 1), m);
   }
-  void become_active() {
+  // `window`: the number in ACTIVATE, or in a later REFRESH; 0: none.
+  void inject_window(wire::MrpType type, std::uint32_t window) {
+    wire::MrpMessage m = about(type);
+    if (window > 0) m.path = wire::MrpPath{0, window};
+    device_.inject(kLeader, m);
+    progress();
+  }
+  void become_active(std::uint32_t window = 0) {
     inject(wire::MrpType::kRegister);
-    inject(wire::MrpType::kActivate);
+    inject_window(wire::MrpType::kActivate, window);
     sent();
     ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
   }

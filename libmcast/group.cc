@@ -13,6 +13,7 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   QueueDepths depths = config.depths;
   const auto announced = std::min<std::uint32_t>(depths.send, wire::Announcement::kMostUnderWay);
   if (config.per_request) depths.send += announced;
+  if (config.lane == MCAST_LANE_BULK) depths.send += BulkLane::kMostParts;
   auto pair = QueuePair::create(facilities.device, facilities.queues, depths);
   if (!pair) return tl::unexpected(pair.error());
   if (config.sender_group && wire::is_sender_group(wire::Qpn((*pair)->number()))) {
@@ -75,6 +76,8 @@ mcast_group_attr_t Group::attributes() const {
   out.members = static_cast<std::uint32_t>(role.member_count());
   out.is_leader = role.is_leader() ? 1 : 0;
   out.max_message = max_message();
+  out.window = engine_.window().limit();
+  out.portion = bulk_ ? bulk_->portion() : 0;
   const Traffic& traffic = lane().traffic();
   out.messages_sent = traffic.messages_sent;
   out.bytes_sent = traffic.bytes_sent;
@@ -163,26 +166,51 @@ Expected<bool> Group::connect(const RemoteEnd& remote) {
 }
 
 std::uint64_t Group::packets_of(std::size_t length) const {
-  const std::uint64_t announcements = bulk_ && bulk_->is_announced() ? 1 : 0;
-  return announcements + std::max<std::uint64_t>(1, (length + path_mtu_ - 1) / path_mtu_);
+  if (bulk_) return bulk_->packets_of(length);
+  return std::max<std::uint64_t>(1, (length + path_mtu_ - 1) / path_mtu_);
 }
 
 // Less than the lane's if hosts move their PSNs on (mrp::PsnSync) and the path MTU is small: 2^22
 // packets of 256 bytes are 1 GiB, of 512 bytes 2 GiB, which is the longest message of any device.
-std::size_t Group::max_message() const {
+std::size_t Group::most_at_once() const {
   const std::size_t most = lane().max_message();
   if (!engine_.moves_psns()) return most;
   return std::min<std::size_t>(most, (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * path_mtu_);
 }
 
-Expected<void> Group::check_may_send(std::size_t length) {
-  if (auto may = engine_.check_may_send(); !may) return may;
-  if (length > max_message() && length <= lane().max_message()) {
-    return mcast::fail(MCAST_ERR_INVALID,
-                       "a message of " + std::to_string(length) +
-                           " bytes: where hosts synchronise their PSNs this path MTU allows " +
-                           std::to_string(max_message()) + ", send it in parts");
+// A bulk message is at most as long as the window; WRITEs go in parts.
+std::size_t Group::max_message() const {
+  const std::size_t longest = engine_.window().longest();
+  if (!bulk_ || longest == 0) return most_at_once();
+  const std::size_t data = longest + 1 - packets_of(0);  // without its announcement
+  return std::min(most_at_once(), std::max<std::size_t>(1, data) * path_mtu_);
+}
+
+// A NIC may send all that is posted at once.
+Expected<void> Group::check_window(std::size_t length, Sending kind) const {
+  const SendWindow& window = engine_.window();
+  const std::size_t most = kind == Sending::kWhole ? max_message() : most_at_once();
+  if (length > most && length <= lane().max_message()) {
+    const std::string why =
+        most == most_at_once()
+            ? "where hosts synchronise their PSNs this path MTU allows "
+            : "a queue on the way takes " + std::to_string(window.longest()) + " packets, so ";
+    return mcast::fail(MCAST_ERR_INVALID, "a message of " + std::to_string(length) +
+                                              " bytes: " + why + std::to_string(most) +
+                                              " at most (mcast_group_query), send it in parts");
   }
+  const std::size_t first = kind == Sending::kInParts && bulk_->portion() > 0
+                                ? std::min(length, bulk_->portion())
+                                : length;
+  if (window.admits(packets_of(first))) return {};
+  return mcast::fail(MCAST_ERR_AGAIN, std::to_string(window.limit()) +
+                                          " packets may be under way, which a queue on the way "
+                                          "takes: call mcast_progress()");
+}
+
+Expected<void> Group::check_may_send(std::size_t length, Sending kind) {
+  if (auto may = engine_.check_may_send(); !may) return may;
+  if (auto fits = check_window(length, kind); !fits) return fits;
   return engine_.check_psns(packets_of(length));
 }
 
@@ -247,7 +275,8 @@ void Group::complete(const ibv_wc& wc, Events& out) {
   if (WorkId::unpack(wc.wr_id).is_receive) {
     engine_.on_receive_ended(wc.status == IBV_WC_SUCCESS);
   } else {
-    engine_.on_send_ended(wc.status == IBV_WC_SUCCESS);
+    const std::size_t length = lane().sent_length(WorkId::unpack(wc.wr_id).slot);
+    engine_.on_send_ended(packets_of(length), wc.status == IBV_WC_SUCCESS);
   }
   ibv_wc ended = wc;
   // A send shows that the device's PSNs stand still: perhaps nobody has taken it.

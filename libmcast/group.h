@@ -93,8 +93,9 @@ class Group final : private GroupPort {
   Lane& lane();
   const Lane& lane() const;
   // OK while this member may send `length` bytes. AGAIN: its PSNs have to be synchronised first,
-  // which Context::progress() does.
-  Expected<void> check_may_send(std::size_t length);
+  // which Context::progress() does, or the window is full.
+  enum class Sending : std::uint8_t { kEager, kWhole, kInParts };
+  Expected<void> check_may_send(std::size_t length, Sending kind);
   void note_sent(std::size_t length) { engine_.on_send_posted(packets_of(length)); }
   // A step of PSN synchronisation is due, and this performs it. The completion queues must be
   // empty. A group that fails in the middle completes the flushed work.
@@ -139,7 +140,9 @@ class Group final : private GroupPort {
   Expected<void> check_may_publish() const;
   void complete(const ibv_wc& wc, Events& out);
   std::uint64_t packets_of(std::size_t length) const;
-  std::size_t max_message() const;
+  std::size_t max_message() const;  // as mcast_group_attr_t
+  std::size_t most_at_once() const;
+  Expected<void> check_window(std::size_t length, Sending kind) const;
 
   Context& context_;
   const std::uint32_t number_;

@@ -26,6 +26,8 @@ struct WorkId {
 
   // No slot: QueuePair::halt(), and announcements, which complete only if they fail.
   static constexpr std::uint32_t kMarker = 0x7FFFFFFF;
+  // A part of a WRITE that is not its last one.
+  static constexpr std::uint32_t kPart = kMarker - 1;
 
   std::uint64_t pack() const {
     return std::uint64_t{group} << 32 | std::uint64_t{is_receive} << 31 | slot;
@@ -62,6 +64,8 @@ class Lane {
   // The queue pair is gone: ends all operations that are outstanding. Eager lanes have none.
   virtual void cancel(mcast_status_t, Events&) {}
   virtual std::size_t max_message() const = 0;
+  // Bytes of the outstanding send of this slot, or of kPart.
+  virtual std::size_t sent_length(std::uint32_t slot) const = 0;
   // The queue pair went through RESET: posts the receive of that slot again. False: the device
   // refuses it.
   virtual bool post_again(std::uint32_t slot) = 0;

@@ -209,5 +209,120 @@ TEST_F(BulkLaneOverFake, RefusesEagerCalls) {
             MCAST_ERR_INVALID);
 }
 
+// The fake device has a path MTU of 1024.
+class NarrowWay : public FakeGroup {
+ protected:
+  static constexpr std::uint32_t kWindow = 4;
+  mcast_status_t send(std::size_t bytes, Op& op) {
+    return mcast_send(group_, memory_.data(), bytes, nullptr, 0, &op);
+  }
+  void complete() {
+    device_.complete_send(pair());
+    progress();
+  }
+  std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(16 * 1024);
+};
+
+TEST_F(NarrowWay, TakesAsManyPacketsAsItsSwitchAnnounces) {
+  make(MCAST_LANE_BULK);
+  become_active(kWindow);
+  EXPECT_EQ(attr().window, kWindow);
+  EXPECT_EQ(attr().portion, 2 * 1024u);
+  Op first, second, third;
+  EXPECT_EQ(send(2 * 1024, first), MCAST_INPROGRESS);
+  EXPECT_EQ(send(2 * 1024, second), MCAST_INPROGRESS);
+  EXPECT_EQ(send(1, third), MCAST_ERR_AGAIN);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("4 packets may be under way"));
+  inject_window(wire::MrpType::kRefresh, 5);
+  EXPECT_EQ(attr().window, 5u);
+  EXPECT_EQ(attr().portion, 2 * 1024u) << "all members have the same portion";
+  EXPECT_EQ(send(1, third), MCAST_INPROGRESS);
+  complete();
+  EXPECT_EQ(first.status, MCAST_OK);
+  drop();
+}
+
+TEST_F(NarrowWay, RefusesAMessageThatIsLongerAndNamesTheLimit) {
+  make(MCAST_LANE_BULK);
+  become_active(kWindow);
+  EXPECT_EQ(attr().max_message, 4 * 1024u);
+  Op op;
+  EXPECT_EQ(send(4 * 1024 + 1, op), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a queue on the way takes 4 packets, so 4096 at most"));
+  EXPECT_EQ(send(4 * 1024, op), MCAST_INPROGRESS);
+  drop();  // before the operation goes
+}
+
+TEST_F(NarrowWay, TakesEagerMessagesOneByOne) {
+  make(MCAST_LANE_EAGER);
+  become_active(1);
+  ASSERT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_OK);
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_ERR_AGAIN);
+  complete();
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_OK);
+}
+
+class WriteInParts : public NarrowWay {
+ protected:
+  WriteInParts() {
+    make(MCAST_LANE_BULK);
+    become_active(kWindow);
+  }
+  mcast_status_t write(std::size_t bytes) {
+    return mcast_write(group_, memory_.data(), bytes, nullptr, 7, 100, &kImm, &op_);
+  }
+  static constexpr std::uint32_t kImm = 5;
+  Op op_;
+};
+
+TEST_F(WriteInParts, IsOneWriteForItsCallerAndItsReceivers) {
+  ASSERT_EQ(write(7 * 1024), MCAST_INPROGRESS);
+  Op other;
+  EXPECT_EQ(send(8, other), MCAST_ERR_AGAIN) << "it would come before the last part";
+  std::size_t offset = 0;
+  for (const std::size_t length : {2048, 2048, 2048, 1024}) {
+    EXPECT_EQ(op_.status, MCAST_INPROGRESS);
+    ASSERT_FALSE(pair().sends.empty());
+    EXPECT_LE(pair().sends.size(), 2u);
+    const fake::Posted& part = pair().sends.front();
+    EXPECT_EQ(part.length, length);
+    EXPECT_EQ(part.address, memory_.data() + offset);
+    EXPECT_EQ(part.remote_address, 100 + offset);
+    EXPECT_EQ(part.opcode, length == 1024 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE);
+    offset += length;
+    complete();
+  }
+  EXPECT_EQ(op_.status, MCAST_OK);
+  EXPECT_EQ(op_.length, 7 * 1024u);
+  EXPECT_EQ(op_.calls, 1);
+  EXPECT_EQ(attr().messages_sent, 1u);
+  EXPECT_EQ(send(8, other), MCAST_INPROGRESS);
+  drop();
+}
+
+TEST_F(WriteInParts, EndsOnceIfAPartFails) {
+  ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
+  progress();
+  EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(op_.calls, 1);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+}
+
+TEST_F(WriteInParts, EndsWithItsGroup) {
+  ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
+  drop();
+  EXPECT_EQ(op_.status, MCAST_ERR_CANCELED);
+  EXPECT_EQ(op_.calls, 1);
+}
+
+TEST_F(WriteInParts, EndsIfTheDeviceRefusesAPart) {
+  ASSERT_EQ(write(16 * 1024), MCAST_INPROGRESS);
+  device_.refuse_sends = true;
+  complete();
+  EXPECT_EQ(op_.status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(op_.calls, 1);
+}
+
 }  // namespace
 }  // namespace cepheus::mcast

@@ -55,10 +55,11 @@ mcast_status_t mcast_region_test(mcast_group_h group) {
 
 mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                            uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
-  return start_sending(group, data, length, mem, op, [&](Group& g, BulkLane& lane, Buffer& buffer) {
-    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write(buffer, g.place_in(region, offset), with_imm, op);
-  });
+  return start_sending(group, Group::Sending::kInParts, data, length, mem, op,
+                       [&](Group& g, BulkLane& lane, Buffer& buffer) {
+                         const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
+                         return lane.write(buffer, g.place_in(region, offset), with_imm, op);
+                       });
 }
 
 mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address, size_t length,
@@ -99,15 +100,17 @@ mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t leng
                               const mcast_target_t* targets, size_t count, const uint32_t* imm,
                               mcast_op_t* op) {
   if (targets == nullptr && count > 0) return invalid("targets is null");
-  return start_sending(group, data, length, mem, op, [&](Group&, BulkLane& lane, Buffer& buffer) {
-    std::vector<wire::AnnouncedTarget> list;
-    list.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      const mcast_target_t& t = targets[i];
-      list.push_back(
-          {wire::Ipv4(ntohl(t.ipv4)), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)});
-    }
-    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write_to(buffer, list, with_imm, op);
-  });
+  const auto kind = Group::Sending::kWhole;
+  return start_sending(
+      group, kind, data, length, mem, op, [&](Group&, BulkLane& lane, Buffer& buffer) {
+        std::vector<wire::AnnouncedTarget> list;
+        list.reserve(count);
+        for (size_t i = 0; i < count; ++i) {
+          const mcast_target_t& t = targets[i];
+          list.push_back(
+              {wire::Ipv4(ntohl(t.ipv4)), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)});
+        }
+        const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
+        return lane.write_to(buffer, list, with_imm, op);
+      });
 }

@@ -1,6 +1,7 @@
 // Configuration of one switch of a fabric at its start: ports, routes, limits and rules.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,14 @@ struct PortConfig {
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
   // Packets that the ring before a network interface holds without a loss; 0: no such ring.
   std::uint32_t data_slots = 0;
+  // ... that the queue before its link holds; 0: no limit is known.
+  std::uint32_t queue_frames = 0;
+
+  // The smaller one of both that are known.
+  std::uint32_t most_waiting() const {
+    if (data_slots == 0 || queue_frames == 0) return std::max(data_slots, queue_frames);
+    return std::min(data_slots, queue_frames);
+  }
 };
 
 // The switches that branch sender groups' data (docs/protocol.md): all, those with hosts, none.

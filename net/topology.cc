@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <limits>
 #include <unordered_set>
 
@@ -46,6 +47,14 @@ std::vector<std::size_t> hops_to(std::size_t target,
   return hops;
 }
 
+// Frames of the largest size that the queue before a link holds. 0: it has no limit of ours. A link
+// without a rate has no queue, a lossless one pauses its senders.
+std::uint32_t queue_frames(const LinkConfig& link, std::uint32_t frame_bytes) {
+  if (link.rate.is_unlimited() || link.pfc.on) return 0;
+  const wire::Bytes frames = std::max<wire::Bytes>(1, link.queue_bytes / frame_bytes);
+  return frames <= wire::MrpPath::kWidestWindow ? static_cast<std::uint32_t>(frames) : 0;
+}
+
 class Planner {
  public:
   Planner(const Topology& t, std::vector<Ipv4> addresses, std::shared_ptr<const wire::MrpKey> key)
@@ -77,9 +86,10 @@ class Planner {
     plan_.ends.resize(t_.switches.size());
   }
 
-  PortId add_port(std::size_t at, PortConfig port, const PortEnd& end) {
+  PortId add_port(std::size_t at, PortConfig port, const PortEnd& end, const LinkConfig& out) {
     port.kind = end.kind;
     port.mtu = largest_frame(t_.mtu);
+    port.queue_frames = queue_frames(out, port.mtu);
     plan_.configs[at].ports.push_back(std::move(port));
     plan_.ends[at].push_back(end);
     return PortId(static_cast<std::uint16_t>(plan_.ends[at].size() - 1));
@@ -95,7 +105,7 @@ class Planner {
       PortEnd end;
       end.kind = PortKind::kHost;
       end.host = i;
-      add_port(host.switch_index, std::move(port), end);
+      add_port(host.switch_index, std::move(port), end, host.down);
     }
   }
 
@@ -108,7 +118,8 @@ class Planner {
     return earlier == 0 ? name : name + "#" + std::to_string(earlier + 1);
   }
 
-  PortId add_trunk_port(std::size_t at, std::size_t peer, std::size_t trunk) {
+  PortId add_trunk_port(std::size_t at, std::size_t peer, std::size_t trunk,
+                        const LinkConfig& out) {
     PortConfig port;
     port.name = trunk_port_name(at, peer);
     port.peer_mac = wire::mac_for(addresses_[peer]);
@@ -117,14 +128,14 @@ class Planner {
     end.kind = PortKind::kSwitch;
     end.peer_switch = peer;
     end.trunk = trunk;
-    return add_port(at, std::move(port), end);
+    return add_port(at, std::move(port), end, out);
   }
 
   void add_trunk_ports() {
     for (std::size_t i = 0; i < t_.trunks.size(); ++i) {
       const TrunkSpec& trunk = t_.trunks[i];
-      const PortId a_port = add_trunk_port(trunk.a, trunk.b, i);
-      const PortId b_port = add_trunk_port(trunk.b, trunk.a, i);
+      const PortId a_port = add_trunk_port(trunk.a, trunk.b, i, trunk.ab);
+      const PortId b_port = add_trunk_port(trunk.b, trunk.a, i, trunk.ba);
       plan_.ends[trunk.a][a_port.value()].peer_port = b_port;
       plan_.ends[trunk.b][b_port.value()].peer_port = a_port;
     }

@@ -93,7 +93,10 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
     attr->cap.am.max_bcopy = state.max_message;
   } else {
     attr->cap.flags |= UCT_IFACE_FLAG_TAG_EAGER_ZCOPY;
-    attr->cap.tag.eager.max_zcopy = state.max_message;
+    // One message at its receivers: it may be as long as the group's window, once that is known.
+    mcast_group_attr_t group = MCAST_GROUP_ATTR_INIT;
+    mcast_group_query(state.group, &group);
+    attr->cap.tag.eager.max_zcopy = group.max_message;
     attr->cap.tag.eager.max_iov = 1;
     attr->cap.tag.recv.min_recv = 0;
     attr->cap.tag.recv.max_zcopy = state.max_message;

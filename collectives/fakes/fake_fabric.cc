@@ -16,7 +16,7 @@ Fabric* running_fabric = nullptr;
 
 // The unit of a message with these bytes. A small one has no operation.
 std::uint64_t unit_of(std::uint32_t imm, const mcast_op_t* op, const std::byte* bytes) {
-  std::uint64_t unit = imm / BulkOperation::kPieces;
+  std::uint64_t unit = imm >> BulkOperation::kPieceBits;
   if (op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
   return unit;
 }
@@ -314,6 +314,7 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   out->status = group->status;
   out->cause = group->cause;
   group->reason.copy(out->reason, sizeof out->reason - 1);
+  out->portion = FabricCalls::fabric().portion;
   out->recvs_posted = static_cast<unsigned>(group->receives.size() + group->arrived.size());
   for (const auto& send : group->sends) out->sends_outstanding += send.op != nullptr ? 1 : 0;
   return MCAST_OK;
@@ -374,6 +375,10 @@ void mcast_recv_release(mcast_group_h group, void* data) {
 }
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h,
                           uint32_t imm, mcast_op_t* op) {
+  // Two portions fill the window.
+  const size_t portion = FabricCalls::fabric().portion;
+  if (portion != 0 && length > portion) return MCAST_ERR_INVALID;
+  if (portion != 0 && FabricCalls::knows(group) && group->sends.size() >= 2) return MCAST_ERR_AGAIN;
   return post(group, {0, {}, data, length, imm, op, {}});
 }
 mcast_status_t mcast_recv(mcast_group_h group, void* memory, size_t size, mcast_mem_h,

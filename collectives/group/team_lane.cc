@@ -195,6 +195,9 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
 void TeamLane::finish() {
   messages_.shrink();  // a lane is set up once
   if (outcome_.status == MCAST_OK) {
+    mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+    if (group() != nullptr && mcast_group_query(group(), &attr) == MCAST_OK)
+      portion_ = attr.portion;
     // Without a group this member's session has failed meanwhile.
     return set_state(channel_ != nullptr ? State::kReady : State::kClosed);
   }

@@ -86,6 +86,8 @@ class TeamLane {
   // kFailed: a member's session has failed.
   bool is_refused() const { return outcome_.status == kRefused; }
   std::string address() const;  // kReady: the group's
+  // kReady: bytes of a message that the group's ways take well, alike on all members; 0: any number.
+  size_t portion() const { return portion_; }
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
@@ -132,6 +134,7 @@ class TeamLane {
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
+  size_t portion_ = 0;
   Messages messages_;
 };
 

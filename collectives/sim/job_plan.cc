@@ -45,6 +45,7 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.has_slow_set_up = pick(4) == 0;
   plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
   plan.copies_little = pick(2) == 0;
+  if (pick(3) == 0) plan.portion = 7 + pick(40);
   return plan;
 }
 
@@ -60,6 +61,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.has_slow_set_up) text += ", slow set-up";
   if (plan.has_gaps) text += ", gaps";
   if (plan.copies_little) text += ", few copies";
+  if (plan.portion > 0) text += ", messages of " + std::to_string(plan.portion) + " bytes";
   if (plan.has_safeguard) text += ", a safeguard";
   if (plan.requires_multicast) text += ", mode require";
   return text;

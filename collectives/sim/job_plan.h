@@ -39,6 +39,9 @@ struct JobPlan {
   bool copies_little = false;    // messages leave from the program's memory
   bool requires_multicast = false;
   bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
+  // Bytes of the messages that the groups' ways take; 0: any number. A member posts all of a unit's
+  // pieces at once: the simulated watchdog knows of no members that are late, but alive.
+  std::size_t portion = 0;
   // A death: the launcher ends the job after this number of events. Until then the others wait, or
   // their operations with the dead rank fail.
   std::size_t events_to_end = 0;

@@ -48,6 +48,7 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
     for (std::size_t i = 0; i < plan.steps; ++i) program_.push_back(program_[i]);
   }
   fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
+  fabric_.portion = plan.portion;
   if (plan.has_slow_rank) slow_rank_ = pick(plan.ranks);
   slow_link_ = {slow_rank_ >= 0 ? slow_rank_ : pick(plan.ranks), pick(plan.ranks)};
   if (fault_ == Fault::kTaken) fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_OK};

@@ -39,8 +39,10 @@ void BulkOperation::begin(const Call& call, Session& session) {
   lane_ = &session.bulk();
   failed_ = mistaken_ = wrong_length_ = requested_ = is_whole_ = false;
   step_ = Step::kPost;
-  started_ = in_flight_ = 0;
-  for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
+  started_ = complete_ = in_flight_ = 0;
+  const size_t most = parameters().bulk_piece;
+  const size_t least = (most_bytes() >> kPieceBits) + 1;
+  most_in_piece_ = lane_->portion() == 0 ? most : std::max(least, std::min(most, lane_->portion()));
   ready_.clear();
 }
 
@@ -59,9 +61,16 @@ Code BulkOperation::refused(Channel::Status status) {
   return Code::kPending;
 }
 
-void BulkOperation::ended(Piece& piece, Transfer::Result result) {
+void BulkOperation::ended(Transfer* transfer, Transfer::Result result, size_t length) {
+  static_cast<BulkOperation*>(transfer->owner)
+      ->ended(*reinterpret_cast<Piece*>(transfer), result, length);
+}
+
+void BulkOperation::ended(const Piece& piece, Transfer::Result result, size_t length) {
   --in_flight_;
-  piece.done = result == Transfer::Result::kDone;
+  const bool is_done = result == Transfer::Result::kDone;
+  if (is_done && piece.index == complete_) ++complete_;
+  if (is_done && !call_.is_root() && length != piece_bytes(piece.index)) wrong_length_ = true;
   failed_ = failed_ || result == Transfer::Result::kFailed;
   mistaken_ = mistaken_ || result == Transfer::Result::kMistaken;
 }
@@ -90,7 +99,7 @@ Code BulkOperation::run() {
     Code rc = Code::kDone;
     switch (step_) {
       case Step::kPost:
-        rc = post();
+        rc = pack_or_post();
         break;
       case Step::kListen:
         rc = listen();
@@ -112,32 +121,36 @@ Code BulkOperation::run() {
 }
 
 // Receivers post their buffer before they report that they are ready.
-Code BulkOperation::post() {
+Code BulkOperation::pack_or_post() {
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
     if (!payload.contiguous() && payload.pack(call_.offset, window_, call_.length) != Code::kDone)
       return unreadable(call_, *session_);
-    step_ = Step::kListen;
-    return Code::kDone;
-  }
-  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  for (; started_ < pieces(); ++started_) {
-    Piece& piece = list_[started_];
-    piece.transfer.owner = this;
-    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t length) {
-      auto& self = *static_cast<BulkOperation*>(transfer->owner);
-      auto* const done = reinterpret_cast<Piece*>(transfer);
-      self.ended(*done, result);
-      const auto index = static_cast<size_t>(done - self.list_.data());
-      if (done->done && length != self.piece_bytes(index)) self.wrong_length_ = true;
-    };
-    const Channel::Status status =
-        lane_->channel().receive(memory() + started_ * most_in_piece(), piece_bytes(started_),
-                                 tag(started_), piece.transfer);
-    if (status != Channel::Status::kStarted) return refused(status);
-    ++in_flight_;
+  } else if (const Code rc = post(); rc != Code::kDone) {
+    return rc;
   }
   step_ = Step::kListen;
+  return Code::kDone;
+}
+
+// Sends or receives as many pieces as may be under way. Code::kPending: one could not be posted.
+Code BulkOperation::post() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  Channel& channel = lane_->channel();
+  for (; started_ < pieces() && in_flight_ < kPosted && !failed_ && !mistaken_; ++started_) {
+    Piece& piece = list_[started_ % kPosted];
+    piece.index = started_;
+    piece.transfer.owner = this;
+    piece.transfer.done = &BulkOperation::ended;
+    std::byte* const data = memory() + started_ * most_in_piece_;
+    const size_t length = piece_bytes(started_);
+    const Channel::Status status =
+        call_.is_root() ? channel.send(data, length, tag(started_), piece.transfer)
+                        : channel.receive(data, length, tag(started_), piece.transfer);
+    if (status != Channel::Status::kStarted) return refused(status);
+    ++in_flight_;
+    if (call_.is_root()) session_->agreement().mark_sent();
+  }
   return Code::kDone;
 }
 
@@ -153,6 +166,7 @@ Code BulkOperation::listen() {
 }
 
 Code BulkOperation::gather() {
+  if (call_.is_root() && call_.non_blocking) (void)post();
   Code error = Code::kDone;
   if (!messages_.test(error)) return Code::kPending;
   if (error != Code::kDone) return error;
@@ -194,30 +208,18 @@ Code BulkOperation::report() {
 Code BulkOperation::send() {
   // No member is known to be ready yet.
   if (call_.non_blocking && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
-  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  for (; started_ < pieces(); ++started_) {
-    Piece& piece = list_[started_];
-    piece.transfer.owner = this;
-    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t) {
-      static_cast<BulkOperation*>(transfer->owner)
-          ->ended(*reinterpret_cast<Piece*>(transfer), result);
-    };
-    const Channel::Status status =
-        lane_->channel().send(memory() + started_ * most_in_piece(), piece_bytes(started_),
-                              tag(started_), piece.transfer);
-    if (status != Channel::Status::kStarted) return refused(status);
-    ++in_flight_;
-    session_->agreement().mark_sent();
-  }
+  const Code rc = post();
+  if (in_flight_ == 0 && started_ < pieces()) return rc;
   step_ = call_.non_blocking ? Step::kGather : Step::kTransfer;
   return Code::kDone;
 }
 
 Code BulkOperation::transfer() {
+  if (const Code rc = post(); rc != Code::kDone && !mistaken_) return rc;
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   if (mistaken_) return fail_call(call_, "ranks disagree on the order or the roots of broadcasts");
   // Any other failure is the session's to notice.
-  if (in_flight_ > 0 || failed_) return Code::kPending;
+  if (in_flight_ > 0 || failed_ || started_ < pieces()) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;
   is_whole_ = true;
   return Code::kDone;
@@ -226,12 +228,6 @@ Code BulkOperation::transfer() {
 std::chrono::nanoseconds BulkOperation::spare_time() const {
   if (step_ != Step::kTransfer) return {};
   return SpareTime::of(call_.length, Clock::now() - sending_since_);
-}
-
-size_t BulkOperation::complete_bytes() const {
-  size_t bytes = 0;
-  for (size_t i = 0; i < pieces() && list_[i].done; ++i) bytes += piece_bytes(i);
-  return bytes;
 }
 
 Code BulkOperation::repair(Actions& out) {

@@ -5,9 +5,11 @@
 // which sends. That count needs calls of all ranks, so the root of a non-blocking broadcast sends
 // at once, and its NIC waits for unposted receives (RNR). The count then goes to the root directly,
 // and starts the watchdog's time. A unit is sent in pieces, so that progress shows before a slow
-// link has sent all of it, and a repair sends only the missing part.
+// link has sent all of it, and a repair sends only the missing part. A group whose ways take little
+// has shorter pieces (mcast_group_attr_t::portion). A few are posted at a time; they end in order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
@@ -20,7 +22,10 @@ namespace cepheus::coll {
 
 class BulkOperation final : public GroupOperation {
  public:
-  static constexpr size_t kPieces = 16;  // of a unit, at most
+  // Pieces at a time, at most. A member that has posted all of them may leave the rest to its NIC.
+  static constexpr size_t kPosted = 64;
+  // Of a piece's message: | unit: 16 | piece: 16 |
+  static constexpr unsigned kPieceBits = 16;
   static size_t most_bytes() { return parameters().bulk_unit; }
 
   ~BulkOperation() override { finish(); }
@@ -36,14 +41,15 @@ class BulkOperation final : public GroupOperation {
   enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
   struct Piece {
     Transfer transfer;  // first member, because callbacks get its address
-    bool done;
+    size_t index;
   };
   struct Ready {  // from a child of the tree
     int rank;
     uint64_t unit;
   };
 
-  void ended(Piece& piece, Transfer::Result result);
+  static void ended(Transfer* transfer, Transfer::Result result, size_t length);
+  void ended(const Piece& piece, Transfer::Result result, size_t length);
   template <typename F>
   void ready_children(F f) const;
   int ready_parent() const;
@@ -51,6 +57,7 @@ class BulkOperation final : public GroupOperation {
   Code run() override;
   Code gone() override;
   void fill() override;
+  Code pack_or_post();
   Code post();
   Code listen();
   Code gather();
@@ -61,21 +68,24 @@ class BulkOperation final : public GroupOperation {
   Code repair(Actions& out) override;
   Code repair_member(Actions& out);
 
-  static size_t most_in_piece() { return parameters().bulk_piece; }
-  size_t pieces() const { return (call_.length + most_in_piece() - 1) / most_in_piece(); }
+  size_t pieces() const { return (call_.length + most_in_piece_ - 1) / most_in_piece_; }
   size_t piece_bytes(size_t index) const {
-    return index + 1 < pieces() ? most_in_piece() : call_.length - index * most_in_piece();
+    return index + 1 < pieces() ? most_in_piece_ : call_.length - index * most_in_piece_;
   }
   std::byte* memory() { return static_cast<std::byte*>(window_); }
-  uint32_t tag(size_t index) const { return static_cast<uint32_t>(call_.unit * kPieces + index); }
+  uint32_t tag(size_t index) const {
+    return static_cast<uint32_t>(call_.unit << kPieceBits | index);
+  }
   // Bytes of the leading pieces that are complete. Under the transport's mutex.
-  size_t complete_bytes() const;
+  size_t complete_bytes() const { return std::min(complete_ * most_in_piece_, call_.length); }
 
   TeamLane* lane_ = nullptr;
   Step step_ = Step::kPost;
   void* window_ = nullptr;
-  std::array<Piece, kPieces> list_{};
-  size_t started_ = 0;  // pieces posted
+  size_t most_in_piece_ = 1;
+  std::array<Piece, kPosted> list_{};  // piece n at n modulo its size
+  size_t started_ = 0;                 // pieces posted
+  size_t complete_ = 0;                // ... of which the first ones are complete
   size_t in_flight_ = 0;
   bool failed_ = false;
   bool mistaken_ = false;  // another message came than was meant

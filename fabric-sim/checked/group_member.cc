@@ -211,7 +211,7 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   if (packets == 0) return true;
   if (is_source) {
     engine().on_send_posted(packets);
-    engine().on_send_ended(true);
+    engine().on_send_ended(packets, true);
     synchronise_soon();
   } else {
     engine().on_receive_posted();
@@ -357,7 +357,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 }
 
 void GroupMember::on_sent(Instant now, std::size_t message) {
-  engine().on_send_ended(true);
+  engine().on_send_ended(packets_of(ledger_.plan().messages[message]), true);
   simulator().trace().note(now, host().name(), "completes message", message);
   record(recording::Event::kCompleted, message);
   ledger_.on_completed(message);

@@ -103,11 +103,13 @@ void GroupEngine::check_psn_moves(wire::Psn GroupPort::Psns::*psn) {
 
 void GroupEngine::on_send_posted(std::uint64_t packets) {
   sync_.sent(packets);
+  window_.posted(packets);
   ++flow_.messages_sent;
   ++flow_.sends_outstanding;
 }
 
-void GroupEngine::on_send_ended(bool is_delivered) {
+void GroupEngine::on_send_ended(std::uint64_t packets, bool is_delivered) {
+  window_.ended(packets);
   --flow_.sends_outstanding;
   ++flow_.sends_completed;
   if (is_delivered) check_psn_moves(&GroupPort::Psns::send);
@@ -202,8 +204,9 @@ void GroupEngine::connected(wire::Instant now, const Expected<void>& outcome, mr
   std::ranges::move(held.messages, std::back_inserter(out.messages));
 }
 
-void GroupEngine::activate(bool host_sync) {
+void GroupEngine::activate(bool host_sync, const wire::MrpPath& path) {
   state_ = MCAST_GROUP_ACTIVE;
+  window_.open(path.window);
   if (!host_sync) return;
   sync_.enable();
   port_.on_host_sync();

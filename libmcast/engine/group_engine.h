@@ -20,6 +20,7 @@
 #include "libmcast/engine/presence.h"
 #include "libmcast/engine/remote_end.h"
 #include "libmcast/engine/role.h"
+#include "libmcast/engine/send_window.h"
 #include "libmcast/engine/watchdog.h"
 
 namespace cepheus::mcast {
@@ -118,8 +119,10 @@ class GroupEngine {
 
   // --- Work on the queue pair.
   const Flow& flow() const { return flow_; }
+  const SendWindow& window() const { return window_; }
   void on_send_posted(std::uint64_t packets);
-  void on_send_ended(bool is_delivered);
+  // `packets` as posted.
+  void on_send_ended(std::uint64_t packets, bool is_delivered);
   void on_receive_posted() { ++flow_.receives_posted; }
   void on_receive_ended(bool has_data);
   // A receive is to be posted. True: the queue pair is halted, and the receive waits for it.
@@ -132,7 +135,10 @@ class GroupEngine {
   KeptReceives take_kept();
   bool has_kept() const { return !flushed_.empty() || !posted_meanwhile_.empty(); }
   // The queue pair is gone, with all posted work.
-  void drop_work() { flow_.sends_outstanding = flow_.receives_posted = 0; }
+  void drop_work() {
+    flow_.sends_outstanding = flow_.receives_posted = 0;
+    window_.drop();
+  }
 
   // --- Registration. The caller becomes the leader.
   Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
@@ -174,8 +180,10 @@ class GroupEngine {
   // Role::on_connected() follows, perhaps at once. If it can't, the group has failed then.
   void connect(wire::Instant now, const RemoteEnd& remote, mrp::Outbox& out);
   bool is_connecting() const { return is_connecting_; }
-  // `host_sync`: switches leave the PSNs at a change of the source to the hosts.
-  void activate(bool host_sync);
+  // `host_sync`: switches leave the PSNs at a change of the source to the hosts. `path`: what the
+  // group's ways can take.
+  void activate(bool host_sync, const wire::MrpPath& path = {});
+  void renew(const wire::MrpPath& path) { window_.renew(path.window); }
   void fail_with(const wire::Error& error, wire::MrpReject reject);  // its registration did
   void reset_watchdog() { watchdog_.reset(); }  // the lagging members are alive
 
@@ -197,6 +205,7 @@ class GroupEngine {
   std::unique_ptr<Role> next_role_;
   mrp::Outbox held_;
   Flow flow_;
+  SendWindow window_;
   mrp::PsnSync sync_;
   std::optional<mrp::PsnSync::Step> step_;   // under way
   wire::Psn start_;                          // of the queue pair, when it was connected

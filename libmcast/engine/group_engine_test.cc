@@ -350,7 +350,7 @@ TEST(SourceChange, IsDueOnceAllThatTheSourceSentIsAcknowledged) {
   source.engine.synchronise();
   EXPECT_THAT(source.port.steps, ElementsAre("host-sync"));
   source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(true);
+  source.engine.on_send_ended(3, true);
   EXPECT_TRUE(source.engine.is_sync_due());
   source.engine.synchronise();
   source.engine.drained();
@@ -365,7 +365,7 @@ TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
   EXPECT_FALSE(source.engine.keeps(1)) << "the queue pair has it";
   source.engine.on_send_posted(3);
   source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(true);
+  source.engine.on_send_ended(3, true);
   source.engine.synchronise();
   EXPECT_TRUE(source.engine.keeps(3)) << "it was posted before the flushed ones came back";
   EXPECT_TRUE(source.engine.keeps_flushed(1));
@@ -386,7 +386,7 @@ TEST(SourceChange, PostsReceivesOfASlowStepBehindTheOthers) {
   source.port.is_slow = true;
   source.engine.on_send_posted(3);
   source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(true);
+  source.engine.on_send_ended(3, true);
   source.engine.synchronise();
   EXPECT_TRUE(source.engine.keeps_flushed(1));
   source.engine.drained();
@@ -408,7 +408,7 @@ TEST(SourceChange, IsRefusedWherePsnsStandStillOverAMessage) {
   Member source(0);
   source.engine.activate(true);
   source.engine.on_send_posted(3);
-  source.engine.on_send_ended(true);
+  source.engine.on_send_ended(3, true);
   EXPECT_EQ(source.engine.status(), MCAST_ERR_NO_DEVICE);
   EXPECT_THAT(source.engine.reason(), HasSubstr("PSNs stand still"));
 }
@@ -418,7 +418,7 @@ TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
   source.engine.activate(true);
   source.engine.on_send_posted(3);
   source.port.send_psn = source.port.send_psn + 3;
-  source.engine.on_send_ended(true);
+  source.engine.on_send_ended(3, true);
   source.engine.synchronise();
   EXPECT_TRUE(source.engine.keeps(8));
   EXPECT_TRUE(source.engine.keeps_flushed(7));

@@ -20,8 +20,12 @@ void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMess
     case Task::kConnect:
       return connect(now, message.header, out);
     case Task::kActivated:
-      if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(membership_.host_sync());
+      if (group_.state() == MCAST_GROUP_REGISTERING) {
+        group_.activate(membership_.host_sync(), membership_.path());
+      }
       return;
+    case Task::kRenewed:
+      return group_.renew(membership_.path());
     case Task::kWait:
       group_.reset_watchdog();
       return on_answer();

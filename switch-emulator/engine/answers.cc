@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "switch-emulator/engine/registration_messages.h"
+#include "switch-emulator/engine/shares.h"
 
 namespace cepheus::fabric {
 
@@ -69,13 +70,13 @@ bool is_host_sync(const wire::MrpHeader& header) {
 std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
   if (Tombstone* stone = groups_.find_tombstone(id)) {
     if (stone->epoch != epoch) return std::nullopt;
-    return Party{stone->roster, stone->leader, stone->leader_port, stone->by_switch};
+    return Party{stone->roster, stone->leader, stone->leader_port, stone->by_switch, nullptr};
   }
   GroupEntry* entry = groups_.find(id);
   if (entry == nullptr || entry->table.group.epoch != epoch) return std::nullopt;
   const Group& group = entry->table.group;
   const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
-  return Party{entry->table.roster, entry->leader, port, false, &entry->table};
+  return Party{entry->table.roster, entry->leader, port, false, entry};
 }
 
 void Answers::on_answer(Call& call, const MrpRequest& answer) {
@@ -106,6 +107,12 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
   // The leader sends nothing to itself, so answers from its side are in a loop.
   if (call.ingress() == party->towards_leader) return call.count(Counter::kDropNotMember);
   if (party->towards_leader == PortId()) return;
+  // Each switch sends the least of its own ways and those behind it.
+  if (header.type == wire::MrpType::kReport && answer.message.path) {
+    if (party->entry == nullptr) return call.count(Counter::kDropMrpStale);
+    party->roster.set_path(call.ingress(), *answer.message.path);
+    return report_path_change(call, groups_, *party->entry);
+  }
   pass_up(call, answer, party->towards_leader, party->leader);
 }
 
@@ -118,13 +125,14 @@ void Answers::merge(Call& call, const MrpRequest& confirm, const Party& party) {
     if (roster.confirm(m, call.ingress(), is_host_sync(header))) ++known;
   }
   if (known == 0) return call.count(Counter::kDropNotMember);
+  if (confirm.message.path) roster.set_path(call.ingress(), *confirm.message.path);
   // A member that never answers is dead, and the source's time-outs have to show it soon.
   const bool all_are_active =
-      roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.table != nullptr;
+      roster.step() == wire::MrpType::kActivate && roster.awaited() == 0 && party.entry != nullptr;
   if (!all_are_active) return;
-  const Group& group = party.table->group;
+  const Group& group = party.entry->table.group;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
-    group.behaviour->on_round_trip(i, call.now - party.table->activated, true);
+    group.behaviour->on_round_trip(i, call.now - party.entry->table.activated, true);
   }
 }
 
@@ -158,6 +166,11 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
   message.header.mcst_id = id;
   message.header.instance = party.leader.instance;
   const auto step = static_cast<std::uint16_t>(party.roster.step());
+  if (party.entry != nullptr) {
+    GroupInstance& table = party.entry->table;
+    table.reported = path_of(groups_, *party.entry);
+    if (table.reported != wire::MrpPath()) message.path = table.reported;
+  }
   // Members of switches that do not rebase are listed separately, because the flag holds for a
   // whole datagram.
   std::array<wire::MrpMessage, 2> of_kind{message, message};
@@ -175,8 +188,8 @@ void Answers::send_confirms(Call& call, McstId id, std::uint16_t epoch, const Pa
     if (m.member_count == wire::MrpMessage::kMaxMembers) send(m);
   });
   for (wire::MrpMessage& m : of_kind) send(m);
-  if (party.table != nullptr && party.roster.step() == wire::MrpType::kRegister) {
-    party.table->confirmed = call.now;
+  if (party.entry != nullptr && party.roster.step() == wire::MrpType::kRegister) {
+    party.entry->table.confirmed = call.now;
   }
 }
 

@@ -34,8 +34,8 @@ class Answers {
     Roster& roster;
     Leader leader;
     PortId towards_leader;
-    bool by_switch = false;  // Tombstone::by_switch
-    GroupInstance* table = nullptr;
+    bool by_switch = false;       // Tombstone::by_switch
+    GroupEntry* entry = nullptr;  // null: of a tombstone
   };
   std::optional<Party> find(McstId id, std::uint16_t epoch);
   void merge(Call& call, const MrpRequest& confirm, const Party& party);

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/group_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 #include "switch-emulator/engine/call.h"
@@ -19,7 +20,10 @@ void list_branches(const Group& group, std::vector<PortId>& out) {
 }
 
 GroupTable::GroupTable(const SwitchConfig& config, MakeBehaviour make)
-    : config_(config), make_(make), over_port_(config.ports.size(), 0) {}
+    : config_(config),
+      make_(make),
+      over_port_(config.ports.size(), 0),
+      in_use_over_port_(config.ports.size(), 0) {}
 
 GroupEntry* GroupTable::find(McstId id) {
   const auto at = entries_.find(id);
@@ -48,15 +52,60 @@ std::uint32_t GroupTable::led_by(Ipv4 host) const {
   return at == led_by_.end() ? 0 : at->second;
 }
 
+namespace {
+
+// A group that has had no packet for this time leaves its share to others.
+constexpr Duration kIdle = std::chrono::seconds(1);
+
+// One part of a queue stays free, for unicasts and for repeats. Parts are powers of two: so n groups
+// that come one after the other change their shares a few times, and not n times.
+std::uint32_t parts_for(std::uint32_t groups) { return std::bit_ceil(groups + 1); }
+
+}  // namespace
+
+std::uint32_t GroupTable::share_of(PortId port, bool is_in_use) const {
+  constexpr std::uint32_t kLeastShare = 16;
+  std::uint32_t frames = config_.ports[port.value()].most_waiting();
+  if (frames == 0 || (config_.data_slots != 0 && config_.data_slots < frames)) {
+    frames = config_.data_slots;
+  }
+  const std::uint32_t groups = in_use_over_port_[port.value()] + (is_in_use ? 0 : 1);
+  return std::max(frames / parts_for(groups), std::min(frames, kLeastShare));
+}
+
+void GroupTable::count_in_use(PortId port, int change) {
+  std::uint32_t& groups = in_use_over_port_[port.value()];
+  const std::uint32_t before = parts_for(groups);
+  groups += static_cast<std::uint32_t>(change);
+  const bool is_limited =
+      config_.data_slots != 0 || config_.ports[port.value()].most_waiting() != 0;
+  if (is_limited && parts_for(groups) != before) shares_have_changed_ = true;
+}
+
+void GroupTable::set_in_use(GroupEntry& entry, bool is_in_use) {
+  entry.is_in_use = is_in_use;
+  if (is_in_use) shares_have_changed_ = true;  // its own, while it was idle
+  for (const Path& path : entry.table.group.paths) count_in_use(path.port, is_in_use ? 1 : -1);
+}
+
+void GroupTable::look_for_idle_groups(Instant now) {
+  next_look_ = now + kIdle / 4;
+  for (const auto& [id, entry] : entries_) {
+    if (entry->is_in_use && now - entry->last_seen >= kIdle) set_in_use(*entry, false);
+  }
+}
+
 PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
   ++over_port_[port.value()];
   return group.add_path(port, is_host);
 }
 
 void GroupTable::remove_path(Call& call, Group& group, PathNo path) {
-  --over_port_[group.paths[path].port.value()];
-  group.remove_path(call, path);
   GroupEntry& entry = *find(group.id);
+  const PortId port = group.paths[path].port;
+  --over_port_[port.value()];
+  if (entry.is_in_use) count_in_use(port, -1);
+  group.remove_path(call, path);
   if (entry.is_active) note_timer(group.id, entry);
 }
 
@@ -65,6 +114,7 @@ void GroupTable::erase(Call& call, McstId id) {
   assert(at != entries_.end());
   GroupInstance& table = at->second->table;
   for (const Path& path : table.group.paths) --over_port_[path.port.value()];
+  if (at->second->is_in_use) set_in_use(*at->second, false);
   table.group.behaviour->release_held(call);
   const auto led = led_by_.find(table.leader);
   if (--led->second == 0) led_by_.erase(led);
@@ -146,7 +196,7 @@ std::size_t GroupTable::held() const {
 }
 
 void GroupTable::check_consistent() const {
-  std::vector<std::uint32_t> over(over_port_.size(), 0);
+  std::vector<std::uint32_t> over(over_port_.size(), 0), in_use(over_port_.size(), 0);
   std::unordered_map<Ipv4, std::uint32_t> led;
   for (const auto& [id, entry] : entries_) {
     const GroupInstance& table = entry->table;
@@ -156,13 +206,17 @@ void GroupTable::check_consistent() const {
     must(table.group.id == id, "a table under another id");
     must(table.group.leader < table.group.paths.size() || entry->leaderless,
          "no path towards the leader");
-    for (const Path& path : table.group.paths) ++over[path.port.value()];
+    for (const Path& path : table.group.paths) {
+      ++over[path.port.value()];
+      in_use[path.port.value()] += entry->is_in_use ? 1 : 0;
+    }
     table.group.check_consistent(config_.max_held);
     table.roster.check_consistent();
   }
   must(entries_.size() <= std::max<std::size_t>(config_.max_groups, kept_), "too many tables");
   must(led == led_by_, "tables are miscounted by their leaders' hosts");
   must(over == over_port_, "groups over ports are miscounted");
+  must(in_use == in_use_over_port_, "groups in use over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");
   for (const auto& [id, stone] : tombstones_) {
     must(stone.roster.step() == wire::MrpType::kUnregister, "a tombstone awaits another step");

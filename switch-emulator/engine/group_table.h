@@ -42,6 +42,7 @@ struct GroupInstance {
   bool loss_ends = false;  // wire::MrpHeader::kLossEnds of its REGISTER
   Instant confirmed{};     // when REGISTER's last CONFIRM was sent,
   Instant activated{};     // and when ACTIVATE arrived first
+  wire::MrpPath reported;  // as the leader's side knows it (shares.h)
 };
 
 struct GroupEntry {
@@ -52,6 +53,7 @@ struct GroupEntry {
   Leader leader;
   GroupInstance table;
   bool is_active = false;  // data flows
+  bool is_in_use = false;  // it had packets lately
   Instant last_seen;
   std::optional<Instant> orphaned;  // since when the port towards the leader has been down
   bool leaderless = false;  // the leader is evicted: messages in flight may end, then all is freed
@@ -92,6 +94,16 @@ class GroupTable {
   std::uint32_t led_by(Ipv4 host) const;
   // Number of tables with a path over `port`.
   std::uint32_t groups_over(PortId port) const { return over_port_[port.value()]; }
+  // A packet of the group has come. Groups in use share the queues of their ports.
+  void note_use(Instant now, GroupEntry& entry) {
+    entry.last_seen = now;
+    if (!entry.is_in_use) set_in_use(entry, true);
+    if (now >= next_look_) look_for_idle_groups(now);
+  }
+  // Frames of the port's queue that a group may fill, if it is (not) in use; 0: no limit is known.
+  std::uint32_t share_of(PortId port, bool is_in_use) const;
+  // True, once, if shares have changed since the last call.
+  bool take_share_changes() { return std::exchange(shares_have_changed_, false); }
 
   GroupEntry& add(McstId id, const Leader& leader, std::uint16_t epoch, std::size_t route_classes,
                   Instant now);
@@ -129,6 +141,9 @@ class GroupTable {
 
  private:
   Instant due(const GroupEntry& entry) const;
+  void set_in_use(GroupEntry& entry, bool is_in_use);
+  void count_in_use(PortId port, int change);
+  void look_for_idle_groups(Instant now);
 
   const SwitchConfig& config_;
   const MakeBehaviour make_;
@@ -137,6 +152,9 @@ class GroupTable {
   std::unordered_map<McstId, Tombstone> tombstones_;
   std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long, so they are in order
   std::vector<std::uint32_t> over_port_;
+  std::vector<std::uint32_t> in_use_over_port_;
+  bool shares_have_changed_ = false;
+  Instant next_look_{};
   std::size_t kept_ = 0;  // number of tables when the limit last changed
   std::unordered_map<Ipv4, std::uint32_t> led_by_;
 };

@@ -6,6 +6,7 @@
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/refusals.h"
 #include "switch-emulator/engine/registration_messages.h"
+#include "switch-emulator/engine/shares.h"
 
 namespace cepheus::fabric {
 
@@ -274,7 +275,11 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   touch(call, *entry);
   list_branches(entry->table.group, branches_);
-  pass_on_to_switches(call, request, branches_);
+  const bool is_news = entry->is_active && request.message.path;
+  if (!is_news) return pass_on_to_switches(call, request, branches_);
+  // Members learn it, and a REPORT that was lost is repeated.
+  pass_on(call, request, branches_, entry->table.roster);
+  report_path(call, groups_, *entry);
 }
 
 void Registrar::on_query(Call& call, const MrpRequest& request) {

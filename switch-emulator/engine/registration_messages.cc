@@ -50,10 +50,11 @@ wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& request) 
       {request.ip.source, 0, request.udp.source_port, wire::without_ecn(request.ip.tos)});
 }
 
-// The same to all: without a list, with the records that this switch does not know.
+// The same to all: without a list, with all other records.
 wire::MrpMessage without_members(const wire::MrpMessage& message) {
   wire::MrpMessage bare;
   bare.header = message.header;
+  bare.path = message.path;
   bare.skipped = message.skipped;
   bare.skipped_size = message.skipped_size;
   return bare;

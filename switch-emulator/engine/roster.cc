@@ -68,6 +68,22 @@ std::size_t Roster::count_behind(PortId trunk) const {
   return at == trunks_.end() ? 0 : at->members;
 }
 
+// A host knows the MTU of its device, and no queue of the fabric.
+void Roster::set_path(PortId port, const wire::MrpPath& path) {
+  const auto trunk = std::ranges::find(trunks_, port, &Trunk::port);
+  if (trunk != trunks_.end()) {
+    trunk->path = path;
+  } else {
+    hosts_path_.narrow({path.mtu, 0});
+  }
+}
+
+wire::MrpPath Roster::path() const {
+  wire::MrpPath least = hosts_path_;
+  for (const Trunk& trunk : trunks_) least.narrow(trunk.path);
+  return least;
+}
+
 void Roster::begin(wire::MrpType step) {
   if (step_ == step) return;
   if (step_ == wire::MrpType::kRegister) forget_names();

@@ -45,6 +45,11 @@ class Roster {
   // Null if it has no entry, or has another queue pair.
   const Member* find(const wire::MrpMember& named) const;
   const Member* find(Ipv4 host) const;
+  // What the ways behind `port` can take: of a trunk by the last message of its switch; of own hosts
+  // together, and it only falls.
+  void set_path(PortId port, const wire::MrpPath& path);
+  // The least of all of them.
+  wire::MrpPath path() const;
   // A member behind a trunk, for error texts: the first by address, unless it has been removed.
   std::optional<wire::MrpMember> one_behind(PortId trunk) const;
   std::size_t size() const { return members_.size() + nameless_; }
@@ -96,6 +101,7 @@ class Roster {
     std::uint32_t members = 0;
     Ipv4 host;  // of one of them; unset if that one has been removed
     Qpn qpn;
+    wire::MrpPath path = {};
   };
   void count(const Member& member);
   void forget_names();
@@ -105,6 +111,7 @@ class Roster {
 
   std::vector<Member> members_;  // sorted by host
   std::vector<Trunk> trunks_;    // in the order of their first members
+  wire::MrpPath hosts_path_;     // of members on own ports
   std::vector<Member> unsent_;   // without an entry: confirmed, but not yet passed on to the leader
   std::size_t nameless_ = 0;     // members without an entry
   std::size_t expected_ = 0;     // ... that still owe a CONFIRM (an estimate)

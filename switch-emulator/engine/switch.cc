@@ -12,6 +12,7 @@
 #include "switch-emulator/engine/probes.h"
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/routes.h"
+#include "switch-emulator/engine/shares.h"
 #include "switch-emulator/engine/trunks.h"
 #include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
@@ -117,6 +118,7 @@ void Switch::State::on_frame(Call& call, const Frame& frame) {
     if (probes.on_frame(call, frame, headers)) return;
     if (kind != Kind::kRegistration) return on_group_packet(call, ip.destination, frame, headers);
     registrar.on_datagram(call, frame, headers);
+    report_share_changes(call, groups);
     if (call.fates == 0) call.count(Counter::kMrpTaken);
   } else if (from_group) {
     return on_group_packet(call, ip.source, frame, headers);
@@ -172,7 +174,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   Group& group = entry->table.group;
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
-  entry->last_seen = call.now;
+  groups.note_use(call.now, *entry);
   call.icrc = frame.icrc_state;
   call.leader = &entry->leader;
   call.drops = entry->drops.get();
@@ -190,6 +192,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
     groups.reschedule(id, *entry);
   }
   groups.note_timer(id, *entry);
+  report_share_changes(call, groups);
 }
 
 Switch::Switch(SwitchConfig config, PayloadStore& payloads, MakeBehaviour make)
@@ -229,6 +232,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     }
     groups.reschedule(*id, entry);
   }
+  report_share_changes(call, groups);
 }
 
 Instant Switch::deadline() const {

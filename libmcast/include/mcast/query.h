@@ -58,15 +58,21 @@ typedef struct mcast_group_attr {
   uint16_t epoch;   /* of mcst_id */
   uint32_t members; /* leader: members without the evicted ones; others: 0 */
   int is_leader;
-  size_t max_message; /* bytes: max_eager, or the largest of the device and path MTU */
+  size_t max_message; /* bytes: max_eager, or the largest of device, path MTU and window */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
+  /* Packets that may be under way, as the slowest queue on the way takes them; 0: no limit is known.
+   * Sends beyond it are refused (MCAST_ERR_AGAIN). It changes while the group is active. */
+  uint32_t window;
+  /* BULK, bytes: messages of this length keep the slowest queue busy. Fixed, and alike on all
+   * members, once the group is active; 0: any length does. WRITEs go in portions. */
+  size_t portion;
 } mcast_group_attr_t;
 #define MCAST_GROUP_ATTR_INIT                                                                      \
   {                                                                                                \
     sizeof(mcast_group_attr_t), MCAST_GROUP_WAITING, MCAST_LANE_EAGER, MCAST_OK, MCAST_CAUSE_NONE, \
-        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                       \
+        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                 \
   }
 
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);

@@ -61,9 +61,10 @@ MCAST_API mcast_status_t mcast_region_test(mcast_group_h group);
 /* Writes `length` bytes at `offset` of region `region` of all other members. done() runs when
  * every one has acknowledged them. A NIC that stores by DMA may acknowledge data shortly before it
  * is in memory; a completed receive shows that it is. Every member must have published that number,
- * with enough bytes.
- * `imm` NULL: no receive completes. Otherwise a receive of each completes, with `length` and the
- * word `imm` points to, its buffer untouched (one of no bytes will do). Returns as mcast_send(). */
+ * with enough bytes. A WRITE longer than mcast_group_attr_t's `portion` goes in parts of that length.
+ * `imm` NULL: no receive completes. Otherwise a receive of each completes, with `length` (in parts: the
+ * last part's) and the word `imm` points to, its buffer untouched (one of no bytes will do). Returns
+ * as mcast_send(); a next send is MCAST_ERR_AGAIN until all parts are posted. */
 MCAST_API mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length,
                                      mcast_mem_h mem, uint16_t region, uint64_t offset,
                                      const uint32_t* imm, mcast_op_t* op);

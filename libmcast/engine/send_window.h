@@ -1,0 +1,39 @@
+// How many packets a source may have under way, so that no queue on the way overflows
+// (docs/protocol.md, "What a way can take").
+//
+// The switches' number comes with ACTIVATE, and may be renewed. Long messages go in portions, which
+// all members compute by the first number. NICs request an acknowledgement with the last packet of a
+// message at the latest. So two portions fill the window: one is under way while the other is
+// acknowledged. Without a number there is no limit.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cepheus::mcast {
+
+class SendWindow {
+ public:
+  // By ACTIVATE. 0: no limit is known.
+  void open(std::uint32_t packets) { first_ = limit_ = packets; }
+  void renew(std::uint32_t packets) { limit_ = packets; }
+
+  // Packets of the longest message, and of messages that keep the way busy; 0: any number.
+  std::uint32_t longest() const { return first_; }
+  std::uint32_t portion() const { return first_ == 0 ? 0 : std::max(1u, first_ / 2); }
+  std::uint32_t limit() const { return limit_; }
+
+  // A message of `packets` may be posted now. One may always be: the first number set its length.
+  bool admits(std::uint64_t packets) const {
+    return limit_ == 0 || under_way_ == 0 || under_way_ + packets <= limit_;
+  }
+  void posted(std::uint64_t packets) { under_way_ += packets; }
+  void ended(std::uint64_t packets) { under_way_ -= std::min(packets, under_way_); }
+  void drop() { under_way_ = 0; }
+
+ private:
+  std::uint32_t first_ = 0, limit_ = 0;
+  std::uint64_t under_way_ = 0;
+};
+
+}  // namespace cepheus::mcast

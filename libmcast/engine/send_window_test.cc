@@ -1,0 +1,51 @@
+#include "libmcast/engine/send_window.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::mcast {
+namespace {
+
+TEST(SendWindow, WithoutANumberAdmitsAll) {
+  SendWindow window;
+  EXPECT_EQ(window.portion(), 0u);
+  window.posted(1'000'000);
+  EXPECT_TRUE(window.admits(1'000'000));
+}
+
+TEST(SendWindow, IsFullWithTwoMessagesOfItsPortion) {
+  SendWindow window;
+  window.open(33);
+  EXPECT_EQ(window.portion(), 16u);
+  EXPECT_EQ(window.longest(), 33u);
+  window.posted(16);
+  EXPECT_TRUE(window.admits(16));
+  window.posted(16);
+  EXPECT_FALSE(window.admits(16));
+  EXPECT_TRUE(window.admits(1));
+  window.ended(16);
+  EXPECT_TRUE(window.admits(16));
+}
+
+TEST(SendWindow, KeepsItsPortionWhenItIsRenewed) {
+  SendWindow window;
+  window.open(64);
+  window.renew(8);
+  EXPECT_EQ(window.portion(), 32u);
+  EXPECT_TRUE(window.admits(32)) << "no other is under way";
+  window.posted(32);
+  EXPECT_FALSE(window.admits(1));
+  window.renew(256);
+  EXPECT_TRUE(window.admits(224));
+  EXPECT_FALSE(window.admits(225));
+}
+
+TEST(SendWindow, OfOnePacketAdmitsOnePacket) {
+  SendWindow window;
+  window.open(1);
+  EXPECT_EQ(window.portion(), 1u);
+  window.posted(1);
+  EXPECT_FALSE(window.admits(1));
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
