@@ -1,6 +1,7 @@
 #include "fabric-sim/experiments/multicast_group.h"
 
 #include <algorithm>
+#include <deque>
 #include <stdexcept>
 
 #include "fabric-sim/core/group_program.h"
@@ -29,6 +30,7 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   }
 
   mcast_status_t status() const { return engine().status(); }
+  std::uint32_t window() const { return engine().window().limit(); }
   void post_receive() {
     const auto bytes = static_cast<std::uint32_t>(group_.memory_.size());
     sim::post_receive(host(), qpn(), {0, bytes, lkey_});
@@ -36,6 +38,22 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   void post_send(std::uint32_t bytes) {
     sim::post_send(host(), qpn(), {0, bytes, lkey_},
                    {.wr_id = 1, .op = rnic::SendOp::kSendImm, .signaled = true});
+  }
+
+  // All pieces of the messages, as the window admits them. Returns their number.
+  std::size_t send_in_window(std::uint32_t bytes, std::size_t messages) {
+    const std::uint32_t mtu = host().nic().config().max_mtu;
+    const std::uint64_t portion = std::uint64_t{engine().window().portion()} * mtu;
+    for (std::size_t n = 0; n < messages; ++n) {
+      for (std::uint64_t rest = bytes; rest > 0;
+           rest -= std::min(rest, portion == 0 ? rest : portion)) {
+        pieces_.push_back(
+            static_cast<std::uint32_t>(portion == 0 ? rest : std::min(rest, portion)));
+      }
+    }
+    const std::size_t all = pieces_.size();
+    post_pieces();
+    return all;
   }
 
   void accept_writes(std::uint32_t key) {
@@ -67,6 +85,7 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
     if (streamed_bytes_ != 0) return on_streamed(is_source);
     group_.note(now, is_source);
     if (!is_source) on_received();
+    if (is_source && !under_way_.empty()) on_piece_sent();
     group_.go_on();
   }
   // Receives are posted again as they complete, so that none is ever missing; sends likewise, while
@@ -86,6 +105,22 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   }
 
  private:
+  void post_pieces() {
+    const std::uint32_t mtu = host().nic().config().max_mtu;
+    for (; !pieces_.empty(); pieces_.pop_front()) {
+      const std::uint64_t packets = (pieces_.front() + mtu - 1) / mtu;
+      if (!engine().window().admits(packets)) return;
+      post_send(pieces_.front());
+      engine().on_send_posted(packets);
+      under_way_.push_back(packets);
+    }
+  }
+  void on_piece_sent() {
+    engine().on_send_ended(under_way_.front(), true);
+    under_way_.pop_front();
+    post_pieces();
+  }
+
   static constexpr std::uint64_t kWrite = 2;   // a WRITE's wr_id
   static constexpr std::size_t kReceives = 4;  // posted at a time
   // More bytes than a round trip over full queues carries.
@@ -115,6 +150,8 @@ class MulticastGroup::Member final : public GroupProgram, public CompletionClien
   std::size_t own_after_ = ~std::size_t{0};
   std::uint32_t own_bytes_ = 0;
   std::uint32_t streamed_bytes_ = 0;
+  std::deque<std::uint32_t> pieces_;     // bytes of those to be posted
+  std::deque<std::uint64_t> under_way_;  // packets of those posted
 };
 
 MulticastGroup::MulticastGroup(Testbed& testbed, const std::vector<std::size_t>& hosts,
@@ -136,6 +173,8 @@ MulticastGroup::MulticastGroup(Testbed& testbed, const std::vector<std::size_t>&
 
 MulticastGroup::~MulticastGroup() = default;
 
+std::uint32_t MulticastGroup::window() const { return members_.front()->window(); }
+
 void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
   waiting_ = members_.size();
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -144,7 +183,16 @@ void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
   members_[member]->post_send(bytes);
 }
 
-void MulticastGroup::send_all(std::size_t member, std::uint32_t bytes, std::size_t messages) {
+void MulticastGroup::send_all(std::size_t member, std::uint32_t bytes, std::size_t messages,
+                              Window window) {
+  if (window == Window::kKept) {
+    const std::size_t pieces = members_[member]->send_in_window(bytes, messages);
+    waiting_ = members_.size() * pieces;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      for (std::size_t n = 0; i != member && n < pieces; ++n) members_[i]->post_receive();
+    }
+    return;
+  }
   waiting_ = members_.size() * messages;
   for (std::size_t n = 0; n < messages; ++n) {
     for (std::size_t i = 0; i < members_.size(); ++i) {

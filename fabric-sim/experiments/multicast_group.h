@@ -27,11 +27,17 @@ class MulticastGroup {
   // The member sends `bytes`, with a receive posted at all others. `done` is called when the last
   // of them has it and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
-  // The same with `messages` messages, all posted at once.
-  void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages);
+  // The same with `messages` messages, all posted at once. Within the window, they go as collectives
+  // send them: in portions by the group's number, and no more under way than the slowest queue takes
+  // (mcast::SendWindow).
+  enum class Window : std::uint8_t { kIgnored, kKept };
+  void send_all(std::size_t member, std::uint32_t bytes, std::size_t messages,
+                Window window = Window::kIgnored);
   // Every member sends `bytes` to all others, one after the other: each when it has the message of
   // the one before it. `done` as above.
   void take_turns(std::uint32_t bytes);
+  // Packets that its leader may have under way now, as switches say; 0: any number.
+  std::uint32_t window() const;
   bool is_done() const { return waiting_ == 0; }
   // The member sends messages of `bytes` to all others without end; once in a group's lifetime.
   void stream(std::size_t member, std::uint32_t bytes);

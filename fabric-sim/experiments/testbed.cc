@@ -54,6 +54,7 @@ Testbed::Totals Testbed::totals() const {
   Totals t;
   for (const auto& cable : network_->cables()) {
     t.hops += cable->delivered();
+    t.losses += cable->link_counters().dropped_loss;
     t.queue_drops += cable->link_counters().dropped_queue_full;
     t.marked += cable->queue_counters().marked;
   }

@@ -51,6 +51,7 @@ class Testbed {
   struct Totals {
     std::uint64_t hops = 0;           // packets over links, of any kind
     std::uint64_t queue_drops = 0;    // frames dropped by full queues
+    std::uint64_t losses = 0;         // frames lost by chance
     std::uint64_t retransmitted = 0;  // packets that NICs sent again
     std::uint64_t timeouts = 0;       // of NICs
     std::uint64_t naks = 0;           // NAKs for missing packets that NICs received
