@@ -22,17 +22,20 @@ void MessageEnds::note(Psn psn, Psn acknowledged) {
 
 std::uint32_t MessageEnds::take(Psn from, Psn to) {
   const std::int64_t all = size();  // later PSNs are in none of the slots
-  const auto n = std::min<std::int64_t>(distance(from, to), all);
+  std::int64_t left = std::min<std::int64_t>(distance(from, to), all);
   std::uint32_t count = 0;
-  for (std::int64_t i = 1; i <= n; ++i) {
-    const Psn psn = from + i;
-    if (!has(psn)) continue;
-    ++count;
-    words_[slot(psn) / kWordBits] &= ~bit(psn);
+  for (Psn psn = from + 1; left > 0;) {  // up to the end of its word
+    const std::uint32_t place = slot(psn) % kWordBits;
+    const std::int64_t bits = std::min<std::int64_t>(kWordBits - place, left);
+    const std::uint64_t mask = (~std::uint64_t{0} >> (kWordBits - bits)) << place;
+    std::uint64_t& word = words_[slot(psn) / kWordBits];
+    count += static_cast<std::uint32_t>(std::popcount(word & mask));
+    word &= ~mask;
+    left -= bits;
+    psn = psn + bits;
   }
   return count;
 }
-
 void MessageEnds::clear() {
   if (words_.size() > kFirstWords) words_ = std::vector<std::uint64_t>(kFirstWords);
   std::ranges::fill(words_, 0);

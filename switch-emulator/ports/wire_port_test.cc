@@ -373,8 +373,8 @@ TEST_F(WirePortTest, SendsTheBytesOfAFrameWhosePriorityIsNew) {
   PacketSocket& socket = **opened;
   ASSERT_TRUE(TestVeth::ip("link set dev port down"));
   socket.clear_error();
-  const Bytes lost = data_frame(64, kHost);
-  Bytes kept = data_frame(64, kNeighbour);
+  const Bytes lost = data_frame(68, kHost);  // a length of no other test
+  Bytes kept = data_frame(68, kNeighbour);
   const auto place = std::span(kept).subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
   wire::Ipv4Header ip = *wire::Ipv4Header::parse(place);
   ip.tos = 106;
