@@ -18,7 +18,7 @@ const json kOpen = {{"do", "open"}, {"timeout_ms", 20'000}};
 // Links so slow that a broadcast of kLong takes its time: half a second at 64 Mbit/s.
 constexpr std::size_t kLong = 4 << 20;
 const char* const kSlowLinks =
-    "[link]\nrate = \"64Mbps\"\n"
+    "[link]\nrate = \"64Mbps\"\nqueue = \"64MiB\"\n"
     "[[host]]\nname = \"h0\"\naddress = \"10.0.0.1\"\n"
     "[[host]]\nname = \"h1\"\naddress = \"10.0.0.2\"\n"
     "[[host]]\nname = \"h2\"\naddress = \"10.0.0.3\"\n"

@@ -15,7 +15,7 @@ void Responder::start(Psn first) {
   expected_ = first;
   is_fresh_ = true;
   const std::uint32_t kept = qp_.port.config.manners.keeps_behind_gap;
-  if (kept != 0) held_ = std::make_unique<HeldPackets>(kept, qp_.attr.path_mtu);
+  if (kept != 0) held_ = std::make_unique<ReorderBuffer>(kept, qp_.attr.path_mtu);
 }
 
 void Responder::reset() {

@@ -10,10 +10,10 @@
 #include <optional>
 #include <span>
 
-#include "nic-emulator/engine/held_packets.h"
 #include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/port.h"
 #include "nic-emulator/engine/receive_queue.h"
+#include "nic-emulator/engine/reorder_buffer.h"
 #include "nic-emulator/engine/responder_resources.h"
 #include "wire/roce.h"
 
@@ -128,7 +128,7 @@ class Responder {
   ResponderResources results_;
   Instant nak_leaves_ = wire::kNever;  // a NAK is owed, and waits until then
   bool owes_cnp_ = false;
-  std::unique_ptr<HeldPackets> held_;  // null unless the NIC keeps packets behind a gap
+  std::unique_ptr<ReorderBuffer> held_;  // null unless the NIC keeps packets behind a gap
 };
 
 }  // namespace cepheus::rnic

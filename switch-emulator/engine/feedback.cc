@@ -199,7 +199,7 @@ Instant repeat_last_ack(Call& call, OneSource& group) {
   if (turn.source() == kNoPath || !turn.rests()) return wire::kNever;
   if (group.last_ack.next() <= call.now) {
     call.count(Counter::kLastAckRepeated);
-    group.last_ack.on_repeat();
+    group.last_ack.on_repeat(call.now);
     to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, turn.acknowledged());
   }
   return group.last_ack.next();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "switch-emulator/engine/last_ack.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -328,6 +329,18 @@ TEST_F(LastAckOf, ATurnThatRestsIsRepeatedTwice) {
   net->clear();
   net->advance(1ms);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+}
+
+// The switch stood still for longer than both waits.
+TEST(LastAck, ThatIsRepeatedLateIsRepeatedAgainLater) {
+  const Instant sent{1s};
+  LastAck last;
+  last.on_sent(sent);
+  EXPECT_EQ(last.next(), sent + 1ms);
+  last.on_repeat(sent + 3s);
+  EXPECT_EQ(last.next(), sent + 3s + 9ms);
+  last.on_repeat(sent + 6s);
+  EXPECT_EQ(last.next(), wire::kNever);
 }
 
 // The source's window is full, and it can't send the next packet without the ACK.

@@ -16,7 +16,8 @@ class LastAck {
     at_ = now;
     repeats_ = 0;
   }
-  void on_repeat() { ++repeats_; }
+  // It is repeated late if the switch stood still. The time to the next repeat stays.
+  void on_repeat(wire::Instant now) { at_ = now - kWaits[repeats_++]; }
   // When to repeat it, if the turn still rests then.
   wire::Instant next() const {
     return repeats_ < kWaits.size() ? at_ + kWaits[repeats_] : wire::kNever;

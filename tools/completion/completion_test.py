@@ -38,7 +38,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheusctl me"), ["metrics"])
         self.assertEqual(complete("cepheusctl --fabric x co"), ["counters"])
         self.assertEqual(complete("cepheusctl ne"), ["nearest"])
-        self.assertEqual(complete("cepheus "), ["doctor"])
+        self.assertEqual(complete("cepheus "), ["doctor", "fabric-test"])
         self.assertEqual(complete("cepheus-replica st"), ["status"])
 
     def test_of_options_matches_the_programs(self):

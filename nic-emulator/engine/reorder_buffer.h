@@ -12,9 +12,9 @@
 
 namespace cepheus::rnic {
 
-class HeldPackets {
+class ReorderBuffer {
  public:
-  HeldPackets(std::uint32_t slots, std::uint32_t mtu)
+  ReorderBuffer(std::uint32_t slots, std::uint32_t mtu)
       : mtu_(mtu), slots_(slots), bytes_(std::size_t{slots} * mtu) {}
 
   // `ahead`: steps from the expected PSN, at least 1. A packet too far ahead is not kept. Two kept
