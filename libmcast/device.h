@@ -54,7 +54,7 @@ struct PacketMarks {
 
 struct DeviceOptions {
   std::string name = {};       // empty: of the usable devices the nearest to the process's cores
-  int gid_index = -1;          // -1: the one by whose interface packets to the groups leave
+  int gid_index = -1;          // -1: the one on the route to the groups
   std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
   PacketMarks marks = {};
   wire::Ipv4Prefix groups = wire::kDefaultMcstPool;  // their addresses

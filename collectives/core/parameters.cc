@@ -119,8 +119,7 @@ std::vector<Setting> settings() {
        "Limit the posted buffers of all communicators of a process to this size in bytes; 0: 64 "
        "MiB, enough for about 1000 communicators of few ranks"},
       {"device", 4, &p.device, kAny,
-       "Use this verbs device; empty: the nearest active one by whose interface packets to groups "
-       "leave"},
+       "Use this verbs device; empty: the nearest active one on the route to groups"},
       {"mcst_pool", 6, &p.mcst_pool, kAny,
        "Take group addresses from this CIDR range; empty: 198.18.0.0/15"},
   };

@@ -5,8 +5,9 @@
 // which sends. That count needs calls of all ranks, so the root of a non-blocking broadcast sends
 // at once, and its NIC waits for unposted receives (RNR). The count then goes to the root directly,
 // and starts the watchdog's time. A unit is sent in pieces, so that progress shows before a slow
-// link has sent all of it, and a repair sends only the missing part. A group whose ways take little
-// has shorter pieces (mcast_group_attr_t::portion). A few are posted at a time; they end in order.
+// link has sent all of it, and a repair sends only the missing part. Where
+// queues on the way are short, pieces are shorter (mcast_group_attr_t::portion). A few are posted at
+// a time; they end in order.
 #pragma once
 
 #include <algorithm>

@@ -70,10 +70,10 @@ typedef struct mcast_mem* mcast_mem_h;
 
 typedef struct mcast_context_params {
   size_t struct_size;
-  /* Verbs device name; NULL: of the usable ones by whose interface packets to groups leave, the one
-   * nearest to the process's cores. */
+  /* Verbs device name; NULL: of the usable ones on the route to groups, the nearest to the process's
+   * cores. */
   const char* device;
-  int gid_index;     /* -1: the RoCE v2 IPv4 GID by whose interface packets to groups leave */
+  int gid_index;     /* -1: the RoCE v2 IPv4 GID on the route to groups */
   uint16_t mrp_port; /* UDP port that switches take registration at; 0: 18516 */
   uint32_t path_mtu; /* payload bytes a packet, 256..4096, alike on all members; 0: the port's */
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
