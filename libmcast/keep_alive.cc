@@ -1,12 +1,10 @@
 #include "libmcast/keep_alive.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <exception>
 
 #include "wire/clock.h"
+#include "wire/leave_signals.h"
 
 namespace cepheus::mcast {
 
@@ -23,18 +21,8 @@ void KeepAlive::start() {
   }
   stop();
   stop_ = has_ended_ = false;
-  sigset_t all, before;
-  sigfillset(&all);
-  // A NIC in this process notices memory that the program has unmapped by these.
-  for (const int signal : {SIGBUS, SIGSEGV}) sigdelset(&all, signal);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const wire::LeaveSignals leave;
+  thread_ = std::thread([this] { run(); });
 }
 
 void KeepAlive::stop() {

@@ -1,9 +1,8 @@
 #include "libmcast/slow_calls.h"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <system_error>
+
+#include "wire/leave_signals.h"
 
 namespace cepheus::mcast {
 
@@ -22,18 +21,13 @@ bool SlowCalls::add(Call call) {
   const std::lock_guard lock(mutex_);
   if (!is_running_) {
     if (thread_.joinable()) thread_.join();  // it has ended by itself, and holds no lock
-    sigset_t all, before;
-    sigfillset(&all);
-    // A NIC in this process notices memory that the program has unmapped by these.
-    for (const int signal : {SIGBUS, SIGSEGV}) sigdelset(&all, signal);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const wire::LeaveSignals leave;
     try {
       thread_ = std::thread([this] { run(); });
-      is_running_ = true;
     } catch (const std::system_error&) {
+      return false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!is_running_) return false;
+    is_running_ = true;
   }
   calls_.push_back(std::move(call));
   changed_.notify_all();

@@ -18,15 +18,6 @@ void* run(void* work) {
 
 }  // namespace
 
-LeaveSignals::LeaveSignals() {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, own);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-LeaveSignals::~LeaveSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 // Not std::thread: the program may have made the usual stack small. The caller is not canceled while
 // the other thread uses its memory.
 void on_own_stack(const std::function<void()>& work) {

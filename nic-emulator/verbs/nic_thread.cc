@@ -15,6 +15,7 @@
 #include "nic-emulator/verbs/report.h"
 #include "switch-emulator/ports/processor.h"
 #include "switch-emulator/ports/short_slices.h"
+#include "wire/leave_signals.h"
 
 namespace cepheus::verbs {
 namespace {
@@ -30,16 +31,10 @@ timespec to_timespec(Duration d) {
 }  // namespace
 
 wire::Result<void> LiveNic::start_thread() {
-  // Only the program handles signals: the new thread inherits this mask.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  // Signals of accesses to the program's memory are for its handlers, if any. Blocked, they would
-  // end the process without a message.
-  for (const int signal : {SIGBUS, SIGSEGV}) ::sigdelset(&all, signal);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = [this] {
+    const wire::LeaveSignals leave;
+    return ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
+  }();
   if (error != 0) {
     return wire::unavailable(std::string("can't start the NIC's thread: ") + std::strerror(error) +
                              "; raise the limit of processes");

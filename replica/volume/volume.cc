@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <string>
 #include <system_error>
 
 #include "wire/clock.h"
+#include "wire/leave_signals.h"
 
 namespace cepheus::replica {
 namespace {
@@ -44,20 +44,13 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
   const wire::Duration limit = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
-  // Only the program handles signals: the new thread inherits this mask. But it copies to and from the
-  // program's memory: handlers of its own accesses run there.
-  sigset_t all, before;
-  sigfillset(&all);
-  for (const int own : {SIGSEGV, SIGBUS}) sigdelset(&all, own);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    const wire::LeaveSignals leave;
     volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
   } catch (const std::system_error& failure) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return tl::unexpected(
         Failure{-failure.code().value(), std::string("can't start a thread: ") + failure.what()});
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(volume->mutex_);
   volume->changed_.wait_for(lock, limit,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "wire/clock.h"
+#include "wire/leave_signals.h"
 
 namespace cepheus::live {
 namespace {
@@ -60,17 +61,12 @@ wire::Result<void> ControlThread::start() {
   if (!is_watching) {
     return wire::call_failed("can't watch the fabric's sockets");
   }
-  // Signals are for the serving thread: the new one inherits this mask.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    const wire::LeaveSignals leave;  // to the serving thread
     thread_ = std::thread([this] { receive(); });
   } catch (const std::system_error& error) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return wire::unavailable(std::string("can't start a thread: ") + error.what());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return {};
 }
 
