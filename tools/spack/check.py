@@ -81,8 +81,10 @@ def main():
     for on in combinations:
         name = recipe.text_of(on, loaded.variants)
         try:
-            print(f"{name}: {check(build, jobs, loaded.cmake_args(on), on)} files", flush=True)
-        except RuntimeError as error:
+            files = check(build, jobs, loaded.cmake_args(on), on)
+            loaded.test(on, build / "prefix")
+            print(f"{name}: {files} files, tests pass", flush=True)
+        except (AssertionError, RuntimeError, subprocess.CalledProcessError) as error:
             failed += 1
             print(f"{name}: FAILED: {error}", flush=True)
     print(f"{len(combinations) - failed} passed, {failed} failed")

@@ -3,8 +3,10 @@
 import importlib.util
 import pathlib
 import re
+import subprocess
 import sys
 import types
+import unittest
 import unittest.mock
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -14,6 +16,9 @@ FILE = SOURCE / "tools/spack/spack_repo/cepheus/packages/cepheus/package.py"
 class Prefix(str):
     def __getattr__(self, name):
         return Prefix(f"{self}/{name}")
+
+    def join(self, name):
+        return f"{self}/{name}"
 
 
 class Spec:
@@ -37,6 +42,12 @@ class Environment:
         self.changes[name] = ("prepend", str(value))
 
 
+def which(path, required):
+    """As Spack's: the program, to be called with its arguments; prints of both streams are returned."""
+    assert required and pathlib.Path(path).exists(), path
+    return lambda *words, **_: subprocess.run([path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True).stdout
+
+
 class CMakePackage:
     def __init__(self, on, prefix):
         self.spec, self.prefix = Spec(on), Prefix(prefix)
@@ -57,6 +68,7 @@ class Recipe:
         package.variant = lambda name, default, description: self.variants.update({name: default})
         package.depends_on = self.depends_on
         package.conflicts = lambda spec, when: self.needs.update({spec.strip("+"): when.strip("~")})
+        package.which, package.SkipTest = which, unittest.SkipTest
         package.version = package.license = cmake.generator = lambda *_, **__: None
         cmake.CMakePackage = CMakePackage
         modules = {"spack": types.ModuleType("spack"), "spack.package": package,
@@ -79,6 +91,15 @@ class Recipe:
         environment = Environment()
         self.package(on, prefix).setup_run_environment(environment)
         return environment.changes
+
+    def test(self, on, prefix):
+        """Runs the tests of an installed package, as `spack test run` does."""
+        package = self.package(on, prefix)
+        for name in [name for name in dir(package) if name.startswith("test_")]:
+            try:
+                getattr(package, name)()
+            except unittest.SkipTest:
+                pass
 
     def combinations(self):
         """Sets of variants: none, each alone, all, all but each; always with the variants that they need."""

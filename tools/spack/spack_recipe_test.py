@@ -73,6 +73,36 @@ class SpackRecipe(unittest.TestCase):
         self.assertNotIn("OMPI_MCA_mca_base_component_path", RECIPE.environment(EVERY - {"openmpi"}, "$root"))
 
 
+class Tests(unittest.TestCase):
+    """The recipe's tests of an installed package, here with programs that are scripts."""
+
+    def setUp(self):
+        self.prefix = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.prefix / "bin").mkdir()
+        for name in ("cepheus", "cepheus-cmd", "cepheus-replica"):
+            self.program(name, f"{name} 1.2.3")
+
+    def program(self, name, printed):
+        path = self.prefix / "bin" / name
+        path.write_text(f"#!/bin/sh\necho '{printed}'\n")
+        path.chmod(0o755)
+
+    def test_pass_where_programs_are_alike(self):
+        RECIPE.test(frozenset(), self.prefix)
+
+    def test_fail_where_one_is_of_another_build(self):
+        self.program("cepheus-cmd", "cepheus-cmd 1.2.4")
+        with self.assertRaises(AssertionError):
+            RECIPE.test(frozenset(), self.prefix)
+
+    def test_fail_where_a_seed_fails(self):
+        for name in ("cepheus-switch", "cepheusctl", "cepheus-volume-sim"):
+            self.program(name, f"{name} 1.2.3")
+        self.program("cepheus-sim", "100 seeds from 1, 1 failed; cepheus-sim 1.2.3")
+        with self.assertRaises(AssertionError):
+            RECIPE.test(frozenset({"switch"}), self.prefix)
+
+
 class Components(unittest.TestCase):
     def test_tests_need_all(self):
         self.assertIn("The tests need all components: set BUILD_TESTING=OFF, or switch on CEPHEUS_UCX, CEPHEUS_NIC",

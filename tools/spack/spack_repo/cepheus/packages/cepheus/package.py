@@ -74,3 +74,20 @@ class Cepheus(CMakePackage):
         if self.spec.satisfies("+openmpi"):
             components = self.prefix.lib.cepheus.openmpi
             env.set("OMPI_MCA_mca_base_component_path", f"SYSTEM_DEFAULT:{components}:USER_DEFAULT")
+
+    def test_programs(self):
+        """each program starts, and prints the same version"""
+        names = ["cepheus", "cepheus-cmd", "cepheus-replica"]
+        if self.spec.satisfies("+switch"):
+            names += ["cepheus-switch", "cepheusctl", "cepheus-sim", "cepheus-volume-sim"]
+        if self.spec.satisfies("+nic+switch"):
+            names.append("cepheus-run")
+        versions = {which(self.prefix.bin.join(name), required=True)("--version", output=str.split).split()[-1] for name in names}
+        assert len(versions) == 1, f"versions: {versions}"
+
+    def test_seeds(self):
+        """a hundred random networks, simulated"""
+        if self.spec.satisfies("~switch"):
+            raise SkipTest("the simulator belongs to +switch")
+        out = which(self.prefix.bin.join("cepheus-sim"), required=True)("--seeds", "100", output=str.split, error=str.split)
+        assert " 0 failed" in out, out
