@@ -22,8 +22,8 @@
 
 #include "controller/membership.h"
 #include "controller/registration.h"
-#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/live_fabric.h"
+#include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/ports/host_port.h"
 #include "wire/clock.h"
 #include "wire/roce.h"

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status/control_protocol.h"
 
 namespace cepheus::mcast::e2e {
 namespace {

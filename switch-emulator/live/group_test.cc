@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/test_group.h"
 
 namespace cepheus::live {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "net/topology.h"
-#include "switch-emulator/live/status.h"
+#include "switch-emulator/live/status/status.h"
 #include "wire/result.h"
 
 namespace cepheus::live {

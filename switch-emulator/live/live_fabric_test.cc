@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/test_fabric.h"
 #include "wire/icrc.h"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/test_group.h"
 
 namespace cepheus::live {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "switch-emulator/live/live_fabric.h"
-#include "switch-emulator/live/test_readings.h"
+#include "switch-emulator/live/status/test_readings.h"
 #include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/host_port.h"
 #include "switch-emulator/ports/port_segment.h"

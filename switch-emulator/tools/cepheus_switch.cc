@@ -15,10 +15,10 @@
 #include "net/shapes.h"
 #include "support/command_line/command_line.h"
 #include "support/command_line/process.h"
-#include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/descriptor_limit.h"
+#include "switch-emulator/live/control/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace {

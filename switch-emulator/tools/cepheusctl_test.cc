@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "support/reports/recorded_calls.h"
-#include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/status.h"
-#include "switch-emulator/live/test_answering_fabric.h"
+#include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/status.h"
+#include "switch-emulator/live/status/test_answering_fabric.h"
 #include "wire/clock.h"
 
 namespace cepheus::tools {

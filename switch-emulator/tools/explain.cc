@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "support/reports/report_directory.h"
-#include "switch-emulator/live/printable.h"
-#include "switch-emulator/live/text_table.h"
+#include "switch-emulator/live/status/printable.h"
+#include "switch-emulator/live/status/text_table.h"
 #include "wire/unique_fd.h"
 
 namespace cepheus::tools {

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "support/reports/report_directory.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/status/printable.h"
 
 namespace cepheus::tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/locality/device_choice.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/status/printable.h"
 
 namespace cepheus::tools {
 

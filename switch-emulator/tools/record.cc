@@ -18,8 +18,8 @@
 #include "support/reports/call_report.h"
 #include "support/reports/recorded_calls.h"
 #include "support/reports/report_directory.h"
-#include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/status.h"
+#include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/status.h"
 #include "switch-emulator/tools/endings.h"
 #include "wire/clock.h"
 

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/tools/endings.h"
 #include "switch-emulator/tools/top_frame.h"
 #include "switch-emulator/tools/view_source.h"

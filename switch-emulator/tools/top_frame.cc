@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/printable.h"
-#include "switch-emulator/live/text_table.h"
+#include "switch-emulator/live/status/printable.h"
+#include "switch-emulator/live/status/text_table.h"
 
 namespace cepheus::tools {
 namespace {

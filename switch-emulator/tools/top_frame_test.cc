@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/readings.h"
+#include "switch-emulator/live/status/readings.h"
 
 namespace cepheus::tools {
 namespace {

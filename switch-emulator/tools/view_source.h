@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "switch-emulator/live/fabric_view.h"
+#include "switch-emulator/live/status/fabric_view.h"
 #include "wire/result.h"
 
 namespace cepheus::tools {

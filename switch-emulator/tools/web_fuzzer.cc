@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "switch-emulator/live/control_request.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/control/control_request.h"
+#include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/tools/web_request.h"
 
 namespace {

@@ -14,8 +14,8 @@
 #include <optional>
 #include <thread>
 
-#include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/status/control_protocol.h"
+#include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/tools/endings.h"
 #include "switch-emulator/tools/view_source.h"
 #include "switch-emulator/tools/web_files.h"

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <random>
 
-#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/ports/test_segment.h"
 
 namespace cepheus::hostile {
@@ -73,7 +73,7 @@ class RingAttack final : public Attack {
   std::unique_ptr<live::RawClient> client_;
 };
 
-// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, exhaustively.
+// switch-emulator/live/datapath/hostile_rings_test.cc does the same to a datapath, exhaustively.
 class WordAttack final : public Attack {
  public:
   explicit WordAttack(const Scenario& scenario) : scenario_(scenario) {}

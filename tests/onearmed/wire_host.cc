@@ -16,8 +16,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "switch-emulator/live/listening_socket.h"
-#include "switch-emulator/live/poller.h"
+#include "switch-emulator/live/control/listening_socket.h"
+#include "switch-emulator/live/control/poller.h"
 #include "switch-emulator/ports/next_hops.h"
 #include "switch-emulator/ports/packet_socket.h"
 #include "switch-emulator/ports/received_frames.h"

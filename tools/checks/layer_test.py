@@ -23,11 +23,12 @@ COMMAND_LINE = "support/command_line"
 ENGINES = ["nic-emulator/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
+LIVE_STATUS, LIVE_DATAPATH, LIVE_CONTROL = LIVE_PARTS = [f"{LIVE}/status", f"{LIVE}/datapath", f"{LIVE}/control"]
 SIM_CORE = "fabric-sim/core"
 SIM_CHECKED = "fabric-sim/checked"
 SIM_EXPERIMENTS = "fabric-sim/experiments"
 BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
-DRIVERS = ["nic-emulator/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
+DRIVERS = ["nic-emulator/verbs", *LIVE_PARTS, LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
 UCT_API = "ucx-transport/include"
@@ -54,8 +55,11 @@ MAY_INCLUDE = {
     "controller": [WIRE],
     PORTS: [WIRE, ROUTING],
     "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
-    LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, COMMAND_LINE, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
+    LIVE_STATUS: [WIRE, NET, "switch-emulator/engine", PORTS],
+    LIVE_DATAPATH: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, LIVE_STATUS],
+    LIVE_CONTROL: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, LIVE_STATUS, LIVE_DATAPATH],
+    LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS, *LIVE_PARTS],
+    "switch-emulator/tools": [WIRE, NET, COMMAND_LINE, LOCALITY, REPORTS, RECORDING, PORTS, *LIVE_PARTS, LIVE],
     SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
     SIM_CHECKED: [WIRE, NET, COMMAND_LINE, RECORDING, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
@@ -104,7 +108,10 @@ MAY_INCLUDE = {
 
 # Folder -> folders that only its tests may include: they need a peer.
 TESTS_MAY_INCLUDE = {
-    "nic-emulator/verbs": [LIVE],
+    "nic-emulator/verbs": [*LIVE_PARTS, LIVE],
+    LIVE_STATUS: [LIVE],  # of a fabric at work
+    LIVE_DATAPATH: [LIVE, LIVE_CONTROL],
+    LIVE_CONTROL: [LIVE],
     "controller": [NET],  # both have the same times
     "replica/server": ["libmcast"],  # its fake device
     **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP]},

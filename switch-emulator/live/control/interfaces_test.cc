@@ -1,0 +1,208 @@
+#include "switch-emulator/live/control/interfaces.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "switch-emulator/live/datapath/test_datapath.h"
+#include "switch-emulator/live/status/test_readings.h"
+#include "switch-emulator/ports/test_veth.h"
+#include "wire/test_bytes.h"
+
+namespace cepheus::live {
+namespace {
+
+using fabric::TestVeth;
+using testing::HasSubstr;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr wire::Mac kHostMac{{2, 0, 0, 0, 0, 1}};
+
+// One host behind interface "port".
+class InterfacesTest : public DatapathTest {
+ protected:
+  void SetUp() override {
+    auto made = TestVeth::make(2048);
+    if (!made) GTEST_SKIP() << made.error().text;
+    network = std::move(*made);
+  }
+  void open(const net::Topology& topology) {
+    build(topology);
+    interfaces = std::make_unique<Interfaces>(
+        *datapath, poller, [this](const std::string& text) { warnings.push_back(text); });
+    const auto opened = interfaces->open(now);
+    ASSERT_TRUE(opened) << opened.error().text;
+  }
+  static net::Topology one_host() {
+    net::Topology topology = net::Topology::star(1);
+    topology.mtu = 1024;
+    return topology;
+  }
+  // Settings that the kernel's interface needs again as well.
+  static void configure() {
+    TestVeth::ip("address add 10.0.0.254/24 dev port");
+    TestVeth::ip("neigh replace 10.0.0.1 lladdr " + kHostMac.to_string() +
+                 " nud permanent dev port");
+  }
+  void look_a_second_later() {
+    now += std::chrono::seconds(1);
+    EXPECT_LE(interfaces->deadline(), now);
+    interfaces->look(now);
+  }
+  bool is_attached() const {
+    return datapath->reporting().status([](const auto& slice) { slice(); })[0].ports[0].attached;
+  }
+  // A datagram of the host reaches its switch.
+  bool datagram_arrives() {
+    wire::UdpDatagram datagram;
+    datagram.ethernet.source = kHostMac;
+    if (datapath->one_armed() != nullptr) {
+      datagram.ethernet.destination = datapath->one_armed()->next_hops().own_mac();
+    }
+    datagram.ip.source = address(0);
+    datagram.ip.destination = wire::Ipv4(198, 18, 0, 1);
+    datagram.udp.source_port = datagram.udp.destination_port = 9;
+    wire::Frame frame;
+    datagram.emit(frame, {});
+    const Bytes bytes = wire::bytes_of(frame);
+    const std::uint64_t before = received();
+    for (int tries = 0; received() == before && tries < 200; ++tries) {
+      network->send(bytes);
+      poller.wait(std::chrono::milliseconds(100));
+      while (datapath->poll(now)) now += std::chrono::microseconds(50);
+    }
+    return received() > before;
+  }
+  std::uint64_t received() const {
+    const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
+    return counter(status[0].ports[0], "rx_packets");
+  }
+  void expect_life_after_death() {
+    EXPECT_TRUE(is_attached());
+    EXPECT_TRUE(datagram_arrives());
+    ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+    look_a_second_later();
+    EXPECT_FALSE(is_attached());
+    look_a_second_later();
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
+    ASSERT_TRUE(network->make_pair());
+    configure();
+    look_a_second_later();
+    EXPECT_TRUE(is_attached());
+    EXPECT_TRUE(datagram_arrives());
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
+  }
+
+  // Of the same name, but not the kernel's same interface.
+  void expect_life_in_another_body() {
+    ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+    ASSERT_TRUE(network->make_pair());
+    configure();
+    look_a_second_later();
+    EXPECT_TRUE(is_attached());
+    EXPECT_TRUE(datagram_arrives());
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_THAT(warnings[0], HasSubstr("interface port was removed"));
+    EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
+  }
+
+  Poller poller = std::move(*Poller::create());
+  std::unique_ptr<TestVeth> network;
+  std::unique_ptr<Interfaces> interfaces;
+  std::vector<std::string> warnings;
+};
+
+TEST_F(InterfacesTest, AttachAHostAgainWhenItsDeletedInterfaceIsBack) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_after_death();
+}
+
+TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfItsName) {
+  configure();
+  net::Topology topology = one_host();
+  topology.one_armed = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_after_death();
+}
+
+TEST_F(InterfacesTest, AttachAHostAgainWhenItsInterfaceWasMadeAgainBetweenTwoLooks) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_in_another_body();
+}
+
+TEST_F(InterfacesTest, AttachHostsAgainWhenTheOneArmedInterfaceWasMadeAgainBetweenTwoLooks) {
+  configure();
+  net::Topology topology = one_host();
+  topology.one_armed = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  expect_life_in_another_body();
+}
+
+// During its lifetime this process gets no new descriptor.
+class NoDescriptorsLeft {
+ public:
+  NoDescriptorsLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(fabric::UniqueFd(dup(0)).get());
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptorsLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(InterfacesTest, StayWhenDescriptorsRunOut) {
+  configure();
+  net::Topology topology = one_host();
+  topology.one_armed = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  const NoDescriptorsLeft none;
+  look_a_second_later();
+  EXPECT_TRUE(is_attached());
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(InterfacesTest, ReportWhyTheyAreNotOpenedAgainWhenDescriptorsRunOut) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+  look_a_second_later();
+  ASSERT_TRUE(network->make_pair());
+  {
+    const NoDescriptorsLeft none;
+    look_a_second_later();
+  }
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[1], HasSubstr("Too many open files"));
+  look_a_second_later();
+  EXPECT_TRUE(is_attached());
+}
+
+TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  TestVeth::ip("link set dev port down");
+  TestVeth::ip("link set dev port up");
+  look_a_second_later();
+  EXPECT_TRUE(is_attached());
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {
+  ASSERT_NO_FATAL_FAILURE(open(one_host()));
+  EXPECT_EQ(interfaces->deadline(), wire::kNever);
+}
+
+}  // namespace
+}  // namespace cepheus::live

@@ -1,0 +1,139 @@
+// A frame's path into a switch and out of it.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "switch-emulator/live/datapath/datapath.h"
+#include "wire/icrc.h"
+
+namespace cepheus::live {
+
+using wire::Icrc;
+using wire::kNoBuffer;
+
+void Datapath::arrive(const Flight& flight, wire::Instant now) {
+  Port& port = ports_[links_[flight.link].port];
+  if (transit_.kind(flight.link) == Transit::Kind::kDownlink) {
+    hand_over(port.end.host, flight, now);
+  } else {
+    enter_switch(port, flight, now);
+  }
+}
+
+void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant now) {
+  Host& host = hosts_[index];
+  if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
+    return on_pause(host, flight.frame, now);
+  if (!deliver(index, flight, now)) return charge_refused(flight);
+  note_answer(host, flight);
+  note_unread(index);
+}
+
+void Datapath::note_unread(std::size_t index) {
+  if (std::exchange(hosts_[index].has_unread, true)) return;
+  unread_.push_back(index);
+}
+
+bool Datapath::deliver(std::size_t index, const Flight& flight, wire::Instant now) {
+  Host& host = hosts_[index];
+  const fabric::SenderNo sender = flight.origin.host;
+  if (host.last_hop == nullptr || net::class_of(flight.frame) != net::TrafficClass::kData) {
+    return host.client->deliver(flight.frame, sender, now);
+  }
+  const bool was_paused = host.last_hop->is_paused();
+  const bool is_taken = host.last_hop->take(flight.frame, sender, now);
+  if (!was_paused && host.last_hop->is_paused()) {
+    full_.push_back(index);
+    pause_ring(host, true, now);
+  }
+  return is_taken;
+}
+
+// Packets on which the switch itself acts (acknowledgements and other small ones) are checked here.
+// Intact payload is for the receiver to check, as with any switch.
+bool Datapath::icrc_is_good(const Port& port, const Flight& flight) const {
+  if (flight.frame.icrc_state == Icrc::kNone) return true;  // not RoCE: it has its own checksums
+  if (!icrc_always_ && !flight.corrupt) return true;
+  const bool missing =
+      flight.frame.icrc_state == Icrc::kDeferred && port.end.kind == net::PortKind::kHost;
+  if (icrc_always_ && missing) return false;
+  const bool is_bulk = flight.frame.external != nullptr;
+  return (is_bulk && !flight.corrupt) || wire::check_icrc(flight.frame);
+}
+
+void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now) {
+  wire::Frame frame = flight.frame;
+  port.rx.add(frame);
+  if (port.tap != nullptr) port.tap->write(frame);
+  if (!icrc_is_good(port, flight)) {
+    ++port.drops.bad_icrc;
+    return;
+  }
+  // The writer of a payload can still change it. The switch ignores RoCE payloads, but reads all
+  // others, so it copies those before it checks them.
+  if (frame.icrc_state == Icrc::kNone && frame.external != nullptr) {
+    const std::size_t length = std::min<std::size_t>(frame.payload_len, private_payload_.size());
+    std::memcpy(private_payload_.data(), frame.external, length);
+    frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
+  }
+  if (has_queues_) {
+    const bool is_lossless = transit_.link(flight.link).config().pfc.on;
+    return control(port, {frame, flight.link, flight.origin, false, is_lossless}, now);
+  }
+  put_in(port, frame, flight.origin, now);
+}
+
+// Into the switch's engine, and what that sends on its way.
+void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now) {
+  SwitchState& state = switches_[port.of_switch];
+  if (recorder_ != nullptr) recorder_->arrives(now, place_of(port), frame);
+  if (port.end.kind == net::PortKind::kHost && frame.ref != kNoBuffer) {
+    pools_.note_sender(frame.ref, static_cast<fabric::SenderNo>(port.end.host));
+  }
+  state.engine->on_packet(now, port.id, frame, actions_);
+  dispatch(state, now, origin, port.id);
+}
+
+// The host that is charged for frames that a switch sends because of port `from`. A gate lets
+// frames of other ports through: a host's frames are charged to the host. The switch's own frames
+// are charged to no host.
+Origin Datapath::origin_of(const SwitchState& state, wire::PortId from, Origin origin,
+                           wire::PortId ingress) const {
+  if (from == ingress) return origin;
+  if (from == wire::PortId()) return {};
+  const net::PortEnd& end = ports_[state.first_port + from.value()].end;
+  if (end.kind != net::PortKind::kHost) return origin;
+  return {static_cast<fabric::SenderNo>(end.host)};
+}
+
+void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
+                        wire::PortId ingress) {
+  if (origin.is_unanswered) charge_copies(origin.host, ingress);
+  if (recorder_ != nullptr) {
+    recorder_->counted(place_of(ports_[state.first_port]), state.engine->counters());
+  }
+  for (fabric::Emit& emit : actions_.emits) {
+    assert(emit.port.value() < state.engine->config().ports.size());
+    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame,
+                 origin_of(state, emit.origin, origin, ingress), now);
+  }
+  if (recorder_ != nullptr) recorder_->handled();
+  actions_.clear();
+  state.deadline = state.engine->deadline();
+  earliest_timer_ = std::min(earliest_timer_, state.deadline);
+}
+
+void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now) {
+  if (icrc_always_) wire::seal_icrc(frame);
+  port.tx.add(frame);
+  if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
+  if (links_[port.out].waiting != nullptr) {
+    Waiting item{{frame, port.out, origin}, switches_[port.of_switch].flow->entry_for(port.id)};
+    return enqueue(port.out, item, now);
+  }
+  if (port.tap != nullptr) port.tap->write(frame);
+  transit_.transmit({frame, port.out, origin}, now);
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,38 @@
+#include "switch-emulator/live/datapath/link_admission.h"
+
+namespace cepheus::live {
+
+bool LinkAdmission::keep(Flight& flight) {
+  wire::Frame& frame = flight.frame;
+  if (frame.external == nullptr || frame.payload_len == 0) {
+    frame.ref = wire::kNoBuffer;
+    return true;
+  }
+  const bool lent =
+      frame.ref == wire::kNoBuffer;  // the engine's own bytes are gone after this call
+  if (lent && !pools_.keep_private(frame)) {
+    ++drops_.no_slot;
+    return false;
+  }
+  if (flight.is_lossless) {
+    slots_.add(frame.ref);
+  } else if (!slots_.try_add(frame.ref)) {
+    if (lent) pools_.drop(frame.ref);
+    ++drops_.share_used_up;
+    return false;
+  }
+  if (!lent) pools_.hold(frame.ref);
+  return true;
+}
+
+bool LinkAdmission::put_on(Flight& flight) {
+  if (!flight.is_lossless && !flights_.has_space(flight.origin.host)) {
+    ++drops_.delay_line_full;
+    return false;
+  }
+  if (!keep(flight)) return false;
+  flights_.add(flight.origin.host);
+  return true;
+}
+
+}  // namespace cepheus::live

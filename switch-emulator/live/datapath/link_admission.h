@@ -1,0 +1,141 @@
+// Admission to a link of a live fabric: the one object that knows how much the link may hold.
+//
+//   account         limit                                        counter of a refused frame
+//   queue           the sender's share of its bytes              drop_queue_share
+//   payload slots   the link's share of each area of slots       drop_link_share
+//   delay line      the sender's share of all frames under way   drop_delay_line_full
+//
+// Lossless frames count in every account, and none refuses them: where they came in, their
+// neighbour was paused in time (net/flow_control.h). The wire itself holds no more than its rate
+// and delay allow.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "switch-emulator/live/status/traffic.h"
+#include "switch-emulator/ports/payload_pool.h"
+#include "switch-emulator/ports/sender_shares.h"
+#include "wire/frame.h"
+#include "wire/types.h"
+
+namespace cepheus::live {
+
+// The account that is charged for a frame.
+struct Origin {
+  fabric::SenderNo host = fabric::kFabricItself;
+  bool is_unanswered = false;  // no answer has paid for it (unanswered_account.h)
+};
+
+struct Flight {
+  wire::Frame frame;
+  std::uint32_t link = 0;  // index of the link that carries it
+  Origin origin;
+  bool corrupt = false;      // a bit was flipped on the way
+  bool is_lossless = false;  // has its space where it came in: no account of the link refuses it
+};
+
+// Frames under way on all links, by sender.
+class FlightAccount {
+ public:
+  static constexpr std::size_t kMost = 1 << 16;  // lossless ones may exceed it
+
+  explicit FlightAccount(std::size_t hosts) : hosts_(hosts) {}
+  // A host may have half of all frames under way, so that others' frames always fit.
+  bool has_space(fabric::SenderNo sender) const {
+    const std::size_t free = kMost - std::min(count_, kMost);
+    return sender == fabric::kFabricItself ? free > 0 : hosts_[sender].has_space(free);
+  }
+  void add(fabric::SenderNo sender) {
+    ++count_;
+    if (sender != fabric::kFabricItself) hosts_[sender].add();
+  }
+  void remove(fabric::SenderNo sender) {
+    --count_;
+    if (sender != fabric::kFabricItself) hosts_[sender].remove();
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::vector<wire::Share<std::size_t, 1>> hosts_;
+};
+
+// Senders' shares of the queue before a link's rate, in bytes.
+class QueueShare {
+ public:
+  // Whether `sender` may have another frame in a queue with `free` bytes left.
+  bool has_space(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
+    forget_sent(now);
+    return shares_[Shares::of(sender)].has_space(free);
+  }
+  // A frame waits `until` then, which is not before those of earlier frames.
+  void add(wire::Instant now, fabric::SenderNo sender, wire::Bytes bytes, wire::Instant until) {
+    forget_sent(now);
+    shares_[Shares::of(sender)].add(bytes);
+    waiting_.push_back({until, bytes, Shares::of(sender)});
+  }
+
+ private:
+  using Shares = fabric::SenderShares<wire::Bytes>;
+  struct Waiting {
+    wire::Instant until;
+    wire::Bytes bytes;
+    Shares::Class sender;
+  };
+  void forget_sent(wire::Instant now) {
+    for (; !waiting_.empty() && waiting_.front().until <= now; waiting_.pop_front()) {
+      shares_[waiting_.front().sender].remove(waiting_.front().bytes);
+    }
+  }
+  std::deque<Waiting> waiting_;
+  Shares shares_;
+};
+
+class LinkAdmission {
+ public:
+  // `shares_queue`: senders have shares of the queue before the link. References outlive this.
+  LinkAdmission(fabric::PayloadPools& pools, FlightAccount& flights, LinkSideDrops& drops,
+                bool shares_queue)
+      : pools_(pools),
+        flights_(flights),
+        drops_(drops),
+        slots_(pools),
+        queue_(shares_queue ? std::make_unique<QueueShare>() : nullptr) {}
+
+  // Whether a frame may wait in the queue, which has `free` bytes left; else it is counted.
+  bool admit_to_queue(wire::Instant now, const Flight& flight, wire::Bytes free) {
+    if (flight.is_lossless || queue_->has_space(now, flight.origin.host, free)) return true;
+    ++drops_.queue_share;
+    return false;
+  }
+  // It waits there `until` then, which is not before those of earlier frames.
+  void note_queued(wire::Instant now, const Flight& flight, wire::Instant until) {
+    if (!flight.is_lossless) queue_->add(now, flight.origin.host, flight.frame.size(), until);
+  }
+
+  // A frame stays beside the link, with its own reference to its payload. False, and counted, if
+  // there is no slot for it. let_go() when it leaves; the caller then releases the reference.
+  bool keep(Flight& flight);
+  void let_go(const wire::Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) slots_.remove(frame.ref);
+  }
+
+  // The same for a frame that is on the wire from now on until take_off().
+  bool put_on(Flight& flight);
+  void take_off(const Flight& flight) {
+    flights_.remove(flight.origin.host);
+    let_go(flight.frame);
+  }
+
+ private:
+  fabric::PayloadPools& pools_;
+  FlightAccount& flights_;
+  LinkSideDrops& drops_;
+  fabric::EgressShare slots_;
+  std::unique_ptr<QueueShare> queue_;
+};
+
+}  // namespace cepheus::live
