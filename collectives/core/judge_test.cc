@@ -208,6 +208,22 @@ TEST(Judge, NoticesThatTheSavedFunctionHasBecomeSlow) {
   EXPECT_EQ(job.way(), Way::kMulticast);
 }
 
+// Meanwhile the last times speak against the way: reports show both.
+TEST(Judge, KeepsItsWayUntilASecondComparisonSpeaksAgainstIt) {
+  Job job;
+  job.broadcasts(100, 10'000'000, 3'000'000);
+  ASSERT_EQ(job.way(), Way::kSaved);
+  const auto compare = [&job] {
+    for (const auto before = job.judge.comparisons(); job.judge.comparisons() == before;)
+      job.broadcast(10'000'000, 30'000'000);
+  };
+  compare();
+  EXPECT_LT(job.judge.multicast_ns(), job.judge.saved_ns());
+  EXPECT_EQ(job.way(), Way::kSaved);
+  compare();
+  EXPECT_EQ(job.way(), Way::kMulticast);
+}
+
 TEST(Judge, FindsLossesThatMostBroadcastsEscape) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Mode try chooses the faster way for each size of broadcasts: multicast or Open MPI's built-in broadcast."""
 
+import re
 import unittest
 
-from harness import CHECK, PROGRAMS, REQUIRE, Reporting, over_fabric, star
+from harness import CHECK, PROGRAMS, REQUIRE, VERBOSE, Reporting, over_fabric, star
 
 LOSSY = star(4, "loss = 0.05")
-SLOW = star(4, 'rate = "200Mbps"')
+# 1 MiB takes 168 ms on these links, and some milliseconds the other way: a busy machine changes neither much.
+SLOW = star(4, 'rate = "50Mbps"')
 # Between hosts there is no shared memory.
 LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
 COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
@@ -14,8 +16,10 @@ COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
 OVER_NICS = ("--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any",
              "-x", "UCX_TLS=rc_v,ud_v,self", "-x", "UCX_NET_DEVICES=cepheus0:1", "-x", "UCX_RC_TIMEOUT=50ms")
 OFTEN = {**LOOPBACK, "coll_cepheus_safeguard_samples": 500}
-# On a busy machine, too.
-PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
+# 10,000 times as long, which no busy machine reaches.
+PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 1_000_000}
+CHANGE = re.compile(r"broadcasts (.*) are (no longer multicast|multicast again): one takes ([\d.]+) us by multicast, ([\d.]+) us by open mpi")
+ROUNDED = 0.2  # us
 
 
 class Safeguard(Reporting):
@@ -25,34 +29,49 @@ class Safeguard(Reporting):
     def calls(self, path):
         return sum(each["most"] for each in self.world()[1]["paths"] if each["path"] == path)
 
-    def test_a_fabric_that_loses_packets_from_the_start_is_not_chosen(self):
-        self.assert_ok(over_fabric(CHECK, "--count", 300, "--size", 20_000, topology=LOSSY, mca=COMPARED))
-        self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
-        self.assertGreater(self.calls("open mpi"), 200)
-        (compared,) = self.world()[1]["sizes"]
-        self.assertGreater(compared["multicast_us"], 1.5 * compared["other_us"])
-        self.assertRegex(self.explained(), r"up to 32 KiB +open mpi +[\d.]+ us +[\d.]+ us")
+    def assert_choices_follow_times(self, run):
+        """The faster way is the machine's business. Each change of way must have its reason in the times, and be the present choice.
 
-    def test_if_both_ways_lose_packets_the_choice_agrees_with_their_times(self):
-        run = over_fabric(CHECK, "--count", 150, "--size", 20_000, topology=star(4, "loss = 0.01"), mpirun=OVER_NICS,
-                          mca={"coll_cepheus_safeguard_samples": 10}, timeout=240)
+        The last times may speak against the choice: a comparison that does so is repeated before the way changes.
+        """
+        chosen = dict.fromkeys(self.choices(), "multicast")
+        for sizes, change, multicast, other in CHANGE.findall(run.err):
+            if change == "no longer multicast":
+                chosen[sizes] = "open mpi"
+                self.assertGreater(float(multicast) + ROUNDED, 1.5 * float(other), run.everything())
+            else:
+                chosen[sizes] = "multicast"
+                self.assertLess(float(multicast), float(other) + ROUNDED, run.everything())
+        self.assertEqual(self.choices(), chosen, run.everything() + self.explained())
+
+    def check_lossy_fabric(self, **how):
+        """Comparisons over a fabric that loses packets from the start on."""
+        run = over_fabric(CHECK, "--count", 150, "--size", 20_000, timeout=240, **how)
         self.assert_ok(run)
-        (compared,) = self.world()[1]["sizes"]
-        ratio = compared["multicast_us"] / compared["other_us"]
-        # Multicast is given up at 1.5 times the other way's time or more, by two samples at 24 times. It returns once it is faster.
-        low, high = (1, float("inf")) if compared["way"] == "open mpi" else (0, 24)
-        self.assertTrue(low < ratio < high, self.explained())
+        self.assert_lost(run)
+        self.assertEqual(list(self.choices()), ["up to 32 KiB"], self.explained())
+        self.assertGreaterEqual(self.calls("open mpi"), 12, "the first comparisons have 12 samples")
+        self.assert_choices_follow_times(run)
+        self.assertRegex(self.explained(), r"up to 32 KiB +(open mpi|multicast) +[\d.]+ us +[\d.]+ us")
+
+    def test_a_fabric_that_loses_packets_is_compared_with_the_loopback_device(self):
+        self.check_lossy_fabric(topology=LOSSY, mca={**VERBOSE, **COMPARED})
+
+    def test_if_both_ways_lose_packets_the_choice_follows_the_times(self):
+        self.check_lossy_fabric(topology=star(4, "loss = 0.01"), mpirun=OVER_NICS, mca={**VERBOSE, "coll_cepheus_safeguard_samples": 10})
 
     def test_slow_links_are_not_chosen(self):
-        self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 1 << 20, topology=SLOW, mca=COMPARED))
+        run = over_fabric(CHECK, "--count", 120, "--size", 1 << 20, topology=SLOW, mca={**VERBOSE, **COMPARED})
+        self.assert_ok(run)
         self.assertEqual(self.choices(), {"up to 1 MiB": "open mpi"}, self.explained())
         self.assertGreater(self.calls("open mpi"), 30)
+        self.assert_choices_follow_times(run)
 
     def test_a_good_fabric_is_chosen(self):
         self.assert_ok(over_fabric(CHECK, "--count", 1000, "--size", 1000, mca=PATIENT))
         self.assertEqual(self.choices(), {"up to 1 KiB": "multicast"}, self.explained())
         self.assertGreaterEqual(self.calls("eager lane"), 950)
-        self.assertGreaterEqual(self.calls("open mpi"), 2, "some are samples")
+        self.assertGreaterEqual(self.calls("open mpi"), 12, "the first comparisons have 12 samples")
 
     def test_sizes_are_chosen_apart(self):
         run = over_fabric(CHECK, "--count", 400, "--max", 1 << 20, topology=SLOW, mca=OFTEN, timeout=240)
@@ -61,9 +80,9 @@ class Safeguard(Reporting):
         self.assertGreater(len(self.choices()), 3, self.explained())
 
     def test_ranks_that_share_hosts_choose_together(self):
-        run = over_fabric(CHECK, "--count", 300, "--size", 20_000, options=("--ranks-per-host", 2), topology=LOSSY, mca=COMPARED)
+        run = over_fabric(CHECK, "--count", 120, "--size", 1 << 20, options=("--ranks-per-host", 2), topology=SLOW, mca=COMPARED)
         self.assert_ok(run)
-        self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
+        self.assertEqual(self.choices(), {"up to 1 MiB": "open mpi"}, self.explained())
 
     def test_non_blocking_broadcasts_are_chosen_apart(self):
         self.assert_ok(over_fabric(PROGRAMS / "ibcast_check", "--count", 200, topology=LOSSY, mca=OFTEN, timeout=240))
