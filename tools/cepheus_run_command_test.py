@@ -76,7 +76,7 @@ class LaunchersHelp(unittest.TestCase):
 
     @staticmethod
     def output_of(*command):
-        return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=20, check=False,
+        return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120, check=False,
                               env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}).stdout
 
     @unittest.skipUnless(shutil.which("mpiexec.hydra"), "SKIPPED: MPICH's mpiexec.hydra is missing: install mpich")

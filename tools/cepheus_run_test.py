@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from cepheus_run_script import SCRIPT, cepheus_run, pairs  # noqa: E402
 from switch_process import Switch  # noqa: E402
 
-TIME_LIMIT = 20
+TIME_LIMIT = 60
 
 # A fake cepheus-switch: writes its arguments, reports ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3

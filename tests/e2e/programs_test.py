@@ -28,7 +28,7 @@ class Types(EndToEnd):
 
 class Sessions(EndToEnd):
     def test_communicators_of_a_session_multicast_without_mpi_init(self):
-        run = over_fabric(PROGRAMS / "session_check", hosts=3, mca=VERBOSE, timeout=60)
+        run = over_fabric(PROGRAMS / "session_check", hosts=3, mca=VERBOSE)
         if run.code == 77:
             self.skipTest("SKIPPED: Open MPI 4.1 has no sessions: use Open MPI 5, as on Debian 13")
         self.assert_ok(run)
@@ -36,7 +36,7 @@ class Sessions(EndToEnd):
             self.assertRegex(run.err, f"cepheus: {name}.*multicast")
 
     def test_a_communicator_of_a_session_multicasts_after_mpi_finalize(self):
-        run = over_fabric(PROGRAMS / "session_check", "--outlive", 1, hosts=3, mca=VERBOSE, timeout=60)
+        run = over_fabric(PROGRAMS / "session_check", "--outlive", 1, hosts=3, mca=VERBOSE)
         if run.code == 77:
             self.skipTest("SKIPPED: Open MPI 4.1 has no sessions: use Open MPI 5, as on Debian 13")
         self.assert_ok(run)
@@ -47,27 +47,27 @@ class Sessions(EndToEnd):
 
 class Order(EndToEnd):
     def test_the_first_broadcast_comes_while_a_communicator_is_being_duplicated(self):
-        run = over_fabric(PROGRAMS / "order_check", "--idup", 1, hosts=2, options=("--ranks-per-host", 2), mca=REQUIRE, timeout=30)
+        run = over_fabric(PROGRAMS / "order_check", "--idup", 1, hosts=2, options=("--ranks-per-host", 2), mca=REQUIRE)
         self.assert_ok(run)
 
     def test_the_first_broadcast_is_not_blocking(self):
-        run = over_fabric(PROGRAMS / "order_check", "--ibcast", 1, mca=REQUIRE, timeout=30)
+        run = over_fabric(PROGRAMS / "order_check", "--ibcast", 1, mca=REQUIRE)
         self.assert_ok(run)
         counted = run.variables()
         self.assertEqual((counted["ibcasts_eager"], counted["bcasts_eager"], counted["bcasts_saved"]), (1, 7, 0))
 
     def test_ranks_that_pass_other_counts(self):
-        run = over_fabric(PROGRAMS / "order_check", "--counts", 1, hosts=3, mca=VERBOSE, timeout=60)
+        run = over_fabric(PROGRAMS / "order_check", "--counts", 1, hosts=3, mca=VERBOSE)
         self.assert_ok(run)
         self.assertIn("rank 2 passes 1000 bytes, but rank 0, the root, fewer", run.err)
 
 
 class Tags(EndToEnd):
     def test_other_components_receive_their_own_messages(self):
-        self.assert_ok(over_fabric(PROGRAMS / "tags_check", hosts=2, mca=REQUIRE, timeout=60))
+        self.assert_ok(over_fabric(PROGRAMS / "tags_check", hosts=2, mca=REQUIRE))
 
     def test_an_unknown_message_ends_nothing(self):
-        self.assert_ok(over_fabric(PROGRAMS / "tags_check", "--disturb", 1, hosts=2, mca=REQUIRE, timeout=60))
+        self.assert_ok(over_fabric(PROGRAMS / "tags_check", "--disturb", 1, hosts=2, mca=REQUIRE))
 
 
 class Communicators(EndToEnd):
@@ -76,7 +76,7 @@ class Communicators(EndToEnd):
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**VERBOSE, **little})
         self.assert_ok(run)
         self.assertIn(mpi().parameter("max_eager_memory"), "\n".join(run.cepheus_lines()))
-        run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**REQUIRE, **little}, timeout=30)
+        run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**REQUIRE, **little})
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn(mpi().parameter("max_eager_memory"), run.err)
 
@@ -135,11 +135,9 @@ class Times(EndToEnd):
 
     # Longer than 10 s, an earlier limit.
     def test_a_rank_that_is_late_at_the_end(self):
-        run = over_fabric(PROGRAMS / "late_check", "--end", 11, mca={**REQUIRE, **VERBOSE}, timeout=60)
+        run = over_fabric(PROGRAMS / "late_check", "--end", 11, mca={**REQUIRE, **VERBOSE})
         self.assert_ok(run)
         self.assertEqual([line for line in run.cepheus_lines() if "multicast, " not in line], [])
-        [free] = [float(line.split()[1]) for line in run.out.splitlines() if line.startswith("free")]
-        self.assertLess(free, 5, "MPI_Comm_free does not wait for others")
 
     def test_a_root_that_finalizes_with_data_unacknowledged(self):
         run = over_fabric(PROGRAMS / "late_check", "--leave", 60, topology=star(4, "loss = 0.05"), mca=REQUIRE)
@@ -176,10 +174,10 @@ class OpenMpisTypes(EndToEnd):
 
     def test_data_that_the_root_can_not_pack_is_not_sent(self):
         for arguments in (("--size", 1000), ("--size", 200_000), ("--size", 1000, "--ibcast", 1), ("--size", 200_000, "--ibcast", 1)):
-            run = over_fabric(PROGRAMS / "pack_check", *arguments, hosts=3, mca=VERBOSE, timeout=60)
+            run = over_fabric(PROGRAMS / "pack_check", *arguments, hosts=3, mca=VERBOSE)
             self.assert_ok(run)
             self.assertIn("could not be packed", run.err)
-        run = over_fabric(PROGRAMS / "pack_check", hosts=3, mca=REQUIRE, timeout=60)
+        run = over_fabric(PROGRAMS / "pack_check", hosts=3, mca=REQUIRE)
         self.assertNotEqual(run.code, 0)
         self.assertIn("rank 0: its data could not be packed", run.err)
 
@@ -196,11 +194,11 @@ class OpenMpisTypes(EndToEnd):
                 (("--size", 1000, "--errors", 1, "--ibcast", 1), {"hosts": 2, "options": ("--ranks-per-host", 3)}),
                 (("--size", 200_000, "--errors", 1, "--root", 4), {"hosts": 2, "options": ("--ranks-per-host", 3)})):
             with self.subTest(arguments=arguments):
-                run = over_fabric(PROGRAMS / "pack_check", *arguments, **{"mca": VERBOSE, **options}, timeout=60)
+                run = over_fabric(PROGRAMS / "pack_check", *arguments, **{"mca": VERBOSE, **options})
                 self.assert_ok(run)
 
     def test_a_rank_that_can_not_unpack_takes_part_in_the_rest(self):
-        run = over_fabric(PROGRAMS / "pack_check", "--size", 20_000, "--unpack", 1, hosts=3, mca=VERBOSE, timeout=60)
+        run = over_fabric(PROGRAMS / "pack_check", "--size", 20_000, "--unpack", 1, hosts=3, mca=VERBOSE)
         self.assert_ok(run)
 
 
@@ -208,7 +206,7 @@ class OpenMpisOrder(EndToEnd):
     def test_coll_hans_own_communicators_do_not_multicast(self):
         # Else the safeguard would compare multicast with multicast.
         for preferred in "tuned,^han", "libnbc,^han", "adapt,^han":
-            run = over_fabric(PROGRAMS / "order_check", "--preferred", preferred, hosts=2, mca=REQUIRE, timeout=30)
+            run = over_fabric(PROGRAMS / "order_check", "--preferred", preferred, hosts=2, mca=REQUIRE)
             self.assert_ok(run)
             self.assertEqual(run.variables()["bcasts_eager"], 0, preferred)
 
@@ -234,8 +232,8 @@ class OpenMpisOrder(EndToEnd):
         self.assert_ok(without_fabric(PROGRAMS / "persistent_check"))
 
     def test_persistent_broadcasts_that_ranks_start_in_different_orders(self):
-        self.assert_ok(over_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=REQUIRE, timeout=60))
-        self.assert_ok(without_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=PARTED, timeout=60))
+        self.assert_ok(over_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=REQUIRE))
+        self.assert_ok(without_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=PARTED))
 
 
 class Spawn(EndToEnd):
@@ -245,7 +243,7 @@ class Spawn(EndToEnd):
         self.assert_ok(over_fabric(PROGRAMS / "spawn_check", hosts=4, mpirun=("-np", 2)))
 
     def test_broadcasts_of_an_attribute_that_mpi_finalize_deletes(self):
-        run = over_fabric(PROGRAMS / "spawn_check", "--at-end", 1, hosts=3, mpirun=("-np", 1), mca=REQUIRE, timeout=60)
+        run = over_fabric(PROGRAMS / "spawn_check", "--at-end", 1, hosts=3, mpirun=("-np", 1), mca=REQUIRE)
         self.assert_ok(run)
 
 
@@ -253,7 +251,7 @@ class OwnGroups(EndToEnd):
     def test_a_program_has_a_group_of_its_own_beside_mpis(self):
         for first in ("own", "mpi"):
             with self.subTest(first=first):
-                run = over_fabric(PROGRAMS / "own_group_check", "--first", first, mca=REQUIRE, timeout=60)
+                run = over_fabric(PROGRAMS / "own_group_check", "--first", first, mca=REQUIRE)
                 self.assert_ok(run)
 
 

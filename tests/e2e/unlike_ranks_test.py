@@ -39,17 +39,17 @@ class UnlikeRanks(EndToEnd):
     def test_open_mpis_own_broadcast_serves_all(self):
         for setting, line in UNLIKE.items():
             with self.subTest(setting):
-                run = over_fabric(*check_of_unlike(setting, "--count", 40, "--max", 100_000), timeout=60)
+                run = over_fabric(*check_of_unlike(setting, "--count", 40, "--max", 100_000))
                 self.assert_ok(run)
                 self.assertEqual(run.cepheus_lines(), [f"cepheus: MPI_COMM_WORLD (4 ranks): open mpi's own algorithms: {line}"])
 
     def test_a_job_that_requires_multicast_ends(self):
-        run = over_fabric(*check_of_unlike("coll=^cepheus", "--count", 40), mca=REQUIRE, timeout=60)
+        run = over_fabric(*check_of_unlike("coll=^cepheus", "--count", 40), mca=REQUIRE)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn("have not loaded Cepheus", run.err)
 
     def test_the_first_rank_whose_min_members_lets_it_serve_reports(self):
-        run = over_fabric(*check_of_unlike("coll_cepheus_min_members=9", "--count", 40, rank=0), mca=REQUIRE, timeout=60)
+        run = over_fabric(*check_of_unlike("coll_cepheus_min_members=9", "--count", 40, rank=0), mca=REQUIRE)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn(f"coll_cepheus_min_members is 2 on {HERE}, and 9 on {HERE}", run.err)
 

@@ -7,9 +7,9 @@
  *                             with MPI_ERRORS_RETURN: it gets errors, they get their data, and all
  *                             ranks get theirs in the broadcasts that follow; then it counts
  *                             otherwise, and an MPI_Ibcast ends in an error
- *   order_check --retry SECONDS
+ *   order_check --retry 1 --until FILE
  *                             one communicator broadcasts and is freed; another broadcasts before
- *                             that and for SECONDS after it
+ *                             that and until FILE exists; rank 0 prints "started" between
  *   order_check --preferred LIST
  *                             its communicator's info prefers these components of Open MPI's
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
@@ -17,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "tests/mpi/pattern.h"
 #include "tests/mpi/variables.h"
@@ -140,7 +141,7 @@ static int with_preferred_components(const char* list) {
   return wrong;
 }
 
-static int retry_for(double seconds) {
+static int retry_until(const char* file, int rank) {
   unsigned char memory[100];
   MPI_Comm first, second;
   MPI_Comm_dup(MPI_COMM_WORLD, &first);
@@ -148,12 +149,15 @@ static int retry_for(double seconds) {
   int wrong = broadcast_and_check(memory, sizeof memory, 1, 0, first);
   wrong |= broadcast_and_check(memory, sizeof memory, 2, 0, second);
   MPI_Comm_free(&first);
-  const double end = MPI_Wtime() + seconds;
-  for (int go = 1, i = 0; go; i++) {
+  if (rank == 0) {
+    printf("started\n");
+    fflush(stdout);
+  }
+  for (int stop = 0, i = 0; !stop; i++) {
     wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, i % 2, second);
     if (i % 100 == 99) {
-      go = MPI_Wtime() < end;
-      MPI_Allreduce(MPI_IN_PLACE, &go, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+      stop = access(file, F_OK) == 0;
+      MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     }
   }
   MPI_Comm_free(&second);
@@ -171,8 +175,8 @@ int main(int argc, char** argv) {
   if (atoi(option(argc, argv, "--counts", "0"))) wrong |= with_other_counts(rank, size);
   const char* const preferred = option(argc, argv, "--preferred", "");
   if (*preferred) wrong |= with_preferred_components(preferred);
-  const double retry = atof(option(argc, argv, "--retry", "0"));
-  if (retry > 0) wrong |= retry_for(retry);
+  if (atoi(option(argc, argv, "--retry", "0")))
+    wrong |= retry_until(option(argc, argv, "--until", ""), rank);
   for (long i = 0; i < dups; i++) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLength = 1000;
 
 bool wait_for(ompi_request_t* request) {
-  for (const double end = MPI_Wtime() + 20; MPI_Wtime() < end;) {
+  for (const double end = MPI_Wtime() + 60; MPI_Wtime() < end;) {
     if (REQUEST_COMPLETE(request)) return true;
     opal_progress();
   }
