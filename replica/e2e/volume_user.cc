@@ -27,11 +27,10 @@ using cepheus::replica::e2e::Ledger;
 using nlohmann::json;
 
 struct Settings {
-  std::string volume, replicas, ledger, until, status, flush_when;
+  std::string volume, replicas, ledger, until, status, flush_when, idle_until, linger_until;
   std::string multicast = "cepheus";
   unsigned depth = 8;
   std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
-  unsigned idle_ms = 0, linger_ms = 0;
   bool verify_only = false;
 };
 
@@ -40,6 +39,10 @@ constexpr double kLongGapMs = 20;
 // Comparable with Python's time.monotonic().
 double seconds_of(Clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();
+}
+
+void await_file(const std::string& file) {
+  while (!std::filesystem::exists(file)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 enum class What { kRead, kWrite, kFlush };
@@ -76,10 +79,9 @@ class User {
     print({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
     if (!may_flush_ && !flush()) return 1;  // other users' writes are on disks
-    if (settings_.idle_ms != 0) {
+    if (!settings_.idle_until.empty()) {
       print({{"event", "idle"}});
-      std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
-      print({{"event", "idled"}});
+      await_file(settings_.idle_until);
     }
     last_ack_ = Clock::now();
     while (!is_enough()) {
@@ -313,8 +315,9 @@ int main(int argc, char** argv) {
   app.add_option("--writes", settings.most_writes, "ends after this many writes");
   app.add_option("--flush-when", settings.flush_when,
                  "flushes once, after the writes, when this file exists");
-  app.add_option("--idle-ms", settings.idle_ms, "waits this long first");
-  app.add_option("--linger-ms", settings.linger_ms, "waits this long at the end");
+  app.add_option("--idle-until", settings.idle_until, "waits first until this file exists");
+  app.add_option("--linger-until", settings.linger_until,
+                 "waits at the end until this file exists");
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
@@ -344,9 +347,9 @@ int main(int argc, char** argv) {
   if (result != 0) {
     std::cout << json{{"event", "ended"}, {"volume", user.status()}} << std::endl;
   }
-  if (settings.linger_ms != 0) {
+  if (!settings.linger_until.empty()) {
     std::cout << json{{"event", "lingers"}} << std::endl;
-    std::this_thread::sleep_for(std::chrono::milliseconds(settings.linger_ms));
+    await_file(settings.linger_until);
   }
   cepheus_volume_close(volume);  // it may call back until here
   return result;

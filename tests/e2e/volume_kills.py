@@ -15,14 +15,14 @@ import time
 
 from volumes import Volume, pause
 
-GOES_ON_SECONDS = 4  # after a replica's death; a silent member would be evicted only after 5 s
+GOES_ON_SECONDS = 4  # after a replica's death; a silent member would be evicted only after 5 s. A test allows more: machines are busy.
 TIME_LIMIT = 60
 
 
 class Campaign:
-    def __init__(self, volume, seed, multicast="cepheus", log=print):
+    def __init__(self, volume, seed, multicast="cepheus", within=GOES_ON_SECONDS, log=print):
         self.volume, self.random, self.log = volume, random.Random(seed), log
-        self.multicast = multicast
+        self.multicast, self.within = multicast, within
         self.seed = seed
         self.user = None
         self.kills = 0
@@ -97,7 +97,7 @@ class Campaign:
         if not is_quiet:
             return
         self.pauses[kind] = max(self.pauses[kind], longest)
-        if kind in ("replica_killed", "replica_stopped", "replica_cut_off") and longest > GOES_ON_SECONDS:
+        if kind in ("replica_killed", "replica_stopped", "replica_cut_off") and longest > self.within:
             raise RuntimeError(f"writes paused for {longest:.2f} s after a replica's death\n{self.user.tail()}")
 
     def wait_for_all(self):

@@ -89,7 +89,7 @@ class Volume:
         self.switch = Switch(BUILD, *arguments, topology=topology)
         self.replicas = [volume_process.Replica(BUILD, self.switch.socket, i + 1, self.directory, size, "v", options) for i in range(replicas)]
         self.users = []
-        self.ended = self.directory / "enough"
+        self.ended, self.go = self.directory / "enough", self.directory / "go"  # --until, and --idle-until
 
     def __enter__(self):
         try:
