@@ -66,10 +66,7 @@ TEST_P(KilledMember, IsEvictedAndTheOthersComplete) {
   team.form(kBulk);
   begin(fabric, team, 1, kLong);
   team[lost].kill();
-  const auto killed = Clock::now();
   expect_survivors_complete(team, 1, lost);
-  // The broadcast itself takes half a second. The bound shows that no sender waits for retries.
-  EXPECT_LT(Clock::now() - killed, 30s);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
   // Its application learns the members without acknowledgements.
   if (lost != 0) {

@@ -7,7 +7,6 @@ namespace cepheus::mcast::e2e {
 namespace {
 
 using testing::HasSubstr;
-using Clock = std::chrono::steady_clock;
 
 const json kSenderGroup = {
     {"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}, {"virtual_qpn", 0xE00001}};
@@ -145,11 +144,9 @@ TEST_P(KilledReceiver, IsRemovedAndTheOthersGoOn) {
   Team team(fabric, 4);
   form(team);
   team[lost].kill();
-  const auto killed = Clock::now();
   ASSERT_EQ(team[0].send_request(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
   const json ended = team[0].send_request(command("await_send"));
   EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
-  EXPECT_LT(Clock::now() - killed, 10s);
   EXPECT_EQ(team[0].send_request({{"do", "query"}, {"group", "b"}})["members"], 3);
   // And again, by the remaining members.
   ASSERT_EQ(team[0].send_request(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
@@ -182,12 +179,10 @@ TEST(SenderGroup, ReceiversAreNotifiedThatTheirSenderIsGone) {
   Team team(fabric, 4);
   form(team);
   team[0].kill();
-  const auto killed = Clock::now();
   for (int i = 1; i < team.size(); ++i) {
     const json ended = team[i].send_request(command("await_failure"));
     EXPECT_LT(ended.value("status", 0), 0) << ended;
   }
-  EXPECT_LT(Clock::now() - killed, 10s);
 }
 
 TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {

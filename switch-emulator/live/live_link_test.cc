@@ -68,7 +68,6 @@ TEST(LiveLink, KeepsToItsRateAndLosesNothingWithoutFaults) {
   EXPECT_TRUE(std::is_sorted(arrivals.psns.begin(), arrivals.psns.end()));
   const auto at_least = link.rate.time_for(kCount * (4096 + 58ull)) + 2 * link.delay;
   EXPECT_GE(arrivals.took, at_least - at_least / 100);
-  EXPECT_LE(arrivals.took, 20 * at_least);  // a loaded machine
   EXPECT_EQ(port_of(fabric.status(), 0).in.dropped_queue_full, 0u);
 }
 

@@ -70,7 +70,8 @@ TEST_F(HostPortWaits, NoLongerThanItsLimitForThat) {
   options_.busy_timeout = milliseconds(120);
   const auto port = HostPort::attach(options_);
   ASSERT_FALSE(port);
-  EXPECT_THAT(port.error().text, HasSubstr("did not answer within 1"));
+  EXPECT_THAT(port.error().text, testing::ContainsRegex("did not answer within [0-9]{3,4} ms"))
+      << "without that limit: 30000 ms";
 }
 
 TEST_F(HostPortWaits, ShortlyForAFabricThatIsStopped) {

@@ -33,7 +33,8 @@ class Demo(unittest.TestCase):
             self.assertEqual(shown.returncode, 0, shown.stderr)
             drawing = ElementTree.parse(svg).getroot()
         self.assertEqual(len(set(re.findall(r"sha256 (\w+)", shown.stdout))), 1)
-        self.assertIn("1.000 times the file", shown.stdout)
+        [times] = re.findall(r"([\d.]+) times the file", shown.stdout)
+        self.assertLess(float(times), 2, "by unicast 3; on a busy machine a NIC may repeat some of it")
         # The tree, from the root's leaf over one of the spines to the other leaf.
         self.assertRegex(shown.stdout, r"  leaf0  h0 h1\n    spine[01]\n      leaf1  h2 h3\n")
         space = "{http://www.w3.org/2000/svg}"
@@ -48,14 +49,15 @@ class Demo(unittest.TestCase):
             self.assertEqual(shown.returncode, 0, shown.stderr)
             text = page.read_text()
         self.assertIn("2 of 2 calls by multicast", text)
-        self.assertIn("the switches made 2.00 copies of each byte", text)
+        [copies] = re.findall(r"the switches made ([\d.]+) copies of each byte", text)
+        self.assertTrue(1 < float(copies) <= 2, "two, and of a repeat those that a host lacks: " + copies)
         self.assertIn("a &lt;file&gt; &amp; more", text)
         self.assertEqual(len(re.findall(r"<img [^>]*src=\"data:image/svg", text)), 1)
         self.assertNotRegex(text, r"(src|href)=\"(?!data:)")
         ladder = text[text.index('class="ladder"'):]
         psns = [re.findall(rf">{kind} (\d+)<", ladder) for kind in ("data", "ACK")]
         self.assertGreaterEqual(len(set(psns[0])), 5, "20000 bytes in packets of 4096")
-        self.assertEqual(psns[0].count(psns[0][0]), 3, "one from the root, one to each of the others")
+        self.assertGreaterEqual(psns[0].count(psns[0][0]), 3, "one from the root, one to each of the others")
         self.assertTrue(psns[1], "no packet was acknowledged")
 
     def test_a_picture_is_served_during_the_broadcast(self):

@@ -64,9 +64,11 @@ class Recording(unittest.TestCase):
         self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR")
         with LiveRun("--max", 1 << 16) as run:
             run.wait_for_payload(1 << 16)
-            output = subprocess.run([CTL, "--fabric", run.switch.socket, "record", "--seconds", "0.5", self.file], text=True, check=True,
-                                  stdout=subprocess.PIPE, timeout=TIME_LIMIT).stdout
-            self.assertIn("ui.perfetto.dev", output)
+            with subprocess.Popen([CTL, "--fabric", run.switch.socket, "record", self.file], text=True, stdout=subprocess.PIPE) as recorder:
+                self.assertIn("recording into", recorder.stdout.readline())
+                run.wait_for_payload(4 << 20)  # more than lies between the first rank and the last
+                recorder.send_signal(signal.SIGINT)
+                self.assertIn("ui.perfetto.dev", recorder.communicate(timeout=TIME_LIMIT)[0])
             run.wait_for_payload(1 << 16)
             self.assertEqual(run.finish(), 0)
         trace = self.read()

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import unittest
 
-from live import TIME_LIMIT, LiveRun, Switch
+from live import TIME_LIMIT, LiveRun, Switch, wait_until
 from web_fabric import Web
 
 
@@ -25,30 +25,35 @@ class Picture(unittest.TestCase):
     def test_of_a_job_shows_its_tree_and_its_traffic(self):
         with LiveRun("--max", 1 << 18, hosts=4, fabric=("--shape", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 20)
-            web.answered_view()
-            run.wait_for_payload(1 << 20)
-            view = web.answered_view()
+
+            def replicated():
+                view = web.answered_view()
+                return view if view["delivered_bps"] > 1.5 * view["sent_bps"] > 0 else None
+
+            view = wait_until(replicated, "a view of the switches that replicate payload")
             groups = [group for group in view["groups"] if group["members"] == 4]
             self.assertTrue(groups, view["groups"])
             hosts = [view["cables"][i]["name"] for i in groups[0]["cables"] if view["cables"][i]["to"] < 0]
             self.assertEqual(sorted(hosts), ["h0", "h1", "h2", "h3"])
-            self.assertGreater(view["sent_bps"], 0)
-            self.assertGreater(view["delivered_bps"], 1.5 * view["sent_bps"], "the switches replicate the payload")
             self.assertEqual(run.finish(), 0)
 
     def test_arrives_as_events_until_the_reader_disconnects(self):
         status, headers, events = self.web().open("events")
         self.assertEqual((status, headers["Content-Type"]), (200, "text/event-stream"))
         with events:
-            for _ in range(3):
+            views = 0
+            while views < 3:
                 line = events.readline().decode()
                 self.assertTrue(line.startswith("data: "), line)
-                self.assertEqual(len(json.loads(line[6:])["switches"]), 4)
+                view = json.loads(line[6:])
+                if "did not answer" not in view.get("error", ""):  # a busy machine may delay an answer too long
+                    self.assertEqual(len(view["switches"]), 4, view)
+                    views += 1
                 self.assertEqual(events.readline(), b"\n")
 
     def test_of_a_fabric_that_ended_reports_it_and_returns(self):
         web = self.web()
-        self.assertIn("switches", web.view())
+        self.assertIn("switches", web.answered_view())
         self.switch.close()
         self.assertIn("no fabric", web.view()["error"])
 
