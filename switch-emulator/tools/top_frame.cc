@@ -186,7 +186,7 @@ std::string header(const json& view) {
   char copies[32] = "";
   if (sent > 1e5) std::snprintf(copies, sizeof copies, ", %.1f copies", delivered / sent);
   return "cepheus  " + clock_text(view.at("uptime_seconds")) + "  " + std::to_string(used) +
-         " of " + std::to_string(hosts) + " hosts  sent " + scaled(sent, "b/s") + ", delivered " +
+         " of " + std::to_string(hosts) + " hosts  in " + scaled(sent, "b/s") + ", out " +
          scaled(delivered, "b/s") + copies;
 }
 

@@ -64,7 +64,7 @@ TEST(Top, ShowsRatesLaggingMembersAndDrops) {
   const auto frame = top_frame(
       view_of({cable("h0", 1e9, 0), cable("h1", 0, 1e9)}, {group("198.18.0.1", 1e9, 3)}), {});
   EXPECT_THAT(frame[0], AllOf(HasSubstr("1:02:05"), HasSubstr("2 of 2 hosts"),
-                              HasSubstr("sent 1.0 Gb/s, delivered 3.0 Gb/s, 3.0 copies")));
+                              HasSubstr("in 1.0 Gb/s, out 3.0 Gb/s, 3.0 copies")));
   EXPECT_THAT(frame[row_with(frame, "198.18.0.1")], HasSubstr("h3 lacks 3"));
   EXPECT_THAT(frame[row_with(frame, "h0  ")], HasSubstr("1.0 Gb/s"));
   EXPECT_THAT(frame[row_with(frame, "drop_ttl")],
@@ -72,6 +72,14 @@ TEST(Top, ShowsRatesLaggingMembersAndDrops) {
   EXPECT_LT(row_with(frame, "drop_ttl"), row_with(frame, "pauses_sent")) << "drops come first";
   EXPECT_THAT(frame[row_with(frame, "queue_high_water_bytes")], HasSubstr("90000 B"));
   EXPECT_EQ(frame[1], "") << "data flows: no group is stalled";
+}
+
+TEST(Top, FitsTheFirstLineOfALargeFabricInto80Columns) {
+  json view = view_of(std::vector<json>(128, cable("h0", 1e8, 0)), {});
+  view["uptime_seconds"] = 359'999;
+  view["sent_bps"] = 99.9e6;
+  view["delivered_bps"] = 127 * 99.9e6;
+  EXPECT_THAT(top_frame(view, {})[0], HasSubstr(", 127.0 copies"));
 }
 
 TEST(Top, NamesTheLaggingMemberOfAStalledGroup) {
