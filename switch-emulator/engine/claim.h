@@ -1,8 +1,8 @@
 // Finds the turn of a packet: admits a new source, holds the gate before it, and numbers its
-// packets.
+// packets (docs/protocol.md, "Changing the source").
 //
 // A turn is one source's run of messages, named by (source IP, base). The kind of its path
-// determines how data of a new turn is recognised (docs/protocol.md, "Changing the source"):
+// determines how data of a new turn is recognised:
 //   a host under rebasing    its next send PSN is S+T, whatever arrives first
 //   a switch                 its packets are tagged with the turn's name
 //   otherwise                the next PSN after `sent`, from another path (host PSN
@@ -28,25 +28,55 @@ Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet);
 // acknowledge, and the old source would complete a message that one member never got.
 bool gate_is_open(const Call& call, const OneSource& group);
 
-// Adds a packet to the gate, or answers RNR(first). `first` is the newcomer's first PSN in the
-// numbering of its port, `turn` its turn's name.
-Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
-                   Psn first);
-
 // Drops the frames that the gate holds, which arrived by `port`.
 void empty_gate(Call& call, OneSource& group, PortId port);
 
-// Parts that all three ways share.
+// The numbering of hosts' PSNs from turn to turn: all parts of the protocol that depend on it,
+// behind one interface. Fixed when a group is registered.
+class Numbering {
+ public:
+  virtual ~Numbering() = default;
+  virtual const char* name() const = 0;  // as in the topology file
+  // Flags of REGISTER that announce it to the members (wire::MrpHeader).
+  virtual std::uint16_t register_flags() const = 0;
+  // Whether a source's T increases by the packets of its turn.
+  virtual bool counts_turns() const = 0;
+  // Finds the turn of the packet of a host that is not the source; admits it if the gate is open.
+  virtual Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const = 0;
+  // The first PSN that the host on `path` can have outstanding, in its numbering. None: unknown, or
+  // not `psn`.
+  virtual std::optional<Psn> first_outstanding(const OneSource& group, PathNo path,
+                                               Psn psn) const = 0;
+  // Whether a sequence NAK for `psn`, the group's, comes from the last turn's source, which accepts
+  // nothing before it has set its PSNs.
+  virtual bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
+                                 Psn psn) const = 0;
+};
 
-// The turn's name in `packet`, which packets between switches carry. Packets of hosts have none.
-TurnName name_of(const GroupPacket& packet);
-// Admits the newcomer at `path`; its packets begin at `first`.
-void admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn first,
-           Psn port_first);
-// A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
-// PSN than the packet: a NIC believes an ACK for more than it sent.
-Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet);
-Claim drop(Call& call, Counter reason);
-bool beyond_window(const Call& call, Psn expected, Psn psn);
+// "rebase": a host counts its own packets only, and the switch knows the difference (T).
+class Rebasing final : public Numbering {
+ public:
+  const char* name() const override { return "rebase"; }
+  std::uint16_t register_flags() const override { return 0; }
+  bool counts_turns() const override { return true; }
+  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Call&, const OneSource&, PathNo, Psn) const override {
+    return false;
+  }
+};
+
+// "host-sync": hosts set their PSNs to the group's between turns (paper III-E). PSNs are the same on
+// both sides of a port.
+class HostSync final : public Numbering {
+ public:
+  const char* name() const override { return "host-sync"; }
+  std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
+  bool counts_turns() const override { return false; }
+  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
+                         Psn psn) const override;
+};
 
 }  // namespace cepheus::fabric

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/claim.h"
 #include "switch-emulator/engine/drop_order.h"
-#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/extension_headers.h"
 

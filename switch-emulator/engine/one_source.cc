@@ -4,8 +4,8 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
+#include "switch-emulator/engine/claim.h"
 #include "switch-emulator/engine/feedback.h"
-#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/replication.h"
 
 namespace cepheus::fabric {

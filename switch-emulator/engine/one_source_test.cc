@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/claim.h"
 #include "switch-emulator/engine/test_payloads.h"
 
 namespace cepheus::fabric {

@@ -1,5 +1,5 @@
 // For administrators: the view of a group with one source at a time, and the size of its table.
-#include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/claim.h"
 #include "switch-emulator/engine/one_source.h"
 
 namespace cepheus::fabric {

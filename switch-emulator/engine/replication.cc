@@ -6,7 +6,6 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
-#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/announcement.h"
 #include "wire/ecn.h"
