@@ -54,6 +54,9 @@ struct Aeth {
   std::uint8_t value = kNoCreditLimit;  // credits, RNR timer code or NakCode, by kind; 0..31
   std::uint32_t msn = 0;                // 24 bits
 
+  static constexpr Aeth nak(NakCode code, std::uint32_t msn = 0) {
+    return {AckKind::kNak, static_cast<std::uint8_t>(code), msn};
+  }
   bool is_sequence_nak() const { return kind == AckKind::kNak && value == 0; }
   bool is_fatal_nak() const { return kind == AckKind::kNak && value >= 1 && value <= 4; }
 

@@ -131,14 +131,13 @@ void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
 }
 
 void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
-                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t messages) {
+                   const wire::Aeth& answer, Psn psn) {
   const Path& to = group.tree.paths[path];
   RoceHeaders h = from_group(call, group, to, turn);
   h.bth.opcode = wire::Opcode::kRcAcknowledge;
   h.bth.psn = psn;
-  h.aeth.kind = kind;
-  h.aeth.value = value;
-  h.aeth.msn = (group.turn.messages(path) + messages) & Psn::kMask;
+  h.aeth = answer;
+  h.aeth.msn = (group.turn.messages(path) + answer.msn) & Psn::kMask;
   send_made(call, Counter::kFeedbackSent, to.port, h);
 }
 

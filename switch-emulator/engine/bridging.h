@@ -53,9 +53,9 @@ void make_cnp(Call& call, const OneSource& group);
 // Emits a packet of the switch itself; fills in its Ethernet addresses.
 void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
 
-// Emits feedback on `path`; `psn` is in the numbering of that port. `messages`: of this turn; the
-// MSN adds those of the path's finished turns.
+// Emits feedback on `path`; `psn` is in the numbering of that port. The MSN of `answer` counts
+// messages of this turn; those of the path's finished turns are added.
 void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
-                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t messages = 0);
+                   const wire::Aeth& answer, Psn psn);
 
 }  // namespace cepheus::fabric

@@ -22,8 +22,7 @@ Claim admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn f
 // A packet of an earlier turn: its sender has lost the last answer. The answer never has a larger
 // PSN than the packet: a NIC believes an ACK for more than it sent.
 Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet) {
-  send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kAck,
-                wire::Aeth::kNoCreditLimit, packet.psn());
+  send_feedback(call, group, packet.path, name_of(packet), {}, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
   return Claim::kHandled;
 }
@@ -48,8 +47,8 @@ Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const Tur
   if (gate.holds_for(packet.path, turn.source)) {
     empty_gate(call, group, group.tree.paths[packet.path].port);
   }
-  const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);
-  send_feedback(call, group, packet.path, turn, wire::AckKind::kNak, error, first);
+  const auto error = wire::Aeth::nak(wire::NakCode::kRemoteOperational);
+  send_feedback(call, group, packet.path, turn, error, first);
   call.count(Counter::kGateGaveUp);
   return Claim::kHandled;
 }
@@ -82,7 +81,7 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   const std::uint8_t timer = kept == Gate::Kept::kAlready
                                  ? Gate::kLongestTimer
                                  : gate.next_timer(call.config.gate_rnr_timer);
-  send_feedback(call, group, packet.path, turn, wire::AckKind::kRnrNak, timer, first);
+  send_feedback(call, group, packet.path, turn, {wire::AckKind::kRnrNak, timer}, first);
   call.count(Counter::kGateRnr);
   return Claim::kHandled;
 }
@@ -116,8 +115,8 @@ Claim nak_first(Call& call, OneSource& group, const GroupPacket& packet, Psn nex
   const bool is_answered = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
   if (!is_newcomer || is_answered) return drop(call, Counter::kDropConflict);
   turn.gate().on_nak(packet.path);
-  const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
-  send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kNak, sequence, next);
+  const auto sequence = wire::Aeth::nak(wire::NakCode::kSequenceError);
+  send_feedback(call, group, packet.path, name_of(packet), sequence, next);
   call.count(Counter::kNewcomerNak);
   return Claim::kHandled;
 }
@@ -152,7 +151,7 @@ Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet
   const bool had_nak = turn.gate().has_nak(packet.path);
   admit(call, group, packet.path, packet.headers.ip.source, next, next);
   // Receivers' NAKs for this packet would cost a second retry (rule nak_once).
-  if (had_nak) turn.naks().on_sent({next});
+  if (had_nak) turn.naks().on_sent_before(next);
   return Claim::kCurrent;
 }
 

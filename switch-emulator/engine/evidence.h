@@ -39,9 +39,15 @@ struct Evidence {
   bool was_down = false;      // its port, without feedback since: the program may be another one
   bool is_back = false;       // the port is up again: feedback from now on is new
 
-  // A packet has arrived by this path.
+  // A packet has arrived by this path,
   void on_packet() {
     if (is_back) was_down = is_back = false;
+  }
+  // ... and it is an answer.
+  void on_feedback() {
+    ++packets;
+    unanswered.clear();
+    on_packet();
   }
 };
 

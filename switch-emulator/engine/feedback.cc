@@ -14,38 +14,32 @@ namespace {
 using wire::AckKind;
 
 // Sends to the source's port, in its numbering. `psn` is the group's.
-void to_source(Call& call, const OneSource& group, AckKind kind, std::uint8_t value, Psn psn) {
+void to_source(Call& call, const OneSource& group, wire::Aeth answer, Psn psn) {
   const Turn& turn = group.turn;
-  const bool is_ack_to_host = kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
+  const bool is_ack_to_host =
+      answer.kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
   if (call.drops != nullptr && is_ack_to_host &&
       call.drops->takes_ack(call.now, turn.at_port(psn))) {
     return call.lose(Counter::kFeedbackSent, Counter::kDropAckOnRequest);
   }
-  send_feedback(call, group, turn.source(), turn.name(), kind, value, turn.at_port(psn),
-                turn.messages());
+  answer.msn = turn.messages();
+  send_feedback(call, group, turn.source(), turn.name(), answer, turn.at_port(psn));
   call.count(Counter::kFeedbackToSource);
 }
 
-void send_nak(Call& call, OneSource& group, const Nak& nak) {
-  const Duration pause = nak.rnr ? wire::rnr_timer_duration(nak.timer) : Duration();
-  group.feedback_timer->on_nak(call.now, nak.psn, pause);
-  const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
-  to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
-            nak.psn);
-}
-
-// The acknowledgements of all may have reached the held NAK's PSN, or passed the last ACK to the
-// source. `from_slowest`: the feedback came by the path for which the others waited.
-void check(Call& call, OneSource& group, bool from_slowest) {
+// Some path has acknowledged more, has sent `nak`, or has left. Sends the source what may go to it
+// now: a NAK waits until all have the packets that it acknowledges (paper III-D). `from_slowest`:
+// the others waited for this path.
+void merge(Call& call, OneSource& group, bool from_slowest,
+           const std::optional<Nak>& nak = std::nullopt) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
-  if (group.feedback_timer->on_min(turn.min())) call.count(Counter::kRequestedInVain);
-  const Rules& rules = call.rules();
-  turn.naks().drop_overtaken(turn.min());
-  std::optional<Nak> nak;
-  if (rules.recheck_held_nak || from_slowest) nak = turn.take_due_nak();
-  if (nak) {
-    send_nak(call, group, *nak);
+  group.feedback_timer->on_min(turn.min());
+  if (turn.naks().on_min(turn.min())) call.count(Counter::kRequestedInVain);
+  if (nak) turn.naks().hold(*nak);
+  if (const auto due = turn.naks().take_due(call.now, turn.min(), from_slowest)) {
+    turn.acknowledge();
+    to_source(call, group, due->aeth(), due->psn);
   } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
   } else {
@@ -53,36 +47,21 @@ void check(Call& call, OneSource& group, bool from_slowest) {
   }
 }
 
-// A NAK waits until all have the packets that it acknowledges (paper III-D).
-void take_nak(Call& call, OneSource& group, const Nak& nak, bool from_slowest) {
-  Turn& turn = group.turn;
-  const Rules& rules = call.rules();
-  const bool waits = nak.rnr ? rules.rnr_ordering : rules.nak_ordering;
-  if (!waits) {
-    turn.naks().on_sent(nak);
-    return send_nak(call, group, nak);
-  }
-  turn.naks().drop_overtaken(turn.min());
-  if (nak.rnr || !turn.naks().knows(nak.psn, rules.nak_once)) {
-    turn.naks().hold(nak, rules.several_naks);
-  }
-  check(call, group, from_slowest);
-}
-
 // Whether there is a source to notify, and the feedback is about its turn. Counts the reason if
 // not.
-bool concerns_turn(Call& call, const OneSource& group, PathNo path, const wire::RoceHeaders& h) {
+bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath) {
     call.count(Counter::kDropFeedbackNoSource);
     return false;
   }
-  if (path == turn.source()) {
+  if (packet.path == turn.source()) {
     call.count(Counter::kDropFeedbackStale);
     return false;
   }
-  const TurnName named{h.ip.destination, Psn(h.bth.destination_qp.value())};
-  if (!group.tree.paths[path].is_host && call.rules().named_turns && named != turn.name()) {
+  const TurnName named{packet.headers.ip.destination,
+                       Psn(packet.headers.bth.destination_qp.value())};
+  if (!group.tree.paths[packet.path].is_host && call.rules().named_turns && named != turn.name()) {
     call.count(Counter::kDropFeedbackOtherTurn);
     return false;
   }
@@ -102,51 +81,46 @@ void take_echo(Call& call, const OneSource& group, PathNo path) {
 void send_wait(Call& call, OneSource& group) {
   call.count(Counter::kHandoverRnr);
   Turn& turn = group.turn;
-  turn.naks().hold({turn.base(), true, turn.next_handover_timer()});
-  check(call, group, true);
+  merge(call, group, true, Nak{turn.base(), true, turn.next_handover_timer()});
 }
 
 }  // namespace
 
-void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHeaders& headers) {
-  if (!concerns_turn(call, group, path, headers)) return;
-  if (headers.bth.becn) take_echo(call, group, path);
-  const wire::Aeth& aeth = headers.aeth;
+void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
+  const PathNo path = packet.path;
+  if (!concerns_turn(call, group, packet)) return;
+  if (packet.headers.bth.becn) take_echo(call, group, path);
+  const wire::Aeth& aeth = packet.headers.aeth;
+  const Path& from = group.tree.paths[path];
   if (aeth.is_fatal_nak()) {
     call.count(Counter::kFeedbackTaken);
     const bool is_access = aeth.value == static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess);
-    if (is_access && group.tree.paths[path].is_host)
-      name_refuser(call, group, group.tree.paths[path]);
-    return fail_source(call, group, aeth.value);
+    if (is_access && from.is_host) name_refuser(call, group, from);
+    return fail_source(call, group, aeth);
   }
   const bool is_ack = aeth.kind == AckKind::kAck;
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
   if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
 
-  const Path& from = group.tree.paths[path];
-  Evidence& evidence = group.evidence[path];
-  ++evidence.packets;
-  evidence.unanswered.clear();
-  evidence.on_packet();
+  group.evidence[path].on_feedback();
   Turn& turn = group.turn;
-  const Psn psn = headers.bth.psn + (from.is_host ? turn.turns(path) : 0);
+  const Psn psn = packet.psn() + (from.is_host ? turn.turns(path) : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   // A last source that is not ready sends one NAK and is silent from then on. Requesting that the
   // new source waits and begins again is safe, because the last one acknowledges nothing of this
   // turn. Without the request the new source would time out.
-  if (aeth.is_sequence_nak() && group.numbering.is_of_last_source(call, group, path, psn)) {
+  if (path == turn.previous() && aeth.is_sequence_nak() &&
+      group.numbering.is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);
     group.feedback_timer->on_unready(path);
-    if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
+    if (turn.naks().is_sent(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return send_wait(call, group);
   }
   // Real receivers send very old PSNs, and PSNs from before their reset: rdma_rxe does. Bound: a
   // path's acknowledgement and `sent` are within 2^22 (Turn::kMostUnderWay), so only PSNs of 2^24
   // packets ago can be mistaken for one of these.
-  if (after(is_ack ? cumulative : psn, turn.sent())) {
-    return call.count(Counter::kDropFeedbackUnsent);
-  }
+  if (after(psn, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
   const Psn acked = turn.acked(path);
   if (before(cumulative, acked) || (is_ack && cumulative == acked)) {
     if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);
@@ -156,8 +130,7 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
   const bool from_slowest = path == turn.slowest();
   turn.set_acked(path, cumulative);
   group.feedback_timer->on_answer(call.now, path, acked, cumulative, is_rnr);
-  if (is_ack) return check(call, group, from_slowest);
-  take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
+  merge(call, group, from_slowest, is_ack ? std::nullopt : std::optional(Nak::from(psn, aeth)));
 }
 
 // A leader evicts a dead last source. It has not done so within `gate_age`, so it is gone.
@@ -167,7 +140,7 @@ void extend_wait(Call& call, OneSource& group) {
   if (turn.acked(turn.previous()) != turn.base() - 1) return;
   if (!turn.is_handover_past(call.now, call.config.gate_age)) return send_wait(call, group);
   call.count(Counter::kHandoverGaveUp);
-  fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational));
+  fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteOperational));
 }
 
 void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
@@ -175,14 +148,10 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   const bool from_slowest = path == turn.slowest();
   ++group.evidence[path].packets;
   turn.set_acked(path, turn.sent());
-  check(call, group, from_slowest);
+  merge(call, group, from_slowest);
 }
 
-// An RNR NAK with the shortest wait, as if from the receiver. It spends none of the source's
-// retries, and NICs that ignore a second NAK for a packet accept it. The source repeats one packet,
-// and the answer to that reveals other losses.
 Instant request_if_overdue(Call& call, OneSource& group) {
-  constexpr std::uint8_t kSoon = 1;
   Turn& turn = group.turn;
   FeedbackTimer& timer = *group.feedback_timer;
   const Instant due = timer.next(call, group);
@@ -190,7 +159,9 @@ Instant request_if_overdue(Call& call, OneSource& group) {
   call.count(Counter::kRequestedAgain);
   if (timer.awaits_receiver(turn)) call.count(Counter::kRequestedUnready);
   timer.on_request(call.now, turn);
-  take_nak(call, group, {turn.min() + 1, true, kSoon}, true);
+  const Psn first = turn.min() + 1;
+  turn.naks().on_request(first);
+  merge(call, group, true, Nak::request(first));
   return timer.next(call, group);
 }
 
@@ -200,15 +171,15 @@ Instant repeat_last_ack(Call& call, OneSource& group) {
   if (group.last_ack.next() <= call.now) {
     call.count(Counter::kLastAckRepeated);
     group.last_ack.on_repeat(call.now);
-    to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, turn.acknowledged());
+    to_source(call, group, {}, turn.acknowledged());
   }
   return group.last_ack.next();
 }
 
-void recheck(Call& call, OneSource& group) { check(call, group, true); }
+void recheck(Call& call, OneSource& group) { merge(call, group, true); }
 
 void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
-  if (!concerns_turn(call, group, packet.path, packet.headers)) return;
+  if (!concerns_turn(call, group, packet)) return;
   if (!group.cnps->passes(call.now, packet.path, group.turn.source()))
     return call.count(Counter::kCnpFiltered);
   send_cnp(call, group, packet.frame, packet.headers);
@@ -216,13 +187,15 @@ void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
 
 void acknowledge_to_source(Call& call, OneSource& group) {
   Turn& turn = group.turn;
-  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, turn.acknowledge());
+  const Psn all_have = turn.acknowledge();
+  to_source(call, group, {}, all_have);
   const bool is_host = turn.source() != kNoPath && group.tree.paths[turn.source()].is_host;
   if (is_host && turn.rests()) group.last_ack.on_sent(call.now);
 }
 
-void fail_source(Call& call, OneSource& group, std::uint8_t code) {
-  to_source(call, group, AckKind::kNak, code, group.turn.acknowledge() + 1);
+void fail_source(Call& call, OneSource& group, const wire::Aeth& error) {
+  const Psn all_have = group.turn.acknowledge();
+  to_source(call, group, error, all_have + 1);
 }
 
 }  // namespace cepheus::fabric

@@ -8,9 +8,8 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// Handles an ACK, NAK or RNR NAK from path `path`; sends feedback to the source if the minimum
-// changes.
-void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHeaders& headers);
+// Handles an ACK, NAK or RNR NAK; sends feedback to the source if the minimum changes.
+void take_feedback(Call& call, OneSource& group, const GroupPacket& packet);
 
 // Passes a congestion notification to the source, if the policy allows.
 void take_cnp(Call& call, OneSource& group, const GroupPacket& packet);
@@ -37,6 +36,6 @@ Instant repeat_last_ack(Call& call, OneSource& group);
 void recheck(Call& call, OneSource& group);
 
 // Ends the source's connection with a fatal NAK that acknowledges no more than all have.
-void fail_source(Call& call, OneSource& group, std::uint8_t code);
+void fail_source(Call& call, OneSource& group, const wire::Aeth& error);
 
 }  // namespace cepheus::fabric

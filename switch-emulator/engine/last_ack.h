@@ -11,6 +11,9 @@ namespace cepheus::fabric {
 
 class LastAck {
  public:
+  // Off: it is never repeated.
+  explicit LastAck(bool is_on = true) : most_(is_on ? kWaits.size() : 0), repeats_(most_) {}
+  void reset() { repeats_ = most_; }
   // The source has been sent an acknowledgement of all that it has sent.
   void on_sent(wire::Instant now) {
     at_ = now;
@@ -20,7 +23,7 @@ class LastAck {
   void on_repeat(wire::Instant now) { at_ = now - kWaits[repeats_++]; }
   // When to repeat it, if the turn still rests then.
   wire::Instant next() const {
-    return repeats_ < kWaits.size() ? at_ + kWaits[repeats_] : wire::kNever;
+    return repeats_ < most_ ? at_ + kWaits[repeats_] : wire::kNever;
   }
 
  private:
@@ -28,7 +31,7 @@ class LastAck {
   static constexpr std::array<wire::Duration, 2> kWaits{std::chrono::milliseconds(1),
                                                         std::chrono::milliseconds(10)};
   wire::Instant at_{};
-  std::size_t repeats_ = kWaits.size();
+  std::uint32_t most_, repeats_;
 };
 
 }  // namespace cepheus::fabric

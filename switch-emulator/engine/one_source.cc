@@ -19,28 +19,6 @@ const Numbering& numbering_of(net::SourceChange how) {
   return kRebasing;
 }
 
-void take(Call& call, OneSource& group, const GroupPacket& packet) {
-  const wire::Opcode opcode = packet.headers.bth.opcode;
-  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
-  const bool is_host = group.tree.paths[packet.path].is_host;
-  // A host sends to the virtual QP; between switches, packets from the McstID are feedback.
-  const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
-  const bool to_group = packet.headers.ip.destination == group.tree.id;
-  if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
-    call.count(Counter::kDropMalformed);
-  } else if (opcode == wire::Opcode::kRcAcknowledge) {
-    take_feedback(call, group, packet.path, packet.headers);
-  } else if (opcode == wire::Opcode::kCnp) {
-    take_cnp(call, group, packet);
-  } else if (info.multicastable() && (info.write || (info.send && !info.ieth))) {
-    replicate(call, group, packet);
-  } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
-    refuse_operation(call, group, packet);
-  } else {
-    call.count(Counter::kDropNotMulticastable);
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig& config) {
@@ -52,30 +30,46 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
       numbering(numbering_of(config.rules.source_change)),
       writes(config.rules.write_mode),
       start(wire::group_start_psn(group.id, group.epoch)),
-      turn(start),
-      cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)) {}
+      turn(start, config.rules),
+      cnps(make_cnp_selector(config.rules.cnp_policy, config.cnp_window)),
+      last_ack(config.rules.last_ack_again),
+      feedback_timer(std::make_unique<FeedbackTimer>(config.rules)) {}
 
 void OneSource::on_packet(Call& call, const GroupPacket& packet) {
-  take(call, *this, packet);
+  const wire::Opcode opcode = packet.headers.bth.opcode;
+  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
+  const bool is_host = tree.paths[packet.path].is_host;
+  // A host sends to the virtual QP; between switches, packets from the McstID are feedback.
+  const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
+  const bool to_group = packet.headers.ip.destination == tree.id;
+  if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
+    call.count(Counter::kDropMalformed);
+  } else if (opcode == wire::Opcode::kRcAcknowledge) {
+    take_feedback(call, *this, packet);
+  } else if (opcode == wire::Opcode::kCnp) {
+    take_cnp(call, *this, packet);
+  } else if (info.multicastable() && (info.write || (info.send && !info.ieth))) {
+    replicate(call, *this, packet);
+  } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
+    refuse_operation(call, *this, packet);
+  } else {
+    call.count(Counter::kDropNotMulticastable);
+  }
   try_gate(call, *this);
   arm(call);
 }
 
 // Most packets only make the time later. The timer looks again when the deadline has passed.
 void OneSource::arm(const Call& call) {
-  if (call.rules().request_again && feedback_timer->take_sooner()) {
+  if (feedback_timer->take_sooner()) {
     set_deadline(std::min(deadline(), feedback_timer->next(call, *this)));
   }
-  if (call.rules().last_ack_again && turn.rests()) {
-    set_deadline(std::min(deadline(), last_ack.next()));
-  }
+  if (turn.rests()) set_deadline(std::min(deadline(), last_ack.next()));
 }
 
 void OneSource::on_timer(Call& call) {
-  Instant due = wire::kNever;
-  if (call.rules().request_again) due = request_if_overdue(call, *this);
-  if (call.rules().last_ack_again) due = std::min(due, repeat_last_ack(call, *this));
-  set_deadline(due);
+  const Instant due = request_if_overdue(call, *this);
+  set_deadline(std::min(due, repeat_last_ack(call, *this)));
 }
 
 void OneSource::on_path_added() {
@@ -154,7 +148,7 @@ void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
 void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
   feedback_timer->reset();
-  last_ack = {};
+  last_ack.reset();
   if (regions) regions->on_turn();
 }
 

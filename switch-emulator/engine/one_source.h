@@ -65,7 +65,7 @@ class OneSource final : public Behaviour {
   std::unique_ptr<Regions> regions;  // null: no member here has published any
   std::vector<Evidence> evidence;    // by path
   // Beside the table.
-  const std::unique_ptr<FeedbackTimer> feedback_timer = std::make_unique<FeedbackTimer>();
+  const std::unique_ptr<FeedbackTimer> feedback_timer;
 };
 
 }  // namespace cepheus::fabric

@@ -49,20 +49,21 @@ void OneSource::show(const SwitchConfig& config, GroupView& view) const {
 
 TableBytes OneSource::bytes() const {
   const std::size_t paths = tree.paths.size();
-  constexpr std::size_t kGate = sizeof(Gate), kNaks = sizeof(NakFilter);
+  constexpr std::size_t kGate = sizeof(Gate), kNaks = Naks::kTableBytes;
+  constexpr std::size_t kSentNaks = sizeof(Naks) - kNaks;
   TableBytes bytes;
   bytes.table = {
       {"path.ack", paths * sizeof(PathTurns::acked)},
       {"path.turns", paths * sizeof(PathTurns::packets)},
       {"path.messages", paths * sizeof(PathTurns::messages)},
-      {"group.turn", sizeof(Turn) - kNaks - kGate + sizeof(start)},
+      {"group.turn", sizeof(Turn) - sizeof(Naks) - kGate + sizeof(start)},
       {"group.nak", kNaks},
       {"group.gate", kGate},
       {"group.stats", sizeof(stats)},
       {"group.strategies", sizeof(writes)},
   };
   const std::size_t named = TableBytes::sum(bytes.table);
-  const std::size_t all = sizeof(OneSource) + paths * sizeof(PathTurns);
+  const std::size_t all = sizeof(OneSource) - kSentNaks + paths * sizeof(PathTurns);
   bytes.table.emplace_back("behaviour_padding_and_pointers", all - named);
   if (const std::size_t congestion = cnps->table_bytes(); congestion > 0) {
     bytes.table.emplace_back("cnps", congestion);
@@ -73,6 +74,7 @@ TableBytes OneSource::bytes() const {
       {"path.evidence", paths * sizeof(Evidence)},
       {"path.round_trip", feedback_timer->path_bytes()},
       {"feedback_timer", sizeof(FeedbackTimer)},
+      {"sent_naks", kSentNaks},
       {"message_ends", turn.ends_bytes()},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},
       {"behaviour_room_for_paths", turns_capacity + evidence_capacity},

@@ -32,7 +32,7 @@ void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Re
   call.count(Counter::kDropWriteRefused);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
   reject_to_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
-  fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess));
+  fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteAccess));
 }
 
 void name_refuser(Call& call, OneSource& group, const Path& path) {

@@ -192,8 +192,9 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   const bool is_owed = ends_message || packet.headers.bth.ack_request;
+  const auto repeat = turn.naks().on_data(call.now, psn);
   const bool is_new = turn.on_data(psn, ends_message);
-  group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new);
+  group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
   if (is_new) {
     // No other member in this group: no feedback will say that it has arrived.
     if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
@@ -273,7 +274,7 @@ void try_gate(Call& call, OneSource& group) {
 void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
   if (!group.tree.paths[packet.path].is_host) return;
-  const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
+  const auto invalid = wire::Aeth::nak(wire::NakCode::kInvalidRequest);
   if (group.turn.source() == kNoPath) {
     group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
   }
@@ -282,7 +283,7 @@ void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
   // outstanding.
   const auto next = group.numbering.first_outstanding(group, packet.path, packet.psn());
   if (!next) return;
-  send_feedback(call, group, packet.path, {}, wire::AckKind::kNak, invalid, *next);
+  send_feedback(call, group, packet.path, {}, invalid, *next);
 }
 
 }  // namespace cepheus::fabric

@@ -82,7 +82,6 @@ void Turn::finish(Psn end, bool counts_turns) {
 }
 
 bool Turn::on_data(Psn psn, bool ends_message) {
-  naks_.on_data(psn);
   gate_.on_old_source();
   if (ends_message) ends_->note(psn, agg_);
   const std::int32_t ahead = distance(sent(), psn);  // at most the data window
@@ -95,8 +94,7 @@ bool Turn::on_data(Psn psn, bool ends_message) {
 void Turn::set_acked(PathNo path, Psn psn) {
   if (acked(path) == psn) return;
   paths_[path].acked = psn;
-  if (path != slowest_) return;
-  if (!find_as_slow_behind(path)) find_slowest();
+  if (path == slowest_) find_slowest(path + std::size_t{1});
 }
 
 Psn Turn::acknowledge() {
@@ -104,15 +102,8 @@ Psn Turn::acknowledge() {
   if (after(to, agg_)) {
     messages_ += ends_->take(agg_, to);
     agg_ = to;
-    naks_.on_acknowledged(agg_);
   }
   return agg_;
-}
-
-std::optional<Nak> Turn::take_due_nak() {
-  const auto nak = naks_.take_due(min());
-  if (nak) acknowledge();
-  return nak;
 }
 
 void Turn::await_handover(Instant now) {
@@ -169,19 +160,15 @@ void Turn::on_path_removed(PathNo gone, PathNo last) {
   find_slowest();
 }
 
-// The slowest path is the first of several equally slow ones. So the paths before it need no second
-// check, and find_slowest() runs only when all have acknowledged one more packet: at most once for
-// each packet, which needed as many copies as there are paths.
-bool Turn::find_as_slow_behind(PathNo path) {
-  for (std::size_t i = path + std::size_t{1}; i < paths_.size(); ++i) {
+// The slowest path is the first of several equally slow ones. When it moves, the paths before `from`
+// need no second check. All are searched only when all have acknowledged one more packet: at most
+// once for each packet, which needed as many copies as there are paths.
+void Turn::find_slowest(std::size_t from) {
+  for (std::size_t i = from; from > 0 && i < paths_.size(); ++i) {
     if (i == source_ || acked(static_cast<PathNo>(i)) != min_) continue;
     slowest_ = static_cast<PathNo>(i);
-    return true;
+    return;
   }
-  return false;
-}
-
-void Turn::find_slowest() {
   slowest_ = kNoPath;
   for (PathNo i = 0; i < paths_.size(); ++i) {
     if (i == source_) continue;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/gate.h"
-#include "switch-emulator/engine/nak_filter.h"
+#include "switch-emulator/engine/naks.h"
 #include "switch-emulator/engine/path.h"
 #include "wire/types.h"
 
@@ -76,7 +76,8 @@ class Turn {
     Psn port_first;
   };
 
-  explicit Turn(Psn start) : base_(start), port_base_(start), agg_(start - 1) {}
+  explicit Turn(Psn start, const net::Rules& rules = {})
+      : base_(start), port_base_(start), agg_(start - 1), naks_(rules) {}
 
   // All have all of it, or no host has sent yet: another source may begin. Otherwise a message is on
   // its way, or a member lacks a part of one; if its source has left, only evictions end it.
@@ -146,10 +147,8 @@ class Turn {
   void set_acked(PathNo path, Psn psn);
   // The source gets an acknowledgement of all; returns its PSN.
   Psn acknowledge();
-  // The held NAK, if it may go to the source now; it acknowledges all below as well.
-  std::optional<Nak> take_due_nak();
-  NakFilter& naks() { return naks_; }
-  const NakFilter& naks() const { return naks_; }
+  Naks& naks() { return naks_; }
+  const Naks& naks() const { return naks_; }
   Gate& gate() { return gate_; }
   const Gate& gate() const { return gate_; }
 
@@ -187,8 +186,7 @@ class Turn {
     return static_cast<std::uint32_t>(d / std::chrono::milliseconds(1));
   }
   void finish(Psn end, bool counts_turns);
-  void find_slowest();
-  bool find_as_slow_behind(PathNo path);
+  void find_slowest(std::size_t from = 0);
 
   bool ended_ = true;
   bool is_source_host_ = false;
@@ -205,7 +203,7 @@ class Turn {
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;
-  NakFilter naks_;
+  Naks naks_;
   std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;
   std::vector<PathTurns> paths_;

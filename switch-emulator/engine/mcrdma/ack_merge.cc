@@ -4,10 +4,6 @@ namespace cepheus::fabric {
 
 using wire::AckKind;
 
-// All PSNs that are compared here are within 2^23 of each other: the sender has at most this number
-// of unacknowledged packets, feedback beyond `sent_` is dropped, and forget_what_all_have() drops
-// older PSNs.
-
 namespace {
 
 // An ACK, an RNR NAK, or a NAK with a code that the IBTA defines.
@@ -18,8 +14,15 @@ bool is_defined(const wire::Aeth& aeth) {
 
 }  // namespace
 
-AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window)
-    : alias_(alias), port_(sender_port), cnps_(make_cnp_selector(cnps, cnp_window)) {}
+AckMerge::AckMerge(Ipv4 alias, PortId sender_port, const Rules& rules, Duration cnp_window)
+    : alias_(alias),
+      port_(sender_port),
+      acks_minimum_(rules.sender_ack_minimum),
+      naks_minimum_(rules.sender_nak_minimum),
+      awaits_unknown_(rules.sender_unknown),
+      is_once_(rules.sender_nak_once),
+      requests_again_(rules.sender_request_again),
+      cnps_(make_cnp_selector(rules.cnp_policy, cnp_window)) {}
 
 std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
                                                         std::span<const wire::MrpMember> receivers,
@@ -62,7 +65,7 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(Instant now,
 }
 
 void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
-  timer_.on_packet(now);
+  note_packet(now);
   sample(now, psn, ack_request);
   for (Receiver& one : receivers_) {
     // The first packet after a restart of this switch may be a repeat of one before it.
@@ -85,7 +88,7 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
 void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (sample_ && !after(psn, sample_->psn)) sample_.reset();
   const bool is_repeat = sent_ && !after(psn, *sent_);
-  const bool is_first_repeat = psn == requested_ && !is_resent(psn) && !timer_.has_requested(psn);
+  const bool is_first_repeat = psn == requested_ && !is_resent(psn) && requests_.count(psn) == 0;
   if (is_first_repeat || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
 }
 
@@ -94,7 +97,7 @@ void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
 void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
   if (!sample_ || !sample_->is_repeat || from.last_nak != sample_->psn) return;
   if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
-  timer_.add_round_trip(now - sample_->at);
+  trip_.add(now - sample_->at);
 }
 
 // Feedback that later feedback has overtaken acknowledges less, and changes nothing. Then it
@@ -120,14 +123,14 @@ void AckMerge::forget_what_all_have(Psn acked) {
   }
 }
 
-AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn psn,
-                               const wire::Aeth& aeth, Answer& answer) {
+AckMerge::Taken AckMerge::take(Instant now, Ipv4 host, Psn psn, const wire::Aeth& aeth,
+                               Answer& answer) {
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
   if (!is_defined(aeth)) return Taken::kMalformed;
   from->packets = (from->packets + 1) & Psn::kMask;
   from->unanswered.clear();
-  timer_.on_packet(now);
+  note_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
   // The first packet that a restarted switch has not seen again may be lacking.
   const Psn furthest = is_ack || has_seen_all_ ? psn : psn - 1;
@@ -143,32 +146,33 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
   const bool is_news = !aeth.is_fatal_nak() && note_acked(now, *from, cumulative, aeth.msn);
   const Receiver* least = slowest();
   if (least == nullptr) {
-    if (rules.sender_unknown) return Taken::kWithheld;
+    if (awaits_unknown_) return Taken::kWithheld;
     least = from;
   }
   if (aeth.is_fatal_nak()) {
-    answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
+    answer = {naks_minimum_ ? least->acked + 1 : psn, aeth};
     return pass(answer);
   }
   if (sample_ && !before(least->acked, sample_->psn)) {
-    if (!sample_->is_repeat) timer_.add_round_trip(now - sample_->at);
+    if (!sample_->is_repeat) trip_.add(now - sample_->at);
     sample_.reset();
   }
   forget_what_all_have(least->acked);
   const Psn first = least->acked + 1;
   if (!is_ack) {
-    if (!rules.sender_nak_minimum) {
+    if (!naks_minimum_) {
       answer = {psn, aeth};
       return pass(answer);
     }
-    if (is_news && take_nak(rules, *from, aeth, first)) return request(now, aeth, *least, answer);
+    const Nak nak = Nak::from(psn, aeth);
+    if (is_news && take_nak(*from, nak, first)) return request(now, nak, *least, answer);
   }
   if (const auto lacking = due(first)) return request(now, *lacking, *least, answer);
   if (!is_ack) return Taken::kAbsorbed;
   // Passes a repeat of the last acknowledgement, because that may have been lost.
   answer = {psn, aeth};
   answer.aeth.value = wire::Aeth::kNoCreditLimit;
-  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return pass(answer);
+  if (!acks_minimum_ || !after(psn, least->acked)) return pass(answer);
   if (acknowledged_ && !after(least->acked, *acknowledged_)) return Taken::kAbsorbed;
   answer.psn = least->acked;
   answer.aeth.msn = least->msn;
@@ -185,11 +189,11 @@ AckMerge::Taken AckMerge::pass(const Answer& answer) {
 // packet: NAKs of distant receivers arrive long after the repeat. Packets that the repeat includes
 // are not requested. Others are noted, and requested when all have the packets before them, because
 // a receiver sends one NAK only. True: send the request at once.
-bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first) {
-  const bool is_on_its_way = comes(from, aeth.kind);
-  from.last_nak = from.acked + 1;
-  if (!is_requested(first) || !rules.sender_nak_once) return true;
-  if (!is_on_its_way) from.lacks = aeth;
+bool AckMerge::take_nak(Receiver& from, const Nak& nak, Psn first) {
+  const bool is_on_its_way = comes(from, nak.rnr);
+  from.last_nak = nak.psn;
+  if (!is_requested(first) || !is_once_) return true;
+  if (!is_on_its_way) from.lacks = nak;
   return false;
 }
 
@@ -197,34 +201,32 @@ bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& ae
 // receiver that has sent a NAK ignores later packets until the repeat: if its next packet is
 // missing after it, the repeat of that packet was lost. Other receivers' NAKs are about earlier
 // losses.
-bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
+bool AckMerge::comes(const Receiver& receiver, bool is_rnr) const {
   const Psn lacking = receiver.acked + 1;
   if (!is_requested(lacking)) return false;
   if (!is_resent(lacking)) return true;
-  if (kind == AckKind::kRnrNak) return false;
+  if (is_rnr) return false;
   return lacking == *requested_ || !receiver.last_nak || !is_requested(*receiver.last_nak) ||
          after(*receiver.last_nak, lacking);
 }
 
-// The NAK or RNR NAK to send for `first`, if a receiver lacks it and no repeat will bring it. Of
-// several RNR NAKs the one with the longest wait.
-std::optional<wire::Aeth> AckMerge::due(Psn first) const {
-  std::optional<wire::Aeth> longest;
+// The NAK to send for `first`, if a receiver lacks it and no repeat will bring it.
+std::optional<Nak> AckMerge::due(Psn first) const {
+  std::optional<Nak> due;
   for (const Receiver& one : receivers_) {
     if (!one.lacks || one.acked + 1 != first) continue;
-    if (!longest || longest->kind != AckKind::kRnrNak) {
-      longest = one.lacks;
-    } else if (one.lacks->kind == AckKind::kRnrNak) {
-      longest->value = wire::longer_rnr_timer(longest->value, one.lacks->value);
+    if (due) {
+      due->join(*one.lacks);
+    } else {
+      due = one.lacks;
     }
   }
-  return longest;
+  return due;
 }
 
-AckMerge::Taken AckMerge::request(Instant now, const wire::Aeth& aeth, const Receiver& least,
+AckMerge::Taken AckMerge::request(Instant now, const Nak& nak, const Receiver& least,
                                   Answer& answer) {
-  answer = {least.acked + 1, aeth};
-  answer.aeth.msn = least.msn;
+  answer = {least.acked + 1, nak.aeth(least.msn)};
   requested_ = answer.psn;
   requested_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
   resent_.reset();
@@ -232,25 +234,25 @@ AckMerge::Taken AckMerge::request(Instant now, const wire::Aeth& aeth, const Rec
     if (is_requested(one.acked + 1)) one.lacks.reset();
   }
   // No feedback is overdue before that.
-  if (aeth.kind == AckKind::kRnrNak) timer_.on_packet(now + wire::rnr_timer_duration(aeth.value));
+  if (nak.rnr) note_packet(now + nak.pause());
   return pass(answer);
 }
 
 Instant AckMerge::deadline() const {
-  if (!owed_) return wire::kNever;
+  if (!owed_ || !requests_again_ || !trip_.is_known()) return wire::kNever;
   const Receiver* least = slowest();
   if (least == nullptr || !before(least->acked, *owed_)) return wire::kNever;
-  return timer_.deadline(least->acked + 1);
+  const int requests = requests_.count(least->acked + 1);
+  if (requests == Requests::kMost) return wire::kNever;
+  return last_packet_ + trip_.wait() * (1 << requests);
 }
 
-// An RNR NAK with the shortest wait: it spends no retry, and NICs that ignore a second NAK for one
-// packet accept it.
 AckMerge::Answer AckMerge::request_again(Instant now) {
-  constexpr wire::Aeth kSoon{AckKind::kRnrNak, 1};
   const Receiver& least = *slowest();
-  timer_.on_request(now, least.acked + 1);
+  const Psn first = least.acked + 1;
+  requests_.add(first);
   Answer answer;
-  request(now, kSoon, least, answer);
+  request(now, Nak::request(first), least, answer);
   return answer;
 }
 
@@ -264,7 +266,7 @@ AckMerge::Taken AckMerge::take_cnp(Instant now, Ipv4 host) {
 std::optional<AckMerge::Answer> AckMerge::refuse(wire::NakCode code) const {
   const Receiver* least = slowest();
   if (least == nullptr) return std::nullopt;
-  return Answer{least->acked + 1, {AckKind::kNak, static_cast<std::uint8_t>(code), least->msn}};
+  return Answer{least->acked + 1, wire::Aeth::nak(code, least->msn)};
 }
 
 AckMerge::Receiver* AckMerge::find(Ipv4 host) {

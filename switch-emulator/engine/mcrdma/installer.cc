@@ -228,7 +228,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     // the flag is from before the restart: the sender may have sent packets since.
     const bool is_first = !group->merge;
     if (is_first) {
-      group->merge = std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules.cnp_policy,
+      group->merge = std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules,
                                                 config_.cnp_window);
     }
     const bool is_fresh = is_first && (message.header.flags & SenderGroupMessage::kFresh) != 0;

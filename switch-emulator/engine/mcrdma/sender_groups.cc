@@ -77,7 +77,7 @@ bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHead
 
 bool SenderGroups::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   const bool is_taken = installer_.on_datagram(call, frame, headers);
-  if (const SenderGroup* group = installer_.take_merged()) note_deadline(call, *group);
+  if (const SenderGroup* group = installer_.take_merged()) note_deadline(*group);
   return is_taken;
 }
 
@@ -99,16 +99,15 @@ void SenderGroups::on_timer(Call& call) {
   call.icrc = wire::Icrc::kPresent;
   table_.for_each([&](SenderGroup& group) {
     if (!group.merge) return;
-    if (call.rules().sender_request_again && group.merge->deadline() <= call.now) {
+    if (group.merge->deadline() <= call.now) {
       send_answer(call, group, group.merge->request_again(call.now));
       call.count(Counter::kSenderRequestedAgain);
     }
-    note_deadline(call, group);
+    note_deadline(group);
   });
 }
 
-void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
-  if (!call.rules().sender_request_again) return;
+void SenderGroups::note_deadline(const SenderGroup& group) {
   overdue_at_ = std::min(overdue_at_, group.merge->deadline());
 }
 
@@ -132,7 +131,7 @@ bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
   ++group.data_packets;
   if (group.merge) {
     group.merge->on_data(call.now, headers.bth.psn, headers.bth.ack_request);
-    note_deadline(call, group);
+    note_deadline(group);
   }
   if (group.rule.empty()) return false;
   replicate(call, group, frame, headers);
@@ -191,8 +190,8 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
   AckMerge::Answer answer{headers.bth.psn, headers.aeth};
   const AckMerge::Taken taken =
       is_cnp ? merge.take_cnp(call.now, from)
-             : merge.take(call.now, call.rules(), from, headers.bth.psn, headers.aeth, answer);
-  note_deadline(call, group);
+             : merge.take(call.now, from, headers.bth.psn, headers.aeth, answer);
+  note_deadline(group);
   if (taken == AckMerge::Taken::kStranger) return call.count(Counter::kDropNotMember);
   if (taken == AckMerge::Taken::kMalformed) return call.count(Counter::kDropMalformed);
   if (!is_cnp && headers.bth.becn) take_echo(call, group, from);
@@ -220,8 +219,7 @@ void SenderGroups::refuse(Call& call, SenderGroup& group, const RoceHeaders& hea
   }
   const auto out = routes_.next_hop(group.installed.sender(), 0, PortId());
   if (!out) return;
-  const wire::Aeth error{wire::AckKind::kNak, static_cast<std::uint8_t>(code)};
-  send_to_merge(call, group, on_behalf_of, *out, {headers.bth.psn, error});
+  send_to_merge(call, group, on_behalf_of, *out, {headers.bth.psn, wire::Aeth::nak(code)});
 }
 
 }  // namespace cepheus::fabric

@@ -31,7 +31,7 @@ class SenderGroups {
   const SenderTable& table() const { return table_; }
 
  private:
-  void note_deadline(const Call& call, const SenderGroup& group);
+  void note_deadline(const SenderGroup& group);
   bool drop_unrewritten(Call& call, Ipv4 destination) const;
   bool on_data(Call& call, SenderGroup& group, const Frame& frame,
                const wire::RoceHeaders& headers);
