@@ -38,6 +38,7 @@ class Behaviour {
   struct Removed {
     PathNo gone, last;
     PortId port;  // of the path that has left
+    const Leader& leader;
   };
   virtual void on_path_removed(Call& call, const Removed& removed) = 0;
   virtual void on_port_down(PathNo path) = 0;

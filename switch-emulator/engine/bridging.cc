@@ -126,7 +126,7 @@ void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
   headers.ethernet = {call.port(port).peer_mac, call.config.mac};
   Frame frame;
   headers.emit(frame, 0);
-  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
+  if (call.icrc() == wire::Icrc::kPresent) wire::seal_icrc(frame);
   call.emit(kind, port, frame);
 }
 

@@ -14,7 +14,6 @@
 namespace cepheus::fabric {
 
 class DropOrder;
-struct Leader;
 
 // Payloads that the engine itself writes and that do not fit into a Frame. They live until the next
 // call.
@@ -39,7 +38,7 @@ using Pauses = std::vector<const net::PauseState*>;
 struct Call {
   Call(const SwitchConfig& c, Counters& counts, const Pauses& port_pauses, Scratch& payload_scratch,
        PayloadStore& store, HeldFrames& held_frames, Instant time, SwitchOutput& outputs,
-       PortId port)
+       PortId port, wire::Icrc icrc)
       : config(c),
         counters(counts),
         pauses(port_pauses),
@@ -48,7 +47,8 @@ struct Call {
         held(held_frames),
         now(time),
         out(outputs),
-        ingress_(port) {}
+        ingress_(port),
+        icrc_(icrc) {}
 
   const SwitchConfig& config;
   Counters& counters;
@@ -58,9 +58,7 @@ struct Call {
   HeldFrames& held;
   const Instant now;
   SwitchOutput& out;
-  wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled; answers get the same
-  const Leader* leader = nullptr;       // of the group that is being handled, if known
-  DropOrder* drops = nullptr;           // of that group, if its leader has ordered a drop
+  DropOrder* drops = nullptr;  // of the group that is handled, if its leader has ordered a drop
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
   int fates = 0;
@@ -68,6 +66,8 @@ struct Call {
   // The port of the frame being handled: its counters and emits belong to this port. None: the
   // switch acts on its own.
   PortId ingress() const { return ingress_; }
+  // Of that frame: answers get the same.
+  wire::Icrc icrc() const { return icrc_; }
   const Rules& rules() const { return config.rules; }
   const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
 
@@ -98,6 +98,7 @@ struct Call {
  private:
   friend class Handling;
   PortId ingress_;
+  wire::Icrc icrc_;
 };
 
 // During its lifetime the call handles a kept frame instead of the received one, or acts on its
@@ -107,19 +108,19 @@ class Handling {
   // A kept frame that was received by `port` earlier.
   Handling(Call& call, PortId port, wire::Icrc icrc) : Handling(call) {
     call.ingress_ = port;
-    call.icrc = icrc;
+    call.icrc_ = icrc;
   }
   // No frame: the switch's own packets get an ICRC.
   static Handling none(Call& call) { return {call, PortId(), wire::Icrc::kPresent}; }
   ~Handling() {
     call_.ingress_ = ingress_;
-    call_.icrc = icrc_;
+    call_.icrc_ = icrc_;
   }
   Handling(const Handling&) = delete;
   Handling& operator=(const Handling&) = delete;
 
  private:
-  explicit Handling(Call& call) : call_(call), ingress_(call.ingress_), icrc_(call.icrc) {}
+  explicit Handling(Call& call) : call_(call), ingress_(call.ingress_), icrc_(call.icrc_) {}
 
   Call& call_;
   const PortId ingress_;

@@ -60,10 +60,10 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
   call.count(Counter::kMrpReject);
 }
 
-void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {
+void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path) {
   if (!call.rules().eviction_counts) return;
   const auto own = Handling::none(call);
-  groups.remove_path(call, group, path);
+  groups.remove_path(call, entry, path);
 }
 
 }  // namespace cepheus::fabric

@@ -26,6 +26,6 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
 // Takes a path out of the group: its acknowledgements are no longer awaited, and its packets are
 // treated as a stranger's. Passes on at once the acknowledgements of the others, and admits a
 // newcomer that waited only for this path.
-void evict(Call& call, GroupTable& groups, Group& group, PathNo path);
+void evict(Call& call, GroupTable& groups, GroupEntry& entry, PathNo path);
 
 }  // namespace cepheus::fabric

@@ -95,7 +95,7 @@ void take_feedback(Call& call, OneSource& group, const GroupPacket& packet) {
   if (aeth.is_fatal_nak()) {
     call.count(Counter::kFeedbackTaken);
     const bool is_access = aeth.value == static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess);
-    if (is_access && from.is_host) name_refuser(call, group, from);
+    if (is_access && from.is_host) name_refuser(call, group, packet, from);
     return fail_source(call, group, aeth);
   }
   const bool is_ack = aeth.kind == AckKind::kAck;

@@ -6,10 +6,13 @@
 
 namespace cepheus::fabric {
 
+struct Leader;
+
 struct GroupPacket {
   const Frame& frame;
   const wire::RoceHeaders& headers;
   PathNo path;
+  const Leader& leader;  // the group's
 
   Psn psn() const { return headers.bth.psn; }  // in the numbering of its port
 };

@@ -100,12 +100,12 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
   return group.add_path(port, is_host);
 }
 
-void GroupTable::remove_path(Call& call, Group& group, PathNo path) {
-  GroupEntry& entry = *find(group.id);
+void GroupTable::remove_path(Call& call, GroupEntry& entry, PathNo path) {
+  Group& group = entry.table.group;
   const PortId port = group.paths[path].port;
   --over_port_[port.value()];
   if (entry.is_in_use) count_in_use(port, -1);
-  group.remove_path(call, path);
+  group.remove_path(call, entry.leader, path);
   if (entry.is_active) note_timer(group.id, entry);
 }
 

@@ -109,7 +109,7 @@ class GroupTable {
                   Instant now);
   PathNo add_path(Group& group, PortId port, bool is_host);
   // Takes a member out of a table.
-  void remove_path(Call& call, Group& group, PathNo path);
+  void remove_path(Call& call, GroupEntry& entry, PathNo path);
   // Frees a group without a tombstone: a newer epoch replaces it, or it was refused.
   void erase(Call& call, McstId id);
   // Frees a group and leaves a tombstone until now + rest.

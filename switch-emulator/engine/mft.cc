@@ -19,7 +19,7 @@ PathNo Group::add_path(PortId port, bool is_host) {
   return number;
 }
 
-void Group::remove_path(Call& call, PathNo path) {
+void Group::remove_path(Call& call, const Leader& registrant, PathNo path) {
   assert(path < paths.size() && path != leader);
   const PortId port = paths[path].port;
   const auto last = static_cast<PathNo>(paths.size() - 1);
@@ -27,7 +27,7 @@ void Group::remove_path(Call& call, PathNo path) {
   paths[path] = paths[last];
   path_index[paths[path].port.value()] = path;
   paths.pop_back();
-  behaviour->on_path_removed(call, {path, last, port});
+  behaviour->on_path_removed(call, {path, last, port, registrant});
 }
 
 void Group::check_consistent(std::size_t max_held) const {

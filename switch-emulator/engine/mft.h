@@ -38,7 +38,7 @@ struct Group {
   PathNo add_path(PortId port,
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
   // Removes a path; the last one gets its number. Precondition: it is not the leader's.
-  void remove_path(Call& call, PathNo path);
+  void remove_path(Call& call, const Leader& registrant, PathNo path);
   void check_consistent(std::size_t max_held) const;
 };
 

@@ -55,7 +55,7 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   } else {
     call.count(Counter::kDropNotMulticastable);
   }
-  try_gate(call, *this);
+  try_gate(call, *this, packet.leader);
   arm(call);
 }
 
@@ -80,7 +80,7 @@ void OneSource::on_path_added() {
 }
 
 void OneSource::on_path_removed(Call& call, const Removed& removed) {
-  const auto [gone, last, port] = removed;
+  const auto& [gone, last, port, leader] = removed;
   if (turn.gate().path() == gone) empty_gate(call, *this, port);
   if (regions) regions->remove(port);
   evidence[gone] = evidence[last];
@@ -89,7 +89,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   turn.on_path_removed(gone, last);
   cnps->on_path_removed(gone, last);
   recheck(call, *this);
-  try_gate(call, *this);
+  try_gate(call, *this, leader);
   arm(call);  // the slowest paths may be others now
 }
 

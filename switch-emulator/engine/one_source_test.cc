@@ -4,6 +4,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/claim.h"
+#include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/test_payloads.h"
 
 namespace cepheus::fabric {
@@ -27,12 +28,13 @@ class OneSourceTest : public testing::Test {
   HeldFrames held_{3};
   SwitchOutput out_;
   Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
-  Call call_{config_, counters_, pauses_, scratch_, payloads_, held_, Instant(), out_, PortId()};
+  Call call_{config_, counters_, pauses_, scratch_, payloads_, held_, Instant(), out_, PortId(),
+             wire::Icrc::kNone};
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
   served().evidence[2].packets = 5;
-  group_.remove_path(call_, 1);
+  group_.remove_path(call_, Leader(), 1);
   EXPECT_EQ(group_.find(PortId(2)), 1);
   EXPECT_EQ(served().evidence[1].packets, 5u);
   group_.check_consistent(0);
@@ -42,7 +44,7 @@ TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
   const std::vector<wire::MrpRegion> one{{1, 11, 0x1000, 64}};
   served().own_regions().publish(PortId(1), 1, one, true);
   served().own_regions().publish(PortId(2), 1, one, true);
-  group_.remove_path(call_, 1);
+  group_.remove_path(call_, Leader(), 1);
   EXPECT_EQ(served().regions->find(PortId(1), 1), nullptr);
   EXPECT_NE(served().regions->find(PortId(2), 1), nullptr);
   group_.check_consistent(0);

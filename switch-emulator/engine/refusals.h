@@ -9,16 +9,16 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// This switch refuses the WRITE that begins with `reth` for the member at `path`: NAK(remote
+// This switch refuses the WRITE that begins with `packet` for the member at `path`: NAK(remote
 // access) to the source, REJECT(remote access) with the member's name to the leader.
-void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Reth& reth);
+void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, const Path& path);
 
-// The NIC of the member at `path` has refused a WRITE: sends REJECT to the leader. The NIC's NAK is
-// handled as feedback.
-void name_refuser(Call& call, OneSource& group, const Path& path);
+// The NIC of the member at `path` has refused a WRITE by the NAK `packet`: sends REJECT to the
+// leader. The NAK is handled as feedback.
+void name_refuser(Call& call, OneSource& group, const GroupPacket& packet, const Path& path);
 
 // The member at `path` publishes regions in a group of another write mode, or needs announced
 // WRITEs: sends REJECT(write mode) to the leader.
-void refuse_regions(Call& call, const Group& group, const Path& path);
+void refuse_regions(Call& call, const Group& group, const Leader& leader, const Path& path);
 
 }  // namespace cepheus::fabric

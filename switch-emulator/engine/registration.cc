@@ -351,8 +351,7 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
     if (path == group.leader) continue;  // a leader that leaves unregisters
     if (path != kNoPath && group.paths[path].qpn == member.qpn) {
       call.count(Counter::kPathsEvicted);
-      call.leader = &entry->leader;
-      evict(call, groups_, group, path);
+      evict(call, groups_, *entry, path);
     }
     done.add(member);
     send_evicted(call, request, *port, member);
@@ -398,8 +397,7 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   }
   switch (group.behaviour->on_publication(call, path, publication)) {
     case Behaviour::Published::kNotServed:
-      call.leader = &entry->leader;
-      return refuse_regions(call, group, group.paths[path]);
+      return refuse_regions(call, group, entry->leader, group.paths[path]);
     case Behaviour::Published::kTooOld:
       return call.count(Counter::kDropMrpStale);
     case Behaviour::Published::kYes:
@@ -441,7 +439,7 @@ void Registrar::age(Call& call, McstId id) {
       entry.orphaned = call.now;
       const PathNo leader = std::exchange(group.leader, kNoPath);
       call.count(Counter::kPathsEvicted);
-      evict(call, groups_, group, leader);
+      evict(call, groups_, entry, leader);
       return groups_.reschedule(id, entry);
     }
   }

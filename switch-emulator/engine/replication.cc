@@ -24,13 +24,13 @@ bool lacks(const OneSource& group, PathNo path, Psn psn) {
 // Refuses a WRITE's first packet if `allows(path number)` is false for a host at this switch that
 // lacks it. Hosts that have it are not checked: their regions may have gone since.
 template <typename Allows>
-bool refuse_unless(Call& call, OneSource& group, const wire::Reth& reth, Psn psn,
+bool refuse_unless(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                    const Allows& allows) {
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
     if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn) || allows(i)) continue;
     group.own_regions().refuse_from(psn);
-    refuse_write(call, group, path, reth);
+    refuse_write(call, group, packet, path);
     return true;
   }
   if (group.regions) group.regions->admit(psn);
@@ -79,7 +79,7 @@ struct Addressed : AsItIs {
   }
   bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    return refuse_unless(call, group, reth, psn, [&](PathNo i) {
+    return refuse_unless(call, group, packet, psn, [&](PathNo i) {
       return region_of(call, group, group.tree.paths[i], reth) != nullptr;
     });
   }
@@ -130,7 +130,7 @@ struct AsAnnounced : AsItIs {
   }
   bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    return refuse_unless(call, group, reth, psn, [&](PathNo i) {
+    return refuse_unless(call, group, packet, psn, [&](PathNo i) {
       if (!call.rules().write_bounds) return true;
       const Announced* const target = target_of(call, group, group.tree.paths[i], psn);
       // A host that has acknowledged all before it has had its announcement, if there was one.
@@ -253,7 +253,7 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet) {
              : replicate_by(call, group, packet, AsItIs());
 }
 
-void try_gate(Call& call, OneSource& group) {
+void try_gate(Call& call, OneSource& group, const Leader& leader) {
   Gate& gate = group.turn.gate();
   if (!gate.holds() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path();
@@ -263,7 +263,7 @@ void try_gate(Call& call, OneSource& group) {
     {
       const Handling handling(call, group.tree.paths[path].port, held.frame.icrc_state);
       call.count(Counter::kGateLetThrough);
-      replicate(call, group, {held.frame, held.headers, path});
+      replicate(call, group, {held.frame, held.headers, path, leader});
     }
     auto [payload, next] = call.held.remove(at);
     call.out.released.push_back(std::move(payload));

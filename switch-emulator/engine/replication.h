@@ -12,7 +12,7 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet);
 
 // Lets a newcomer's held packets through, if the gate has opened. Call it after all other changes
 // of state.
-void try_gate(Call& call, OneSource& group);
+void try_gate(Call& call, OneSource& group, const Leader& leader);
 
 // For READ, atomics, and WRITE where it is off: sends the host an error, which acknowledges nothing
 // new.

@@ -34,10 +34,12 @@ struct Switch::State {
         probes(config, groups),
         senders(config, routes) {}
 
-  Call begin(Instant now, PortId port, SwitchOutput& out) {
+  // `port`, `icrc`: of the received frame. Packets of the switch itself have an ICRC.
+  Call begin(Instant now, SwitchOutput& out, PortId port = PortId(),
+             wire::Icrc icrc = wire::Icrc::kPresent) {
     scratch.reset();
     senders.on_call(now);
-    return {config, counters, pauses, scratch, payloads, held, now, out, port};
+    return {config, counters, pauses, scratch, payloads, held, now, out, port, icrc};
   }
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
@@ -175,8 +177,6 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
   groups.note_use(call.now, *entry);
-  call.icrc = frame.icrc_state;
-  call.leader = &entry->leader;
   call.drops = entry->drops.get();
   if (call.drops != nullptr && is_dropped_on_request(call, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
@@ -186,7 +186,7 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const bool was_lost = entry->orphaned && path == group.leader && routes.is_up(call.ingress());
   const auto accepted = [&] { return group.behaviour->report(call, path, true).packets; };
   const std::uint32_t before = was_lost ? accepted() : 0;
-  group.behaviour->on_packet(call, {frame, *headers, path});
+  group.behaviour->on_packet(call, {frame, *headers, path, entry->leader});
   if (was_lost && accepted() != before) {
     entry->orphaned.reset();
     groups.reschedule(id, *entry);
@@ -201,7 +201,7 @@ Switch::~Switch() = default;
 
 void Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out) {
   assert(port.value() < state_->config.ports.size());
-  Call call = state_->begin(now, port, out);
+  Call call = state_->begin(now, out, port, frame.icrc_state);
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);
@@ -211,7 +211,7 @@ void Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutpu
 }
 
 void Switch::on_timer(Instant now, SwitchOutput& out) {
-  Call call = state_->begin(now, PortId(), out);
+  Call call = state_->begin(now, out);
   GroupTable& groups = state_->groups;
   state_->registrar.on_timer(call);
   state_->senders.on_timer(call);
@@ -225,7 +225,6 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
       continue;
     }
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
-      const auto own = Handling::none(call);
       call.drops = entry.drops.get();
       entry.table.group.behaviour->on_timer(call);
       assert(entry.table.group.behaviour->deadline() > now);
@@ -241,7 +240,7 @@ Instant Switch::deadline() const {
 }
 
 void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
-  Call call = state_->begin(now, PortId(), out);
+  Call call = state_->begin(now, out);
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
     state_->trunks.on_port(call, port, true);
     return state_->take_trunks(call);
@@ -254,7 +253,7 @@ void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
 }
 
 void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
-  Call call = state_->begin(now, PortId(), out);
+  Call call = state_->begin(now, out);
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
     state_->trunks.on_port(call, port, false);
     return state_->take_trunks(call);

@@ -69,7 +69,6 @@ bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHead
   }
   const auto all = read(call, frame, headers);
   if (!all) return true;
-  call.icrc = frame.icrc_state;
   if (!is_feedback) return on_data(call, *group, frame, *all);
   take_feedback(call, *group, frame, *all);
   return true;
@@ -96,7 +95,6 @@ void SenderGroups::on_timer(Call& call) {
   installer_.on_timer(call);
   if (call.now < overdue_at_) return;
   overdue_at_ = wire::kNever;
-  call.icrc = wire::Icrc::kPresent;
   table_.for_each([&](SenderGroup& group) {
     if (!group.merge) return;
     if (group.merge->deadline() <= call.now) {
