@@ -76,7 +76,7 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
     }
     if (one.is_known && psn == one.acked + 1) one.lacks.reset();
   }
-  if (is_requested(psn) && !is_resent(psn)) resent_ = psn;
+  go_back_.on_data(psn);
   if (!sent_ || after(psn, *sent_)) sent_ = psn;
   if (last_ && !after(psn, *last_)) owed_.reset();
   last_ = psn;
@@ -88,7 +88,8 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
 void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
   if (sample_ && !after(psn, sample_->psn)) sample_.reset();
   const bool is_repeat = sent_ && !after(psn, *sent_);
-  const bool is_first_repeat = psn == requested_ && !is_resent(psn) && requests_.count(psn) == 0;
+  const bool is_first_repeat =
+      go_back_.begins_at(psn) && !go_back_.has_resent(psn) && requests_.count(psn) == 0;
   if (is_first_repeat || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
 }
 
@@ -115,12 +116,11 @@ bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint
 // Deletes requests that all receivers have answered: 2^23 packets later their PSNs would look new.
 void AckMerge::forget_what_all_have(Psn acked) {
   if (owed_ && !before(acked, *owed_)) owed_.reset();
-  if (!requested_ || before(acked, requested_to_)) return;
-  requested_.reset();
-  resent_.reset();
+  if (!go_back_.is_on() || before(acked, go_back_.to())) return;
   for (Receiver& one : receivers_) {
-    if (one.last_nak && !after(*one.last_nak, requested_to_)) one.last_nak.reset();
+    if (one.last_nak && !after(*one.last_nak, go_back_.to())) one.last_nak.reset();
   }
+  go_back_.end();
 }
 
 AckMerge::Taken AckMerge::take(Instant now, Ipv4 host, Psn psn, const wire::Aeth& aeth,
@@ -192,7 +192,7 @@ AckMerge::Taken AckMerge::pass(const Answer& answer) {
 bool AckMerge::take_nak(Receiver& from, const Nak& nak, Psn first) {
   const bool is_on_its_way = comes(from, nak.rnr);
   from.last_nak = nak.psn;
-  if (!is_requested(first) || !is_once_) return true;
+  if (!go_back_.covers(first) || !is_once_) return true;
   if (!is_on_its_way) from.lacks = nak;
   return false;
 }
@@ -203,11 +203,11 @@ bool AckMerge::take_nak(Receiver& from, const Nak& nak, Psn first) {
 // losses.
 bool AckMerge::comes(const Receiver& receiver, bool is_rnr) const {
   const Psn lacking = receiver.acked + 1;
-  if (!is_requested(lacking)) return false;
-  if (!is_resent(lacking)) return true;
+  if (!go_back_.covers(lacking)) return false;
+  if (!go_back_.has_resent(lacking)) return true;
   if (is_rnr) return false;
-  return lacking == *requested_ || !receiver.last_nak || !is_requested(*receiver.last_nak) ||
-         after(*receiver.last_nak, lacking);
+  return go_back_.begins_at(lacking) || !receiver.last_nak ||
+         !go_back_.covers(*receiver.last_nak) || after(*receiver.last_nak, lacking);
 }
 
 // The NAK to send for `first`, if a receiver lacks it and no repeat will bring it.
@@ -227,11 +227,9 @@ std::optional<Nak> AckMerge::due(Psn first) const {
 AckMerge::Taken AckMerge::request(Instant now, const Nak& nak, const Receiver& least,
                                   Answer& answer) {
   answer = {least.acked + 1, nak.aeth(least.msn)};
-  requested_ = answer.psn;
-  requested_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
-  resent_.reset();
+  go_back_.begin(answer.psn, sent_.value_or(answer.psn));
   for (Receiver& one : receivers_) {
-    if (is_requested(one.acked + 1)) one.lacks.reset();
+    if (go_back_.covers(one.acked + 1)) one.lacks.reset();
   }
   // No feedback is overdue before that.
   if (nak.rnr) note_packet(now + nak.pause());

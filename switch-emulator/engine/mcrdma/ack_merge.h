@@ -22,6 +22,35 @@
 
 namespace cepheus::fabric {
 
+// The packets that the sender has been requested to repeat. It goes back: one NAK brings all packets
+// from its own on, to all receivers. So a NAK need not wait, as NAKs of a turn do (naks.h), and one
+// for these packets passes only if their repeat has lost it.
+class GoBack {
+ public:
+  // The sender is requested to go back to `first`; it has sent packets up to `sent`.
+  void begin(Psn first, Psn sent) {
+    first_ = first;
+    to_ = after(sent, first) ? sent : first;
+    resent_.reset();
+  }
+  void on_data(Psn psn) {
+    if (covers(psn) && !has_resent(psn)) resent_ = psn;
+  }
+  void end() {
+    first_.reset();
+    resent_.reset();
+  }
+  bool is_on() const { return first_.has_value(); }
+  bool covers(Psn psn) const { return first_ && !before(psn, *first_) && !after(psn, to_); }
+  bool has_resent(Psn psn) const { return resent_ && !after(psn, *resent_); }
+  bool begins_at(Psn psn) const { return first_ == psn; }
+  Psn to() const { return to_; }
+
+ private:
+  std::optional<Psn> first_, resent_;  // the last one of them that was repeated
+  Psn to_;
+};
+
 class AckMerge {
  public:
   struct Receiver {
@@ -107,10 +136,6 @@ class AckMerge {
   std::optional<Nak> due(Psn first) const;
   void add_round_trip(Instant now, const Receiver& from, Psn acked);
   Taken pass(const Answer& answer);
-  bool is_requested(Psn psn) const {
-    return requested_ && !before(psn, *requested_) && !after(psn, requested_to_);
-  }
-  bool is_resent(Psn psn) const { return resent_ && !after(psn, *resent_); }
   Taken request(Instant now, const Nak& nak, const Receiver& least, Answer& answer);
   Receiver* find(Ipv4 host);
   const Receiver* slowest() const;  // null: some PSN is unknown
@@ -121,10 +146,7 @@ class AckMerge {
   const bool acks_minimum_, naks_minimum_, awaits_unknown_, is_once_, requests_again_;
   std::vector<Receiver> receivers_;
   std::optional<Psn> acknowledged_;  // the sender's newest acknowledgement, if it has arrived
-  // Packets of the last request, from here to `requested_to_`, and the last one of them that was
-  // repeated.
-  std::optional<Psn> requested_, resent_;
-  Psn requested_to_;
+  GoBack go_back_;                   // of the last request
   std::optional<Psn> sent_;  // the highest PSN that has passed; before the first packet, start - 1
   // The switch has seen the group from its start. Otherwise, after a restart of the switch, the
   // sender may have sent more than `sent_`.
