@@ -67,38 +67,38 @@ void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, co
                      ip.destination, 1);
 }
 
-bool send_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
-               const RoceHeaders& headers, const TurnName& turn, Psn psn) {
-  const Path& to = group.tree.paths[path];
-  if (!to.is_host && headers.ip.ttl <= 1) {
+bool send_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet, Psn psn) {
+  const Path& path = group.tree.paths[to];
+  const wire::Ipv4Header& ip = packet.headers.ip;
+  if (!path.is_host && ip.ttl <= 1) {
     call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
     return false;
   }
-  Frame* copy = call.emit(Counter::kDataCopies, to.port, frame);
+  Frame* copy = call.emit(Counter::kDataCopies, path.port, packet.frame);
   if (copy == nullptr) return false;
-  rewrite(call, to.port, *copy, frame,
-          to.is_host
-              ? to_host(call, group, path, psn)
-              : Rewrite{headers.ip.source, headers.ip.destination, 1, Qpn(turn.base.value()), psn});
+  const Qpn turn(group.turn.base().value());  // its name, between switches
+  rewrite(call, path.port, *copy, packet.frame,
+          path.is_host ? to_host(call, group, to, psn)
+                       : Rewrite{ip.source, ip.destination, 1, turn, psn});
   return true;
 }
 
-bool send_addressed(Call& call, const OneSource& group, PathNo path, const Frame& frame, Psn psn,
-                    const wire::Reth& reth) {
-  const PortId port = group.tree.paths[path].port;
-  Frame* copy = call.emit(Counter::kDataCopies, port, frame);
+bool send_addressed(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+                    Psn psn, const wire::Reth& reth) {
+  const PortId port = group.tree.paths[to].port;
+  Frame* copy = call.emit(Counter::kDataCopies, port, packet.frame);
   if (copy == nullptr) return false;
-  Rewrite r = to_host(call, group, path, psn);
+  Rewrite r = to_host(call, group, to, psn);
   r.reth = &reth;
-  rewrite(call, port, *copy, frame, r);
+  rewrite(call, port, *copy, packet.frame, r);
   return true;
 }
 
-bool send_without_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
-                       const RoceHeaders& headers, Psn psn) {
-  const PortId port = group.tree.paths[path].port;
-  RoceHeaders h = headers;
-  const Rewrite r = to_host(call, group, path, psn);
+bool send_without_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+                       Psn psn) {
+  const PortId port = group.tree.paths[to].port;
+  RoceHeaders h = packet.headers;
+  const Rewrite r = to_host(call, group, to, psn);
   h.ethernet = {call.port(port).peer_mac, call.config.mac};
   h.ip.source = r.source;
   h.ip.destination = r.destination;
@@ -108,18 +108,18 @@ bool send_without_data(Call& call, const OneSource& group, PathNo path, const Fr
   h.reth = {};
   Frame bare;
   h.emit(bare, 0);
-  if (frame.icrc_state == wire::Icrc::kPresent) wire::seal_icrc(bare);
+  if (packet.frame.icrc_state == wire::Icrc::kPresent) wire::seal_icrc(bare);
   return call.emit(Counter::kDataCopies, port, bare) != nullptr;
 }
 
-void send_cnp(Call& call, const OneSource& group, const Frame& frame, const RoceHeaders& headers) {
+void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet) {
   const TurnName turn = group.turn.name();
   const Path& path = group.tree.paths[group.turn.source()];
-  Frame* copy = call.emit(Counter::kCnpToSource, path.port, frame);
+  Frame* copy = call.emit(Counter::kCnpToSource, path.port, packet.frame);
   if (copy == nullptr) return;
-  rewrite(call, path.port, *copy, frame,
+  rewrite(call, path.port, *copy, packet.frame,
           {group.tree.id, path.is_host ? call.port(path.port).host : turn.source, 0,
-           path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), headers.bth.psn});
+           path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), packet.psn()});
 }
 
 void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {

@@ -34,19 +34,18 @@ void rewrite(Call& call, PortId out, Frame& copy, const Frame& original, const R
 void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer);
 
-// Emits a copy of group data (or of a CNP) on `path`, rewritten for the node behind it. `psn` is in
-// the group's numbering; `turn` names the turn between switches. A present ICRC is patched, a
-// deferred one stays deferred. Returns whether a copy was sent.
-bool send_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
-               const wire::RoceHeaders& headers, const TurnName& turn, Psn psn);
+// Emits a copy of group data on path `to`, rewritten for the node behind it. `psn` is in the group's
+// numbering. A present ICRC is patched, a deferred one stays deferred. Returns whether a copy was
+// sent.
+bool send_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet, Psn psn);
 // The same for a WRITE's first packet to a host, with another address and key.
-bool send_addressed(Call& call, const OneSource& group, PathNo path, const Frame& frame, Psn psn,
-                    const wire::Reth& reth);
+bool send_addressed(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+                    Psn psn, const wire::Reth& reth);
 // The same for an announcement to a host: a WRITE without data, which takes its PSN there.
-bool send_without_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
-                       const wire::RoceHeaders& headers, Psn psn);
-void send_cnp(Call& call, const OneSource& group, const Frame& frame,
-              const wire::RoceHeaders& headers);
+bool send_without_data(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+                       Psn psn);
+// Passes a CNP to the source.
+void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet);
 // A CNP from the switch itself to the source, for a mark that an absorbed acknowledgement echoed.
 void make_cnp(Call& call, const OneSource& group);
 

@@ -182,7 +182,7 @@ void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
   if (!concerns_turn(call, group, packet)) return;
   if (!group.cnps->passes(call.now, packet.path, group.turn.source()))
     return call.count(Counter::kCnpFiltered);
-  send_cnp(call, group, packet.frame, packet.headers);
+  send_cnp(call, group, packet);
 }
 
 void acknowledge_to_source(Call& call, OneSource& group) {

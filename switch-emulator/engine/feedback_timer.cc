@@ -81,13 +81,6 @@ void FeedbackTimer::on_min(Psn min) {
   if (burst_ && !before(min, newest_)) burst_.reset();
 }
 
-Duration FeedbackTimer::wait_of(const PathTimer& path, Duration floor) const {
-  if (!is_patient_) return path.trip.first_wait(floor);
-  const Duration wait = path.trip.wait(floor);
-  if (!burst_ || path.answered > burst_->begin) return wait;
-  return std::max(wait, std::min(kSlowerReceiver * (burst_->end - burst_->begin), kLongestSilence));
-}
-
 // A request for the packet of the slowest paths repeats the packets of the others, too.
 Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   const Turn& turn = group.turn;
@@ -96,14 +89,21 @@ Instant FeedbackTimer::next(const Call& call, const OneSource& group) const {
   const Psn min = turn.min();
   if (!is_on_ || turn.source() == kNoPath || !is_owed(min)) return due;
   const int requests = turn.naks().requests(min + 1);
-  if (is_patient_ && (requests == Requests::kMost || awaits_receiver(turn))) return due;
+  if (is_patient_ && requests == Requests::kMost) return due;
   for (PathNo i = 0; i < paths_.size(); ++i) {
-    if (!is_slowest(turn, i) || !paths_[i].trip.is_known()) continue;
-    if (!paths_[i].is_proven && requests >= most_of_unknown_) continue;
+    const PathTimer& path = paths_[i];
+    if (!is_slowest(turn, i)) continue;
+    if (is_patient_ && path.is_unready) return wire::kNever;
+    if (!path.trip.is_known() || (!path.is_proven && requests >= most_of_unknown_)) continue;
     const net::PauseState* const pause = call.pauses[group.tree.paths[i].port.value()];
     const Duration least = pause == nullptr ? floor : std::max(floor, kLongestSilence);
     const Instant since = pause == nullptr ? last_ : std::max(last_, pause->until());
-    due = std::min(due, since + wait_of(paths_[i], least));
+    Duration wait = is_patient_ ? path.trip.wait(least) : path.trip.first_wait(least);
+    if (is_patient_ && burst_ && path.answered <= burst_->begin) {
+      const Duration queue = kSlowerReceiver * (burst_->end - burst_->begin);
+      wait = std::max(wait, std::min(queue, kLongestSilence));
+    }
+    due = std::min(due, since + wait);
   }
   if (due == wire::kNever) return due;
   // Feedback that has gone to the source brings the next packets, or the repeat, after its round

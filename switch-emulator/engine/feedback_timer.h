@@ -87,14 +87,13 @@ class FeedbackTimer {
     Instant begin, end;
   };
   static constexpr int kSlowerReceiver = 16;
-  Duration wait_of(const PathTimer& path, Duration floor) const;
 
   // Rules, as they were when the group was made.
   const bool is_on_, is_patient_;
   const int most_of_unknown_;  // requests for a packet of a path that has never acknowledged one
   std::vector<PathTimer> paths_;
   std::optional<Sample> sample_;
-  std::optional<Psn> owed_;       // the last packet that must be acknowledged
+  std::optional<Psn> owed_;  // the last packet that must be acknowledged
   std::optional<Burst> burst_;
   bool is_sooner_ = false;
   Psn min_;

@@ -22,9 +22,7 @@ class LastAck {
   // It is repeated late if the switch stood still. The time to the next repeat stays.
   void on_repeat(wire::Instant now) { at_ = now - kWaits[repeats_++]; }
   // When to repeat it, if the turn still rests then.
-  wire::Instant next() const {
-    return repeats_ < most_ ? at_ + kWaits[repeats_] : wire::kNever;
-  }
+  wire::Instant next() const { return repeats_ < most_ ? at_ + kWaits[repeats_] : wire::kNever; }
 
  private:
   // From the acknowledgement on. A lost one is seldom lost again.

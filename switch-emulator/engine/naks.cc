@@ -36,17 +36,14 @@ std::optional<Nak> Naks::take_due(wire::Instant now, wire::Psn min, bool from_sl
   if (held_ == 0 || (min != waiting_[0].psn - 1 && waits(waiting_[0]))) return std::nullopt;
   if (!from_slowest && !is_rechecked_) return std::nullopt;
   held_ = 0;
-  on_sent(now, waiting_[0]);
-  return waiting_[0];
-}
-
-void Naks::on_sent(wire::Instant now, const Nak& nak) {
+  const Nak nak = waiting_[0];
   const bool is_again = is_sent(nak.psn);
   const wire::Duration pause = nak.pause();
   const bool is_paused = pause > kShortPause || (is_again && sent_->is_paused);
-  sent_ = Sent{nak.psn, is_again ? sent_->naks + 1 : 1, is_again ? sent_->first : now, now, pause,
+  sent_ = Sent{nak.psn,  is_again ? sent_->naks + 1 : 1, is_again ? sent_->first : now, now, pause,
                is_paused};
   if (!nak.rnr) last_sequence_ = nak.psn;
+  return nak;
 }
 
 std::optional<Naks::Repeat> Naks::on_data(wire::Instant now, wire::Psn psn) {

@@ -133,12 +133,11 @@ class Naks {
   bool waits(const Nak& nak) const { return nak.rnr ? rnr_waits_ : sequence_waits_; }
   bool knows(wire::Psn psn) const { return is_sent(psn) || (is_once_ && last_sequence_ == psn); }
   void drop(std::size_t at);
-  void on_sent(wire::Instant now, const Nak& nak);
 
   // Rules, as they were when the group was made.
   bool sequence_waits_, rnr_waits_, is_once_, is_rechecked_;
   std::uint8_t most_held_;
-  std::uint8_t held_ = 0;  // number of held NAKs
+  std::uint8_t held_ = 0;               // number of held NAKs
   std::array<Nak, kMostHeld> waiting_;  // by PSN
   // PSN of the last sequence NAK to the source, until all have it.
   std::optional<wire::Psn> last_sequence_;

@@ -48,14 +48,16 @@ void OneSource::on_packet(Call& call, const GroupPacket& packet) {
     take_feedback(call, *this, packet);
   } else if (opcode == wire::Opcode::kCnp) {
     take_cnp(call, *this, packet);
-  } else if (info.multicastable() && (info.write || (info.send && !info.ieth))) {
+  } else if (info.multicastable() && info.write) {
+    replicate_write(call, *this, packet);
+  } else if (info.multicastable() && info.send && !info.ieth) {
     replicate(call, *this, packet);
   } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
     refuse_operation(call, *this, packet);
   } else {
     call.count(Counter::kDropNotMulticastable);
   }
-  try_gate(call, *this, packet.leader);
+  if (turn.gate().holds()) try_gate(call, *this, packet.leader);
   arm(call);
 }
 
@@ -89,7 +91,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   turn.on_path_removed(gone, last);
   cnps->on_path_removed(gone, last);
   recheck(call, *this);
-  try_gate(call, *this, leader);
+  if (turn.gate().holds()) try_gate(call, *this, leader);
   arm(call);  // the slowest paths may be others now
 }
 

@@ -28,8 +28,8 @@ class OneSourceTest : public testing::Test {
   HeldFrames held_{3};
   SwitchOutput out_;
   Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
-  Call call_{config_, counters_, pauses_, scratch_, payloads_, held_, Instant(), out_, PortId(),
-             wire::Icrc::kNone};
+  Call call_{config_, counters_, pauses_, scratch_, payloads_,
+             held_,   Instant(), out_,    PortId(), wire::Icrc::kNone};
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {

@@ -29,9 +29,11 @@ void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) 
 
 }  // namespace
 
-void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, const Path& path) {
+void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
+                  const Path& path) {
   const wire::Reth& reth = packet.headers.reth;
   call.count(Counter::kDropWriteRefused);
+  group.own_regions().refuse_from(psn);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
   reject_to_leader(call, group.tree, packet.leader, path, wire::MrpReject::kRemoteAccess);
   fail_source(call, group, wire::Aeth::nak(wire::NakCode::kRemoteAccess));

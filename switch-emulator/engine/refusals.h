@@ -9,9 +9,11 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// This switch refuses the WRITE that begins with `packet` for the member at `path`: NAK(remote
-// access) to the source, REJECT(remote access) with the member's name to the leader.
-void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, const Path& path);
+// This switch refuses the WRITE that begins with `packet`, at `psn` of the group, for the member at
+// `path`, and its later packets: NAK(remote access) to the source, REJECT(remote access) with the
+// member's name to the leader.
+void refuse_write(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
+                  const Path& path);
 
 // The NIC of the member at `path` has refused a WRITE by the NAK `packet`: sends REJECT to the
 // leader. The NAK is handled as feedback.

@@ -7,7 +7,6 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/refusals.h"
-#include "wire/announcement.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 
@@ -16,25 +15,52 @@ namespace {
 
 // Whether the path lacks the packet. Bound: `psn` has been admitted, so it is within the data
 // window beyond `sent` and above an older turn. Paths' acknowledgements are within
-// Turn::kMostUnderWay of it (Turn::may_send()).
+// Turn::kMostUnderWay of it (Turn::accept()).
 bool lacks(const OneSource& group, PathNo path, Psn psn) {
   return before(group.turn.acked(path), psn);
 }
 
-// Refuses a WRITE's first packet if `allows(path number)` is false for a host at this switch that
-// lacks it. Hosts that have it are not checked: their regions may have gone since.
-template <typename Allows>
-bool refuse_unless(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
-                   const Allows& allows) {
+const Region* region_of(const Call& call, const OneSource& group, PathNo at, const wire::Reth& r) {
+  const PortId port = group.tree.paths[at].port;
+  const Region* const region = group.regions ? group.regions->find(port, r.rkey) : nullptr;
+  const bool is_checked = call.rules().write_bounds;
+  const bool fits =
+      region != nullptr && (!is_checked || region->holds(r.virtual_address, r.dma_length));
+  return fits ? region : nullptr;
+}
+
+const Announced* target_of(const Call& call, const OneSource& group, PathNo at, Psn psn) {
+  if (!group.regions) return nullptr;
+  const PortId port = group.tree.paths[at].port;
+  const Announcements& all = group.regions->announcements();
+  return call.rules().announced_by_psn ? all.find(port, group.turn.place_of(psn))
+                                       : all.newest(port);
+}
+
+bool allows(const Call& call, const OneSource& group, const Copies& copies,
+            const GroupPacket& packet, PathNo host, Psn psn) {
+  const wire::Reth& reth = packet.headers.reth;
+  if (copies.kind == Copies::Kind::kAddressed) {
+    return region_of(call, group, host, reth) != nullptr;
+  }
+  if (!call.rules().write_bounds) return true;
+  const Announced* const target = target_of(call, group, host, psn);
+  // A host that has acknowledged all before it has had its announcement, if there was one.
+  return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
+                           : group.turn.acked(host) + 1 != psn;
+}
+
+// The host at this switch that lacks the WRITE's first packet and does not allow it: then none of
+// them gets the packet (refusals.h). Hosts that have it are not checked: their regions may have gone
+// since.
+const Path* refuser_of(const Call& call, const OneSource& group, const Copies& copies,
+                       const GroupPacket& packet, Psn psn) {
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
-    if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn) || allows(i)) continue;
-    group.own_regions().refuse_from(psn);
-    refuse_write(call, group, packet, path);
-    return true;
+    if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
+    if (!allows(call, group, copies, packet, i, psn)) return &path;
   }
-  if (group.regions) group.regions->admit(psn);
-  return false;
+  return nullptr;
 }
 
 // `target`: the member's own memory; the packet's address is an offset in it.
@@ -44,121 +70,53 @@ bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPa
   wire::Reth reth = packet.headers.reth;
   reth.virtual_address += target.virtual_address;
   reth.rkey = target.rkey;
-  return send_addressed(call, group, to, packet.frame, psn, reth);
+  return send_addressed(call, group, to, packet, psn, reth);
 }
 
-// How the copies of a packet are made: unchanged, except for bridging.
-struct AsItIs {
-  bool is_refused(Call&, OneSource&, const GroupPacket&, Psn) const { return false; }
-  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-            const TurnName& turn, Psn psn) const {
-    return send_data(call, group, to, packet.frame, packet.headers, turn, psn);
+// The switch notes the host's target and sends a WRITE without data. A host with a full queue of
+// targets gets none, and sends a NAK for it later.
+bool announce(Call& call, OneSource& group, PathNo to, const GroupPacket& packet, Psn psn,
+              const wire::Announcement& announcement) {
+  const PortId port = group.tree.paths[to].port;
+  // Without a target, no byte may be written.
+  const auto target = announcement.find(call.port(port).host).value_or(wire::AnnouncedTarget());
+  const Turn& turn = group.turn;
+  const Announced noted{turn.place_of(psn) + 1, target.virtual_address, target.length, target.rkey};
+  if (!group.own_regions().announcements().note(port, noted, turn.place_of(turn.acked(to)))) {
+    call.lose(Counter::kDataCopies, Counter::kDropAnnouncementSpace);
+    return false;
   }
-};
+  return send_without_data(call, group, to, packet, psn);
+}
 
-// ... of a WRITE's packets after the first.
-struct Continued : AsItIs {
-  bool is_refused(Call& call, OneSource& group, const GroupPacket&, Psn psn) const {
-    if (!group.regions || !group.regions->refuses(psn)) return false;
-    call.count(Counter::kDropWriteRefused);
-    return true;
-  }
-};
-
-// ... of a WRITE's first packet: to hosts with the address and key of their own regions. Its
-// virtual address is the offset, and its key the region's number. If one host at this switch has no
-// such region, or a smaller one, none of them gets the packet (refusals.h).
-struct Addressed : AsItIs {
-  static const Region* region_of(const Call& call, const OneSource& group, const Path& path,
-                                 const wire::Reth& reth) {
-    const Region* region = group.regions ? group.regions->find(path.port, reth.rkey) : nullptr;
-    const bool is_checked = call.rules().write_bounds;
-    const bool fits =
-        region != nullptr && (!is_checked || region->holds(reth.virtual_address, reth.dma_length));
-    return fits ? region : nullptr;
-  }
-  bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
-    const wire::Reth& reth = packet.headers.reth;
-    return refuse_unless(call, group, packet, psn, [&](PathNo i) {
-      return region_of(call, group, group.tree.paths[i], reth) != nullptr;
-    });
-  }
-  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-            const TurnName& turn, Psn psn) const {
-    const Path& path = group.tree.paths[to];
-    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
-    const Region& region = *region_of(call, group, path, packet.headers.reth);  // or it is refused
-    return send_to_memory(call, group, to, packet, psn, region);
-  }
-};
-
-// ... of an announcement (wire/announcement.h): the switch notes the targets of the hosts behind it
-// and sends them a WRITE without data. A host with a full queue of targets gets none, and sends a
-// NAK for it later.
-struct Announcing : AsItIs {
-  const wire::Announcement& announcement;
-
-  bool send(Call& call, OneSource& group, PathNo to, const GroupPacket& packet,
-            const TurnName& turn, Psn psn) const {
-    const Path& path = group.tree.paths[to];
-    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
-    // Without a target, no byte may be written.
-    const auto target =
-        announcement.find(call.port(path.port).host).value_or(wire::AnnouncedTarget());
-    const Turn& sent = group.turn;
-    const Announced noted{sent.place_of(psn) + 1, target.virtual_address, target.length,
-                          target.rkey};
-    if (!group.own_regions().announcements().note(path.port, noted,
-                                                  sent.place_of(sent.acked(to)))) {
-      call.lose(Counter::kDataCopies, Counter::kDropAnnouncementSpace);
-      return false;
-    }
-    return send_without_data(call, group, to, packet.frame, packet.headers, psn);
-  }
-};
-
-// ... of the first packet of an announced WRITE: to hosts with the address and key that were noted
-// for its PSN. Refusals are as in Addressed. A host gets no packet if its announcement was lost on
-// the way here, because no key would make that packet harmless.
-struct AsAnnounced : AsItIs {
-  static const Announced* target_of(const Call& call, const OneSource& group, const Path& path,
-                                    Psn psn) {
-    if (!group.regions) return nullptr;
-    const Announcements& all = group.regions->announcements();
-    return call.rules().announced_by_psn ? all.find(path.port, group.turn.place_of(psn))
-                                         : all.newest(path.port);
-  }
-  bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
-    const wire::Reth& reth = packet.headers.reth;
-    return refuse_unless(call, group, packet, psn, [&](PathNo i) {
-      if (!call.rules().write_bounds) return true;
-      const Announced* const target = target_of(call, group, group.tree.paths[i], psn);
-      // A host that has acknowledged all before it has had its announcement, if there was one.
-      return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
-                               : group.turn.acked(i) + 1 != psn;
-    });
-  }
-  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
-            const TurnName& turn, Psn psn) const {
-    const Path& path = group.tree.paths[to];
-    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
-    const Announced* const target = target_of(call, group, path, psn);
-    if (target == nullptr) {
+bool send_to_host(Call& call, OneSource& group, const Copies& copies, PathNo to,
+                  const GroupPacket& packet, Psn psn) {
+  switch (copies.kind) {
+    case Copies::Kind::kAddressed:  // has a region, or the packet is refused
+      return send_to_memory(call, group, to, packet, psn,
+                            *region_of(call, group, to, packet.headers.reth));
+    case Copies::Kind::kAnnouncing:
+      return announce(call, group, to, packet, psn, *copies.announcement);
+    case Copies::Kind::kAnnounced:
+      if (const Announced* const target = target_of(call, group, to, psn)) {
+        return send_to_memory(call, group, to, packet, psn, *target);
+      }
+      // Its announcement was lost on the way here. No key would make the packet harmless.
       call.lose(Counter::kDataCopies, Counter::kDropUnannounced);
       return false;
-    }
-    return send_to_memory(call, group, to, packet, psn, *target);
+    case Copies::Kind::kAsItIs:
+    case Copies::Kind::kContinued:
+      break;
   }
-};
+  return send_data(call, group, to, packet, psn);
+}
 
 // Copies to every path but the source's. If `psn` has passed before, only to paths that lack it,
 // and now and then to all switches. Returns the number of paths that lack it.
-template <typename Copies>
 std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
                        bool repeat, const Copies& copies) {
-  const TurnName turn = group.turn.name();
-  const bool to_all = !repeat || group.turn.should_reach_all(call.now, call.config.gate_age);
-  if (to_all) group.turn.on_sent_everywhere(call.now);
+  const bool to_all = group.turn.goes_to_all(call.now, call.config.gate_age, repeat);
+  const bool is_as_it_is = copies.kind == Copies::Kind::kAsItIs;
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
     const Path& path = group.tree.paths[i];
@@ -169,41 +127,12 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
       group.evidence[i].unanswered.note(call.now);
       if (!group.turn.awaits_handover()) group.feedback_timer->on_repeat(i);
     }
-    if (!copies.send(call, group, i, packet, turn, psn)) continue;
-    ++group.stats.copies;
+    const bool is_sent = is_as_it_is || !path.is_host
+                             ? send_data(call, group, i, packet, psn)
+                             : send_to_host(call, group, copies, i, packet, psn);
+    group.stats.copies += is_sent;
   }
   return wanted;
-}
-
-template <typename Copies>
-void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
-  if (claim_turn(call, group, packet) == Claim::kHandled) return;
-  Turn& turn = group.turn;
-  const Psn psn = turn.from_port(packet.psn());
-  if (!turn.may_send(psn, call.config.data_window)) {
-    return call.count(Counter::kDropDataWindow);
-  }
-  group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
-  group.evidence[turn.source()].on_packet();
-  if (copies.is_refused(call, group, packet, psn)) return;
-  call.count(Counter::kDataTaken);
-  ++group.stats.data_packets;
-  group.stats.data_bytes += packet.frame.payload_len;
-
-  const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
-  const bool is_owed = ends_message || packet.headers.bth.ack_request;
-  const auto repeat = turn.naks().on_data(call.now, psn);
-  const bool is_new = turn.on_data(psn, ends_message);
-  group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
-  if (is_new) {
-    // No other member in this group: no feedback will say that it has arrived.
-    if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
-  } else if (copy_out(call, group, packet, psn, true, copies) > 0) {
-    if (psn == turn.base()) extend_wait(call, group);
-  } else if (call.rules().lost_aggregate_answer) {
-    call.count(Counter::kLostAggregateAnswered);
-    acknowledge_to_source(call, group);
-  }
 }
 
 // The switch acts on an announcement, so it checks the ICRC, and does not pass it on to hosts. The
@@ -221,17 +150,55 @@ void replicate_announcement(Call& call, OneSource& group, const GroupPacket& pac
   if (!announcement || packet.headers.bth.opcode != wire::Opcode::kRcWriteOnly) {
     return refuse_operation(call, group, packet);
   }
-  return replicate_by(call, group, packet, Announcing{{}, *announcement});
+  replicate(call, group, packet, {Copies::Kind::kAnnouncing, &*announcement});
+}
+
+}  // namespace
+
+void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
+  if (claim_turn(call, group, packet) == Claim::kHandled) return;
+  Turn& turn = group.turn;
+  const auto accepted = turn.accept(packet.psn(), call.config.data_window);
+  if (!accepted) return call.count(Counter::kDropDataWindow);
+  const Psn psn = *accepted;
+  group.traffic_class = wire::without_ecn(packet.headers.ip.tos);
+  group.evidence[turn.source()].on_packet();
+  if (copies.is_checked()) {
+    if (const Path* const refuser = refuser_of(call, group, copies, packet, psn)) {
+      return refuse_write(call, group, packet, psn, *refuser);
+    }
+    if (group.regions) group.regions->admit(psn);
+  } else if (copies.kind == Copies::Kind::kContinued && group.regions &&
+             group.regions->refuses(psn)) {
+    return call.count(Counter::kDropWriteRefused);
+  }
+  call.count(Counter::kDataTaken);
+  ++group.stats.data_packets;
+  group.stats.data_bytes += packet.frame.payload_len;
+
+  const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
+  const bool is_owed = ends_message || packet.headers.bth.ack_request;
+  const auto repeat = turn.naks().on_data(call.now, psn);
+  const bool is_new = turn.on_data(psn, ends_message);
+  group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
+  const std::uint32_t wanted = copy_out(call, group, packet, psn, !is_new, copies);
+  if (is_new) {
+    // No other member in this group: no feedback will say that it has arrived.
+    if (wanted == 0) acknowledge_to_source(call, group);
+  } else if (wanted > 0) {
+    if (psn == turn.base()) extend_wait(call, group);
+  } else if (call.rules().lost_aggregate_answer) {
+    call.count(Counter::kLostAggregateAnswered);
+    acknowledge_to_source(call, group);
+  }
 }
 
 void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
   const net::WriteMode mode = group.writes;
-  if (mode == net::WriteMode::kNone) {
-    return refuse_operation(call, group, packet);
-  }
-  if (mode == net::WriteMode::kSameKey) return replicate_by(call, group, packet, AsItIs());
+  if (mode == net::WriteMode::kNone) return refuse_operation(call, group, packet);
+  if (mode == net::WriteMode::kSameKey) return replicate(call, group, packet);
   if (!wire::opcode_info(packet.headers.bth.opcode).reth) {
-    return replicate_by(call, group, packet, Continued());
+    return replicate(call, group, packet, {Copies::Kind::kContinued});
   }
   const bool is_announced = mode == net::WriteMode::kPerRequest;
   const wire::Reth& reth = packet.headers.reth;
@@ -240,22 +207,14 @@ void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
   }
   // NICs ignore the key of a WRITE without data (IBTA 9.7.4.1.5): with immediate data it notifies
   // all members, whether they have regions or not.
-  if (reth.dma_length == 0) return replicate_by(call, group, packet, AsItIs());
-  return is_announced ? replicate_by(call, group, packet, AsAnnounced())
-                      : replicate_by(call, group, packet, Addressed());
-}
-
-}  // namespace
-
-void replicate(Call& call, OneSource& group, const GroupPacket& packet) {
-  return wire::opcode_info(packet.headers.bth.opcode).write
-             ? replicate_write(call, group, packet)
-             : replicate_by(call, group, packet, AsItIs());
+  if (reth.dma_length == 0) return replicate(call, group, packet);
+  replicate(call, group, packet,
+            {is_announced ? Copies::Kind::kAnnounced : Copies::Kind::kAddressed});
 }
 
 void try_gate(Call& call, OneSource& group, const Leader& leader) {
   Gate& gate = group.turn.gate();
-  if (!gate.holds() || !gate_is_open(call, group)) return;
+  if (!gate_is_open(call, group)) return;
   const PathNo path = gate.path();
   // New packets for the gate go into the empty one.
   for (auto at = gate.take(); at != HeldFrames::kNone;) {
@@ -263,7 +222,12 @@ void try_gate(Call& call, OneSource& group, const Leader& leader) {
     {
       const Handling handling(call, group.tree.paths[path].port, held.frame.icrc_state);
       call.count(Counter::kGateLetThrough);
-      replicate(call, group, {held.frame, held.headers, path, leader});
+      const GroupPacket packet{held.frame, held.headers, path, leader};
+      if (wire::opcode_info(held.headers.bth.opcode).write) {
+        replicate_write(call, group, packet);
+      } else {
+        replicate(call, group, packet);
+      }
     }
     auto [payload, next] = call.held.remove(at);
     call.out.released.push_back(std::move(payload));

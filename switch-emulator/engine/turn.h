@@ -97,11 +97,13 @@ class Turn {
   std::int64_t place_of(Psn psn) const { return length_ + distance(next(), psn); }
   // Whether `psn` belongs to an earlier turn.
   bool begins_after(Psn psn) const { return place_of(psn) < 0; }
-  // Whether the source may send `psn` now: at most `window` packets beyond `sent`, and
-  // kMostUnderWay beyond the minimum.
-  bool may_send(Psn psn, std::uint32_t window) const {
-    return distance(sent(), psn) <= static_cast<std::int32_t>(window) &&
-           place_of(psn) - place_of(min()) <= kMostUnderWay;
+  // The PSN of a packet of the source, which its port numbers `at_port`. None: it is more than
+  // `window` packets beyond `sent`, or kMostUnderWay beyond the minimum.
+  std::optional<Psn> accept(Psn at_port, std::uint32_t window) const {
+    const Psn psn = at_port + distance(port_base_, base_);
+    const bool may_send = distance(sent(), psn) <= static_cast<std::int32_t>(window) &&
+                          place_of(psn) - place_of(min()) <= kMostUnderWay;
+    return may_send ? std::optional(psn) : std::nullopt;
   }
   // The source has been sent the ACK of all that it has sent.
   bool rests() const { return agg_ == sent(); }
@@ -117,9 +119,8 @@ class Turn {
   // Paths for which memory is allocated.
   std::size_t path_capacity() const { return paths_.capacity(); }
 
-  // In the numbering of the source's port, and back.
+  // In the numbering of the source's port.
   Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
-  Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }
 
   // All behind the path have acknowledged all up to here.
   Psn acked(PathNo path) const { return paths_[path].acked; }
@@ -134,15 +135,15 @@ class Turn {
   void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
   // A packet of the source. True: it is new; false: a repeat.
   bool on_data(Psn psn, bool ends_message);
-  // A packet has gone to every path. Returns whether a repeat should go to all paths, too.
-  // Otherwise switches behind paths that lack nothing would regard the source as silent (Gate),
-  // although it repeats for others.
-  void on_sent_everywhere(Instant now) {
-    sent_everywhere_ms_ = milliseconds(now.time_since_epoch());
-  }
-  bool should_reach_all(Instant now, Duration gate_age) const {
-    return milliseconds(now.time_since_epoch()) - sent_everywhere_ms_ >
-           milliseconds(gate_age / kRepeatsInGateAge);
+  // Whether a packet goes to all paths: now and then a repeat does, too. Otherwise switches behind
+  // paths that lack nothing would regard the source as silent (Gate), although it repeats for
+  // others.
+  bool goes_to_all(Instant now, Duration gate_age, bool is_repeat) {
+    const std::uint32_t ms = milliseconds(now.time_since_epoch());
+    const std::uint32_t most = milliseconds(gate_age / kRepeatsInGateAge);
+    if (is_repeat && ms - sent_everywhere_ms_ <= most) return false;
+    sent_everywhere_ms_ = ms;
+    return true;
   }
   void set_acked(PathNo path, Psn psn);
   // The source gets an acknowledgement of all; returns its PSN.

@@ -145,7 +145,7 @@ TEST_F(TurnTest, JumpsToTheStateAfterAsManyPackets) {
 TEST_F(TurnTest, ReportsAPsnInTheNumberingOfItsSourcesPort) {
   begin(0);
   EXPECT_EQ(turn_.at_port(kStart + 20), kStart + 120);
-  EXPECT_EQ(turn_.from_port(kStart + 120), kStart + 20);
+  EXPECT_EQ(turn_.accept(kStart + 120, 100), kStart + 20);
 }
 
 TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
@@ -201,10 +201,10 @@ TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
   for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
     const Instant start{kWrap - before};
     Turn turn(kStart);
-    turn.on_sent_everywhere(start);
-    EXPECT_FALSE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge, kGateAge));
-    EXPECT_TRUE(turn.should_reach_all(start + kGateAge / Turn::kRepeatsInGateAge + milliseconds(1),
-                                      kGateAge));
+    constexpr auto kRest = kGateAge / Turn::kRepeatsInGateAge;
+    EXPECT_TRUE(turn.goes_to_all(start, kGateAge, false));
+    EXPECT_FALSE(turn.goes_to_all(start + kRest, kGateAge, true));
+    EXPECT_TRUE(turn.goes_to_all(start + kRest + milliseconds(1), kGateAge, true));
     turn.await_handover(start);
     // A source that repeats every 50 ms, which is within half of the is limit.
     for (milliseconds passed{0}; passed <= kTimeLimit; passed += milliseconds(50)) {

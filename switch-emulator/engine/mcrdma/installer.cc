@@ -228,8 +228,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     // the flag is from before the restart: the sender may have sent packets since.
     const bool is_first = !group->merge;
     if (is_first) {
-      group->merge = std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules,
-                                                config_.cnp_window);
+      group->merge =
+          std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules, config_.cnp_window);
     }
     const bool is_fresh = is_first && (message.header.flags & SenderGroupMessage::kFresh) != 0;
     // Soon after this switch's start, even the first INSTALL may be from before a restart.
