@@ -174,6 +174,7 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
   const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
   if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
+  if (state_ == State::kInstalling) path_.narrow({0, answer.window});
   answered_.set(receiver);
   attempt->answered.set(receiver);
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a

@@ -92,6 +92,8 @@ class SenderRegistration {
   wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
   wire::Psn start_psn() const { return group_.start; }
   std::uint16_t epoch() const { return group_.header.epoch; }
+  // Packets that the sender may have under way, by the answers to INSTALL; 0: no limit is known.
+  std::uint32_t window() const { return path_.window; }
   std::span<const MrpMember> receivers() const { return group_.list(); }  // the remaining ones
   // A datagram of this group: of the same sender, process and virtual QPN.
   bool is_of_this_group(const SenderGroupMessage& message) const;
@@ -127,6 +129,7 @@ class SenderRegistration {
   State state_ = State::kIdle;
   const char* state_reason_ = "new";  // of the last change of state
   SenderGroupMessage group_;  // the part of the group in every message, INSTALL's list and regions
+  wire::MrpPath path_;
   std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
   // receivers that have answered any message of the step
   std::bitset<SenderGroupMessage::kMaxReceivers> answered_;

@@ -138,6 +138,23 @@ TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
   EXPECT_EQ(attr().mcst_id, device_.address.value());
 }
 
+TEST_F(SenderGroup, SendsNoMoreThanItsReceiversSwitchesTake) {
+  make();
+  ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
+  SenderGroupMessage requested = last_sent();
+  EXPECT_EQ(requested.window, 0u) << "the sender knows no queue";
+  requested.window = 9;
+  installed(requested, 1);
+  requested.window = 4;
+  installed(requested, 2);
+  ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+  EXPECT_EQ(attr().window, 4u);
+  EXPECT_EQ(attr().max_message, 4 * 1024u);
+  Op op;
+  EXPECT_EQ(mcast_send(group_, kData, 4 * 1024 + 1, nullptr, 1, &op), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a queue on the way takes 4 packets"));
+}
+
 TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsNotified) {
   make();
   process(from_sender(MrpType::kInstall, kWhole / 2));

@@ -65,7 +65,7 @@ std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std:
   if (p[0] != kSenderRecordType || p[1] != SenderGroupMessage::kSenderRecord / 4) {
     return std::nullopt;
   }
-  const std::uint8_t reserved = p[8] | p[12] | p[16] | p[20] | p[21] | p[22] | p[23];
+  const std::uint8_t reserved = p[8] | p[12] | p[16];
   if (reserved != 0) return std::nullopt;
   std::optional<SenderGroupMessage> message(std::in_place);
   message->header = *header;
@@ -74,6 +74,7 @@ std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std:
   message->virtual_qpn = Qpn(load_be24(p + 9));
   message->sender_qpn = Qpn(load_be24(p + 13));
   message->start = Psn(load_be24(p + 17));
+  message->window = load_be32(p + 20);
   message->share = load_be64(p + 24);
   if (!is_sender_group(message->virtual_qpn)) return std::nullopt;
   for (auto records = data.subspan(kBefore); !records.empty();) {
@@ -99,6 +100,7 @@ std::size_t SenderGroupMessage::emit(std::span<std::uint8_t> out) const {
   store_be24(p + 9, virtual_qpn.value());
   store_be24(p + 13, sender_qpn.value());
   store_be24(p + 17, start.value());
+  store_be32(p + 20, window);
   store_be64(p + 24, share);
   p += kSenderRecord;
   for (const MrpMember& receiver : list()) {

@@ -9,10 +9,13 @@
 //   |     0     |          virtual QPN              |
 //   |     0     |           sender's QPN            |
 //   |     0     |             first PSN             |
-//   |                       0                       |
+//   |                    window                     |   packets; 0: no limit is known
 //   |                     share                     |
 // then a MEMBER record for each receiver (wire/mrp.h), and a REGION record (wire/publication.h) for
 // each of their memory regions.
+//
+// `window` is what a source may have under way, as MrpPath's: each switch on the way of an INSTALL may
+// lower it, and hosts answer with the number that arrived.
 //
 // `share` shows without state on the way that every receiver has answered. An INSTALL begins with
 // kWholeShare. A switch that passes it on splits its share among the copies. Hosts answer with the
@@ -70,6 +73,7 @@ struct SenderGroupMessage {
   Qpn virtual_qpn;  // is_sender_group()
   Qpn sender_qpn;
   Psn start;
+  std::uint32_t window = 0;
   std::uint64_t share = 0;
   std::array<MrpMember, kMaxReceivers>
       receivers;  // the first receiver_count are valid, no host twice

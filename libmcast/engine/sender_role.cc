@@ -76,7 +76,7 @@ void SenderRole::follow(wire::Instant now, mrp::Outbox& out) {
 }
 
 void SenderRole::on_connected(wire::Instant, bool ok, mrp::Outbox&) {
-  if (ok) group_.activate(false);
+  if (ok) group_.activate(false, {0, registration_->window()});
 }
 
 void SenderRole::send_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {

@@ -50,6 +50,15 @@ TEST(Shares, AreSentWithTheConfirmOfTheSmallestQueueOnTheWay) {
   EXPECT_EQ(window_at(*net, 0, MrpType::kConfirm), 40u / 2) << "a part stays free";
 }
 
+TEST(Shares, AreShownWithThePortsThatLimitThem) {
+  auto net = make_star(3, true, limit_hosts);
+  for (const std::size_t host : {1, 2}) net->confirm(host, MrpType::kActivate);
+  net->data(0, 0);
+  const GroupView view = net->view();
+  EXPECT_EQ(view.window, kFrames / 2);
+  for (const PathView& path : view.paths) EXPECT_EQ(path.window, kFrames / 2) << path.name;
+}
+
 TEST(Shares, AreNoneWithoutAQueueThatDrops) {
   auto net = make_star(3, false);
   net->register_group(0, 1);

@@ -320,7 +320,8 @@ std::vector<McstId> Switch::group_ids() const {
 
 std::optional<GroupView> Switch::group(McstId id) const {
   const GroupEntry* entry = state_->groups.find(id);
-  return entry == nullptr ? std::nullopt : std::optional(view_of(state_->config, *entry));
+  return entry == nullptr ? std::nullopt
+                          : std::optional(view_of(state_->config, state_->groups, *entry));
 }
 
 std::vector<SenderGroupView> Switch::sender_groups() const {

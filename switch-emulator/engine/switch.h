@@ -91,6 +91,7 @@ struct PathView {
   bool is_source = false;
   bool is_worst = false;  // only the CNPs of this path reach the source
   bool towards_leader = false;
+  std::uint32_t window = 0;         // packets: the group's share of this port's queue; 0: unlimited
   std::vector<RegionView> regions;  // published for WRITEs
 };
 struct GroupView {
@@ -106,6 +107,9 @@ struct GroupView {
   Ipv4 source;
   Ipv4 next_source;  // waits for its turn; unset: none does
   bool nak_held = false;
+  // Packets that a source may have under way, as this switch last announced it; 0: any number. At
+  // the leader's switch it is the whole group's.
+  std::uint32_t window = 0;
   std::vector<PathView> paths;
   std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
   std::size_t table_bytes = 0, beside_bytes = 0;  // TableBytes

@@ -2,13 +2,14 @@
 
 namespace cepheus::fabric {
 
-GroupView view_of(const SwitchConfig& config, const GroupEntry& entry) {
+GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const GroupEntry& entry) {
   const Group& group = entry.table.group;
   GroupView view;
   view.id = group.id;
   view.epoch = group.epoch;
   view.leader = entry.leader.host;
   view.active = entry.is_active;
+  view.window = entry.table.reported.window;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     PathView p;
@@ -19,6 +20,7 @@ GroupView view_of(const SwitchConfig& config, const GroupEntry& entry) {
     if (path.is_host) p.host = port.host;
     p.qpn = path.qpn;
     p.towards_leader = i == group.leader;
+    p.window = groups.share_of(path.port, entry.is_in_use);
     view.paths.push_back(std::move(p));
   }
   group.behaviour->show(config, view);

@@ -6,7 +6,7 @@
 
 namespace cepheus::fabric {
 
-GroupView view_of(const SwitchConfig& config, const GroupEntry& entry);
+GroupView view_of(const SwitchConfig& config, const GroupTable& groups, const GroupEntry& entry);
 SenderGroupView view_of(const SenderGroup& group);
 
 // Memory outside named fields (padding, and vectors' own pointers) is a row of its own, so that the

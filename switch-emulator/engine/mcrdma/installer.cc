@@ -85,9 +85,23 @@ SenderGroupMessage message_to_sender(const SenderGroupMessage& installed, MrpTyp
   return m;
 }
 
+// What the queues before the branch's links take, and those before this switch. The half that stays
+// free is for feedback, unicasts and other groups.
+std::uint32_t window_of(const SwitchConfig& config, const SenderGroup& group,
+                        const Branch& branch) {
+  wire::MrpPath least{0, group.installed.window};
+  for (const PortId port : branch.ports) {
+    least.narrow({0, (config.ports[port.value()].most_waiting() + 1) / 2});
+  }
+  least.narrow({0, (config.data_slots + 1) / 2});
+  return least.window;
+}
+
 // The message to the receivers of one branch.
-SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpType type) {
+SenderGroupMessage part_of(const SwitchConfig& config, const SenderGroup& group,
+                           const Branch& branch, MrpType type) {
   SenderGroupMessage part = message_to_sender(group.installed, type);
+  part.window = window_of(config, group, branch);
   // Flags of INSTALL have no meaning in a REMOVE that this switch sends instead.
   if (type != group.installed.header.type) part.header.flags = 0;
   part.start = group.installed.start;
@@ -466,7 +480,7 @@ void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std:
     const bool is_known = unless_as_before != nullptr &&
                           std::ranges::find(*unless_as_before, branch) != unless_as_before->end();
     if (is_known) continue;
-    SenderGroupMessage part = part_of(group, branch, type);
+    SenderGroupMessage part = part_of(config_, group, branch, type);
     wire::UdpDatagram datagram;
     datagram.ip.tos = group.tos;
     datagram.ip.source = group.installed.sender();

@@ -11,6 +11,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// As a receiver gets it with INSTALL, and returns it to the sender.
+TEST(SenderGroups, AWindowIsThatOfTheSmallestQueueOnTheWay) {
+  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& config) {
+    for (PortConfig& port : config.ports) {
+      port.queue_frames = port.kind == net::PortKind::kSwitch ? 40 : 64;
+    }
+  });
+  TestSender group(*net, 0, {1, 3});
+  group.install();
+  EXPECT_EQ(group.messages_to(1).at(0).window, 64u / 2) << "behind the sender's own switch";
+  EXPECT_EQ(group.messages_to(3).at(0).window, 40u / 2) << "behind trunks; half stays free";
+}
+
 TEST(SenderGroups, AnEvictedReceiverIsNoLongerAwaited) {
   auto [net, group] = set_up_star(4, {1, 2, 3});
   group.data(0);

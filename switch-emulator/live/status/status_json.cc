@@ -69,6 +69,7 @@ void fields(auto& archive, Of<fabric::PathView> auto& path) {
   archive("is_source", path.is_source);
   archive("is_worst", path.is_worst);
   archive("towards_leader", path.towards_leader);
+  archive("window", path.window);
   archive("regions", path.regions);
 }
 
@@ -97,6 +98,7 @@ void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("source", group.source);
   archive("next_source", group.next_source);
   archive("nak_held", group.nak_held);
+  archive("window", group.window);
   archive("paths", group.paths);
   archive.readings(group);
 }

@@ -180,11 +180,24 @@ TEST(StatusText, ShowsTheTreeOfAGroupAndLaggingMembers) {
       "  PSN: start 0x00000a, turn 0x000014, sent 0x000064, acknowledged 0x000058. "
       "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0, and 99 bytes beside it. "
       "CNPs: worst-path\n"
+      "  Window: no limit is known\n"
       "  TREE        QPN     ACKED  LAG  ROLE\n"
       "  s0\n"
       "  ├─ h0  0x000011         -    0  source\n"
       "  ├─ h1  0x000012  0x000064    0  receiver\n"
       "  └─ h2  0x000013  0x000058   12  receiver\n");
+}
+
+TEST(StatusText, ShowsTheWindowOfAGroupAndWhatLimitsIt) {
+  FabricStatus status = two_switches(20, 12);
+  status.switches[1].groups[0].window = 20;  // the source's switch has the least of all
+  status.switches[0].groups[0].window = 32;
+  status.switches[0].groups[0].paths[1].window = 64;
+  status.switches[0].groups[0].paths[2].window = 20;
+  const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
+  ASSERT_TRUE(back);
+  EXPECT_THAT(to_text(*back, View::kGroups, false),
+              HasSubstr("\n  Window: 20 packets, by the queue of s1 before h2\n"));
 }
 
 TEST(StatusText, ShowsSourceLaggingMembersAndNextSourceInALine) {

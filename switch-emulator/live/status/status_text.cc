@@ -201,6 +201,35 @@ std::string refusals_text(const FabricStatus& status, wire::McstId id, const Hos
   return text;
 }
 
+// "Window: 63 packets, by the queues of leaf1 before h2, h3". The least of all switches is the whole
+// group's.
+std::string window_text(const FabricStatus& status, wire::McstId id) {
+  const auto narrow = [](std::uint32_t& least, std::uint32_t window) {
+    if (window != 0 && (least == 0 || window < least)) least = window;
+  };
+  std::uint32_t announced = 0, least = 0;
+  const auto for_each_view = [&](auto&& f) {
+    for (const SwitchStatus& one : status.switches) {
+      for (const fabric::GroupView& view : one.groups) {
+        if (view.id == id) f(one, view);
+      }
+    }
+  };
+  for_each_view([&](const SwitchStatus&, const fabric::GroupView& view) {
+    narrow(announced, view.window);
+    for (const fabric::PathView& path : view.paths) narrow(least, path.window);
+  });
+  if (announced == 0) return "Window: no limit is known";
+  std::vector<std::string> places;
+  for_each_view([&](const SwitchStatus& one, const fabric::GroupView& view) {
+    for (const fabric::PathView& path : view.paths) {
+      if (path.window == least) places.push_back(one.name + " before " + path.name);
+    }
+  });
+  return "Window: " + count_of(announced, "packet") + ", by the " +
+         (places.size() == 1 ? "queue" : "queues") + " of " + first_few(places);
+}
+
 std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                        const fabric::GroupView& group, const HostNames& hosts, bool colour) {
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
@@ -218,6 +247,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           ", and " + count_of(group.beside_bytes, "byte") + " beside it";
   text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
+  text += "  " + window_text(status, group.id) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
