@@ -21,9 +21,13 @@ constexpr auto kUnregisterStep = std::chrono::microseconds(500);
 
 NicTiming timing_of(const ContextConfig& config, const Device& device,
                     const ControlChannel& channel) {
-  const NicMake make =
-      channel.stores_in_process() ? NicMake::kEmulated : make_of(device.name(), device.vendor_id());
-  return NicTiming(make, config.link_outage.value_or(kLinkOutage));
+  const wire::Duration outage = config.link_outage.value_or(kLinkOutage);
+  if (!channel.stores_in_process()) {
+    return NicTiming(make_of(device.name(), device.vendor_id()), outage);
+  }
+  const NicTiming timing(NicMake::kEmulated, outage);
+  const auto own = device.repeats(timing.timers().ack_timeout);
+  return own ? NicTiming(timing, own->latest, own->ignores_code) : timing;
 }
 
 ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device,

@@ -188,6 +188,16 @@ ibv_mtu Device::path_mtu_code() const {
   return static_cast<ibv_mtu>(code);
 }
 
+std::optional<Device::Repeats> Device::repeats(std::uint8_t ack_timeout) const {
+  // nic-emulator/verbs/repeats.h
+  using Query = std::int64_t(ibv_context*, unsigned, int*);
+  auto* const call = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "cepheus_roce_latest_repeat"));
+  int ignores_code = 0;
+  const std::int64_t us = call != nullptr ? call(context_.get(), ack_timeout, &ignores_code) : -1;
+  if (us < 0) return std::nullopt;
+  return Repeats{std::chrono::microseconds(us), ignores_code != 0};
+}
+
 bool Device::is_up() const {
   ibv_port_attr attributes{};
   return ibv_query_port(context_.get(), port_, &attributes) == 0 &&

@@ -87,6 +87,12 @@ class Device {
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
 
+  // Of an emulated NIC, with this time-out code: how late it may repeat a packet.
+  struct Repeats {
+    wire::Duration latest;
+    bool ignores_code;
+  };
+  std::optional<Repeats> repeats(std::uint8_t ack_timeout) const;
   bool is_up() const;                       // queries the port
   std::uint64_t registered_bytes() const {  // in regions that were registered here
     return registered_bytes_.load(std::memory_order_relaxed);

@@ -386,6 +386,10 @@ EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t l
   device.chosen.push_back({iova, key});
   return new ibv_mr{pd->context, pd, address, length, key, key, key};
 }
+EXPORTED std::int64_t cepheus_roce_latest_repeat(ibv_context*, unsigned, int* ignores_code) {
+  *ignores_code = 0;
+  return Device::instance().latest_repeat;
+}
 EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
   Device::instance().note_call("memory");
   --Device::instance().regions;

@@ -79,6 +79,8 @@ class Device {
   // Before each call of these, by its name or the new state's: "memory" (registered or not),
   // "create", "destroy", "INIT", "RTR", "RTS", "ERR", "RESET". It may block.
   std::function<void(const std::string& call)> on_call;
+  // Of an emulated NIC with the manners of another make, in microseconds; -1: the NIC's own.
+  std::int64_t latest_repeat = -1;
   int opened = 0;                       // contexts that are open
   std::size_t regions = 0;              // registered
   std::vector<unsigned> registrations;  // access of each, whether it still is or not

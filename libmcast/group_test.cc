@@ -276,6 +276,20 @@ TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
   EXPECT_EQ(mcast_mem_verbs(nullptr), nullptr);
 }
 
+// An emulated NIC may have the manners of a NIC that repeats late.
+TEST_F(GroupOverFake, WaitsForWhatItsNicRepeatsLate) {
+  const auto attributes = [this] {
+    open({.time_limit_ms = 2'000});
+    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
+    EXPECT_EQ(mcast_context_query(context_, &attr), MCAST_OK);
+    return attr;
+  };
+  EXPECT_EQ(attributes().progress_timeout_ms, 2'000u);
+  device_.latest_repeat = 4'295'000;
+  EXPECT_EQ(attributes().progress_timeout_ms, 4'795u);
+  EXPECT_THAT(attributes().contradiction, HasSubstr("progress_timeout_ms 2000 becomes 4795"));
+}
+
 // A caller that forgets the size would have its stack overwritten by a newer library.
 TEST_F(GroupOverFake, FillsNoStructureWithoutASize) {
   make(MCAST_LANE_BULK);

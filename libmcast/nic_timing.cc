@@ -6,7 +6,7 @@
 namespace cepheus::mcast {
 namespace {
 
-constexpr std::uint32_t kNvidia = 0x02C9, kIntel = 0x8086;
+constexpr std::uint32_t kIntel = 0x8086;
 
 std::string milliseconds(wire::Duration d) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(d).count());
@@ -18,15 +18,14 @@ NicMake make_of(const std::string& device, std::uint32_t vendor_id, const std::s
   std::error_code error;
   // Only drivers in software name the interface below them.
   if (std::filesystem::exists(sysfs + "/" + device + "/parent", error)) return NicMake::kSoftRoce;
-  if (vendor_id == kNvidia) return NicMake::kConnectX;
-  return vendor_id == kIntel ? NicMake::kIrdma : NicMake::kOther;
+  return vendor_id == kIntel ? NicMake::kIrdma : NicMake::kHardware;
 }
 
 std::string contradiction(const NicTiming& timing, std::optional<wire::Duration> outage,
                           std::optional<wire::Duration> progress_timeout) {
-  if (outage && timing.make() == NicMake::kIrdma) {
-    return "link_outage_ms has no effect: the driver irdma ignores the time-outs of queue pairs; "
-           "leave it out";
+  if (outage && timing.ignores_code()) {
+    return "link_outage_ms has no effect: this NIC ignores the time-outs of queue pairs, as irdma "
+           "does; leave it out";
   }
   const wire::Duration limit = timing.sender_time_limit(progress_timeout);
   if (progress_timeout && limit > *progress_timeout) {

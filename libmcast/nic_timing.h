@@ -29,7 +29,8 @@ constexpr wire::Duration retry_time(Timers timers) {
   return code_time(timers.ack_timeout) * (kRetries + 1);
 }
 
-enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kConnectX, kIrdma, kOther };
+// kIrdma: hardware whose driver ignores the time-out code (irdma_modify_qp_roce).
+enum class NicMake : std::uint8_t { kEmulated, kSoftRoce, kIrdma, kHardware };
 
 // A link that is down for less than this ends no group: 1 to 2 s is a usual flap.
 inline constexpr wire::Duration kLinkOutage = std::chrono::seconds(2);
@@ -37,30 +38,25 @@ inline constexpr wire::Duration kLinkOutage = std::chrono::seconds(2);
 class NicTiming {
  public:
   // `outage`: see mcast_context_params_t::link_outage_ms.
-  constexpr explicit NicTiming(NicMake make, wire::Duration outage = kLinkOutage) : make_(make) {
-    timers_ = usual_timers(make);
-    while (timers_.ack_timeout < kMostCode && outlasts() < outage) ++timers_.ack_timeout;
+  constexpr explicit NicTiming(NicMake make, wire::Duration outage = kLinkOutage)
+      : ignores_code_(make == NicMake::kIrdma), timers_(usual_timers(make)) {
+    while (timers_.ack_timeout < kMostCode && outlasts(make) < outage) ++timers_.ack_timeout;
+    const wire::Duration once = code_time(timers_.ack_timeout);
+    const bool is_exact = make == NicMake::kEmulated || make == NicMake::kSoftRoce;
+    latest_repeat_ = is_exact ? once : std::max<wire::Duration>(4 * once, kAdaptiveRange);
   }
+  // What the NIC itself says, instead of what is known of its make.
+  constexpr NicTiming(const NicTiming& of_make, wire::Duration latest_repeat, bool ignores_code)
+      : ignores_code_(ignores_code), timers_(of_make.timers_), latest_repeat_(latest_repeat) {}
 
   constexpr Timers timers() const { return timers_; }
+  // The time-outs of queue pairs do not depend on the code.
+  constexpr bool ignores_code() const { return ignores_code_; }
   // How late a NIC may repeat a packet for the first time. The InfiniBand specification (9.7.6.1.3)
   // allows four times the code's time. A ConnectX chooses at random from adaptive ranges of up to
-  // 4.096 s (NVIDIA, "RoCE accelerations: adaptive retransmission"). irdma's driver never reads the
-  // code (irdma_modify_qp_roce), so the same is assumed.
-  constexpr wire::Duration latest_repeat() const {
-    const wire::Duration once = code_time(timers_.ack_timeout);
-    switch (make_) {
-      case NicMake::kEmulated:
-      case NicMake::kSoftRoce:
-        return once;
-      case NicMake::kConnectX:
-      case NicMake::kIrdma:
-        return std::max<wire::Duration>(4 * once, kAdaptiveRange);
-      case NicMake::kOther:
-        break;
-    }
-    return 4 * once;
-  }
+  // 4.096 s (NVIDIA, "RoCE accelerations: adaptive retransmission"). Other makes are assumed to do
+  // so, too: nothing is known of them, and one group may have NICs of several makes.
+  constexpr wire::Duration latest_repeat() const { return latest_repeat_; }
   // The silence after which a lagging member is dead: a living one may be silent for two repeats, of
   // which the first was lost.
   constexpr wire::Duration evict_after() const {
@@ -76,7 +72,6 @@ class NicTiming {
         wire::times::kSenderGivesUp + (evict_after() - wire::times::kEvict);
     return std::max(requested.value_or(usual), least);
   }
-  constexpr NicMake make() const { return make_; }
 
  private:
   static constexpr std::uint8_t kMostCode = 20;  // 4.3 s
@@ -97,8 +92,8 @@ class NicTiming {
     }
   }
   // How long retries last at least.
-  constexpr wire::Duration outlasts() const {
-    if (make_ != NicMake::kEmulated) return retry_time(timers_);
+  constexpr wire::Duration outlasts(NicMake make) const {
+    if (make != NicMake::kEmulated) return retry_time(timers_);
     wire::Duration sum{}, each = code_time(timers_.ack_timeout);
     for (unsigned i = 0; i <= kRetries; ++i) {
       sum += each;
@@ -107,8 +102,9 @@ class NicTiming {
     return sum;
   }
 
-  NicMake make_;
-  Timers timers_{};
+  bool ignores_code_;
+  Timers timers_;
+  wire::Duration latest_repeat_{};
 };
 
 // Of a kernel's device, by its vendor and sysfs.

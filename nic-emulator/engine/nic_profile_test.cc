@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nic-emulator/engine/ack_timeout.h"
+#include "nic-emulator/engine/live_defaults.h"
 #include "nic-emulator/engine/nic_testing.h"
 
 namespace cepheus::rnic::testing {
@@ -57,6 +59,19 @@ TEST(NicProfile, SendsAllPacketsAgainAfterAnRnrWaitOrATimeOut) {
     ASSERT_TRUE(hosts.pass_deadline());
     EXPECT_EQ(hosts.a.transmit_all().size(), again) << name << " after an RNR wait";
   }
+}
+
+TEST(NicProfile, ReportsHowLateItRepeats) {
+  const auto latest = [](const char* name, std::uint8_t code) {
+    NicConfig live = live_defaults(4096, {});
+    find_nic_profile(name)->apply(live);
+    return std::chrono::floor<milliseconds>(latest_repeat(live, code)).count();
+  };
+  EXPECT_EQ(latest("ours", 14), 67);
+  EXPECT_EQ(latest("ours", 18), 1'073);
+  EXPECT_EQ(latest("connectx", 14), 4'294);
+  EXPECT_EQ(latest("connectx", 18), 4'300) << "ranges end here";
+  EXPECT_EQ(latest("irdma", 18), 67) << "its own code is 14";
 }
 
 TEST(NicProfile, IsFoundByItsName) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "wire/times.h"
+#include "nic-emulator/engine/ack_timeout.h"
 
 namespace cepheus::rnic {
 using wire::Opcode;
@@ -189,19 +189,10 @@ void Requester::on_timer(Instant now) {
 }
 
 Duration Requester::ack_timeout() {
-  const Manners& manners = qp_.port.config.manners;
-  const std::uint8_t code =
-      manners.ignores_timeout_code ? qp_.port.config.own_timeout_code : qp_.attr.timeout_code;
-  const auto requested = std::chrono::nanoseconds(std::int64_t{4096} << code);
-  const Duration first = std::max<Duration>(requested, qp_.port.config.min_ack_timeout);
-  const unsigned doublings = std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings);
-  const Duration least = first * (std::int64_t{1} << doublings);
-  constexpr int kMost = 4;  // IBTA 9.7.6.1.3
-  const Duration wait = manners.varies_timeout ? qp_.draw(least, kMost * least) : least;
-  // Ranges end where doublings end.
-  const Duration longest =
-      first * std::max<std::int64_t>(std::int64_t{1} << qp_.port.config.timeout_doublings, kMost);
-  return std::min({wait, longest, std::max(first, wire::times::kSourceRepeats)});
+  const NicConfig& nic = qp_.port.config;
+  const AckTimeout range = rnic::ack_timeout(nic, qp_.attr.timeout_code, timeouts_in_a_row_);
+  if (!nic.manners.varies_timeout) return range.least;
+  return std::min(qp_.draw(range.least, kLatestAckTimeout * range.least), range.most);
 }
 
 void Requester::restart_timer(Instant now) {

@@ -90,6 +90,34 @@ TEST_F(Requester, DoublesALongTimeOutOnlyUpToALimit) {
   EXPECT_THAT(waits_of(21), Each(wait(21)));
 }
 
+// docs/protocol.md, "Timers of the hosts", has this table. Waits do not grow, as with NICs that keep
+// to the code's value.
+TEST_F(Requester, OutlastsASilentPeerByItsCodeAndItsRetries) {
+  const auto gives_up_after = [](std::uint8_t code, std::uint8_t retries) {
+    TwoHosts hosts({.timeout_code = code, .retry_count = retries}, {.timeout_doublings = 0});
+    hosts.a.send(1, 0, 10);
+    const Instant begin = hosts.now;
+    while (hosts.a.statuses().empty()) {
+      hosts.a.transmit_all();
+      hosts.pass_deadline();
+    }
+    EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+    return std::chrono::round<std::chrono::milliseconds>(hosts.now - begin).count();
+  };
+  const auto row = [&](std::uint8_t code) {
+    return std::pair(gives_up_after(code, 3), gives_up_after(code, 7));
+  };
+  EXPECT_EQ(row(14), std::pair(268L, 537L));
+  EXPECT_EQ(row(15), std::pair(537L, 1'074L)) << "outlasts 1 s";
+  EXPECT_EQ(row(16), std::pair(1'074L, 2'147L)) << "outlasts 2 s";
+  EXPECT_EQ(row(17), std::pair(2'147L, 4'295L));
+  EXPECT_EQ(row(18), std::pair(4'295L, 8'590L)) << "outlasts an eviction on rdma_rxe";
+  constexpr auto kEviction =
+      std::chrono::duration_cast<std::chrono::milliseconds>(wire::times::kLeaderEvicts).count();
+  EXPECT_LT(row(17).second, kEviction);
+  EXPECT_GT(row(18).second, kEviction);
+}
+
 TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfConfigured) {
   TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
   hosts.a.send(1, 0, 256 * 2);

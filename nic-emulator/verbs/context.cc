@@ -4,11 +4,13 @@
 #include <array>
 #include <cstring>
 
+#include "nic-emulator/engine/ack_timeout.h"
 #include "nic-emulator/verbs/environment.h"
 #include "nic-emulator/verbs/extended.h"
 #include "nic-emulator/verbs/next_library.h"
 #include "nic-emulator/verbs/qp_attributes.h"
 #include "nic-emulator/verbs/queue_pair.h"
+#include "nic-emulator/verbs/repeats.h"
 #include "nic-emulator/verbs/verbs_cq.h"
 
 namespace cepheus::verbs {
@@ -208,6 +210,16 @@ CEPHEUS_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attri
   if (Context::of(context).nic().is_abandoned()) return refuse_call(ENODEV);
   Context::of(context).query_device_attributes(*attributes);
   return 0;
+}
+
+CEPHEUS_EXPORT int64_t cepheus_roce_latest_repeat(ibv_context* context, unsigned timeout_code,
+                                                  int* ignores_code) {
+  if (!is_ours(context)) return -1;
+  const cepheus::rnic::NicConfig& nic = Context::of(context).nic().config();
+  *ignores_code = nic.manners.ignores_timeout_code ? 1 : 0;
+  const auto code = static_cast<std::uint8_t>(timeout_code & 31);
+  const auto latest = cepheus::rnic::latest_repeat(nic, code);
+  return std::chrono::ceil<std::chrono::microseconds>(latest).count();
 }
 
 CEPHEUS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port,

@@ -284,6 +284,13 @@ class Parameters(EndToEnd):
         output = [line for line in run.cepheus_lines() if line == "cepheus: coll_cepheus_mrp_port=70000 is not from 0 to 65535; the default, 0, holds"]
         self.assertEqual(len(output), 1, run.everything())
 
+    def test_a_watchdog_that_is_shorter_than_the_nics_repeats_is_reported(self):
+        run = over_fabric(CHECK, "--count", 2, "--max", 100, hosts=2, mca={**REQUIRE, "coll_cepheus_watchdog_ms": 2000},
+                          environment={"CEPHEUS_NIC_PROFILE": "connectx"})
+        self.assert_ok(run)
+        self.assertIn("cepheus: cepheus0: progress_timeout_ms 2000 becomes 4795: the NIC may repeat a packet as late as that; set 4795 or more "
+                      "(coll_cepheus_watchdog_ms is progress_timeout_ms)", run.cepheus_lines())
+
     def test_performance_variables_count_calls_by_path(self):
         small = over_fabric(PROGRAMS / "counters_check", "--count", 7, "--bytes", 100, mca=REQUIRE)
         self.assert_ok(small)
