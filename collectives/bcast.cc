@@ -6,7 +6,7 @@ namespace cepheus::coll {
 
 bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root) {
   if (state.may_serve(bytes)) return true;
-  state.count_saved(false, {ReportFile::instance().begin_call(), bytes, root});
+  state.count_saved(false, {CallReport::begin_call(), bytes, root});
   return false;
 }
 

@@ -15,7 +15,7 @@ Code bcast(CommunicatorState& state, size_t bytes, int root, Prepare prepare, Ma
   const bool may_serve = state.may_serve(bytes);
   const std::string why_not = may_serve ? prepare() : "";
   if (!may_serve || !why_not.empty()) {
-    const std::int64_t began = ReportFile::instance().begin_call();
+    const std::int64_t began = CallReport::begin_call();
     const Code rc = saved();
     state.count_saved(true, {began, bytes, root}, why_not);
     return rc;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "collectives/algorithm.h"
-#include "collectives/reports/report_file.h"
+#include "collectives/call_report.h"
 #include "collectives/units/payload.h"
 
 namespace cepheus::coll {
@@ -23,7 +23,7 @@ struct Broadcast {
       : payload(std::move(data)),
         root(root_rank),
         done(done_callback),
-        began(ReportFile::instance().begin_call()) {}
+        began(CallReport::begin_call()) {}
 
   // Blocking: the program waits inside MPI until it is done.
   bool is_blocking() const { return done == nullptr; }

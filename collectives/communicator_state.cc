@@ -27,8 +27,8 @@ std::string not_earned() {
 CommunicatorState::CommunicatorState(host::Communicator& comm)
     : all_(Team::all(comm, reserve_tags(comm))),
       host_discovery_(all_),
-      safeguard_(all_),
-      team_algorithm_(all_) {}
+      algorithms_(all_),
+      safeguard_(all_) {}
 
 bool CommunicatorState::is_known_unserved() {
   std::call_once(first_call_, [this] {
@@ -126,18 +126,12 @@ Code CommunicatorState::step(Broadcast& broadcast) {
   return rc == Code::kDone ? broadcast.payload.error() : rc;
 }
 
-void CommunicatorState::take_team_algorithm(Broadcast& broadcast, Multicast* multicast,
-                                            const std::string& why) {
-  using Otherwise = TeamBroadcast::Otherwise;
-  const bool blocking = broadcast.is_blocking();
-  team_algorithm_.begin({multicast, why, broadcast.payload, broadcast.root, blocking,
-                         blocking ? Otherwise::kSavedFunction : Otherwise::kTree});
-  broadcast.algorithm = &team_algorithm_;
-}
-
 Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
+  Payload& payload = broadcast.payload;
+  const int root = broadcast.root;
+  const bool blocking = broadcast.is_blocking();
   if (broadcast.is_unserved) {
-    take_team_algorithm(broadcast, nullptr, unserved_reason_);
+    broadcast.algorithm = &algorithms_.begin_other(payload, root, blocking, unserved_reason_);
     return Code::kDone;
   }
   if (is_placed_ && is_look_due(broadcast)) {
@@ -146,7 +140,7 @@ Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
   }
   if (!is_placed_) {
     if (!host_discovery_.progress()) return Code::kPending;
-    choose_algorithms();
+    place();
   }
   if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
     if (all_.is_leader()) host::abort_job(comm(), placement().reason);
@@ -154,14 +148,9 @@ Code CommunicatorState::choose_algorithm(Broadcast& broadcast) {
   }
   Way way = Way::kMulticast;
   if (const Code rc = choose_way(broadcast, way); rc != Code::kDone) return rc;
-  if (way == Way::kSaved) {
-    take_team_algorithm(broadcast, nullptr, safeguard_.reason());
-  } else if (hosts_algorithm_) {
-    hosts_algorithm_->begin(broadcast.payload, broadcast.root, broadcast.is_blocking());
-    broadcast.algorithm = &*hosts_algorithm_;
-  } else {
-    take_team_algorithm(broadcast, multicast_.get(), placement().reason);
-  }
+  broadcast.algorithm = way == Way::kSaved
+                            ? &algorithms_.begin_other(payload, root, blocking, safeguard_.reason())
+                            : &algorithms_.begin(payload, root, blocking, placement().reason);
   return Code::kDone;
 }
 
@@ -186,36 +175,17 @@ void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
-// Placement is known: makes the objects for the broadcasts to come.
-void CommunicatorState::choose_algorithms() {
+// The placement is known.
+void CommunicatorState::place() {
   is_placed_ = true;
-  switch (placement().shape) {
-    case Shape::kFlat:
-      multicast_ = std::make_unique<Multicast>(all_, [this] { call(); });
-      break;
-    case Shape::kHosts: {
-      const std::vector<int>& host_of = placement().host_of;
-      const int own = host_of[static_cast<size_t>(all_.self())];
-      hosts_.emplace(Hosts{all_.part(placement().leaders()),
-                           all_.part(placement().hosts[static_cast<size_t>(own)]), host_of});
-      host_discovery_.forget_ranks();
-      if (hosts_->leaders.self() >= 0)
-        multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
-      hosts_algorithm_.emplace(*hosts_, multicast_.get());
-      if (all_.is_leader()) {
-        host::log(1,
-                  "cepheus: %s: %d hosts; multicast among one rank of each, point to "
-                  "point inside",
-                  all_.name().c_str(), hosts_->leaders.size());
-      }
-      break;
-    }
-    case Shape::kOneHost:
-    case Shape::kNone:
-      log_unserved();
-      break;
+  algorithms_.place(placement(), [this] { call(); });
+  if (is_unserved()) log_unserved();
+  if (placement().shape == Shape::kHosts && all_.is_leader()) {
+    host::log(1, "cepheus: %s: %zu hosts; multicast among one rank of each, point to point inside",
+              all_.name().c_str(), placement().hosts.size());
   }
-  if (multicast_ != nullptr) begin_background_progress();
+  host_discovery_.forget_ranks();
+  if (algorithms_.is_member()) begin_background_progress();
 }
 
 void CommunicatorState::log_unserved() {
@@ -306,9 +276,7 @@ void CommunicatorState::count(Route route, bool blocking, const std::string& rea
 // --- Beside the program's calls.
 
 void CommunicatorState::look_after() {
-  if (multicast_ == nullptr) return;
-  multicast_->look_after();
-  if (multicast_->is_draining()) call();
+  if (algorithms_.look_after()) call();
 }
 
 void CommunicatorState::call() {
@@ -332,17 +300,16 @@ void CommunicatorState::watch() {
 
 bool CommunicatorState::close() {
   if (is_closed()) return true;
-  life_ = Life::kClosing;
+  life_.fetch_or(kClosing);
   if (is_in_flight()) return false;
   const Guard guard(busy_);
-  if (!guard || (multicast_ != nullptr && !multicast_->tear_down())) return false;
-  if (multicast_ != nullptr) multicast_->destroy_groups();
-  life_ = Life::kClosed;
+  if (!guard || !algorithms_.tear_down()) return false;
+  life_.fetch_or(kClosed);
   return true;
 }
 
 void CommunicatorState::detach() {
-  if (multicast_ != nullptr) multicast_->detach();
+  algorithms_.detach();
   safeguard_.forget();
   (void)take_call();
 }

@@ -4,17 +4,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
+#include "collectives/algorithms.h"
 #include "collectives/broadcast.h"
 #include "collectives/call_report.h"
 #include "collectives/core/eligibility.h"
 #include "collectives/group/host_discovery.h"
-#include "collectives/hosts_broadcast.h"
-#include "collectives/multicast.h"
 #include "collectives/safeguard.h"
 
 namespace cepheus::coll {
@@ -56,23 +53,26 @@ class CommunicatorState {
   bool take_call();
 
   // All ranks that are members agree: groups were set up, so they are torn down together.
-  bool has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
+  bool has_groups() const { return algorithms_.has_groups(); }
   // No broadcast will follow. True once none is in flight, no rank needs the groups any more, and they
   // are destroyed.
   // Call it, or watch(), until then. Never blocks.
   bool close();
-  bool is_closing() const { return life_.load() != Life::kLive; }
-  bool is_closed() const { return life_.load() == Life::kClosed; }
+  bool is_closing() const { return has_reached(kClosing); }
+  bool is_closed() const { return has_reached(kClosed); }
   // Local, when it is closed: cancels receives that are posted on the communicator.
   void detach();
   // The program has freed the communicator: its object waits until the state is closed.
-  bool is_freed() const { return freed_.load(); }
-  void set_freed() { freed_ = true; }
+  bool is_freed() const { return has_reached(kFreed); }
+  void set_freed() { life_.fetch_or(kFreed); }
   host::Communicator& comm() const { return all_.comm(); }
 
  private:
-  // kClosing: no broadcast follows, but other ranks may need this one. See README.md.
-  enum class Life : std::uint8_t { kLive, kClosing, kClosed };
+  // kClosing: no broadcast follows, but other ranks may need this one. kFreed: the same, and the
+  // program has freed the communicator. See README.md. A state's bits contain those of the states
+  // before it, because two threads may advance it at once.
+  enum Life : std::uint8_t { kLive = 0, kClosing = 1, kClosed = 3, kFreed = 5, kFreedClosed = 7 };
+  bool has_reached(Life life) const { return (life_.load() & life) == life; }
 
   // Held for moments by the thread that works on this state. Never waits for another one.
   class Guard {
@@ -94,7 +94,6 @@ class CommunicatorState {
   Code step(Broadcast& broadcast);
   Code choose_algorithm(Broadcast& broadcast);
   Code choose_way(Broadcast& broadcast, Way& way);
-  void take_team_algorithm(Broadcast& broadcast, Multicast* multicast, const std::string& why);
   void end_turn(const Broadcast& broadcast, Code rc);
   // Moves incoming ones to started_. False if none is started.
   bool take_incoming();
@@ -102,7 +101,7 @@ class CommunicatorState {
   bool is_earned(size_t bytes);
   bool is_look_due(const Broadcast& broadcast);
   void look_again();
-  void choose_algorithms();
+  void place();
   void log_unserved();
   void look_after();
   void count(Route route, bool blocking, const std::string& reason, const CallReport::Times& times);
@@ -116,19 +115,15 @@ class CommunicatorState {
   const Team all_;
   std::once_flag first_call_;
   HostDiscovery host_discovery_;
-  bool is_placed_ = false;  // the placement is known, and its objects are made
+  bool is_placed_ = false;  // the placement is known, and the algorithms are
   FirstCalls first_calls_;
   LookAgain look_again_;  // at the ranks' places
   bool is_logged_ = false;
-  std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
-  std::string unserved_reason_;           // of broadcasts from before the last look
-  std::optional<Hosts> hosts_;            // Shape::kHosts
-  std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  std::atomic<bool> alike_ = false;  // all ranks know it when they make their next call
+  std::string unserved_reason_;      // of broadcasts from before the last look
+  Algorithms algorithms_;
   Safeguard safeguard_;
-  // One broadcast has its turn at a time, so they share these.
-  TeamBroadcast team_algorithm_;
-  std::optional<HostsBroadcast> hosts_algorithm_;  // Shape::kHosts
-  bool serves_ = false;                            // a blocking one has its turn
+  bool serves_ = false;  // a blocking broadcast has its turn
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   // the broadcast in progress can spare the caller for this time
   std::chrono::nanoseconds sleep_{0};
@@ -139,8 +134,7 @@ class CommunicatorState {
   std::atomic<bool> in_flight_{false};
 
   std::atomic<bool> called_{false};
-  std::atomic<Life> life_{Life::kLive};
-  std::atomic<bool> freed_{false};
+  std::atomic<std::uint8_t> life_{kLive};
   std::mutex calls_mutex_;
   CallReport calls_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/communicators.h"
+#include "collectives/core/agreement.h"
 #include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_clock.h"

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/multicast.h"
+
 namespace cepheus::coll {
+
+using Otherwise = TeamBroadcast::Otherwise;
 
 namespace {
 
@@ -14,16 +18,35 @@ bool is_mistake(Code rc) {
 
 }  // namespace
 
+// By the role, and whether the window is the first of a blocking broadcast.
+const HostsBroadcast::Path HostsBroadcast::kPaths[3][2] = {
+    // kRootLeads
+    {{{Step::kAcross, Step::kSpread}, Otherwise::kTree},
+     {{Step::kDecide, Step::kAcross, Step::kSpread}, Otherwise::kSavedFunction}},
+    // kOtherHost
+    {{{Step::kAcross, Step::kSpread}, Otherwise::kTree},
+     {{Step::kDecide, Step::kAcross, Step::kSpread}, Otherwise::kTree}},
+    // kCollects
+    {{{Step::kCollect, Step::kAcross}, Otherwise::kTree},
+     {{Step::kDecide, Step::kCollect, Step::kAcross}, Otherwise::kTree}},
+};
+
+const HostsBroadcast::Path& HostsBroadcast::path() const {
+  return kPaths[static_cast<std::size_t>(role_)][blocking_ && done_ == 0 ? 1 : 0];
+}
+
 void HostsBroadcast::begin(Payload& payload, int root, bool blocking) {
   payload_ = &payload;
   source_host_ = hosts_.host_of[static_cast<std::size_t>(root)];
   source_inside_ = hosts_.inside.member_of(root);
   is_root_ = host::rank(hosts_.inside.comm()) == root;
-  root_leads_ = hosts_.leaders.rank_of(source_host_) == root;
-  const bool small = Multicast::is_small(std::min(BulkOperation::most_bytes(), payload.bytes()));
+  role_ = hosts_.leaders.rank_of(source_host_) == root ? Role::kRootLeads
+          : source_inside_ < 0                         ? Role::kOtherHost
+                                                       : Role::kCollects;
+  const bool small = Multicast::is_small(std::min(Multicast::unit_bytes(false), payload.bytes()));
   serves_ = &hosts_.serving[small ? 1 : 0];
   blocking_ = blocking;
-  step_ = Step::kOpen;
+  at_ = 0;
   done_ = length_ = 0;
   error_ = Code::kDone;
   finish_inside();
@@ -33,13 +56,13 @@ void HostsBroadcast::begin(Payload& payload, int root, bool blocking) {
   reason_ = "multicast among one rank of each host";
 }
 
-Code HostsBroadcast::open() {
-  length_ = std::min(BulkOperation::most_bytes(), payload_->bytes() - done_);
+void HostsBroadcast::open() {
+  at_ = 0;
+  length_ = std::min(Multicast::unit_bytes(false), payload_->bytes() - done_);
   void* const memory = payload_->window(done_, length_);
   window_.emplace(memory, length_);
   if (memory == nullptr) lose_data(Code::kNoMemory);
   if (is_root_ && !payload_->contiguous()) lose_data(payload_->pack(done_, memory, length_));
-  return Code::kDone;
 }
 
 // This rank has no data of the window. The ranks below it get the error.
@@ -56,8 +79,7 @@ Code HostsBroadcast::inside(Payload& payload, int root) {
     tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !blocking_});
     is_inside_ = true;
   }
-  Actions none;
-  const Code rc = tree_.progress(none);
+  const Code rc = tree_.progress();
   if (rc == Code::kPending) return rc;
   finish_inside();
   return rc == Code::kDone ? payload.error() : rc;
@@ -68,17 +90,14 @@ void HostsBroadcast::finish_inside() {
   is_inside_ = false;
 }
 
-// The ranks of a root's host that have its data already would not learn of a refusal.
 void HostsBroadcast::start_across() {
-  using Otherwise = TeamBroadcast::Otherwise;
-  const bool may_refuse = blocking_ && done_ == 0 && root_leads_;
-  across_.begin({multicast_, "", *window_, source_host_, blocking_,
-                 may_refuse ? Otherwise::kSavedFunction : Otherwise::kTree});
+  across_.begin({multicast_, "", *window_, source_host_, blocking_, path().otherwise});
   is_across_ = true;
 }
 
 // Decides, on all ranks, if the leaders' group serves it.
 Code HostsBroadcast::decide() {
+  if (*serves_) return Code::kDone;
   if (!verdict_) {
     Code rc = Code::kDone;
     if (multicast_ != nullptr) {
@@ -125,42 +144,33 @@ Code HostsBroadcast::close() {
   return Code::kDone;
 }
 
+Code HostsBroadcast::run(Step step) {
+  switch (step) {
+    case Step::kDecide:
+      return decide();
+    case Step::kCollect:
+      return inside(*window_, source_inside_);
+    case Step::kAcross:
+      return across();
+    case Step::kSpread:
+      return inside(*window_, 0);
+    case Step::kClose:
+      return close();
+  }
+  return Code::kDone;
+}
+
 Code HostsBroadcast::progress() {
-  // A root that leads its host can send to the other hosts alone.
-  const bool collects = source_inside_ > 0;
-  const Step after_decision = collects ? Step::kCollect : Step::kAcross;
   while (done_ < payload_->bytes()) {
-    Code rc = Code::kDone;
-    Step next = Step::kOpen;
-    switch (step_) {
-      case Step::kOpen:
-        rc = open();
-        next = blocking_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
-        break;
-      case Step::kDecide:
-        rc = decide();
-        next = rc == Code::kDone ? after_decision : Step::kClose;
-        break;
-      case Step::kCollect:
-        rc = inside(*window_, source_inside_);
-        next = Step::kAcross;
-        break;
-      case Step::kAcross:
-        rc = across();
-        next = collects ? Step::kClose : Step::kSpread;
-        break;
-      case Step::kSpread:
-        rc = inside(*window_, 0);
-        next = Step::kClose;
-        break;
-      case Step::kClose:
-        rc = close();
-        next = Step::kOpen;
-        break;
-    }
-    if (rc == Code::kPending || (!window_ && rc != Code::kDone)) return rc;
-    if (window_) lose_data(rc);
-    step_ = next;
+    if (!window_) open();
+    const Step step = path().steps[at_];
+    const Code rc = run(step);
+    const bool is_closed = !window_;
+    if (rc == Code::kPending || (is_closed && rc != Code::kDone)) return rc;
+    if (is_closed) continue;
+    lose_data(rc);
+    const bool is_refused = step == Step::kDecide && rc != Code::kDone;
+    at_ = is_refused ? path().steps.size() - 1 : at_ + 1;
   }
   return Code::kDone;
 }

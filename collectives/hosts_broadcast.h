@@ -4,8 +4,13 @@
 // bytes go down a binomial tree of the host's own messages, so through its memory.
 //
 // If the leaders' group does not serve a blocking broadcast, the saved function serves it among all
-// ranks. Only the leaders see their group. Until all ranks know that it serves, each leader
-// announces that to its host first. Later it sends its host a refusal instead of data.
+// ranks. Only the leaders see their group, so they tell their hosts:
+//
+//   window                      the lane is        the leaders tell their hosts of a refusal
+//   first of a blocking one     not known to serve in a verdict before the data
+//   the same, root leads        known to serve     instead of the data
+//   any other                   -                  never: their tree serves it. Some ranks have data
+//                                                  of the broadcast, and would not learn of it
 #pragma once
 
 #include <array>
@@ -45,9 +50,18 @@ class HostsBroadcast final : public Algorithm {
   bool is_comparable() const override { return !is_point_to_point_; }
 
  private:
-  enum class Step : std::uint8_t { kOpen, kDecide, kCollect, kAcross, kSpread, kClose };
+  // The root leads its host; or does not, and is of another host than this rank, or of the same.
+  enum class Role : std::uint8_t { kRootLeads, kOtherHost, kCollects };
+  enum class Step : std::uint8_t { kClose, kDecide, kCollect, kAcross, kSpread };
+  struct Path {
+    std::array<Step, 4> steps;  // of a window
+    TeamBroadcast::Otherwise otherwise;
+  };
+  static const Path kPaths[3][2];
 
-  Code open();
+  const Path& path() const;
+  void open();
+  Code run(Step step);
   Code decide();
   void start_across();
   Code across();
@@ -68,11 +82,11 @@ class HostsBroadcast final : public Algorithm {
   int source_host_ = 0;
   int source_inside_ = -1;  // the root among the ranks of its host, if that is this host; else -1
   bool is_root_ = false;
-  bool root_leads_ = false;  // its host
-  bool* serves_ = nullptr;   // the lane, as all ranks know
+  Role role_ = Role::kRootLeads;
+  bool* serves_ = nullptr;  // the lane, as all ranks know
   bool blocking_ = false;
 
-  Step step_ = Step::kOpen;
+  std::size_t at_ = 0;                 // among the steps
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
   Code error_ = Code::kDone;           // of this window; that of the whole is the payload's
   bool is_inside_ = false, is_across_ = false;  // the operation, or the algorithm, has begun

@@ -9,6 +9,9 @@
 #include "collectives/core/parameters.h"
 #include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
+#include "collectives/group/session.h"
+#include "collectives/units/bulk_operation.h"
+#include "collectives/units/eager_operation.h"
 
 namespace cepheus::coll {
 
@@ -18,9 +21,10 @@ Multicast::Multicast(const Team& team, std::function<void()> called)
     : team_(team),
       session_(std::make_unique<Session>(team, 1, false)),
       link_(team, std::move(called)),
+      eager_(std::make_unique<EagerOperation>()),
+      bulk_(std::make_unique<BulkOperation>()),
       since_(Clock::now()),
-      tear_down_(team),
-      last_messages_(team, link_) {}
+      tear_down_(team, link_) {}
 
 Multicast::~Multicast() = default;
 
@@ -154,11 +158,11 @@ uint64_t Multicast::retry_after(Backoff backoff) const {
 
 Operation& Multicast::begin(const Call& call, bool small) {
   if (small) {
-    eager_.begin(call, *session_);
-    return eager_;
+    eager_->begin(call, *session_);
+    return *eager_;
   }
-  bulk_.begin(call, *session_);
-  return bulk_;
+  bulk_->begin(call, *session_);
+  return *bulk_;
 }
 
 Code Multicast::run(Operation& operation) {
@@ -168,7 +172,14 @@ Code Multicast::run(Operation& operation) {
   return rc;
 }
 
+const std::string& Multicast::failure() const { return session_->agreement().reason(); }
+
 // --- Beside them.
+
+bool Multicast::is_draining() const {
+  const Agreement& agreement = session_->agreement();
+  return agreement.has_failed() && !agreement.is_drained();
+}
 
 void Multicast::look_after() {
   // A link without a posted receive, because the host refused one, hears no member that lacks data.
@@ -194,7 +205,7 @@ void Multicast::receive() {
   int from = 0;
   ControlMessage message{};
   while (link_.receive(from, message)) {
-    if (last_messages_.take(from, message)) continue;
+    if (tear_down_.take(from, message)) continue;
     if (message.generation == session_->generation()) {
       session_->agreement().receive(from, message, actions_);
     } else if (message.generation > session_->generation() && rules.early_messages_kept) {
@@ -280,17 +291,13 @@ void Multicast::report(const TeamLane& lane, bool again) {
 
 bool Multicast::tear_down() {
   if (!has_groups()) return true;  // on all members: none waits for another
+  look_after();
   Code error = Code::kDone;
-  if (!is_released_) {
-    look_after();
-    const bool is_ready =
-        session_->is_drained() && last_messages_.progress(bulk_.may_have_reported());
-    is_released_ = tear_down_.progress(is_ready) && repairs_.test(error);
-  }
-  return is_released_;
+  const bool is_over = tear_down_.progress(session_->is_drained(), bulk_->may_have_reported()) &&
+                       repairs_.test(error);
+  if (is_over) session_->destroy_groups();
+  return is_over;
 }
-
-void Multicast::destroy_groups() { session_->destroy_groups(); }
 
 void Multicast::detach() { link_.close(); }
 

@@ -15,13 +15,16 @@
 
 #include "collectives/core/backoff.h"
 #include "collectives/group/control_link.h"
-#include "collectives/group/last_messages.h"
-#include "collectives/group/session.h"
 #include "collectives/group/tear_down.h"
-#include "collectives/units/bulk_operation.h"
-#include "collectives/units/eager_operation.h"
+#include "collectives/units/call.h"
 
 namespace cepheus::coll {
+
+class BulkOperation;
+class EagerOperation;
+class Operation;
+class Session;
+class TeamLane;
 
 class Multicast {
  public:
@@ -44,7 +47,7 @@ class Multicast {
   Code prepare(uint64_t first, bool small);
   const std::string& reason() const { return reason_; }
   // The reason of the session's failure.
-  const std::string& failure() const { return session_->agreement().reason(); }
+  const std::string& failure() const;
   // The operation of a unit, until its finish().
   Operation& begin(const Call& call, bool small);
   // Advances a unit.
@@ -56,17 +59,14 @@ class Multicast {
   // this member's data.
   void look_after();
   // The group has failed, and look_after() is needed soon again.
-  bool is_draining() const {
-    const Agreement& agreement = session_->agreement();
-    return agreement.has_failed() && !agreement.is_drained();
-  }
+  bool is_draining() const;
   // Groups were set up: all members agree on that, so they are torn down together. Any thread, also
   // without the guard.
   bool has_groups() const { return has_groups_.load(); }
-  // True when all members have all data, and this one has all their messages; at once without groups.
+  // True when all members have all data, this one has all their messages, and its groups are
+  // destroyed; at once without groups.
   bool tear_down();
-  void destroy_groups();  // local only
-  void detach();          // local: cancels receives on the communicator
+  void detach();  // local: cancels receives on the communicator
 
  private:
   struct Held {
@@ -88,9 +88,9 @@ class Multicast {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Session> next_session_;  // while multicast is tried again
   ControlLink link_;
-  std::vector<Held> held_;  // of a session that this member has not entered yet
-  EagerOperation eager_;    // kept for all units, as is the next one
-  BulkOperation bulk_;
+  std::vector<Held> held_;                 // of a session that this member has not entered yet
+  std::unique_ptr<EagerOperation> eager_;  // kept for all units, as is the next one
+  std::unique_ptr<BulkOperation> bulk_;
   Operation* current_ = nullptr;
   Actions actions_;
   Messages repairs_;
@@ -105,9 +105,7 @@ class Multicast {
   bool reported_ = false;
 
   std::atomic<bool> has_groups_{false};  // once true, for ever
-  bool is_released_ = false;             // all members have all data, and need no answer
   TearDown tear_down_;
-  LastMessages last_messages_;
 };
 
 }  // namespace cepheus::coll

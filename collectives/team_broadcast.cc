@@ -1,6 +1,10 @@
 #include "collectives/team_broadcast.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "collectives/multicast.h"
+#include "collectives/units/operation.h"
 
 namespace cepheus::coll {
 
@@ -41,7 +45,7 @@ Code TeamBroadcast::decide() {
 
 Call TeamBroadcast::next_call() const {
   const bool fabric = path_ == Path::kMulticast;
-  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : BulkOperation::most_bytes();
+  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : Multicast::unit_bytes(false);
   return {&team_,
           root_,
           unit_,
@@ -53,22 +57,26 @@ Call TeamBroadcast::next_call() const {
 }
 
 Code TeamBroadcast::run() {
-  const Call call = next_call();
+  const bool begins = !std::exchange(has_begun_, true);
   if (path_ == Path::kOther) {
-    if (operation_ == nullptr) {
-      tree_.begin(call);
-      operation_ = &tree_;
-    }
-    Actions none;
-    return operation_->progress(none);
+    if (begins) tree_.begin(next_call());
+    return tree_.progress();
   }
-  if (operation_ == nullptr) operation_ = &multicast_->begin(call, small_);
+  if (begins) operation_ = &multicast_->begin(next_call(), small_);
   return multicast_->run(*operation_);
 }
 
 void TeamBroadcast::finish_unit() {
-  if (operation_ != nullptr) operation_->finish();
+  if (operation_ != nullptr)
+    operation_->finish();
+  else if (has_begun_)
+    tree_.finish();
   operation_ = nullptr;
+  has_begun_ = false;
+}
+
+std::chrono::nanoseconds TeamBroadcast::spare_time() const {
+  return operation_ != nullptr ? operation_->spare_time() : std::chrono::nanoseconds(0);
 }
 
 Code TeamBroadcast::ready() {

@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include "collectives/algorithm.h"
-#include "collectives/multicast.h"
 #include "collectives/units/payload.h"
 #include "collectives/units/tree_operation.h"
 
 namespace cepheus::coll {
+
+class Multicast;
+class Operation;
 
 class TeamBroadcast final : public Algorithm {
  public:
@@ -34,9 +36,7 @@ class TeamBroadcast final : public Algorithm {
   // Before progress(), perhaps: Code::kDone if it goes by multicast, Code::kNotServed if not.
   Code ready();
   Code progress() override;
-  std::chrono::nanoseconds spare_time() const override {
-    return operation_ != nullptr ? operation_->spare_time() : std::chrono::nanoseconds(0);
-  }
+  std::chrono::nanoseconds spare_time() const override;
   Route route() const override;
   const std::string& reason() const override { return reason_; }
 
@@ -62,7 +62,8 @@ class TeamBroadcast final : public Algorithm {
   bool has_units_ = false;
   uint64_t unit_ = 0;               // the current one
   std::size_t done_ = 0;            // bytes of the units before it
-  Operation* operation_ = nullptr;  // of the unit
+  Operation* operation_ = nullptr;  // of the unit, by multicast
+  bool has_begun_ = false;          // the unit
   std::string reason_;
 };
 

@@ -9,6 +9,7 @@
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_clock.h"
 #include "collectives/fakes/fake_job.h"
+#include "collectives/group/session.h"
 
 namespace cepheus::coll {
 namespace {

@@ -192,7 +192,7 @@ int start_broadcast(BroadcastCall call, Comm comm, Request* request, Next next_o
   CommunicatorState& state = *communicator->state;
   if (!communicator->addresses.is_known()) {
     const std::string why_not = communicator->why_no_addresses;
-    state.count_saved(false, {ReportFile::instance().begin_call(), call.bytes, call.root},
+    state.count_saved(false, {CallReport::begin_call(), call.bytes, call.root},
                       !why_not.empty()
                           ? why_not
                           : "an MPI_Ibcast before an MPI_Bcast has set this communicator up");

@@ -45,7 +45,7 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   requested_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
-  if (may_decide() && drained_ && !switch_over_) decide_switch_over(out);
+  if (may_decide() && is_drained() && !switch_over_) decide_switch_over(out);
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
@@ -61,15 +61,15 @@ void Agreement::leave(std::uint64_t next_unit, Actions& out) {
 }
 
 void Agreement::fail(Cause cause, const std::string& reason) {
-  if (failed_) return;
-  failed_ = true;
+  if (has_failed()) return;
+  stage_ = Stage::kFailed;
   cause_ = cause;
   reason_ = reason;
 }
 
 void Agreement::drained(bool unacknowledged, Actions& out) {
-  if (drained_) return;
-  drained_ = true;
+  if (is_drained()) return;
+  stage_ = Stage::kDrained;
   if (is_root() && sent_ && rules.sent_is_served) {
     answered_.assign(static_cast<std::size_t>(size_), false);
     unanswered_ = size_ - 1;
@@ -111,7 +111,7 @@ void Agreement::deliver(int to, std::uint64_t unit, Actions& out) const {
 }
 
 void Agreement::watch(Time now, Actions& out) {
-  if (!inside_ || is_root() || failed_) return;
+  if (!inside_ || is_root() || has_failed()) return;
   if (!request_at_) request_at_ = now + request_in_;
   if (now < *request_at_) return;
   request_at_ = now + request_again_in_;
@@ -139,7 +139,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       return;
     case Kind::kLack:
       fail(m.cause, m.reason);
-      if (drained_ || !rules.lack_waits) {
+      if (is_drained() || !rules.lack_waits) {
         take_lack(from, m, out);
       } else {
         deferred_.push_back({from, m});
@@ -164,7 +164,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
 // The root may have returned long ago. A root inside this unit, or before it, does not answer.
 void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   if (unit >= position_) return;
-  if (failed_) {
+  if (has_failed()) {
     send(from, message(Kind::kFailed, kNoUnit, 0), out);
   } else {
     out.push_back({Action::Kind::kSendDelivered, from, message(Kind::kWaiting, unit, 0)});
@@ -204,9 +204,9 @@ void Agreement::take_answer(int from) {
 }
 
 Agreement::Path Agreement::path() const {
-  if (!failed_) return Path::kMulticast;
+  if (!has_failed()) return Path::kMulticast;
   // Buffers may still be written to.
-  if (!drained_ && rules.repair_waits) return Path::kDrain;
+  if (!is_drained() && rules.repair_waits) return Path::kDrain;
   if (gone_) return Path::kGone;
   return switch_over_ && position_ >= *switch_over_ ? Path::kSaved : Path::kRepair;
 }

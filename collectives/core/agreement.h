@@ -57,7 +57,7 @@ struct ControlMessage {
     kGone,
     kWaiting,
     kDelivered,
-    kLast,  // this and the next one are LastMessages'
+    kLast,  // this and the next one are TearDown's
     kLastReceived
   };
   Kind kind;
@@ -125,8 +125,8 @@ class Agreement {
 
   // --- Questions.
   Path path() const;  // of the current unit
-  bool has_failed() const { return failed_; }
-  bool is_drained() const { return drained_; }
+  bool has_failed() const { return stage_ != Stage::kWhole; }
+  bool is_drained() const { return stage_ == Stage::kDrained; }
   Cause cause() const { return cause_; }
   const std::string& reason() const { return reason_; }
   std::optional<std::uint64_t> switch_over() const { return switch_over_; }
@@ -136,6 +136,9 @@ class Agreement {
   bool is_answered() const { return unanswered_ == 0; }
 
  private:
+  // Of this member's groups. kFailed: stopped, and data may still arrive.
+  enum class Stage : std::uint8_t { kWhole, kFailed, kDrained };
+
   ControlMessage message(ControlMessage::Kind kind, std::uint64_t unit, std::uint64_t value) const;
   void send(int to, const ControlMessage& message, Actions& out) const;
   void decide_switch_over(Actions& out);
@@ -163,8 +166,7 @@ class Agreement {
   int delivered_ = 0;             // answers that count
   std::uint64_t retry_after_ = 0;
 
-  bool failed_ = false;
-  bool drained_ = false;
+  Stage stage_ = Stage::kWhole;
   Cause cause_ = Cause::kWork;
   std::string reason_;
   std::optional<std::uint64_t> switch_over_;

@@ -36,27 +36,13 @@ Code Gaps::unpack(std::size_t offset, const void* from, std::size_t length) {
   return Code::kDone;
 }
 
-namespace {
-
-Hosts place(const Team& team, int ranks_per_host) {
-  std::vector<int> leaders, inside, host_of;
-  for (int each = 0; each < team.size(); ++each) {
-    const int host = each / ranks_per_host;
-    host_of.push_back(host);
-    if (each % ranks_per_host == 0) leaders.push_back(each);
-    if (host == team.self() / ranks_per_host) inside.push_back(each);
-  }
-  return {team.part(std::move(leaders)), team.part(std::move(inside)), std::move(host_of)};
-}
-
-}  // namespace
-
 Caller::Caller(host::Communicator& comm, int ranks_per_host)
-    : team_(Team::all(comm, reserve_tags(comm))), safeguard_(team_), team_algorithm_(team_) {
-  if (ranks_per_host > 1) hosts_.emplace(place(team_, ranks_per_host));
-  const Team& team = hosts_ ? hosts_->leaders : team_;
-  if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, [] {});
-  if (hosts_) hosts_algorithm_.emplace(*hosts_, multicast_.get());
+    : team_(Team::all(comm, reserve_tags(comm))), algorithms_(team_), safeguard_(team_) {
+  std::vector<Identity> ranks;
+  for (int rank = 0; rank < team_.size(); ++rank)
+    ranks.push_back({static_cast<std::uint64_t>(rank / ranks_per_host), 1, 0, ""});
+  const Placement placement = Placement::of(ranks);
+  algorithms_.place(placement, [] {});
 }
 
 void Caller::begin(std::vector<std::byte>& memory, int root, bool blocking, bool has_gaps) {
@@ -81,17 +67,9 @@ Code Caller::choose_algorithm() {
     if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
   if (rc != Code::kDone) return rc;
-  if (hosts_algorithm_ && way == Way::kMulticast) {
-    hosts_algorithm_->begin(*payload_, root_, blocking_);
-    algorithm_ = &*hosts_algorithm_;
-    return rc;
-  }
-  using Otherwise = TeamBroadcast::Otherwise;
-  const bool is_saved = way != Way::kMulticast;
-  team_algorithm_.begin({is_saved ? nullptr : multicast_.get(),
-                         is_saved ? std::string_view(safeguard_.reason()) : "", *payload_, root_,
-                         blocking_, blocking_ ? Otherwise::kSavedFunction : Otherwise::kTree});
-  algorithm_ = &team_algorithm_;
+  algorithm_ = way == Way::kMulticast
+                   ? &algorithms_.begin(*payload_, root_, blocking_, "")
+                   : &algorithms_.begin_other(*payload_, root_, blocking_, safeguard_.reason());
   return rc;
 }
 
@@ -114,14 +92,12 @@ void Caller::finish(Code rc) {
 
 void Caller::look_after() {
   const Counting counted(true);
-  if (multicast_ != nullptr) multicast_->look_after();
+  (void)algorithms_.look_after();
 }
 
 bool Caller::close() {
-  if (multicast_ == nullptr) return true;
-  if (!multicast_->tear_down()) return false;
-  multicast_->destroy_groups();
-  multicast_->detach();
+  if (!algorithms_.tear_down()) return false;
+  algorithms_.detach();
   return true;
 }
 

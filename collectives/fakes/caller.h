@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/hosts_broadcast.h"
+#include "collectives/algorithms.h"
 #include "collectives/safeguard.h"
 
 namespace cepheus::coll::fake {
@@ -58,19 +58,19 @@ class Caller {
   bool close();
   const Team& team() const { return team_; }
   // The rank with the NIC of this rank's host.
-  int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
+  int leader() const {
+    const Team* const inside = algorithms_.inside();
+    return inside != nullptr ? inside->rank_of(0) : team_.self();
+  }
 
  private:
   Code choose_algorithm();
 
   Team team_;
-  std::optional<Hosts> hosts_;            // of several ranks a host
-  std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  Algorithms algorithms_;
   Safeguard safeguard_;
   std::size_t comparisons_ = 0, changes_ = 0;
-  std::map<SizeClass, Way> ways_;  // as judged here
-  TeamBroadcast team_algorithm_;
-  std::optional<HostsBroadcast> hosts_algorithm_;
+  std::map<SizeClass, Way> ways_;   // as judged here
   Algorithm* algorithm_ = nullptr;  // of this broadcast, once it is chosen
   int root_ = 0;
   bool blocking_ = false;

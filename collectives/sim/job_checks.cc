@@ -4,6 +4,7 @@
 #include "collectives/core/counters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/group/transport.h"
+#include "collectives/multicast.h"
 #include "collectives/sim/simulated_job.h"
 
 namespace cepheus::coll::sim {

@@ -35,7 +35,7 @@ void BulkOperation::finish() {
 }
 
 void BulkOperation::begin(const Call& call, Session& session) {
-  GroupOperation::begin(call, session);
+  Operation::begin(call, session);
   lane_ = &session.bulk();
   failed_ = mistaken_ = wrong_length_ = requested_ = is_whole_ = false;
   step_ = Step::kPost;
@@ -84,7 +84,7 @@ void BulkOperation::enter() {
 }
 
 Code BulkOperation::gone() {
-  if (window_ != nullptr) return lost(call_);
+  if (window_ != nullptr) return Operation::gone();
   call_.payload->fail(Code::kNoMemory);
   return Code::kDone;
 }
@@ -125,7 +125,7 @@ Code BulkOperation::pack_or_post() {
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
     if (!payload.contiguous() && payload.pack(call_.offset, window_, call_.length) != Code::kDone)
-      return unreadable(call_, *session_);
+      return unreadable();
   } else if (const Code rc = post(); rc != Code::kDone) {
     return rc;
   }
@@ -173,8 +173,7 @@ Code BulkOperation::gather() {
   Code rc = Code::kDone;
   bool stale = false;
   for (Ready& each : ready_) {
-    if (each.unit > call_.unit)
-      return fail_call(call_, "ranks disagree on the order of broadcasts");
+    if (each.unit > call_.unit) return fail_call("ranks disagree on the order of broadcasts");
     if (each.unit == call_.unit || rc != Code::kDone) continue;
     // Said before a unit that then went another way.
     stale = true;
@@ -217,7 +216,7 @@ Code BulkOperation::send() {
 Code BulkOperation::transfer() {
   if (const Code rc = post(); rc != Code::kDone && !mistaken_) return rc;
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  if (mistaken_) return fail_call(call_, "ranks disagree on the order or the roots of broadcasts");
+  if (mistaken_) return fail_call("ranks disagree on the order or the roots of broadcasts");
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_ || started_ < pieces()) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;

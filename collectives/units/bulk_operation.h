@@ -17,11 +17,12 @@
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/messages.h"
+#include "collectives/group/session.h"
 #include "collectives/units/operation.h"
 
 namespace cepheus::coll {
 
-class BulkOperation final : public GroupOperation {
+class BulkOperation final : public Operation {
  public:
   // Pieces at a time, at most. A member that has posted all of them may leave the rest to its NIC.
   static constexpr size_t kPosted = 64;

@@ -9,87 +9,12 @@
 
 namespace cepheus::coll {
 
-using Path = Agreement::Path;
-
-Code fail_call(const Call& call, const char* why) {
-  host::log(0, "cepheus: broadcast on %s: %s", host::name(call.team->comm()).c_str(), why);
-  return Code::kFailed;
-}
-
-Code unreadable(const Call& call, Session& session) {
-  session.agreement().fail(
-      Cause::kWork, rank_text(*call.team) + ": its data could not be packed for a broadcast");
-  return Code::kPending;
-}
-
-Code lost(const Call& call) {
-  const std::string what =
-      "the fabric lost data: it was acknowledged, but did not arrive here, and the root has no "
-      "copy";
-  // No call returns an error there: the job ends.
-  if (parameters().chosen_mode() == Mode::kRequire)
-    host::abort_job(call.team->comm(), rank_text(*call.team) + ": " + what);
-  call.payload->fail(fail_call(call, (what + "; the buffer is not valid").c_str()));
-  return Code::kDone;
-}
-
-Code GroupOperation::gone() { return lost(call_); }
-
-Code GroupOperation::progress(Actions& out) {
-  Agreement& agreement = session_->agreement();
-  if (!entered_) {
-    entered_ = true;
-    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
-    enter();
-  }
-  Code rc = Code::kPending;
-  switch (agreement.path()) {
-    case Path::kMulticast:
-      rc = run();
-      break;
-    case Path::kDrain:
-      break;
-    case Path::kRepair:
-      rc = repair(out);
-      break;
-    case Path::kSaved:
-      return Code::kNotServed;
-    case Path::kGone:
-      rc = gone();
-      break;
-  }
-  if (rc == Code::kPending) return rc;
-  if (rc == Code::kDone) fill();
-  agreement.leave(call_.unit + 1, out);
-  return rc;
-}
-
 namespace {
 
 uint32_t units_left(const Call& call) {
   const std::size_t unit = parameters().eager_unit();
   return static_cast<uint32_t>((call.payload->bytes() - call.offset - call.length + unit - 1) /
                                unit);
-}
-
-// The caller's arguments differ from those of the root that has sent the message with `header`.
-Code mismatch(const Call& call, const EagerHeader& header) {
-  const std::string self = rank_text(*call.team);
-  const std::string sender =
-      "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
-  if (header.root != static_cast<uint32_t>(call.root)) {
-    (void)fail_call(
-        call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
-               ", but " + sender + " calls with itself as the root")
-                  .c_str());
-    return Code::kRootsDiffer;
-  }
-  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
-  const bool is_longer = sent > call.payload->bytes() - call.offset;
-  (void)fail_call(call, (self + " passes " + std::to_string(call.payload->bytes()) +
-                         " bytes, but " + sender + ", the root, " + (is_longer ? "more" : "fewer"))
-                            .c_str());
-  return is_longer ? Code::kTruncated : Code::kCountsDiffer;
 }
 
 struct PackArgument {
@@ -120,7 +45,7 @@ Code EagerOperation::send() {
   PackArgument argument{&call_, Code::kDone};
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   const Channel::Status sent = session_->eager().channel().send_small(pack_message, &argument);
-  if (argument.rc != Code::kDone) return unreadable(call_, *session_);
+  if (argument.rc != Code::kDone) return unreadable();
   // A failed group is noticed by the session.
   if (sent != Channel::Status::kStarted) return Code::kPending;
   session_->agreement().mark_sent();
@@ -162,15 +87,32 @@ Code EagerOperation::repair(Actions& out) {
   return take(repair_.get(), message_bytes());
 }
 
+// The caller's arguments differ from those of the root that has sent the message with `header`.
+Code EagerOperation::mismatch(const EagerHeader& header) const {
+  const Team& team = *call_.team;
+  const auto root = static_cast<int>(header.root);
+  const std::string self = rank_text(team);
+  const std::string sender = "rank " + std::to_string(team.rank_of(root));
+  if (root != call_.root) {
+    (void)fail_call(self + " expects the data of rank " + std::to_string(team.rank_of(call_.root)) +
+                    ", but " + sender + " calls with itself as the root");
+    return Code::kRootsDiffer;
+  }
+  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
+  const bool is_longer = sent > call_.payload->bytes() - call_.offset;
+  (void)fail_call(self + " passes " + std::to_string(call_.payload->bytes()) + " bytes, but " +
+                  sender + ", the root, " + (is_longer ? "more" : "fewer"));
+  return is_longer ? Code::kTruncated : Code::kCountsDiffer;
+}
+
 Code EagerOperation::take(const void* data, size_t length) {
   EagerHeader header{};
-  if (length < sizeof header) return fail_call(call_, "a message shorter than its header");
+  if (length < sizeof header) return fail_call("a message shorter than its header");
   std::memcpy(&header, data, sizeof header);
-  if (header.unit != call_.unit)
-    return fail_call(call_, "ranks disagree on the order of broadcasts");
+  if (header.unit != call_.unit) return fail_call("ranks disagree on the order of broadcasts");
   if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
       header.left != units_left(call_) || length != sizeof header + header.bytes)
-    return mismatch(call_, header);
+    return mismatch(header);
   call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
                         header.bytes);
   return Code::kDone;

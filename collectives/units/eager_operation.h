@@ -4,13 +4,14 @@
 #include <memory>
 
 #include "collectives/group/messages.h"
+#include "collectives/group/session.h"
 #include "collectives/units/operation.h"
 
 namespace cepheus::coll {
 
-class EagerOperation final : public GroupOperation {
+class EagerOperation final : public Operation {
  public:
-  using GroupOperation::begin;
+  using Operation::begin;
   Code serve(int, uint64_t) override { return Code::kDone; }
   void finish() override;
 
@@ -21,6 +22,7 @@ class EagerOperation final : public GroupOperation {
   Code take_arrived();
   Code repair(Actions& out) override;
   Code take(const void* data, size_t length);
+  Code mismatch(const EagerHeader& header) const;
   size_t message_bytes() const { return sizeof(EagerHeader) + call_.length; }
 
   std::unique_ptr<std::byte[]> repair_;  // being received; before the request that fills it

@@ -102,7 +102,7 @@ bool TreeOperation::has_received_all() {
   return std::ranges::all_of(receives_, [&](Messages& each) { return each.test(error); });
 }
 
-Code TreeOperation::progress(Actions&) {
+Code TreeOperation::progress() {
   Code rc = started_ ? Code::kDone : start();
   while (rc == Code::kDone && here_ < segments()) rc = call_.is_root() ? pass_on() : take();
   if (rc != Code::kDone) return rc;

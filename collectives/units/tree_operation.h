@@ -13,18 +13,20 @@
 
 #include "collectives/core/parameters.h"
 #include "collectives/group/messages.h"
-#include "collectives/units/operation.h"
+#include "collectives/units/call.h"
 
 namespace cepheus::coll {
 
-class TreeOperation final : public Operation {
+class TreeOperation {
  public:
   static constexpr size_t kMostSegment = size_t{1} << 20;
 
+  // Forgets the last one.
   void begin(const Call& call);
-  Code progress(Actions& out) override;
-  Code serve(int, uint64_t) override { return Code::kDone; }
-  void finish() override;
+  // Code::kPending: call again.
+  Code progress();
+  // The unit is over: forgets its messages under way.
+  void finish();
 
  private:
   Code start();

@@ -1,0 +1,61 @@
+// The algorithms of one communicator's broadcasts. The places of its ranks decide them: multicast
+// among all ranks or, where some share a host, among one of each host. One broadcast has its turn at
+// a time, so all broadcasts share these objects.
+//
+// All calls but has_groups() are under the communicator's guard and never block.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "collectives/algorithm.h"
+#include "collectives/core/placement.h"
+#include "collectives/group/team.h"
+#include "collectives/units/payload.h"
+
+namespace cepheus::coll {
+
+class HostsBroadcast;
+class Multicast;
+class TeamBroadcast;
+struct Hosts;
+
+class Algorithms {
+ public:
+  // `all`: the ranks of the communicator.
+  explicit Algorithms(const Team& all);
+  ~Algorithms();
+
+  // The ranks' places are known. `called`: see Multicast.
+  void place(const Placement& placement, std::function<void()> called);
+  // This rank is a member of a group, or may become one.
+  bool is_member() const { return multicast_ != nullptr; }
+  // The ranks of this rank's host, its leader first; null unless some share a host.
+  const Team* inside() const;
+
+  // The algorithm of a broadcast that has its turn; begins it. `why`: the reason if the ranks' places
+  // rule multicast out.
+  Algorithm& begin(Payload& payload, int root, bool blocking, std::string_view why);
+  // ... without multicast, for the reason `why`.
+  Algorithm& begin_other(Payload& payload, int root, bool blocking, std::string_view why);
+
+  // See Multicast. True: call it soon again.
+  bool look_after();
+  bool has_groups() const;
+  // No broadcast follows. True once no member needs the groups any more, and they are destroyed.
+  bool tear_down();
+  void detach();
+
+ private:
+  Algorithm& begin_team(Multicast* multicast, std::string_view why, Payload& payload, int root,
+                        bool blocking);
+
+  const Team& all_;
+  std::unique_ptr<Hosts> hosts_;          // where some ranks share a host
+  std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  std::unique_ptr<TeamBroadcast> team_algorithm_;
+  std::unique_ptr<HostsBroadcast> hosts_algorithm_;
+};
+
+}  // namespace cepheus::coll

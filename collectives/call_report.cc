@@ -1,0 +1,67 @@
+#include "collectives/call_report.h"
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "collectives/reports/report_file.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+const char* text_of(Route route, bool blocking) {
+  const auto texts = [](const std::string& before) {
+    return std::array{before + "eager lane", before + "bulk lane", before + "hosts",
+                      before + "point to point", before + host::implementation()};
+  };
+  static const auto kBlocking = texts(""), kOthers = texts("ibcast: ");
+  return (blocking ? kBlocking : kOthers)[static_cast<std::size_t>(route)].c_str();
+}
+
+void log_reason(const char* why) {
+  static std::atomic<bool> printed{false};
+  if (printed.exchange(true)) return;
+  host::log(1, "cepheus: cepheusctl explain won't show this process: %s", why);
+}
+
+}  // namespace
+
+CallReport::CallReport() = default;
+CallReport::~CallReport() = default;
+
+std::int64_t CallReport::begin_call() { return ReportFile::instance().begin_call(); }
+
+void CallReport::count(const host::Communicator& comm, Route route, bool blocking,
+                       const char* reason, const Times& times) {
+  if (!open(comm)) return;
+  const char* const path = text_of(route, blocking);
+  scope_->count(path, reason);
+  if (times.began != 0)
+    scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
+}
+
+void CallReport::judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
+  if (!open(comm)) return;
+  scope_->choose(to_text(judgement.sizes).c_str(), judgement.other_way(),
+                 {judgement.way == Way::kMulticast, judgement.comparisons,
+                  static_cast<std::uint64_t>(judgement.multicast_ns),
+                  static_cast<std::uint64_t>(judgement.saved_ns)});
+}
+
+bool CallReport::open(const host::Communicator& comm) {
+  if (tried_) return scope_ != nullptr;
+  tried_ = true;
+  const int rank = host::rank(comm);
+  ReportFile& file = ReportFile::instance();
+  if (const auto opened = file.open(); opened) {
+    scope_ =
+        std::make_unique<ReportScope>(file, host::name(comm).c_str(), static_cast<unsigned>(rank),
+                                      static_cast<unsigned>(host::size(comm)));
+  } else if (rank == 0) {
+    log_reason(opened.error().text.c_str());
+  }
+  return scope_ != nullptr;
+}
+
+}  // namespace cepheus::coll
