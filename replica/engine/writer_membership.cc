@@ -1,4 +1,19 @@
-// The members of a volume: promises, configurations, groups.
+// The members of a volume: promises, configurations, groups. Five situations change them:
+//
+//   situation                    the writer                                     entrance
+//   it claims the volume         waits until all members of the last            on_promise,
+//                                configuration have promised; then continues    try_to_begin
+//                                from it, or ends: data is lost, or another
+//                                writer had the volume
+//   a replica knows another      claims again while it has no volume; is        on_refusal
+//   writer's claim               fenced if a member refuses; evicts any other
+//                                replica, and claims again if that lasts
+//   a member goes                continues with the others and records that;    evict
+//                                as its own successor without the last one, or
+//                                if the last configuration is not on record yet
+//   a replica returns            copies what it lacks, one replica at a time    keep_group,
+//                                                                               on_formed
+//   the group fails              forms it anew without the suspects             on_group_failed
 //
 // Configurations only shrink from the last one on record, and grow by one replica at a time once
 // that is on record. The next shrinking takes back a growth that is not on record. So if all
