@@ -33,6 +33,42 @@ OK (skipped=1)
 Ran 3 tests in 0.100s
 OK (skipped=1)
 """
+FAILURES = f"""\
+1/4 Testing: wire_test
+[ RUN      ] Psn.Wraps
+wire/psn_test.cc:7: Failure
+Expected equality of these values:
+  1
+  2
+
+[  FAILED  ] Psn.Wraps (0 ms)
+3/4 Testing: e2e_slurm_test
+test_one (__main__.Jobs.test_one) ... FAIL
+test_two (__main__.Jobs.test_two) ... ERROR
+
+{"=" * 70}
+FAIL: test_one (__main__.Jobs.test_one)
+{"-" * 70}
+Traceback (most recent call last):
+  File "slurm_test.py", line 7, in test_one
+    self.assertEqual(run.code, 0, run.everything())
+AssertionError: 1 != 0 : exit 1
+--- stdout
+""" + "".join(f"{n}\n" for n in range(50)) + f"""
+{"=" * 70}
+ERROR: test_two (__main__.Jobs.test_two)
+{"-" * 70}
+Traceback (most recent call last):
+  File "slurm_test.py", line 9, in test_two
+KeyError: 'a'
+
+{"-" * 70}
+Ran 2 tests in 1.000s
+
+FAILED (failures=1, errors=1)
+4/4 Testing: matrix_test
+it hangs
+"""
 
 
 class Summary(unittest.TestCase):
@@ -60,9 +96,16 @@ class Summary(unittest.TestCase):
         self.assertEqual((code, printed[:2]), (0, ["LEFT OUT, ./run test --all runs it: lab_test",
                                                    "LEFT OUT, ./run test --all runs it: every fuzzer"]))
 
-    def test_fails_if_a_test_did(self):
-        code, lines = self.summary(LOG.replace("Passed    0.67", "***Failed    0.67"), "")
-        self.assertEqual((code, lines[-1]), (1, "2 passed, 1 failed, 1 skipped"))
+    def test_fails_if_a_test_did_and_quotes_its_failures(self):
+        log = LOG.replace("Passed    0.67", "***Failed    0.67").replace("Passed    9.00", "***Failed    9.00").replace("Passed    0.10", "***Timeout 60.00")
+        code, lines = self.summary(log, FAILURES)
+        self.assertEqual((code, lines[-1]), (1, "0 passed, 3 failed, 1 skipped"))
+        self.assertEqual(lines[1:-2], [
+            "FAILED: wire_test: wire/psn_test.cc:7", "    Expected equality of these values:", "      1", "      2",
+            "FAILED: e2e_slurm_test: FAIL: test_one (__main__.Jobs.test_one)", "    AssertionError: 1 != 0 : exit 1", "    --- stdout",
+            *[f"    {n}" for n in range(10)], "    [28 lines]", *[f"    {n}" for n in range(38, 50)],
+            "FAILED: e2e_slurm_test: ERROR: test_two (__main__.Jobs.test_two)", "    KeyError: 'a'",
+            "FAILED: matrix_test: its output", "    it hangs"])
 
 
 if __name__ == "__main__":
