@@ -28,8 +28,8 @@ VERBOSE = {"CEPHEUS_MPI_VERBOSE": "1"}
 class Preloading(EndToEnd):
     """Programs that preload libcepheus-mpi.so: settings are variables."""
 
-    def over_fabric(self, program, *arguments, settings=REQUIRE, options=(), hosts=4, topology=None, mca=None):
-        return over_fabric(PROGRAMS / program, *arguments, hosts=hosts, topology=topology, environment=settings, options=options, mca=mca)
+    def over_fabric(self, program, *arguments, settings=REQUIRE, **how):
+        return over_fabric(PROGRAMS / program, *arguments, environment=settings, **how)
 
     def without_fabric(self, program, *arguments, settings, ranks=4, last_rank=None, libraries=None):
         """`last_rank`: settings of one more rank, with MPICH only."""
@@ -115,7 +115,8 @@ class OwnCommunicator(Preloading):
     """Messages need no communicator of MPI but the one that MPI_Init makes."""
 
     def test_broadcasts_once_the_program_has_taken_all_others(self):
-        self.assert_ok(self.over_fabric(mpi().compile("exhausted", "exhausted_check"), hosts=3))
+        # Open MPI has 64 Ki of them.
+        self.assert_ok(self.over_fabric(mpi().compile("exhausted", "exhausted_check"), hosts=3, timeout=600))
 
 
 class Ibcast(Reported):
