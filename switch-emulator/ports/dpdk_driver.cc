@@ -36,6 +36,16 @@ tl::unexpected<wire::Error> refused(const std::string& device, const std::string
                            rte_strerror(std::abs(error)));
 }
 
+constexpr std::uint32_t kPacketHeader = 64;  // before a frame in a slot of a packet ring
+
+// The number behind "`name`=" in a device's text, or `otherwise`.
+std::uint32_t option_of(const std::string& device, const std::string& name,
+                        std::uint32_t otherwise) {
+  const std::size_t at = device.find("," + name + "=");
+  if (at == std::string::npos) return otherwise;
+  return static_cast<std::uint32_t>(std::strtoul(&device[at + name.size() + 2], nullptr, 10));
+}
+
 bool is_pci(const std::string& device) { return device.find(':') != std::string::npos; }
 std::string name_of(const std::string& device) { return device.substr(0, device.find(',')); }
 
@@ -107,6 +117,7 @@ class Driver final : public InterfaceDriver {
 
   wire::Result<void> open(std::uint32_t largest_frame, const wire::Ipv4Prefix& groups) {
     largest_frame_ = largest_frame;
+    if (auto fit = check_slots(); !fit) return fit;
     if (const int error = start_dpdk(device_); error != 0) {
       return refused(device_, "DPDK does not start (hugepages? rights?)", error);
     }
@@ -182,6 +193,19 @@ class Driver final : public InterfaceDriver {
   }
 
  private:
+  // net_af_packet drops frames that are longer than its slots, and its counters don't say so.
+  wire::Result<void> check_slots() const {
+    const std::uint32_t needed = largest_frame_ + kPacketHeader;
+    const std::uint32_t slot = option_of(device_, "framesz", 2048);
+    if (!device_.starts_with("net_af_packet") || slot >= needed) return {};
+    const std::string least = std::to_string(std::bit_ceil(needed));
+    return refused(device_,
+                   "its slots have " + std::to_string(slot) + " bytes, and the fabric's packets " +
+                       std::to_string(largest_frame_) + "; add framesz=" + least +
+                       ",blocksz=65536 to one_armed_dpdk",
+                   EMSGSIZE);
+  }
+
   wire::Result<void> set_up(const wire::Ipv4Prefix& groups) {
     rte_eth_dev_info info{};
     if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) {

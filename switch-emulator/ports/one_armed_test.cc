@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "switch-emulator/ports/dpdk_driver.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/test_veth.h"
 #include "wire/arp.h"
@@ -415,6 +416,19 @@ TEST_P(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
   TestVeth::ip("route del blackhole 198.18.0.0/16");
   TestVeth::ip("route del default");
 }
+
+#ifdef CEPHEUS_HAS_DPDK
+// The driver would drop them, and count nothing.
+TEST(Dpdk, RefusesADeviceWhoseSlotsAreShorterThanThePackets) {
+  PayloadPools pools{PoolGeometry::for_hosts(4, 4096)};
+  for (const std::string slots : {"", ",framesz=4096"}) {
+    const auto opened = DpdkDriver::open("net_af_packet9,iface=port" + slots, 4096 + 128,
+                                         wire::kDefaultMcstPool, pools, 0);
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().text, HasSubstr("add framesz=8192,blocksz=65536"));
+  }
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Drivers, OneArmedTest, testing::ValuesIn(drivers()), [](const auto& each) {
   return std::string(each.param.empty() ? "PacketSocket" : "Dpdk");
