@@ -2,7 +2,8 @@
 //
 // A signal handler may call fork(), and may have interrupted the very thread that holds the mutex;
 // a handler of SIGSEGV that starts a debugger does so. That thread must not wait for itself, nor
-// for a thread that waits for it. Then the process is copied in the middle of a change.
+// for a thread that waits for it. Then the process is copied in the middle of a change. The child
+// has no device, so it needs no consistent one.
 #pragma once
 
 #include <sched.h>
@@ -21,7 +22,6 @@ class ForkMutex {
 
   void lock() {
     if (is_inner_) InnerLocks::enter();
-    const Taking taking(this);
     for (int holder = 0; !holder_.compare_exchange_strong(holder, self()); holder = 0) {
       holder_.wait(holder);
     }
@@ -40,12 +40,11 @@ class ForkMutex {
   }
 
   // `held`: InnerLocks of the calling thread when it called fork(). False: a signal handler forks,
-  // and the interrupted thread has the mutex, or has others while this one stayed locked. Then
-  // nothing is to be unlocked.
+  // and the interrupted thread has the mutex, or has or waits for another while this one stayed
+  // locked. Then nothing is to be unlocked, and the child has no device all the same.
   bool lock_for_fork(int held) {
-    if (holder_.load() == self()) return false;
-    const bool waits_for_this_only = taking_ == this && held == (is_inner_ ? 1 : 0);
-    if (held > 0 && !waits_for_this_only) return try_for_short();
+    if (is_in_use_here()) return false;
+    if (held > 0) return try_for_short();
     lock();
     return true;
   }
@@ -64,24 +63,6 @@ class ForkMutex {
     return false;
   }
 
-  // Notes which mutex the thread waits for.
-  class Taking {
-   public:
-    explicit Taking(const ForkMutex* mutex) : before_(taking_) {
-      taking_ = mutex;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-    ~Taking() {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      taking_ = before_;
-    }
-    Taking(const Taking&) = delete;
-    Taking& operator=(const Taking&) = delete;
-
-   private:
-    const ForkMutex* const before_;
-  };
-
   static constexpr int kShort = 32;  // looks
 
   // Each thread's own number, which it keeps in the child of a fork.
@@ -91,7 +72,6 @@ class ForkMutex {
   }
 
   // In the memory that every thread has from its start: a handler must not allocate.
-  [[gnu::tls_model("initial-exec")]] static inline thread_local const ForkMutex* taking_ = nullptr;
   [[gnu::tls_model("initial-exec")]] static inline thread_local int self_ = 0;
   static inline std::atomic<int> numbers_{0};
 

@@ -103,14 +103,13 @@ LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port,
 
 LiveNic::~LiveNic() {
   if (is_abandoned()) return;  // the thread is the parent's
-  if (thread_runs_) {
-    stopping_.store(true);
-    {
-      const std::scoped_lock lock(mutex_);
-      kick();
-    }
-    ::pthread_join(thread_, nullptr);
+  bool has_thread = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    has_thread = driver_.exchange(Driver::kNone) != Driver::kNone;
+    kick();
   }
+  if (has_thread) ::pthread_join(thread_, nullptr);
   finish_received();
 }
 
@@ -232,7 +231,7 @@ void LiveNic::transmit(Instant now) {
       // Switches return no frame to the port of its arrival, so the NIC loops its own packets back.
       engine_.on_packet(now, frame, actions_);
       if (++looped < kLoopBatch) continue;
-      if (thread_runs_) kick();  // to continue soon without a poll
+      kick();  // to continue soon without a poll
       break;
     }
     port_->send(frame);

@@ -157,12 +157,22 @@ class LiveNic {
   void take_down();
   void flush_output(Instant now);
 
+  // Drives the engine, and perhaps sleeps on the port: one sleeper a port.
+  enum class Driver : std::uint8_t {
+    kNone,          // there is no thread, or it shall end
+    kThread,        // the thread is awake, or sleeps without the port
+    kThreadOnPort,  // it sleeps until a packet comes
+    kProgram,       // the program polls: the thread looks on now and then
+    kProgramOnPort  // the program sleeps until a packet comes, and then polls
+  };
+
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
   static void* thread_entry(void* self);
   void thread_loop();
   void fail(std::string_view why);
   void defer_to_program(Duration duration);
+  void pass(Driver from, Driver to);
   // Waiting of a polling program (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);
@@ -170,6 +180,7 @@ class LiveNic {
   void sleep_until(Instant wake, bool on_port);
   void wake_up(bool on_port);
   void kick();
+  void clear_kick();
 
   std::unique_ptr<fabric::HostPort> port_;
   const fabric::HostIdentity identity_;
@@ -189,21 +200,18 @@ class LiveNic {
 
   Readiness kick_;
   pthread_t thread_{};
-  bool thread_runs_ = false;
   // Under mutex_:
   DrivePolicy drive_;
   TimerTurn timers_;
-  std::atomic<bool> thread_kicked_{false};   // read without it
-  Instant thread_wakes_ = Instant::min();    // min: it is awake
-  std::uint64_t delivered_ = 0;              // completions, of all time
-  Instant fabric_check_{};                   // time of the program's next check of the fabric
-  bool thread_on_port_ = false;              // it has armed the port and sleeps on it
-  std::atomic<bool> program_sleeps_{false};  // the same for the program; read without the lock
+  bool is_kicked_ = false;                 // the thread
+  Instant thread_wakes_ = Instant::min();  // min: it is awake
+  std::uint64_t delivered_ = 0;            // completions, of all time
+  Instant fabric_check_{};                 // time of the program's next check of the fabric
 
-  std::atomic<bool> stopping_{false};
-  // Each of the two sets its own flag and then reads the other's. So an arming program kicks a
-  // thread that defers, or the thread sees the armed queue.
-  std::atomic<bool> thread_defers_{false};
+  // Written under mutex_. The thread leaves the NIC to the program, and then reads the number; an
+  // arming program does it the other way round. So the program kicks a thread that has left the
+  // NIC to it, or the thread sees the armed queue.
+  std::atomic<Driver> driver_{Driver::kNone};
   std::atomic<int> armed_queues_{0};
   ObjectCounts objects_;
 };

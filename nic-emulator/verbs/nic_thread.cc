@@ -10,6 +10,7 @@
 #include <exception>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "nic-emulator/verbs/live_nic.h"
 #include "nic-emulator/verbs/report.h"
@@ -31,15 +32,16 @@ timespec to_timespec(Duration d) {
 }  // namespace
 
 wire::Result<void> LiveNic::start_thread() {
+  driver_ = Driver::kThread;
   const int error = [this] {
     const wire::LeaveSignals leave;
     return ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
   }();
   if (error != 0) {
+    driver_ = Driver::kNone;
     return wire::unavailable(std::string("can't start the NIC's thread: ") + std::strerror(error) +
                              "; raise the limit of processes");
   }
-  thread_runs_ = true;
   ::pthread_setname_np(thread_, "cepheus-nic");
   return {};
 }
@@ -62,7 +64,7 @@ void* LiveNic::thread_entry(void* self) {
 void LiveNic::fail(std::string_view why) {
   const std::scoped_lock lock(mutex_);
   thread_wakes_ = Instant::min();
-  thread_on_port_ = false;
+  pass(Driver::kThreadOnPort, Driver::kThread);
   const bool was_up = up_.exchange(false);
   try {
     print_line("the NIC's thread failed (" + std::string(why) + "): its port is down");
@@ -78,9 +80,9 @@ void LiveNic::thread_loop() {
   using fabric::WaitPolicy;
   WaitPolicy policy(Duration(0));
   Instant polled_since = wire::monotonic_now();
-  while (!stopping_.load()) {
+  while (driver_ != Driver::kNone) {
     const Instant now = wire::monotonic_now();
-    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, program_sleeps_)) {
+    if (drive_.leaves_to_program(now, armed_queues_ > 0, driver_ == Driver::kProgramOnPort)) {
       defer_to_program(DrivePolicy::until_next_check(now - polled_since));
       continue;
     }
@@ -90,6 +92,7 @@ void LiveNic::thread_loop() {
     bool moved = false;
     {
       const std::scoped_lock lock(mutex_);
+      pass(Driver::kProgram, Driver::kThread);
       const std::uint64_t writes = engine_.counters()[Counter::kRxSilent];
       moved = progress(now) > 0;
       if (moved) {
@@ -103,7 +106,7 @@ void LiveNic::thread_loop() {
         for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
                     WaitPolicy::Step::kSleepForBatch;
         // arm() returns false if a packet has arrived in the meantime.
-        on_port = is_up() && !program_sleeps_ &&
+        on_port = is_up() && driver_ != Driver::kProgramOnPort &&
                   port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
@@ -113,7 +116,7 @@ void LiveNic::thread_loop() {
         if (for_batch) wake = std::min(wake, now + WaitPolicy::kForBatch);
         if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
         thread_wakes_ = wake;
-        thread_on_port_ = on_port;
+        if (on_port) pass(Driver::kThread, Driver::kThreadOnPort);
       }
     }
     if (moved) {
@@ -135,26 +138,28 @@ void LiveNic::wake_up(bool on_port) {
   const std::scoped_lock lock(mutex_);
   thread_wakes_ = Instant::min();
   if (on_port) port_->disarm();
-  thread_on_port_ = false;
-  if (thread_kicked_) {
-    thread_kicked_ = false;
-    kick_.clear();
-  }
+  pass(Driver::kThreadOnPort, Driver::kThread);
+  clear_kick();
+}
+
+void LiveNic::pass(Driver from, Driver to) {
+  if (driver_ == from) driver_ = to;
 }
 
 void LiveNic::defer_to_program(Duration duration) {
-  thread_defers_.store(true);
-  // A packet wakes the program, and its poll wakes other waiters.
-  const bool program_sleeps = program_sleeps_;
-  // An arming program sees that flag and kicks, or this check sees the armed queue.
-  if ((program_sleeps || armed_queues_.load() == 0) && !stopping_.load()) {
+  {
+    const std::scoped_lock lock(mutex_);
+    pass(Driver::kThread, Driver::kProgram);
+  }
+  const Driver driver = driver_;
+  // A packet wakes a program that sleeps, and its poll wakes other waiters.
+  const bool is_left = driver == Driver::kProgram && armed_queues_ == 0;
+  if (is_left || driver == Driver::kProgramOnPort) {
     sleep_until(wire::monotonic_now() + duration, false);
   }
-  thread_defers_.store(false);
-  if (!thread_kicked_.load()) return;
   const std::scoped_lock lock(mutex_);
-  thread_kicked_ = false;
-  kick_.clear();
+  pass(Driver::kProgram, Driver::kThread);
+  clear_kick();
 }
 
 void LiveNic::sleep_until(Instant wake, bool on_port) {
@@ -172,15 +177,19 @@ void LiveNic::sleep_until(Instant wake, bool on_port) {
 }
 
 void LiveNic::on_armed() {
-  if (!thread_defers_.load()) return;
+  const Driver driver = driver_;
+  if (driver != Driver::kProgram && driver != Driver::kProgramOnPort) return;
   const std::scoped_lock lock(mutex_);
   kick();
 }
 
 void LiveNic::kick() {
-  if (thread_kicked_) return;
-  thread_kicked_ = true;
+  if (std::exchange(is_kicked_, true)) return;
   kick_.set();
+}
+
+void LiveNic::clear_kick() {
+  if (std::exchange(is_kicked_, false)) kick_.clear();
 }
 
 }  // namespace cepheus::verbs

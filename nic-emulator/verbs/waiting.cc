@@ -80,8 +80,9 @@ bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
   Duration most = WaitPolicy::kForFrame;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !is_up() || program_sleeps_) return false;
-    if (thread_on_port_) {
+    if (!lock.owns_lock() || !is_up()) return false;
+    if (driver_ == Driver::kProgramOnPort) return false;
+    if (driver_ == Driver::kThreadOnPort) {
       // One sleeper a port: the thread sees that the program polls, and defers to it.
       if (!drive_.watches_memory()) kick();
       return false;
@@ -93,12 +94,12 @@ bool LiveNic::sleep_on_port(fabric::HostPort::WaitFor what) {
     }
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
-    program_sleeps_ = true;
+    driver_ = Driver::kProgramOnPort;
   }
   const bool has_slept = port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   drive_.polled(wire::monotonic_now());  // in advance, so that the thread does not interfere
-  program_sleeps_ = false;
+  driver_ = Driver::kProgram;
   if (!is_abandoned()) port_->withdraw();
   return has_slept;
 }
