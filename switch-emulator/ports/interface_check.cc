@@ -1,11 +1,13 @@
 #include "switch-emulator/ports/interface_check.h"
 
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -143,6 +145,39 @@ InterfaceCheck check_queues(const std::string& interface, const Machine& machine
               "or start the switch on one core: taskset -c CORE cepheus-switch"};
 }
 
+// Of the interface, as `ip link` shows it; empty if the kernel does not say.
+std::string queue_discipline_of(const std::string& interface) {
+  const UniqueFd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  struct {
+    nlmsghdr header{};
+    ifinfomsg link{};
+  } request;
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = RTM_GETLINK;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.link.ifi_index = static_cast<int>(if_nametoindex(interface.c_str()));
+  alignas(nlmsghdr) std::array<char, 16384> answer;
+  if (send(fd.get(), &request, sizeof request, 0) < 0) return "";
+  auto left = static_cast<int>(recv(fd.get(), answer.data(), answer.size(), 0));
+  auto* const header = reinterpret_cast<nlmsghdr*>(answer.data());
+  if (left < 0 || !NLMSG_OK(header, static_cast<unsigned>(left)) ||
+      header->nlmsg_type != RTM_NEWLINK) {
+    return "";
+  }
+  left = static_cast<int>(IFLA_PAYLOAD(header));
+  auto* const link = static_cast<ifinfomsg*>(NLMSG_DATA(header));
+  for (rtattr* each = IFLA_RTA(link); RTA_OK(each, left); each = RTA_NEXT(each, left)) {
+    if (each->rta_type == IFLA_QDISC) return static_cast<const char*>(RTA_DATA(each));
+  }
+  return "";
+}
+
+// The queues of "mq" have the kernel's default.
+InterfaceCheck check_dropping(const std::string& interface, const Machine& machine) {
+  const std::string root = queue_discipline_of(interface);
+  return check_discipline(interface, root == "mq" ? line_of(machine.default_qdisc) : root);
+}
+
 std::optional<std::uint32_t> mtu_of(const std::string& interface) {
   const UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
@@ -168,12 +203,23 @@ InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,
               ", or a smaller mtu in the topology's [fabric]"};
 }
 
+InterfaceCheck check_discipline(const std::string& interface, const std::string& discipline) {
+  const std::string seen = "queue discipline " + (discipline.empty() ? "unknown" : discipline);
+  for (const char* by_delay : {"fq_codel", "codel", "cake", "pie", "fq_pie"}) {
+    if (discipline != by_delay) continue;
+    return {"dropping", kDoubtful, seen + " drops copies that wait for some milliseconds",
+            "tc qdisc replace dev " + interface + " root pfifo"};
+  }
+  return {"dropping", kGood, seen, ""};
+}
+
 std::vector<InterfaceCheck> check_interface(const std::string& interface,
                                             std::uint32_t largest_frame, const Machine& machine) {
   const auto mtu = mtu_of(interface);
   if (!mtu) return {};
   return {check_roce(interface, machine.sys), check_mtu(interface, *mtu, largest_frame),
-          check_merging(interface), check_queues(interface, machine)};
+          check_merging(interface), check_queues(interface, machine),
+          check_dropping(interface, machine)};
 }
 
 }  // namespace cepheus::fabric

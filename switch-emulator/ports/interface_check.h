@@ -8,6 +8,7 @@
 //             here, if this process may do that
 //   queues    a thread that changes its core changes the transmit queue (XPS, scaling.rst), and
 //             copies overtake each other
+//   dropping  a queue discipline that limits delay drops copies after replication
 //
 // rdma_rxe is not hardware: the kernel gives its packets to packet sockets as well. Nothing has to
 // be set for checksums: frames are sent complete, and those left to hardware are completed on
@@ -40,6 +41,7 @@ struct InterfaceCheck {
 // The machine as these checks see it; tests have others.
 struct Machine {
   std::filesystem::path sys = "/sys";
+  std::filesystem::path default_qdisc = "/proc/sys/net/core/default_qdisc";
   unsigned cores = 0;  // that the calling thread may run on; 0: the kernel knows
 };
 
@@ -52,5 +54,7 @@ std::vector<InterfaceCheck> check_interface(const std::string& interface,
 // The MTU of an interface that the fabric's packets need.
 InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,
                          std::uint32_t largest_frame);
+// The name of its queue discipline; empty: unknown.
+InterfaceCheck check_discipline(const std::string& interface, const std::string& discipline);
 
 }  // namespace cepheus::fabric

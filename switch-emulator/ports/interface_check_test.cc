@@ -66,7 +66,7 @@ TEST_F(InterfaceCheckTest, HasANameForEachFinding) {
     names.push_back(each.name);
     EXPECT_EQ(each.verdict, kGood) << each.to_text("lo");
   }
-  EXPECT_THAT(names, ElementsAre("roce", "mtu", "merging", "queues"));
+  EXPECT_THAT(names, ElementsAre("roce", "mtu", "merging", "queues", "dropping"));
   EXPECT_TRUE(check_interface("none", kPacket, machine).empty());
 }
 
@@ -131,6 +131,21 @@ TEST(InterfaceCheck, SwitchesOffWhatJoinsUdpPackets) {
   EXPECT_EQ(found.verdict, kGood);
   EXPECT_EQ(found.seen, "switched off: rx-udp-gro-forwarding");
   EXPECT_EQ(check().seen, "no offload joins UDP packets");
+}
+
+TEST(InterfaceCheck, NamesAQueueDisciplineThatLimitsDelay) {
+  const InterfaceCheck found = check_discipline("ens1", "fq_codel");
+  EXPECT_EQ(found.verdict, kDoubtful);
+  EXPECT_EQ(found.todo, "tc qdisc replace dev ens1 root pfifo");
+  EXPECT_EQ(check_discipline("ens1", "pfifo_fast").verdict, kGood);
+}
+
+TEST(InterfaceCheck, ReadsTheQueueDiscipline) {
+  const auto network = TestVeth::make(kPacket);
+  if (!network) GTEST_SKIP() << network.error().text;
+  EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline noqueue");
+  if (!TestVeth::stop_link()) GTEST_SKIP() << "tc(8) or its token bucket is missing";
+  EXPECT_EQ(check_interface("port", kPacket)[4].seen, "queue discipline tbf");
 }
 
 }  // namespace
