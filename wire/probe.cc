@@ -8,27 +8,44 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::uint8_t kProbeRecord = 6, kDropRecord = 7;
+constexpr std::uint8_t kProbeRecord = 6, kOrderRecord = 7;
 constexpr std::size_t kBytesInWord = 4;
 
-std::optional<DropRecord> parse_drop(const std::uint8_t* p) {
-  if (p[0] != kDropRecord || p[1] != DropRecord::kSize / kBytesInWord || p[3] != 0 ||
-      p[2] > static_cast<std::uint8_t>(DropKind::kAck)) {
+std::optional<OrderRecord> parse_order(const std::uint8_t* p) {
+  if (p[0] != kOrderRecord || p[1] != OrderRecord::kSize / kBytesInWord || p[3] != 0 ||
+      p[2] > static_cast<std::uint8_t>(OrderKind::kCnp)) {
     return std::nullopt;
   }
-  return DropRecord{static_cast<DropKind>(p[2]), load_be16(p + 4), load_be16(p + 6),
-                    load_be32(p + 8), load_be32(p + 12)};
+  return OrderRecord{static_cast<OrderKind>(p[2]),
+                     load_be16(p + 4),
+                     load_be16(p + 6),
+                     load_be32(p + 8),
+                     load_be32(p + 12),
+                     load_be32(p + 16),
+                     load_be32(p + 20),
+                     load_be32(p + 24),
+                     load_be32(p + 28),
+                     p[32],
+                     p[33],
+                     load_be16(p + 34)};
 }
 
-void emit_drop(const DropRecord& drop, std::uint8_t* p) {
-  p[0] = kDropRecord;
-  p[1] = DropRecord::kSize / kBytesInWord;
-  p[2] = static_cast<std::uint8_t>(drop.kind);
+void emit_order(const OrderRecord& order, std::uint8_t* p) {
+  p[0] = kOrderRecord;
+  p[1] = OrderRecord::kSize / kBytesInWord;
+  p[2] = static_cast<std::uint8_t>(order.kind);
   p[3] = 0;
-  store_be16(p + 4, drop.number);
-  store_be16(p + 6, drop.drops);
-  store_be32(p + 8, drop.repeat_us);
-  store_be32(p + 12, drop.nak_us);
+  store_be16(p + 4, order.number);
+  store_be16(p + 6, order.done);
+  store_be32(p + 8, order.repeat_us);
+  store_be32(p + 12, order.nak_us);
+  store_be32(p + 16, order.packets);
+  store_be32(p + 20, order.repeats);
+  store_be32(p + 24, order.naks);
+  store_be32(p + 28, order.lost);
+  p[32] = order.fill;
+  p[33] = order.tos;
+  store_be16(p + 34, order.rnr_naks);
 }
 
 }  // namespace
@@ -41,7 +58,7 @@ std::optional<Probe> Probe::parse(std::span<const std::uint8_t> data) {
     return std::nullopt;
   }
   const std::size_t length = load_be16(data.data() + 10);
-  if (length > data.size() || (length != kBare && length != kBare + DropRecord::kSize)) {
+  if (length > data.size() || (length != kBare && length != kBare + OrderRecord::kSize)) {
     return std::nullopt;
   }
   const std::uint8_t* p = data.data() + MrpHeader::kSize;
@@ -61,9 +78,12 @@ std::optional<Probe> Probe::parse(std::span<const std::uint8_t> data) {
   probe.seen.time_us = load_be64(p + 20);
   probe.seen.destination_port = load_be16(p + 28);
   probe.seen.largest = load_be16(p + 30);
+  probe.seen.doubts = p[32];
+  probe.seen.cores = p[33];
+  probe.seen.lost = load_be32(p + 36);
   if (length == kBare) return probe;
-  probe.drop = parse_drop(p + kRecord);
-  return probe.drop ? std::optional(probe) : std::nullopt;
+  probe.order = parse_order(p + kRecord);
+  return probe.order ? std::optional(probe) : std::nullopt;
 }
 
 std::size_t Probe::emit(std::span<std::uint8_t> out) const {
@@ -84,7 +104,11 @@ std::size_t Probe::emit(std::span<std::uint8_t> out) const {
   store_be64(p + 20, seen.time_us);
   store_be16(p + 28, seen.destination_port);
   store_be16(p + 30, seen.largest);
-  if (drop) emit_drop(*drop, p + kRecord);
+  p[32] = seen.doubts;
+  p[33] = seen.cores;
+  store_be16(p + 34, 0);
+  store_be32(p + 36, seen.lost);
+  if (order) emit_order(*order, p + kRecord);
   return size();
 }
 

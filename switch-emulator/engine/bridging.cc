@@ -141,12 +141,12 @@ void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnNa
   send_made(call, Counter::kFeedbackSent, to.port, h);
 }
 
-void make_cnp(Call& call, const OneSource& group) {
+void make_cnp(Call& call, const OneSource& group, Counter kind) {
   const Path& path = group.tree.paths[group.turn.source()];
   RoceHeaders h = from_group(call, group, path, group.turn.name());
   h.bth.opcode = wire::Opcode::kCnp;
   h.bth.becn = true;
-  send_made(call, Counter::kEchoToSource, path.port, h);
+  send_made(call, kind, path.port, h);
 }
 
 }  // namespace cepheus::fabric

@@ -47,7 +47,7 @@ bool send_without_data(Call& call, const OneSource& group, PathNo to, const Grou
 // Passes a CNP to the source.
 void send_cnp(Call& call, const OneSource& group, const GroupPacket& packet);
 // A CNP from the switch itself to the source, for a mark that an absorbed acknowledgement echoed.
-void make_cnp(Call& call, const OneSource& group);
+void make_cnp(Call& call, const OneSource& group, Counter kind);
 
 // Emits a packet of the switch itself; fills in its Ethernet addresses.
 void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);

@@ -13,7 +13,7 @@
 
 namespace cepheus::fabric {
 
-class DropOrder;
+class GroupOrder;
 
 // Payloads that the engine itself writes and that do not fit into a Frame. They live until the next
 // call.
@@ -58,7 +58,7 @@ struct Call {
   HeldFrames& held;
   const Instant now;
   SwitchOutput& out;
-  DropOrder* drops = nullptr;  // of the group that is handled, if its leader has ordered a drop
+  GroupOrder* order = nullptr;  // of the group that is handled, if its leader has ordered anything
   // Of frames so far, less those that gates let through: 1 after the received frame has got its
   // fate.
   int fates = 0;

@@ -4,7 +4,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/claim.h"
-#include "switch-emulator/engine/drop_order.h"
+#include "switch-emulator/engine/group_order.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/extension_headers.h"
 
@@ -18,8 +18,8 @@ void to_source(Call& call, const OneSource& group, wire::Aeth answer, Psn psn) {
   const Turn& turn = group.turn;
   const bool is_ack_to_host =
       answer.kind == AckKind::kAck && group.tree.paths[turn.source()].is_host;
-  if (call.drops != nullptr && is_ack_to_host &&
-      call.drops->takes_ack(call.now, turn.at_port(psn))) {
+  if (call.order != nullptr && is_ack_to_host &&
+      call.order->takes_ack(call.now, turn.at_port(psn))) {
     return call.lose(Counter::kFeedbackSent, Counter::kDropAckOnRequest);
   }
   answer.msn = turn.messages();
@@ -73,7 +73,7 @@ bool concerns_turn(Call& call, const OneSource& group, const GroupPacket& packet
 void take_echo(Call& call, const OneSource& group, PathNo path) {
   if (!group.cnps->passes(call.now, path, group.turn.source()))
     return call.count(Counter::kEchoFiltered);
-  make_cnp(call, group);
+  make_cnp(call, group, Counter::kEchoToSource);
 }
 
 // Requests that the source begin its turn again later. No member can be further behind its first

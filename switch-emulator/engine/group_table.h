@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "switch-emulator/engine/drop_order.h"
+#include "switch-emulator/engine/group_order.h"
 #include "switch-emulator/engine/mft.h"
 #include "switch-emulator/engine/roster.h"
 
@@ -58,7 +58,7 @@ struct GroupEntry {
   std::optional<Instant> orphaned;  // since when the port towards the leader has been down
   bool leaderless = false;  // the leader is evicted: messages in flight may end, then all is freed
   Instant due;              // key in the order of deadlines
-  std::unique_ptr<DropOrder> drops;  // of the leader's PROBEs; null: none yet
+  std::unique_ptr<GroupOrder> order;  // of the leader's PROBEs; null: none yet
 };
 
 struct Tombstone {

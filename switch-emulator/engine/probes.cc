@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "switch-emulator/engine/drop_order.h"
+#include "switch-emulator/engine/group_order.h"
 #include "switch-emulator/engine/signed_datagram.h"
 
 namespace cepheus::fabric {
@@ -22,21 +22,6 @@ bool is_datagram_of_roce(const Frame& frame) {
 bool begins_as_probe(std::span<const std::uint8_t> payload) {
   return payload.size() >= wire::MrpHeader::kSize && payload[0] == wire::MrpHeader::kVersion &&
          payload[1] == static_cast<std::uint8_t>(wire::MrpType::kProbe);
-}
-
-wire::ProbeSight see(const Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
-  wire::ProbeSight seen;
-  seen.length = headers.ip.total_length;
-  seen.tos = headers.ip.tos;
-  seen.ttl = headers.ip.ttl;
-  seen.vlan_tag = frame.vlan_tag;
-  seen.source_mac = headers.ethernet.source;
-  seen.source_port = headers.udp.source_port;
-  seen.destination_port = headers.udp.destination_port;
-  seen.largest = static_cast<std::uint16_t>(call.port(call.ingress()).mtu - wire::Ethernet::kSize);
-  seen.time_us =
-      static_cast<std::uint64_t>(duration_cast<microseconds>(call.now.time_since_epoch()).count());
-  return seen;
 }
 
 }  // namespace
@@ -70,7 +55,38 @@ bool Probes::on_frame(Call& call, const Frame& frame, const wire::UdpHeaders& he
   return true;
 }
 
-// Only the group's leader may order a drop, at its own switch and by registration.
+wire::ProbeSight Probes::see(const Call& call, const Frame& frame,
+                             const wire::UdpHeaders& headers) const {
+  wire::ProbeSight seen;
+  seen.length = headers.ip.total_length;
+  seen.tos = headers.ip.tos;
+  seen.ttl = headers.ip.ttl;
+  seen.vlan_tag = frame.vlan_tag;
+  seen.source_mac = headers.ethernet.source;
+  seen.source_port = headers.udp.source_port;
+  seen.destination_port = headers.udp.destination_port;
+  seen.largest = static_cast<std::uint16_t>(call.port(call.ingress()).mtu - wire::Ethernet::kSize);
+  seen.time_us =
+      static_cast<std::uint64_t>(duration_cast<microseconds>(call.now.time_since_epoch()).count());
+  if (const PortSight* sight = sights_[call.ingress().value()]; sight != nullptr) {
+    seen.doubts = sight->doubts();
+    seen.cores = sight->cores();
+    seen.lost = sight->lost();
+  }
+  return seen;
+}
+
+// Of members at this switch.
+std::uint32_t Probes::lost_by(const Group& group) const {
+  std::uint32_t lost = 0;
+  for (const Path& path : group.paths) {
+    const PortSight* sight = sights_[path.port.value()];
+    if (sight != nullptr) lost += sight->lost();
+  }
+  return lost;
+}
+
+// Only the group's leader may order anything, at its own switch and by registration.
 bool Probes::take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe& probe) {
   GroupEntry* entry = groups_.find(probe.header.mcst_id);
   const bool is_leader = entry != nullptr && entry->leader.host == headers.ip.source &&
@@ -79,16 +95,17 @@ bool Probes::take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe
                          leads_to(entry->table.group, call.ingress()) &&
                          headers.udp.destination_port == call.config.mrp_port;
   if (!is_leader) return false;
-  if (!entry->drops) entry->drops = std::make_unique<DropOrder>();
-  if (probe.drop->kind != wire::DropKind::kNone) entry->drops->request(*probe.drop);
-  probe.drop = entry->drops->report();
+  if (!entry->order) entry->order = std::make_unique<GroupOrder>();
+  if (probe.order->kind != wire::OrderKind::kNone) entry->order->request(*probe.order);
+  probe.order = entry->order->take_report();
+  probe.order->lost = lost_by(entry->table.group);
   return true;
 }
 
 // No answer is longer than its request, nor goes to another host.
 void Probes::answer(Call& call, const Frame& frame, const wire::UdpHeaders& headers,
                     wire::Probe probe) {
-  if (probe.drop && !take_order(call, headers, probe)) return call.count(Counter::kDropMrpForeign);
+  if (probe.order && !take_order(call, headers, probe)) return call.count(Counter::kDropMrpForeign);
   wire::UdpDatagram datagram;
   const bool from_switch = (probe.header.flags & wire::Probe::kFromSwitch) != 0;
   datagram.ip.source = from_switch ? call.config.address : headers.ip.destination;

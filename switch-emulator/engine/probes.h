@@ -13,8 +13,9 @@ namespace cepheus::fabric {
 
 class Probes {
  public:
-  Probes(const SwitchConfig& config, GroupTable& groups)
-      : groups_(groups), rate_(config, &SwitchConfig::probe_rate) {}
+  // All outlive it.
+  Probes(const SwitchConfig& config, GroupTable& groups, const PortSights& sights)
+      : groups_(groups), sights_(sights), rate_(config, &SwitchConfig::probe_rate) {}
 
   // A frame for a group's address, to the registration port or RoCE's. False: it is no PROBE.
   bool on_frame(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
@@ -23,7 +24,11 @@ class Probes {
   void answer(Call& call, const Frame& frame, const wire::UdpHeaders& headers, wire::Probe probe);
   bool take_order(Call& call, const wire::UdpHeaders& headers, wire::Probe& probe);
 
+  wire::ProbeSight see(const Call& call, const Frame& frame, const wire::UdpHeaders& headers) const;
+  std::uint32_t lost_by(const Group& group) const;
+
   GroupTable& groups_;
+  const PortSights& sights_;
   HostRate rate_;
   std::vector<std::uint8_t> payload_;  // of the last answer; allocated by the first
 };

@@ -1,4 +1,4 @@
-// PROBE: what the switch answers, to whom, and drops that a leader has ordered.
+// PROBE: what the switch answers, to whom, and what a leader has ordered.
 #include "switch-emulator/engine/probes.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using wire::DropKind;
-using wire::DropRecord;
+using wire::OrderKind;
+using wire::OrderRecord;
 using wire::Probe;
 
 constexpr std::uint16_t kReplyPort = 4242;
@@ -89,11 +89,11 @@ class Probed : public testing::Test {
     return {*datagram, frame->payload().size(), *probe};
   }
   std::size_t received(std::size_t host) { return net->frames(host).size(); }
-  DropRecord order(DropKind kind, std::uint16_t number = 0) {
+  OrderRecord order(OrderKind kind, std::uint16_t number = 0) {
     Probe probe = probe_of();
-    probe.drop = DropRecord{kind, number};
+    probe.order = OrderRecord{kind, number};
     send(0, probe);
-    return answer(0).probe.drop.value_or(DropRecord{});
+    return answer(0).probe.order.value_or(OrderRecord{});
   }
 
   std::unique_ptr<TestNetwork> net;
@@ -133,13 +133,13 @@ TEST_F(Probed, ShowsWhatArrivedAtThePortOfRoce) {
 
 TEST_F(Probed, AnswersAreNeverLongerThanRequests) {
   start();
-  for (const std::size_t bytes : {52u, 1000u, 4132u}) {
+  for (const std::size_t bytes : {60u, 1000u, 4132u}) {
     send(1, probe_of(0xFFFF), bytes);
     EXPECT_EQ(answer(1).bytes, bytes);
     send(1, probe_of(500), bytes);
     EXPECT_EQ(answer(1).bytes, std::min<std::size_t>(bytes, 500));
     send(1, probe_of(), bytes);
-    EXPECT_EQ(answer(1).bytes, 52u);
+    EXPECT_EQ(answer(1).bytes, 60u);
   }
 }
 
@@ -172,7 +172,7 @@ TEST_F(Probed, NeedsTheFabricsKey) {
   send(1, probe_of(0xFFFF), 1000, &key);
   EXPECT_EQ(answer(1).bytes, 1000u);
   const auto frame = Frame::from_bytes(net->frames(1).back());
-  EXPECT_TRUE(key.verify(TestNetwork::kGroup, frame->payload().first(72)));
+  EXPECT_TRUE(key.verify(TestNetwork::kGroup, frame->payload().first(80)));
 }
 
 TEST_F(Probed, MalformedOnesAreDropped) {
@@ -190,22 +190,22 @@ TEST_F(Probed, MalformedOnesAreDropped) {
 
 TEST_F(Probed, DropsTheLastPacketOfAMessageOnceForTheLeader) {
   start();
-  EXPECT_EQ(order(DropKind::kLast).drops, 0u);
+  EXPECT_EQ(order(OrderKind::kLast).done, 0u);
   net->message(0, 0, 2);
   EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 1"}));
   EXPECT_EQ(net->count(Counter::kDropDataOnRequest), 1u);
   net->advance(milliseconds(67));
   net->data(0, 2);
   EXPECT_EQ(net->inbox(1), Texts({"data 2"}));
-  const DropRecord report = order(DropKind::kNone);
-  EXPECT_EQ(report.drops, 1u);
+  const OrderRecord report = order(OrderKind::kNone);
+  EXPECT_EQ(report.done, 1u);
   EXPECT_EQ(report.repeat_us, 67'000u);
-  EXPECT_EQ(report.nak_us, DropRecord::kUnknown);
+  EXPECT_EQ(report.nak_us, OrderRecord::kUnknown);
 }
 
 TEST_F(Probed, DropsAPacketInTheMiddleAndTimesTheNak) {
   start();
-  order(DropKind::kPacket, 1);
+  order(OrderKind::kPacket, 1);
   net->message(0, 0, 3);
   EXPECT_EQ(net->inbox(1), Texts({"data 0", "data 2", "data 3"}));
   net->advance(milliseconds(3));
@@ -213,14 +213,14 @@ TEST_F(Probed, DropsAPacketInTheMiddleAndTimesTheNak) {
   net->nak(2, 1);
   net->advance(milliseconds(4));
   net->message(0, 1, 3);
-  const DropRecord report = order(DropKind::kNone);
+  const OrderRecord report = order(OrderKind::kNone);
   EXPECT_EQ(report.nak_us, 3000u);
   EXPECT_EQ(report.repeat_us, 7000u);
 }
 
 TEST_F(Probed, DropsTheLastMergedAck) {
   start();
-  order(DropKind::kAck);
+  order(OrderKind::kAck);
   net->message(0, 0, 1);
   net->ack({1, 2}, 0);
   EXPECT_EQ(net->inbox(0).back(), "ack 0") << "not of a whole message";
@@ -231,15 +231,77 @@ TEST_F(Probed, DropsTheLastMergedAck) {
   net->advance(milliseconds(5));
   net->data(0, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"})) << "the repeat is answered";
-  const DropRecord report = order(DropKind::kNone);
-  EXPECT_EQ(report.drops, 1u);
+  const OrderRecord report = order(OrderKind::kNone);
+  EXPECT_EQ(report.done, 1u);
   EXPECT_EQ(report.repeat_us, 5000u);
+}
+
+// No more than packets of the leader, so that an order can't make more traffic than there is.
+TEST_F(Probed, AnswersTheLeadersPacketsWithCnpsAsManyAsOrdered) {
+  start();
+  order(OrderKind::kCnp, 2);
+  net->clear();
+  net->message(0, 0, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp"}));
+  net->ack({1, 2}, 2);
+  EXPECT_EQ(order(OrderKind::kCnp, 1000).done, 2u);
+  net->clear();
+  net->message(1, 0, 2);
+  EXPECT_EQ(net->inbox(1), Texts()) << "another source gets none";
+  net->ack({0, 2}, 2);
+  EXPECT_EQ(order(OrderKind::kNone).done, 2u);
+  EXPECT_EQ(net->count(Counter::kCnpOnRequest), 2u);
+}
+
+TEST_F(Probed, CountsPacketsRepeatsAndNaksForTheLeader) {
+  start();
+  net->tos = 0x6A;
+  order(OrderKind::kNone);
+  net->message(0, 0, 2);
+  net->nak(1, 1);
+  net->message(0, 1, 2);
+  net->rnr(2, 2);
+  const OrderRecord report = order(OrderKind::kNone);
+  EXPECT_EQ(report.packets, 5u);
+  EXPECT_EQ(report.repeats, 2u);
+  EXPECT_EQ(report.naks, 1u);
+  EXPECT_EQ(report.rnr_naks, 1u);
+  EXPECT_EQ(report.tos, 0x6A);
+}
+
+struct FixedSight final : PortSight {
+  std::uint8_t doubts() const override { return wire::ProbeSight::kRoce; }
+  std::uint8_t cores() const override { return 8; }
+  std::uint32_t lost() const override { return 5; }
+  std::uint8_t fill() const override { return filled; }
+  std::uint8_t filled = 70;
+};
+
+TEST_F(Probed, ShowsWhatItsBoxKnowsOfThePortsOfAGroup) {
+  start();
+  FixedSight sight;
+  for (const std::size_t host : {0u, 1u}) net->sw(0).watch(net->port_of(host), sight);
+  send(2, probe_of());
+  EXPECT_EQ(answer(2).probe.seen.cores, 0) << "nothing is known";
+  send(1, probe_of());
+  EXPECT_EQ(answer(1).probe.seen.doubts, wire::ProbeSight::kRoce);
+  EXPECT_EQ(answer(1).probe.seen.cores, 8);
+  EXPECT_EQ(answer(1).probe.seen.lost, 5u);
+  EXPECT_EQ(order(OrderKind::kNone).fill, 0);
+  net->data(0, 0);
+  sight.filled = 20;
+  net->data(0, 1);
+  EXPECT_EQ(order(OrderKind::kNone).fill, 70) << "the most";
+  net->data(0, 2);
+  const OrderRecord report = order(OrderKind::kNone);
+  EXPECT_EQ(report.fill, 20) << "since the last report";
+  EXPECT_EQ(report.lost, 10u) << "of both";
 }
 
 TEST_F(Probed, TakesOrdersOfTheGroupsLeaderAlone) {
   start();
   Probe probe = probe_of();
-  probe.drop = DropRecord{DropKind::kLast};
+  probe.order = OrderRecord{OrderKind::kLast};
   send(1, probe);  // a member
   probe.header.instance = 2;
   send(0, probe);  // another process

@@ -6,6 +6,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/group_order.h"
 #include "switch-emulator/engine/refusals.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
@@ -180,6 +181,9 @@ void replicate(Call& call, OneSource& group, const GroupPacket& packet, const Co
   const bool is_owed = ends_message || packet.headers.bth.ack_request;
   const auto repeat = turn.naks().on_data(call.now, psn);
   const bool is_new = turn.on_data(psn, ends_message);
+  if (call.order != nullptr && turn.source() == group.tree.leader && call.order->takes_cnp()) {
+    make_cnp(call, group, Counter::kCnpOnRequest);
+  }
   group.feedback_timer->on_data(call.now, turn.source(), psn, is_owed, is_new, repeat);
   const std::uint32_t wanted = copy_out(call, group, packet, psn, !is_new, copies);
   if (is_new) {

@@ -26,12 +26,13 @@ struct Switch::State {
         payloads(store),
         counters(config.ports.size()),
         pauses(config.ports.size()),
+        sights(config.ports.size()),
         held(config.ports.size()),
         routes(config),
         trunks(config, routes),
         groups(config, make),
         registrar(config, routes, groups),
-        probes(config, groups),
+        probes(config, groups, sights),
         senders(config, routes) {}
 
   // `port`, `icrc`: of the received frame. Packets of the switch itself have an ICRC.
@@ -44,12 +45,14 @@ struct Switch::State {
   void on_frame(Call& call, const Frame& frame);
   void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
   GroupEntry* find_active(Call& call, McstId id);
+  bool is_dropped_on_request(Call& call, const Group& group, const wire::RoceHeaders& headers);
   void take_trunks(Call& call);
 
   SwitchConfig config;
   PayloadStore& payloads;
   Counters counters;
   Pauses pauses;
+  PortSights sights;
   HeldFrames held;
   Scratch scratch;
   Routes routes;
@@ -82,16 +85,6 @@ Kind kind_of(const Call& call, bool is_host, const Frame& frame, wire::UdpHeader
     return is_whole ? Kind::kRegistration : Kind::kMalformed;
   }
   return Kind::kOther;
-}
-
-// Whether the group's leader wanted this packet dropped.
-bool is_dropped_on_request(Call& call, const wire::RoceHeaders& headers) {
-  const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
-  if (headers.bth.opcode == wire::Opcode::kRcAcknowledge && headers.aeth.is_sequence_nak()) {
-    call.drops->on_nak(call.now);
-  }
-  if (!info.multicastable() || call.port(call.ingress()).kind != PortKind::kHost) return false;
-  return call.drops->takes_data(call.now, headers.bth.psn, info.last);
 }
 
 }  // namespace
@@ -166,6 +159,23 @@ GroupEntry* Switch::State::find_active(Call& call, McstId id) {
   return entry;
 }
 
+// Whether the group's leader wanted this packet dropped. Precondition: it has ordered something.
+bool Switch::State::is_dropped_on_request(Call& call, const Group& group,
+                                          const wire::RoceHeaders& headers) {
+  const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
+  if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
+    if (headers.aeth.is_sequence_nak()) call.order->on_nak(call.now);
+    if (headers.aeth.kind == wire::AckKind::kRnrNak) call.order->on_rnr_nak();
+  }
+  if (!info.multicastable() || call.port(call.ingress()).kind != PortKind::kHost) return false;
+  for (const Path& path : group.paths) {
+    const PortSight* sight = sights[path.port.value()];
+    if (sight != nullptr && path.port != call.ingress()) call.order->note_fill(sight->fill());
+  }
+  return call.order->takes_data(call.now, call.ingress(), headers.ip.tos, headers.bth.psn,
+                                info.last);
+}
+
 void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
                                     const wire::UdpHeaders& outer) {
   const auto headers = wire::RoceHeaders::parse(frame, outer);
@@ -177,8 +187,8 @@ void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
   const PathNo path = group.find(call.ingress());
   if (path == kNoPath) return call.count(Counter::kDropNotMember);
   groups.note_use(call.now, *entry);
-  call.drops = entry->drops.get();
-  if (call.drops != nullptr && is_dropped_on_request(call, *headers)) {
+  call.order = entry->order.get();
+  if (call.order != nullptr && is_dropped_on_request(call, group, *headers)) {
     return call.count(Counter::kDropDataOnRequest);
   }
   // Accepted packets show that the leader only lost its link for a moment. Packets of a link that
@@ -225,7 +235,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
       continue;
     }
     if (entry.is_active && entry.table.group.behaviour->deadline() <= now) {
-      call.drops = entry.drops.get();
+      call.order = entry.order.get();
       entry.table.group.behaviour->on_timer(call);
       assert(entry.table.group.behaviour->deadline() > now);
     }
@@ -268,6 +278,8 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
 void Switch::watch(PortId port, const net::PauseState& state) {
   state_->pauses[port.value()] = &state;
 }
+
+void Switch::watch(PortId port, const PortSight& sight) { state_->sights[port.value()] = &sight; }
 
 void Switch::take_settings(const SwitchConfig& next) {
   state_->config.take_settings(next);

@@ -22,6 +22,7 @@
 #include "net/switch_config.h"
 #include "switch-emulator/engine/counters.h"
 #include "switch-emulator/engine/payload_store.h"
+#include "switch-emulator/engine/port_sight.h"
 #include "wire/frame.h"
 #include "wire/mrp.h"
 #include "wire/types.h"
@@ -176,6 +177,8 @@ class Switch {
   // The link of `port` is lossless: data waits there, and hardly any is lost. So feedback is overdue
   // late, and never during a pause. `state` outlives this object.
   void watch(PortId port, const net::PauseState& state);
+  // The medium of a host's port. `sight` outlives this object.
+  void watch(PortId port, const PortSight& sight);
   // Adopts the settings of `next` that SwitchConfig::take_settings() takes. Existing groups stay,
   // even beyond the new limit; deadlines that new ages make earlier are handled by the next
   // on_timer().

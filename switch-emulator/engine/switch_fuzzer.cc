@@ -184,7 +184,7 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
     h.ip.destination = wire::Ipv4(10, 0, 0, 1 + byte(3) % 3);
   }
   h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
-  h.aeth.value = byte(4) & 31;
+  h.aeth.value = byte(4) % 51;
   h.reth = {byte(5), std::uint32_t{byte(6)} & 3, byte(7)};
   return with_payload(h);
 }
@@ -245,12 +245,12 @@ std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte)
   h.ip.destination =
       is_feedback ? host(1 + (byte(3) >> 7)) : host(kReceivers[byte(3) % std::size(kReceivers)]);
   h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
-  h.aeth.value = byte(4) & 31;
+  h.aeth.value = byte(4) % 51;
   h.reth = {byte(5), std::uint32_t{byte(6)} & 1, byte(7)};
   return with_payload(h);
 }
 
-// A PROBE, mostly of the running group's leader: order of a drop, length of the answer.
+// A PROBE, mostly of the running group's leader: an order, length of the answer.
 std::vector<std::uint8_t> shaped_probe(std::uint16_t port, const Choices& byte) {
   wire::Probe probe;
   probe.header.type = wire::MrpType::kProbe;
@@ -260,7 +260,7 @@ std::vector<std::uint8_t> shaped_probe(std::uint16_t port, const Choices& byte) 
   probe.header.flags = byte(2) & 1;
   probe.answer_bytes = byte(3);
   if ((byte(2) & 2) == 0)
-    probe.drop = wire::DropRecord{static_cast<wire::DropKind>(byte(4) & 3), byte(5)};
+    probe.order = wire::OrderRecord{static_cast<wire::OrderKind>(byte(4) % 5), byte(5)};
   return datagram(allowed_source(port), kGroup, probe);
 }
 

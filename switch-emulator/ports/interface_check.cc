@@ -102,12 +102,12 @@ InterfaceCheck check_roce(const std::string& interface, const path& sys) {
 }
 
 // Plain GRO joins UDP packets only for sockets that request it; these two join all.
-InterfaceCheck check_merging(const std::string& interface) {
+InterfaceCheck check_merging(const std::string& interface, bool may_set) {
   const Offloads offloads(interface);
   std::string joining, off;
   for (const char* name : {"rx-udp-gro-forwarding", "rx-gro-list"}) {
     if (!offloads.is_on("rx-gro") || !offloads.is_on(name)) continue;
-    std::string& list = offloads.set(name, false) ? off : joining;
+    std::string& list = may_set && offloads.set(name, false) ? off : joining;
     list += std::string(list.empty() ? "" : " ") + name;
   }
   if (joining.empty()) {
@@ -117,12 +117,6 @@ InterfaceCheck check_merging(const std::string& interface) {
   return {"merging", kDoubtful,
           "offloads join UDP packets (" + joining + "), and the switch drops joined ones",
           "ethtool -K " + interface + " gro off"};
-}
-
-unsigned cores_of_thread() {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? static_cast<unsigned>(CPU_COUNT(&cores))
-                                                         : 1;
 }
 
 InterfaceCheck check_queues(const std::string& interface, const Machine& machine) {
@@ -188,6 +182,16 @@ std::optional<std::uint32_t> mtu_of(const std::string& interface) {
 
 }  // namespace
 
+unsigned cores_of_thread() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? static_cast<unsigned>(CPU_COUNT(&cores))
+                                                         : 1;
+}
+
+std::set<std::string> roce_devices(const Machine& machine) {
+  return entries_of(machine.sys / "class/infiniband");
+}
+
 std::string InterfaceCheck::to_text(const std::string& interface) const {
   return "interface " + interface + ": " + seen + (todo.empty() ? "" : "; " + todo);
 }
@@ -218,7 +222,7 @@ std::vector<InterfaceCheck> check_interface(const std::string& interface,
   const auto mtu = mtu_of(interface);
   if (!mtu) return {};
   return {check_roce(interface, machine.sys), check_mtu(interface, *mtu, largest_frame),
-          check_merging(interface), check_queues(interface, machine),
+          check_merging(interface, machine.may_set), check_queues(interface, machine),
           check_dropping(interface, machine)};
 }
 

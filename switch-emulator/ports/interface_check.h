@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct InterfaceCheck {
 struct Machine {
   std::filesystem::path sys = "/sys";
   std::filesystem::path default_qdisc = "/proc/sys/net/core/default_qdisc";
-  unsigned cores = 0;  // that the calling thread may run on; 0: the kernel knows
+  unsigned cores = 0;   // that the calling thread may run on; 0: the kernel knows
+  bool may_set = true;  // offloads; otherwise checks leave the interface as it is
 };
 
 // All checks, in the order above, for packets of `largest_frame` bytes from Ethernet header to ICRC.
@@ -50,6 +52,11 @@ struct Machine {
 std::vector<InterfaceCheck> check_interface(const std::string& interface,
                                             std::uint32_t largest_frame,
                                             const Machine& machine = {});
+
+// RoCE devices of this machine, software included: a driver may come while the switch serves.
+std::set<std::string> roce_devices(const Machine& machine = {});
+// Cores that the calling thread may run on.
+unsigned cores_of_thread();
 
 // The MTU of an interface that the fabric's packets need.
 InterfaceCheck check_mtu(const std::string& interface, std::uint32_t mtu,

@@ -158,6 +158,13 @@ bool OneArmedInterface::is_filling() const {
   return is_backed_up() || queues_.waiting() > kUnmarkedFrames || driver_->is_filling();
 }
 
+std::uint8_t OneArmedInterface::fill() const {
+  if (driver_ == nullptr) return 0;
+  if (is_backed_up()) return 100;
+  const auto waiting = static_cast<std::uint8_t>(queues_.waiting() * 100 / kWaitingFrames);
+  return std::max(waiting, driver_->fill());
+}
+
 std::optional<PortCounter> OneArmedInterface::offer(const wire::Frame& frame, const wire::Mac& to) {
   const wire::Mac& own = next_hops_->own_mac();
   for (int attempt = 0; attempt < 2 && !is_backed_up(); ++attempt) {

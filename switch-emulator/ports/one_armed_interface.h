@@ -62,6 +62,8 @@ class OneArmedInterface {
   bool is_waiting() const { return driver_ && (driver_->is_pending() || !outgoing_.is_empty()); }
   // Whether copies wait that the ring has no space for.
   bool is_backed_up() const { return !outgoing_.is_empty(); }
+  // The fullest of its queues and its transmit ring, percent.
+  std::uint8_t fill() const;
   // Data packets of all hosts that may wait here without a loss.
   std::uint32_t data_slots() const { return queues_.share_of_one(); }
 

@@ -53,6 +53,8 @@ bool OneArmedPort::is_bound_to(const wire::Mac& mac, wire::Instant now) {
   return mac == *bound_;
 }
 
+std::uint8_t OneArmedPort::fill() const { return interface_.fill(); }
+
 bool OneArmedPort::has_space() const { return interface_.queues().has_space(queue_); }
 
 void OneArmedPort::enqueue(const wire::Frame& frame) { interface_.queues().push(queue_, frame); }

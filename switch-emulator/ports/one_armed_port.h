@@ -58,6 +58,7 @@ class OneArmedPort final : public AccessPort {
   bool arm() override;
   void reclaim() override {}
   std::uint32_t unread() const override { return 0; }
+  std::uint8_t fill() const override;
   std::optional<PortCounter> offence() const override { return std::nullopt; }
 
  private:

@@ -265,6 +265,16 @@ bool PacketSocket::is_filling() const {
   return (status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0;
 }
 
+std::uint8_t PacketSocket::fill() const {
+  std::uint32_t queued = 0;
+  for (std::uint32_t step = kSendSlots; step != 0; step /= 2) {
+    if (queued + step > kSendSlots) continue;
+    const std::uint32_t status = load_status(tx_.slot(tx_.before(queued + step)));
+    if ((status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0) queued += step;
+  }
+  return static_cast<std::uint8_t>(queued * 100 / kSendSlots);
+}
+
 bool PacketSocket::is_pending() const {
   return (load_status(tx_.slot(tx_.before())) & TP_STATUS_SEND_REQUEST) != 0;
 }

@@ -68,6 +68,7 @@ class PacketSocket final : public InterfaceDriver {
   bool has_pushed() const override { return pushed_; }
   bool is_pending() const override;
   bool is_filling() const override;
+  std::uint8_t fill() const override;
 
   // Memory for the next frame, or nothing if the ring is full.
   std::span<std::uint8_t> send_buffer();

@@ -79,6 +79,9 @@ class SwitchPort final : public AccessPort, public SlotOwner {
     return std::nullopt;
   }
   std::uint32_t unread() const override { return rx_.produced() - reclaimed_; }
+  std::uint8_t fill() const override {
+    return static_cast<std::uint8_t>(unread() * 100 / kFrameRing);
+  }
   // Number of frames that the client had consumed at the last reclaim(), modulo 2^32.
   std::uint32_t reclaimed() const { return reclaimed_; }
 

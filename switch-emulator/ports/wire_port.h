@@ -52,6 +52,7 @@ class WirePort final : public AccessPort {
   bool arm() override;
   void reclaim() override;
   std::uint32_t unread() const override { return socket_ && socket_->is_pending() ? 1 : 0; }
+  std::uint8_t fill() const override { return socket_ != nullptr ? socket_->fill() : 0; }
   std::optional<PortCounter> offence() const override { return std::nullopt; }
 
  private:

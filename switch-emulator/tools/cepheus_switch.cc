@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <iostream>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@
 #include "switch-emulator/live/status/control_protocol.h"
 #include "switch-emulator/live/status/printable.h"
 #include "switch-emulator/ports/payload_pool.h"
+#include "switch-emulator/tools/box_check.h"
 
 namespace {
 
@@ -40,6 +42,7 @@ struct Arguments {
   int ready_fd = -1;
   std::optional<std::uint32_t> max_groups;
   bool verbose = false;
+  bool check = false;
 };
 
 LiveFabric* serving = nullptr;
@@ -101,6 +104,11 @@ int serve(const Arguments& arguments) {
   if (!topology) {
     complain(topology.error());
     return kUsage;
+  }
+  if (arguments.check) {
+    const auto report = cepheus::tools::check_box(*topology);
+    std::cout << report.json << '\n';
+    return report.is_usable ? kDone : kFailure;
   }
   cepheus::live::LiveOptions options;
   options.socket = arguments.socket;
@@ -170,6 +178,9 @@ int run(int argc, char** argv) {
          "--max-groups", arguments.max_groups,
          "keep at most N groups per switch; 0 refuses all (default: the topology's, else 1024)")
       ->type_name("N");
+  app.add_flag("--check", arguments.check,
+               "check whether this machine can serve the topology by its interfaces, print JSON, "
+               "and exit; cepheus fabric-test --box shows it");
   app.add_flag("-v,--verbose", arguments.verbose, "log events");
   app.callback([&] {
     if (arguments.topology.empty() && arguments.shape.empty() && arguments.hosts == 0) {

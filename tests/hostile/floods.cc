@@ -105,20 +105,27 @@ class ProbeFlood final : public Flood {
     probe.header.mcst_id = kNoGroup;
     probe.answer_bytes = 0xFFFF;
     bare_size_ = probe.emit(bare_);
-    probe.drop = wire::DropRecord{wire::DropKind::kLast};
-    probe.emit(ordering_);
+    probe.order = wire::OrderRecord{};
+    for (std::size_t kind = 0; kind < orders_.size(); ++kind) {
+      probe.order->kind = static_cast<wire::OrderKind>(kind);
+      probe.order->number = kind == 0 ? 0 : 0xFFFF;
+      probe.emit(orders_[kind]);
+    }
   }
 
  private:
   bool make(Frame& frame) override {
-    const bool orders = next_++ % 2 == 0;
-    const auto payload = orders ? std::span<const std::uint8_t>(ordering_)
+    const std::size_t kind = next_++ % (orders_.size() + 1);
+    const bool orders = kind < orders_.size();
+    const auto payload = orders ? std::span<const std::uint8_t>(orders_[kind])
                                 : std::span<const std::uint8_t>(bare_).first(bare_size_);
     datagram_to(kNoGroup, wire::kDefaultMrpUdpPort).emit(frame, payload);
     return frame.external == nullptr || set_payload(frame, payload, true);
   }
 
-  std::array<std::uint8_t, wire::Probe::kMostSize> bare_{}, ordering_{};
+  using Bytes = std::array<std::uint8_t, wire::Probe::kMostSize>;
+  Bytes bare_{};
+  std::array<Bytes, 5> orders_{};  // one of each kind
   std::size_t bare_size_ = 0;
   std::uint32_t next_ = 0;
 };

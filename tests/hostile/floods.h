@@ -27,7 +27,7 @@ Made flood_with_arp(const Scenario& scenario);
 Made flood_with_new_groups(const Scenario& scenario);
 // One REGISTER, again and again, that names as many members as a datagram holds.
 Made flood_with_repeats(const Scenario& scenario);
-// PROBEs with orders to drop packets of a group that is not its own.
+// PROBEs with orders of each kind about a group that is not its own.
 Made flood_with_probes(const Scenario& scenario);
 // Data to a group without its members' consent; the victim is one of them.
 Made flood_own_group(const Scenario& scenario);

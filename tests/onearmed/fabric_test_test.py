@@ -11,10 +11,11 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from namespaces import BUILD, ROUTE_OF_POOL, WIRE_MTU, CantHave, Network, Site, at_a_mount, ip
-from live import Switch
+from live import Switch, wait_until
 
 SKIP = 77
 WAIT = "1.5"  # seconds for an answer
@@ -40,6 +41,34 @@ name = "h0"
 address = "{host}"
 interface = "eth0"
 """
+
+
+class FakeSys:
+    """A sysfs for a box's switch, in which RoCE hardware comes to eth0."""
+
+    def __init__(self, stack):
+        self.directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cepheus-sys-")))
+        (self.directory / "sys").mkdir()
+        self.log = self.directory / "log"
+
+    def before(self, command):
+        """The first words of a command that sees it."""
+        script = 'mount --bind "$0/sys" /sys && exec "$@" 2>"$0/log"'
+        return [*command, "unshare", "--mount", "sh", "-c", script, self.directory]
+
+    def add_roce(self):
+        device = self.directory / "sys/class/infiniband/mlx5_0"
+        for name, text in (("types/0", "RoCE v2\n"), ("ndevs/0", "eth0\n")):
+            file = device / "ports/1/gid_attrs" / name
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+        (device / "device").mkdir()
+        (device / "device/driver").symlink_to("/sys/bus/pci/drivers/mlx5_core")
+
+    def roce_comes(self):
+        """The switch learns of it."""
+        self.add_roce()
+        wait_until(lambda: "enable_roce" in self.log.read_text(), "the switch's warning of RoCE hardware")
 
 
 class Wire(Network):
@@ -79,6 +108,9 @@ class Wire(Network):
     def host(self, *words):
         self._in("h0", *words)
 
+    def at_box(self, *words):
+        self._in("box", *words)
+
     def sysctl(self, which, *settings):
         self._run(which, "sysctl", "-qw", *settings)
 
@@ -91,13 +123,35 @@ class Wire(Network):
         return report
 
 
-def examine(fault="none", change=lambda wire: None, arguments=(), topology=TOPOLOGY, **settings):
+def topology_of(topology=TOPOLOGY, **settings):
+    return topology.format(**{"mtu": 4096, "switch": "", "host": HOST, **settings})
+
+
+def examine(fault="none", change=lambda wire: None, arguments=(), roce_comes=False, **settings):
     """A fresh network's report."""
     with Wire(fault) as wire, contextlib.ExitStack() as stack:
-        stack.enter_context(Switch(topology=topology.format(**{"mtu": 4096, "switch": "", "host": HOST, **settings}),
-                                   before=wire.inside("box")))
+        box = wire.inside("box")
+        fake = FakeSys(stack) if roce_comes else None
+        stack.enter_context(Switch(topology=topology_of(**settings), before=fake.before(box) if fake else box))
         change(wire)
+        if fake:
+            fake.roce_comes()
         return wire.examine(*arguments)
+
+
+def examine_box(with_roce=False, interface="eth0", mtu=None):
+    """The report of the box itself, on which no switch runs yet."""
+    with Wire() as wire, contextlib.ExitStack() as stack:
+        fake = FakeSys(stack)
+        if with_roce:
+            fake.add_roce()
+        if mtu:
+            wire.at_box("link", "set", "eth0", "mtu", mtu)
+        file = fake.directory / "fabric.toml"
+        file.write_text(topology_of().replace('"eth0"', f'"{interface}"'))
+        command = [*fake.before(wire.inside("box")), BUILD / "bin/cepheus", "fabric-test", "--box", file, "--json", "-"]
+        run = subprocess.run(list(map(str, command)), text=True, capture_output=True, timeout=120)
+        return json.loads(run.stdout)
 
 
 def without_route(wire):
@@ -137,6 +191,7 @@ PLANTED = [
     ("rp-filter", "switch address", {"change": filter_reverse_paths}),
     ("vlan-tag", "tag", {"fault": "tag", "topology": BESIDE, "change": on_link}),
     ("roce-port", "roce port", {"fault": "no-roce"}),
+    ("roce-on", "roce port", {"fault": "no-roce", "roce_comes": True}),
     ("mtu-host", "sizes", {"change": lambda wire: wire.host("link", "set", "eth0", "mtu", "1500")}),
     ("mtu-box", "sizes", {"mtu": 1024}),
     ("mtu-network", "sizes", {"fault": "small-towards-box"}),
@@ -163,7 +218,7 @@ class FabricTest(unittest.TestCase):
         report = self.good.result()
         self.assertTrue(report["ok"], json.dumps(report, indent=1))
         self.assertEqual([step["name"] for step in report["steps"]], ["identity", "route", "answer", "switch address", "tag", "hops",
-                                                                      "roce port", "sizes", "traffic class", "order"])
+                                                                      "box", "roce port", "sizes", "traffic class", "order"])
 
     def test_a_box_beside_the_switch_passes(self):
         report = self.beside.result()
@@ -182,19 +237,36 @@ class FabricTest(unittest.TestCase):
                 self.assertTrue(all(one["todo"] for one in report["steps"] if not one["ok"]))
 
     def test_a_network_of_small_packets_has_its_largest_named(self):
-        sizes = [one for one in self.planted[14].result()["steps"] if one["name"] == "sizes"][0]
-        self.assertEqual(sizes["data"]["largest"], 1500)
         sizes = [one for one in self.planted[15].result()["steps"] if one["name"] == "sizes"][0]
+        self.assertEqual(sizes["data"]["largest"], 1500)
+        sizes = [one for one in self.planted[16].result()["steps"] if one["name"] == "sizes"][0]
         self.assertEqual(sizes["data"]["largest"], 3000)
+
+
+class TheBox(unittest.TestCase):
+    def test_names_what_speaks_against_this_machine(self):
+        for cause, step, plant in (("roce-on", "roce", {"with_roce": True}), ("mtu-box", "mtu", {"mtu": 1500}),
+                                   ("no-interface", "interface", {"interface": "eth7"})):
+            with self.subTest(cause):
+                steps = {one["name"]: one for one in examine_box(**plant)["steps"]}
+                self.assertEqual(steps[step]["cause"], cause, json.dumps(steps, indent=1))
+                self.assertTrue(steps[step]["todo"])
+
+    def test_a_good_machine_has_no_other_remark_than_about_its_cores(self):
+        report = examine_box()
+        self.assertEqual({one["name"] for one in report["steps"]}, {"cores", "roce", "mtu", "merging", "queues", "dropping", "routing"})
+        self.assertEqual([one for one in report["steps"] if not one["ok"] and one["name"] != "cores"], [])
 
 
 class WithAPeer(unittest.TestCase):
     """Hosts h0 and h1 with the emulated NIC, behind a plain bridge."""
 
-    def examine(self, odd_nic=""):
-        with Site() as site, contextlib.ExitStack() as stack:
+    def examine(self, odd_nic="", environment=(), arguments=(), change=lambda site: None, rates=None):
+        with Site(rates=rates) as site, contextlib.ExitStack() as stack:
+            change(site)
+
             def command(host, *arguments):
-                return [*site.network.inside(f"h{host}"), "env", f"CEPHEUS_FABRIC={site.directory}/h{host}",
+                return [*site.network.inside(f"h{host}"), "env", f"CEPHEUS_FABRIC={site.directory}/h{host}", *environment,
                         f"LD_PRELOAD={BUILD}/tests/odd_nic.so {BUILD}/lib/libcepheus-roce.so", f"ODD_NIC={odd_nic}",
                         BUILD / "bin/cepheus", "fabric-test", "--wait", WAIT, *arguments]
 
@@ -202,7 +274,7 @@ class WithAPeer(unittest.TestCase):
                                                         stdout=subprocess.PIPE, text=True))
             stack.callback(peer.kill)
             self.assertIn("serving", peer.stdout.readline())
-            run = subprocess.run(list(map(str, command(0, "--json", "-", "--peer", site.network.hosts[1]))), text=True, capture_output=True,
+            run = subprocess.run(list(map(str, command(0, "--json", "-", "--peer", site.network.hosts[1], *arguments))), text=True, capture_output=True,
                                  timeout=200)
             return json.loads(run.stdout) if run.stdout else self.fail(run.stderr)
 
@@ -210,19 +282,47 @@ class WithAPeer(unittest.TestCase):
         report = self.examine()
         self.assertTrue(report["ok"], json.dumps(report["steps"][1:], indent=1))
         steps = {step["name"]: step["data"] for step in report["steps"]}
-        self.assertEqual([step["name"] for step in report["steps"]][10:], ["queue pair", "data", "source change", "time out", "nak", "ack",
-                                                                           "burst", "copies", "psns", "rnr", "reset"])
+        self.assertEqual([step["name"] for step in report["steps"]][11:], ["queue pair", "data", "source change", "time out", "nak", "ack",
+                                                                           "burst", "copies", "cnps", "psns", "rnr", "reset"])
         self.assertGreater(steps["time out"]["repeat_us"], 10_000, "the NIC's time-out, not the switch, brings the last packet")
         for step in ("time out", "nak", "ack"):
-            self.assertEqual(steps[step]["drops"], steps["time out"]["drops"] + ("time out", "nak", "ack").index(step))
+            self.assertEqual(steps[step]["done"], steps["time out"]["done"] + ("time out", "nak", "ack").index(step))
+        self.assertEqual(steps["cnps"]["cnps"], 1000)
+        self.assertEqual(steps["cnps"]["counters"]["cepheus0 rx_cnp"], 1000)
+        self.assertGreaterEqual(steps["copies"]["switch"]["packets"], 10_000)
+        self.assertGreaterEqual(steps["rnr"]["rnrs"], 20)
+
+    def test_a_nic_with_congestion_control_slows_down(self):
+        report = self.examine(environment=["CEPHEUS_CONGESTION=orig"])
+        self.assertTrue(report["ok"], json.dumps(report["steps"][11:], indent=1))
+        step, = (one for one in report["steps"] if one["name"] == "cnps")
+        self.assertIn("slow the NIC down", step["seen"])
 
     def test_each_fault_of_a_nic_is_named(self):
-        for cause, step, odd_nic in (("frozen-psn", "psns", "frozen-psn"), ("finite-rnr", "rnr", "finite-rnr"),
-                                     ("no-reset", "reset", "no-reset"), ("queue-pair", "queue pair", "no-qpn-1")):
+        for cause, step, plant in (("frozen-psn", "psns", {"odd_nic": "frozen-psn"}), ("finite-rnr", "rnr", {"odd_nic": "finite-rnr"}),
+                                   ("no-reset", "reset", {"odd_nic": "no-reset"}), ("queue-pair", "queue pair", {"odd_nic": "no-qpn-1"}),
+                                   # Its rate can't fall below the link's.
+                                   ("cnp-ignored", "cnps", {"odd_nic": "ignored-cnps",
+                                                            "environment": ["CEPHEUS_CONGESTION=orig,min_mbps=100000"]}),
+                                   # A NIC without a window, which sends 8,192 packets at once.
+                                   ("slow-box", "burst", {"environment": ["CEPHEUS_NIC_PROFILE=connectx"], "rates": {"box": 100},
+                                                          "arguments": ("--mtu", 1024)}),
+                                   ("copies", "burst", {"change": lambda site: site.switch.set_links(["h1"], loss=0.01)})):
             with self.subTest(cause):
-                report = self.examine(odd_nic)
+                report = self.examine(**plant)
                 failed = [(one["name"], one["cause"]) for one in report["steps"] if not one["ok"]]
-                self.assertEqual(failed[:1], [(step, cause)], json.dumps(report["steps"][10:], indent=1))
+                self.assertEqual(failed[:1], [(step, cause)], json.dumps(report["steps"][11:], indent=1))
+
+
+class EmulatedHosts(unittest.TestCase):
+    def test_pass_with_one_command(self):
+        command = [BUILD / "bin/cepheus-run", "--hosts", "2", "--", BUILD / "bin/cepheus", "fabric-test", "--wait", WAIT, "--json", "-"]
+        run = subprocess.run(list(map(str, command)), text=True, capture_output=True, timeout=200)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        steps = {one["name"]: one for one in json.loads(run.stdout)["steps"]}
+        self.assertIn("roce port", steps)
+        self.assertEqual(steps["cnps"]["data"]["cnps"], 1000)
+        self.assertIn("reset", steps)
 
 
 if __name__ == "__main__":

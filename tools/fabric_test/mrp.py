@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import os
-import select
 import socket
 import struct
 import time
@@ -41,35 +40,30 @@ class Member:
 class Control:
     """A process's registration socket."""
 
-    def __init__(self, source, port, key):
+    def __init__(self, make_socket, source, port, key):
         self.source, self.port, self.key = source, port, key
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind((source, 0))
-        self.socket.setblocking(False)
+        self.socket = make_socket(source)
 
     def close(self):
         self.socket.close()
 
     @property
     def own_port(self):
-        return self.socket.getsockname()[1]
+        return self.socket.port
 
     def send(self, kind, flags, group, epoch, instance, members=()):
         records = b"".join(member.emit() for member in members)
         message = HEADER.pack(VERSION, kind, flags, epoch, 0, 1, HEADER.size + len(records), socket.inet_aton(group), instance) + records
         if self.key is not None:
             message += hmac.new(self.key, socket.inet_aton(self.source) + message, hashlib.sha256).digest()[:TAG_BYTES]
-        self.socket.sendto(message, (group, self.port))
+        self.socket.send(group, self.port, message)
 
     def receive(self, seconds):
         """(kind, flags, epoch, group, instance, addresses and tokens of its members) of the next message; None after the time."""
         give_up = time.monotonic() + seconds
-        while (left := give_up - time.monotonic()) > 0 and select.select([self.socket], [], [], left)[0]:
-            try:
-                data, sender = self.socket.recvfrom(1 << 16)
-            except OSError:
-                continue
-            if sender[1] != self.port or len(data) < HEADER.size or data[0] != VERSION:
+        while (left := give_up - time.monotonic()) > 0 and (found := self.socket.receive([self.socket], left)):
+            data, _, port, _ = found
+            if port != self.port or len(data) < HEADER.size or data[0] != VERSION:
                 continue
             _, kind, flags, epoch, _, _, length, group, instance = HEADER.unpack_from(data)
             members = [(socket.inet_ntoa(data[at + 4:at + 8]), int.from_bytes(data[at + 12:at + 16], "big"))

@@ -1,190 +1,38 @@
 """The steps with queue pairs, of a group of this host and a peer on which `cepheus fabric-test --serve` runs."""
 
 import contextlib
-import json
-import os
 import re
-import socket
-import subprocess
-import threading
+import select
 import time
 
-import way
-from mrp import Control, LeadGroup, Member, Refused, answer_leader, start_psn
-from probe import Prober
+import peer
+from helper import UnusablePair
+from mrp import Refused
+from peer import RNR_CODE, SHORT, TIMEOUT_CODE, PairOfHosts
 
-TIMEOUT_CODE, RNR_CODE = 14, 14  # 67 ms; 1.28 ms
 TIMEOUT_US, RNR_US = 4.096 * 2**TIMEOUT_CODE, 1280
-RNR_NAKS = 20
-DROP_REPORT, DROP_LAST, DROP_PACKET, DROP_ACK = 0, 1, 2, 3
+assert RNR_CODE == 14  # RNR_US
+RNR_NAKS, RNR_SECONDS = 20, 30
 UNKNOWN = 0xFFFFFFFF
 PACKET, MESSAGE, BURST = 64, 1 << 20, 8 << 20
-COPIES = 10_000
-SHORT = 64 << 10  # some packets of any MTU
-ANSWER_SECONDS = 90
-
-
-class Helper:
-    """The program with the queue pair: a line there, a line back."""
-
-    program = None  # its path
-
-    def __init__(self):
-        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.kill()
-        self.process.wait()
-
-    def begin(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def end(self):
-        """[words] of an answer, "ok" first; UnusablePair with the text of a failure."""
-        words = self.process.stdout.readline().split()
-        if words[:1] != ["ok"]:
-            raise UnusablePair(" ".join(words[1:]) or "the helper program ended")
-        return words[1:]
-
-    def do(self, line):
-        self.begin(line)
-        return self.end()
-
-
-class UnusablePair(Exception):
-    """A command of a queue pair failed, here or at the peer."""
-
-
-def open_member(helper, control, device):
-    address, gid_index, mtu, qpn = helper.do(f"open {device or '-'}")
-    return Member(address, int(qpn), control.own_port, int.from_bytes(os.urandom(4), "big")), int(gid_index), int(mtu)
-
-
-def connect(helper, group, psn):
-    """Brings the queue pair up; the text of a failure, or None."""
-    try:
-        helper.do(f"connect {group} {psn} {TIMEOUT_CODE} {RNR_CODE}")
-    except UnusablePair as why:
-        return str(why)
-    return None
-
-
-def serve(port, source, mrp_port, key, device, dev, report):
-    """Serves one peer after another, until it is interrupted."""
-    with socket.create_server((source or "", port)) as server:
-        report(f"serving peers at port {server.getsockname()[1]}")
-        while True:
-            line, _ = server.accept()
-            with contextlib.suppress(OSError, ValueError), line, line.makefile("rw", encoding="utf-8") as stream:
-                line.settimeout(ANSWER_SECONDS)
-                serve_one(stream, line.getsockname()[0], mrp_port, key, device, dev)
-
-
-def serve_one(stream, own, mrp_port, key, device, dev):
-    with contextlib.ExitStack() as stack:
-        helper = Helper()
-        stack.callback(helper.close)
-        control = Control(own, mrp_port, key)
-        stack.callback(control.close)
-        member, gid_index, mtu = open_member(helper, control, device)
-        stopped = threading.Event()
-        thread = threading.Thread(target=answer_leader, args=(control, member, lambda *end: connect(helper, *end) is None, stopped))
-        thread.start()
-        stack.callback(lambda: (stopped.set(), thread.join()))
-        print(json.dumps({"member": [member.address, member.qpn, member.port, member.token], "gid_index": gid_index, "mtu": mtu}),
-              file=stream, flush=True)
-        for request in stream:
-            try:
-                command = json.loads(request)
-                answer = {"ok": way.counters(dev, device) if command == "counters" else helper.do(command)}
-            except UnusablePair as failure:
-                answer = {"failed": str(failure)}
-            print(json.dumps(answer), file=stream, flush=True)
-
-
-class Peer:
-    def __init__(self, address, port):
-        self.line = socket.create_connection((address, port), ANSWER_SECONDS)
-        self.stream = self.line.makefile("rw", encoding="utf-8")
-        hello = json.loads(self.stream.readline() or "{}")
-        if "member" not in hello:
-            raise UnusablePair("the peer has no usable device")
-        self.member = Member(*hello["member"])
-        self.mtu = hello["mtu"]
-
-    def close(self):
-        self.line.close()
-
-    def do(self, line):
-        print(json.dumps(line), file=self.stream, flush=True)
-        answer = json.loads(self.stream.readline() or '{"failed": "the peer has gone"}')
-        if "failed" in answer:
-            raise UnusablePair(f"at the peer: {answer['failed']}")
-        return answer["ok"]
-
-
-class PairOfHosts:
-    """This host's queue pair, the peer's, and their group."""
-
-    def __init__(self, ladder, stack):
-        self.dev, self.device = ladder.way.dev, ladder.device
-        self.helper = Helper()
-        stack.callback(self.helper.close)
-        self.control = Control(ladder.way.source, ladder.port, ladder.key)
-        stack.callback(self.control.close)
-        self.member, self.gid_index, self.mtu = open_member(self.helper, self.control, ladder.device)
-        self.peer = Peer(*ladder.peer)
-        stack.callback(self.peer.close)
-        self.group = LeadGroup(self.control, ladder.group, [self.member, self.peer.member])
-        self.prober = Prober(self.group.group, ladder.way.source, ladder.port, ladder.key, ladder.wait)
-        stack.callback(self.prober.close)
-
-    def set_up(self):
-        why_not = connect(self.helper, self.group.group, start_psn(self.group.group, self.group.epoch))
-        if why_not:
-            raise UnusablePair(why_not)
-        self.group.register()
-        self.group.activate()
-
-    def send(self, size, count=1, back=False):
-        """Messages to the peer, or back from it; the sender's microseconds."""
-        source, target = (self.peer, self.helper) if back else (self.helper, self.peer)
-        target.do(f"receive {size} {count}")
-        took = source.do(f"send {size} {count}")
-        wrong = target.do(f"wait {count} 60")
-        if int(wrong[0]):
-            raise UnusablePair(f"{wrong[0]} bytes are wrong")
-        return int(took[0])
-
-    def counted(self, act):
-        """What act() returns, and the counters that grew meanwhile, here and at the peer."""
-        def counters():
-            return way.counters(self.dev, self.device), self.peer.do("counters")
-
-        before, found = counters(), act()
-        here, peer = (way.growth(*pair) for pair in zip(before, counters()))
-        return found, {"counters": here, "peer_counters": peer}
-
-    def order(self, kind, number=0):
-        """The switch's report, after it has taken the order."""
-        answer = self.prober.request(drop=(kind, number), epoch=self.group.epoch, instance=self.group.instance)
-        if answer is None or answer.drop is None:
-            raise UnusablePair("the switch takes no order of a drop")
-        return answer.drop
-
-    def send_with_drop(self, kind, number=0):
-        before = self.order(kind, number)["drops"]
-        took = self.send(SHORT)
-        report = self.order(DROP_REPORT)
-        if report["drops"] != before + 1 & 0xFFFF:
-            raise UnusablePair("the switch has dropped nothing: the message's packets do not pass it")
-        return took, report
+COPIES, CNPS = 10_000, 1_000
+ATTEMPTS = 3  # at a burst: one loss may be other traffic's
+PROBE_SECONDS = 0.005  # between probes beside a burst: far below the switch's limit
+SLOWER = 1.5  # times as long: the rate has fallen
+ECN = 3  # bits of a TOS
+# Counters of NICs, by the drivers' names for them.
+DROPS = re.compile(r"out_of_buffer|discard|missed|no_buff|fifo_err|_drop(s|ped)?$")
+GAPS = re.compile(r"out_of_seq|oos_|packet_seq_err")
+CNP_HANDLED, CNP_ARRIVED = re.compile(r"cnp_handled|rate_cuts"), re.compile(r"rx_cnp|cnp_handled|cnp_ignored|cnp_pkts|cnp_rx")
 
 
 def text_of(microseconds):
     return "never" if microseconds == UNKNOWN else f"{microseconds / 1000:.2f} ms"
+
+
+def matching(pattern, *found):
+    """Of several dictionaries of counters, those with a matching name."""
+    return {name: count for counters in found for name, count in counters.items() if pattern.search(name)}
 
 
 def queue_pair(ladder, pair):
@@ -196,7 +44,8 @@ def queue_pair(ladder, pair):
     except UnusablePair as why:
         return ladder.failed("queue-pair", f"the NIC does not connect to a group: {why}",
                              f"ip route get {pair.group.group}; the NIC looks for {ladder.way.hop} by ARP at its own interface: cepheus doctor")
-    return ladder.passed(f"RTS towards QPN 1 of {pair.group.group}, with {pair.peer.member.address}", gid_index=pair.gid_index, mtu=pair.mtu)
+    return ladder.passed(f"RTS towards QPN 1 of {pair.group.group}, with {pair.peer.member.address}", gid_index=pair.helper.gid_index,
+                         mtu=pair.mtu)
 
 
 def data(ladder, pair):
@@ -212,13 +61,13 @@ def source_change(ladder, pair):
 
 def time_out(ladder, pair):
     """The switch drops the last packet: only the NIC's time-out brings it again."""
-    took, report = pair.send_with_drop(DROP_LAST)
+    took, report = pair.send_with_drop(peer.DROP_LAST)
     ladder.passed(f"the NIC repeats a lost last packet after {text_of(report['repeat_us'])}; the time-out code says {TIMEOUT_US / 1000:.0f} ms",
                   took_us=took, nominal_us=TIMEOUT_US, **report)
 
 
 def nak(ladder, pair):
-    took, report = pair.send_with_drop(DROP_PACKET, 1)
+    took, report = pair.send_with_drop(peer.DROP_PACKET, 1)
     if report["nak_us"] == UNKNOWN:
         return ladder.failed("no-nak", "the peer's NIC sends no NAK for a gap: every loss costs a time-out", "look at the NIC's settings of the "
                              "retransmission protocol", took_us=took, **report)
@@ -226,26 +75,110 @@ def nak(ladder, pair):
 
 
 def ack(ladder, pair):
-    took, report = pair.send_with_drop(DROP_ACK)
+    took, report = pair.send_with_drop(peer.DROP_ACK)
     ladder.passed(f"a lost last ACK is repaired after {took / 1000:.2f} ms", took_us=took, **report)
 
 
+class Queues:
+    """Probes beside a burst wait in the queues that it fills: their answers are late by so much."""
+
+    def __init__(self, pair):
+        self.pair, self.latest = pair, None
+        self.idle = self._measure(3)
+
+    def _measure(self, tries):
+        answers = [self.pair.prober.request(tries=1) for _ in range(tries)]
+        return min((found.seconds for found in answers if found is not None), default=None)
+
+    def watch(self):
+        """Until the helper program has an answer. An emulated NIC's sockets are the program's own, which is busy."""
+        if self.pair.helper.is_emulated or self.idle is None:
+            return
+        while not select.select([self.pair.helper.process.stdout], [], [], PROBE_SECONDS)[0]:
+            found = self._measure(1)
+            if found is not None:
+                self.latest = max(self.latest or 0, found)
+
+    def as_json(self):
+        wait = None if self.latest is None else round(max(0, self.latest - self.idle) * 1e6)
+        return {"queue_us": wait}
+
+
+def send_many(pair, size, count):
+    """(microseconds, what grew) of the first attempt without a loss, else of the last."""
+    for _ in range(ATTEMPTS):
+        queues = Queues(pair)
+        took, grown = pair.watched(lambda: pair.send(size, count, meanwhile=queues.watch))
+        grown.update(queues.as_json())
+        if not grown["switch"]["lost"] and not grown["switch"]["naks"]:
+            break
+    return took, grown
+
+
+def has_losses(ladder, grown, count, found):
+    """Names the cause of losses, if there were some."""
+    at_switch = grown["switch"]
+    drops = matching(DROPS, grown["counters"], grown["peer_counters"])
+    if at_switch["lost"]:
+        ladder.failed("slow-box", f"the box is slower than the NIC: full rings cost {at_switch['lost']} frames among {count}; its rings were "
+                                  f"{at_switch['fill']} % full",
+                      "on the box: cepheus fabric-test --box, cepheusctl counters (drop_ingress_full, drop_egress_full, drop_kernel_full), "
+                      "ethtool -G; a faster box, or lower rates at hosts", **found, **grown)
+    elif at_switch["naks"] and drops:
+        ladder.failed("nic-drops", f"a NIC has dropped packets: {drops}",
+                      "ethtool -G and -a on both hosts: longer rings, or pause frames where the network has them", **found, **grown)
+    elif at_switch["naks"]:
+        gaps = matching(GAPS, grown["peer_counters"])
+        ladder.failed("copies", f"of {count} copies some came late or not: {at_switch['naks']} NAKs, {gaps or 'no counter of the NIC'}",
+                      "on the box: ethtool -S, one transmit queue or a pinned thread; on the way: drops of switch ports, no spraying",
+                      **found, **grown)
+    return bool(at_switch["lost"] or at_switch["naks"])
+
+
 def burst(ladder, pair):
-    took, grown = pair.counted(lambda: pair.send(BURST))
-    ladder.passed(f"{BURST >> 20} MiB in {took / 1000:.1f} ms: {BURST * 8 / took / 1000:.2f} Gb/s", took_us=took, **grown)
+    """Rings, NICs and queues under 8 MiB at once."""
+    took, grown = send_many(pair, BURST, 1)
+    pair.burst_us = took
+    if has_losses(ladder, grown, BURST // pair.mtu, {"took_us": took}):
+        return
+    wait = grown["queue_us"]
+    queues = "" if wait is None else f", probes wait {wait} us longer"
+    ladder.passed(f"{BURST >> 20} MiB in {took / 1000:.1f} ms: {BURST * 8 / took / 1000:.2f} Gb/s; the box's rings at most "
+                  f"{grown['switch']['fill']} % full{queues}", took_us=took, **grown)
 
 
 def copies(ladder, pair):
-    """Some ten thousand copies: their order, by the counters of the peer's NIC."""
+    """Some ten thousand copies: in order, and how many in a second."""
     messages = -(-COPIES * pair.mtu // BURST)
-    took, grown = pair.counted(lambda: pair.send(BURST, messages))
-    wrong = {name: count for name, count in grown["peer_counters"].items() if re.search("out_of_seq|oos_|rx_missed", name)}
-    if wrong:
-        return ladder.failed("copies", f"of {messages * BURST // pair.mtu} copies some came late or not: {wrong}",
-                             "on the box: cepheusctl counters, ethtool -S, one transmit queue or a pinned thread; drops of switch ports on the way",
-                             took_us=took, **grown)
-    return ladder.passed(f"{messages * BURST // pair.mtu} copies in {took / 1000:.1f} ms; no counter of the peer's NIC shows a gap or a drop",
-                         took_us=took, **grown)
+    took, grown = send_many(pair, BURST, messages)
+    count = messages * BURST // pair.mtu
+    rate = round(count * 1e6 / max(1, took))
+    if not has_losses(ladder, grown, count, {"took_us": took, "copies_a_second": rate}):
+        ladder.passed(f"{count} copies in order, {rate} a second", took_us=took, copies_a_second=rate, **grown)
+
+
+def cnps(ladder, pair):
+    """The switch answers 1,000 data packets with a CNP each."""
+    def act():
+        before = pair.order(peer.SEND_CNPS, CNPS)["done"]
+        took = pair.send(BURST)
+        return took, pair.order(peer.REPORT_ALONE)["done"] - before & 0xFFFF
+
+    is_counted = bool(matching(CNP_ARRIVED, peer.counters(pair.dev, pair.helper)))
+    runs = [pair.watched(act) for _ in range(1 if is_counted else ATTEMPTS)]  # a clock alone may be wrong once
+    (took, sent), grown = min(runs, key=lambda run: run[0][0])
+    handled, arrived = (sum(matching(pattern, grown["counters"]).values()) for pattern in (CNP_HANDLED, CNP_ARRIVED))
+    part = f"{pair.burst_us * 100 / took:.0f} % of the rate without"
+    found = {"took_us": took, "plain_us": pair.burst_us, "cnps": sent, **grown}
+    if handled or (not is_counted and took > SLOWER * pair.burst_us):
+        return ladder.passed(f"{sent} CNPs slow the NIC down: {part}", **found)
+    if not grown["switch"]["tos"] & ECN:
+        return ladder.passed(f"{sent} CNPs do not slow the NIC down ({part}); its packets are not ECN-capable, so no queue marks them", **found)
+    if is_counted and not arrived:
+        return ladder.failed("cnp-lost", f"of {sent} CNPs none arrives", "let packets of RoCE with any opcode pass on the way", **found)
+    return ladder.failed("cnp-ignored", f"the NIC ignores {sent} CNPs ({part}), though its packets are ECN-capable: queues mark them in vain",
+                         "switch congestion control on, for mlx5: echo 1 > /sys/class/net/DEV/ecn/roce_rp/enable/PRIORITY; or send packets that "
+                         "are not ECN-capable: a traffic class with 0 in its last two bits", **found)
 
 
 def psns(ladder, pair):
@@ -258,10 +191,22 @@ def psns(ladder, pair):
     return ladder.passed("ibv_query_qp shows PSNs that move", moved=(after - before) & 0xFFFFFF)
 
 
+def await_rnr_naks(pair, before):
+    """Until the switch has seen enough of them, or the NIC has given up."""
+    if pair.helper.is_emulated:  # its program is busy with the message, and can't ask
+        return time.sleep(RNR_NAKS * RNR_US * 2e-6)
+    give_up = time.monotonic() + RNR_SECONDS
+    while not select.select([pair.helper.process.stdout], [], [], RNR_US * 1e-6)[0] and time.monotonic() < give_up:
+        if pair.order(peer.REPORT_ALONE)["rnrs"] - before & 0xFFFF >= RNR_NAKS:
+            return None
+    return None
+
+
 def rnr(ladder, pair):
     """The receive is posted late: the receiver's NIC answers RNR meanwhile."""
+    before = pair.order(peer.REPORT_ALONE)["rnrs"]
     pair.helper.begin(f"send {PACKET} 1")
-    time.sleep(RNR_NAKS * RNR_US * 2e-6)
+    await_rnr_naks(pair, before)
     try:
         pair.peer.do(f"receive {PACKET} 1")
         pair.helper.end()
@@ -269,7 +214,8 @@ def rnr(ladder, pair):
         return ladder.failed("finite-rnr", f"the NIC gives up on a receiver that is not ready: {why}",
                              "its driver limits RNR retries although 7 means for ever: small broadcasts may fail with late receivers")
     pair.peer.do("wait 1 60")
-    return ladder.passed(f"the NIC waits for a receiver that is not ready for {RNR_NAKS} RNR timers and more")
+    seen = pair.order(peer.REPORT_ALONE)["rnrs"] - before & 0xFFFF
+    return ladder.passed(f"the NIC waits for a receiver that is not ready: {seen} RNR NAKs in a row", rnrs=seen)
 
 
 def reset(ladder, pair):
@@ -283,7 +229,7 @@ def reset(ladder, pair):
     return ladder.passed("a queue pair goes to RESET and to INIT")
 
 
-STEPS = (queue_pair, data, source_change, time_out, nak, ack, burst, copies, psns, rnr, reset)
+STEPS = (queue_pair, data, source_change, time_out, nak, ack, burst, copies, cnps, psns, rnr, reset)
 
 
 def climb(ladder):

@@ -2,31 +2,52 @@
 //
 // Takes a command a line on standard input, and answers each with a line: "ok ..." or "failed ...".
 //
-//   open DEVICE              a queue pair in INIT; answers ADDRESS GID_INDEX MTU QPN
-//   connect GROUP PSN TIMEOUT RNR_TIMER    to RTR and RTS towards QPN 1 of that address; codes of IBTA
+//   open DEVICE              a queue pair in INIT; answers ADDRESS GID_INDEX MTU QPN DEVICE
+//   connect GROUP PSN MTU TIMEOUT RNR_TIMER TOS    to RTR and RTS towards QPN 1 of that address; codes of IBTA
 //   receive BYTES COUNT      posts receives
 //   send BYTES COUNT         sends messages, one after the other; answers microseconds
 //   wait COUNT SECONDS       until so many messages have come; answers wrong bytes, microseconds
 //   psns                     answers the PSNs of the send and the receive queue
 //   reset                    to RESET and INIT
+//   counters                 answers NAME VALUE ... of an emulated NIC
+//
+// For the emulated NIC, which has no kernel interface (emulated_nic.h):
+//
+//   socket TOS               answers NUMBER PORT of a new UDP socket
+//   put NUMBER ADDRESS PORT HEX    sends a UDP datagram
+//   take MILLISECONDS        answers NUMBER ADDRESS PORT HEX of the next one, or nothing
+//   datagram ADDRESS TOS HEX sends an unreliable datagram of RoCE
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 
+#include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tools/fabric_test/emulated_nic.h"
+
 namespace {
+
+using cepheus::fabric_test::EmulatedNic;
+using cepheus::fabric_test::from_hex;
+using cepheus::fabric_test::Payload;
 
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBuffer = 8 << 20;
 constexpr int kDepth = 256;
 constexpr std::uint32_t kVirtualQpn = 1;
+constexpr std::uint32_t kQkey = 0x80010000;
 constexpr auto kSendLimit = std::chrono::seconds(60);
 
 void answer(const char* format, ...) {
@@ -77,22 +98,19 @@ class Pair {
     }
     char text[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, gid_.raw + 12, text, sizeof text);
-    answer("ok %s %d %d %u", text, gid_index_, 128 << port_.active_mtu, pair_->qp_num);
+    answer("ok %s %d %d %u %s", text, gid_index_, 128 << port_.active_mtu, pair_->qp_num,
+           ibv_get_device_name(context_->device));
   }
 
-  void connect(const char* group, unsigned psn, int timeout, int rnr_timer) {
+  void connect(const char* group, unsigned psn, unsigned mtu, int timeout, int rnr_timer,
+               unsigned tos) {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_RTR;
-    a.path_mtu = port_.active_mtu;
+    a.path_mtu = static_cast<ibv_mtu>(std::countr_zero(mtu) - 7);  // 256 is 1
     a.dest_qp_num = kVirtualQpn;
     a.rq_psn = psn;
     a.min_rnr_timer = static_cast<std::uint8_t>(rnr_timer);
-    a.ah_attr.is_global = 1;
-    a.ah_attr.port_num = 1;
-    a.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
-    a.ah_attr.grh.hop_limit = 64;
-    a.ah_attr.grh.dgid.raw[10] = a.ah_attr.grh.dgid.raw[11] = 0xFF;
-    inet_pton(AF_INET, group, a.ah_attr.grh.dgid.raw + 12);
+    a.ah_attr = way_to(group, tos);
     constexpr int kToReceive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     if (const int error = ibv_modify_qp(pair_, &a, kToReceive); error != 0) {
@@ -184,6 +202,56 @@ class Pair {
     answer("ok");
   }
 
+  void counters() { answer("ok %s", nic_.counters().c_str()); }
+
+  void open_socket(unsigned tos) {
+    if (const int error = nic_.open_socket(context_, static_cast<std::uint8_t>(tos)); error != 0) {
+      return answer("failed socket: %s", std::strerror(error));
+    }
+    answer("ok %zu %u", nic_.newest(), nic_.port_of_newest());
+  }
+
+  void put(std::size_t number, const char* to, unsigned port, const Payload& payload) {
+    in_addr address{};
+    inet_pton(AF_INET, to, &address);
+    const int error = nic_.send(number, address, static_cast<std::uint16_t>(port), payload);
+    if (error != 0) return answer("failed put: %s", std::strerror(error));
+    answer("ok");
+  }
+
+  void take(int milliseconds) {
+    const auto found = nic_.receive(std::chrono::milliseconds(milliseconds));
+    if (!found) return answer("ok");
+    char from[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &found->from, from, sizeof from);
+    answer("ok %zu %s %u %s", found->socket, from, found->port, found->hex.c_str());
+  }
+
+  // As PROBE does it: from any queue pair of the service, to QPN 1.
+  void send_datagram(const char* to, unsigned tos, const Payload& payload) {
+    if (datagrams_ == nullptr && !make_datagram_pair()) {
+      return answer("failed UD: %s", std::strerror(errno));
+    }
+    ibv_ah_attr way = way_to(to, tos);
+    ibv_ah* const handle = ibv_create_ah(domain_, &way);
+    if (handle == nullptr) return answer("failed address handle: %s", std::strerror(errno));
+    std::memcpy(memory_.data(), payload.data(), std::min(payload.size(), memory_.size()));
+    ibv_sge piece{reinterpret_cast<std::uintptr_t>(memory_.data()),
+                  static_cast<std::uint32_t>(payload.size()), region_->lkey};
+    ibv_send_wr wr{};
+    wr.sg_list = &piece;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.ud = {handle, kVirtualQpn, kQkey};
+    ibv_send_wr* bad = nullptr;
+    ibv_wc done{};
+    const bool is_sent = ibv_post_send(datagrams_, &wr, &bad) == 0 && poll(done, kSendLimit) &&
+                         done.status == IBV_WC_SUCCESS;
+    ibv_destroy_ah(handle);
+    answer(is_sent ? "ok" : "failed the datagram is not sent");
+  }
+
   bool is_open() const { return pair_ != nullptr; }
 
  private:
@@ -200,6 +268,38 @@ class Pair {
       return true;
     }
     return false;
+  }
+
+  ibv_ah_attr way_to(const char* to, unsigned tos) const {
+    ibv_ah_attr way{};
+    way.is_global = 1;
+    way.port_num = 1;
+    way.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
+    way.grh.hop_limit = 64;
+    way.grh.traffic_class = static_cast<std::uint8_t>(tos);
+    way.grh.dgid.raw[10] = way.grh.dgid.raw[11] = 0xFF;
+    inet_pton(AF_INET, to, way.grh.dgid.raw + 12);
+    return way;
+  }
+
+  bool make_datagram_pair() {
+    ibv_qp_init_attr init{};
+    init.qp_type = IBV_QPT_UD;
+    init.send_cq = init.recv_cq = queue_;
+    init.cap = {1, 1, 1, 1, 0};
+    datagrams_ = ibv_create_qp(domain_, &init);
+    if (datagrams_ == nullptr) return false;
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    a.qkey = kQkey;
+    constexpr int kToInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+    errno = ibv_modify_qp(datagrams_, &a, kToInit);
+    a.qp_state = IBV_QPS_RTR;
+    if (errno == 0) errno = ibv_modify_qp(datagrams_, &a, IBV_QP_STATE);
+    a.qp_state = IBV_QPS_RTS;
+    if (errno == 0) errno = ibv_modify_qp(datagrams_, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    return errno == 0;
   }
 
   int initialise() {
@@ -227,42 +327,73 @@ class Pair {
   ibv_mr* region_ = nullptr;
   ibv_cq* queue_ = nullptr;
   ibv_qp* pair_ = nullptr;
+  ibv_qp* datagrams_ = nullptr;  // UD, once it is needed
+  EmulatedNic nic_;
   std::vector<std::uint8_t> memory_;
 };
 
-void obey(Pair& pair, const char* line) {
-  char word[32] = "", text[64] = "";
-  unsigned a = 0;
-  int b = 0, c = 0;
-  std::size_t bytes = 0;
-  std::sscanf(line, "%31s", word);
-  const std::string command = word;
-  if (command == "open" && std::sscanf(line, "%*s %63s", text) == 1 && !pair.is_open()) {
-    pair.open(text);
-  } else if (!pair.is_open()) {
-    answer("failed nothing is open");
-  } else if (std::sscanf(line, "connect %63s %u %d %d", text, &a, &b, &c) == 4) {
-    pair.connect(text, a, b, c);
-  } else if (std::sscanf(line, "receive %zu %d", &bytes, &b) == 2 && bytes <= kBuffer) {
-    pair.receive(bytes, b);
-  } else if (std::sscanf(line, "send %zu %d", &bytes, &b) == 2 && bytes <= kBuffer) {
-    pair.send(bytes, b);
-  } else if (std::sscanf(line, "wait %d %d", &b, &c) == 2) {
-    pair.wait(b, c);
-  } else if (command == "psns") {
-    pair.psns();
-  } else if (command == "reset") {
-    pair.reset();
-  } else {
-    answer("failed unknown command");
+using Words = std::vector<std::string>;
+
+// The words behind the command's name.
+using Act = void (*)(Pair&, const Words&);
+struct Command {
+  const char* name;
+  std::size_t words;
+  Act act;
+};
+
+std::size_t bytes_of(const std::string& word) { return std::min(std::stoul(word), kBuffer); }
+unsigned number(const std::string& word) { return static_cast<unsigned>(std::stoul(word)); }
+int integer(const std::string& word) { return std::stoi(word); }
+
+constexpr Command kCommands[] = {
+    {"connect", 6,
+     [](Pair& p, const Words& w) {
+       p.connect(w[0].c_str(), number(w[1]), number(w[2]), integer(w[3]), integer(w[4]),
+                 number(w[5]));
+     }},
+    {"receive", 2, [](Pair& p, const Words& w) { p.receive(bytes_of(w[0]), integer(w[1])); }},
+    {"send", 2, [](Pair& p, const Words& w) { p.send(bytes_of(w[0]), integer(w[1])); }},
+    {"wait", 2, [](Pair& p, const Words& w) { p.wait(integer(w[0]), integer(w[1])); }},
+    {"psns", 0, [](Pair& p, const Words&) { p.psns(); }},
+    {"reset", 0, [](Pair& p, const Words&) { p.reset(); }},
+    {"counters", 0, [](Pair& p, const Words&) { p.counters(); }},
+    {"socket", 1, [](Pair& p, const Words& w) { p.open_socket(number(w[0])); }},
+    {"take", 1, [](Pair& p, const Words& w) { p.take(integer(w[0])); }},
+    {"put", 4,
+     [](Pair& p, const Words& w) {
+       p.put(std::stoul(w[0]), w[1].c_str(), number(w[2]), from_hex(w[3]).value_or(Payload{}));
+     }},
+    {"datagram", 3,
+     [](Pair& p, const Words& w) {
+       p.send_datagram(w[0].c_str(), number(w[1]), from_hex(w[2]).value_or(Payload{}));
+     }},
+};
+
+void obey(Pair& pair, const std::string& line) {
+  std::istringstream stream(line);
+  std::string name;
+  stream >> name;
+  const Words words{std::istream_iterator<std::string>(stream), {}};
+  if (name == "open" && words.size() == 1 && !pair.is_open()) return pair.open(words[0].c_str());
+  if (!pair.is_open()) return answer("failed nothing is open");
+  for (const Command& command : kCommands) {
+    if (name == command.name && words.size() == command.words) return command.act(pair, words);
   }
+  answer("failed unknown command");
 }
 
 }  // namespace
 
 int main() {
   Pair pair;
-  char line[256];
-  while (std::fgets(line, sizeof line, stdin) != nullptr) obey(pair, line);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    try {
+      obey(pair, line);
+    } catch (const std::exception& error) {  // a word that is no number
+      answer("failed %s", error.what());
+    }
+  }
   return 0;
 }

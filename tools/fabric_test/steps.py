@@ -6,9 +6,11 @@ A step is a function of the Ladder; it calls ladder.passed() or ladder.failed() 
 import errno
 
 import way
-from probe import FROM_SWITCH, IP_UDP, ROCE_PORT, SIZE, UNTAGGED
+from probe import FROM_SWITCH, MERGING, QUEUES, ROCE_ON, SIZE, UNTAGGED
+from sockets import IP_UDP, ROCE_PORT
 
 SIZES = (1024, 2048, 4160)  # bytes of an IP packet; the last is the largest of groups with packets of 4096 bytes
+EMULATED_SIZES = (1024, 1500)  # ... of the datagrams of an emulated NIC
 TRAFFIC_CLASSES = (0x00, 0x68, 0x6A)  # best effort; UCX's default without and with "capable of ECN"
 BURST = 120  # probes at once: below the switch's burst
 GOOD_NEIGHBOUR = ("REACHABLE", "STALE", "DELAY", "PROBE", "PERMANENT", "NOARP")
@@ -20,14 +22,20 @@ class Stop(Exception):
 
 def identity(ladder):
     way_ = ladder.way
+    if ladder.helper is not None:
+        helper = ladder.helper
+        return ladder.passed(f"{helper.device} of an emulated fabric, {helper.address}, packets of {helper.mtu} bytes",
+                             ibv_devinfo=way.output_of("ibv_devinfo", "-v"))
     if way_.dev is None:
-        return
+        return None
     seen = way.identity(way_.dev)
-    ladder.passed(f"{way_.dev}, driver {seen['driver']}, MTU {seen['mtu']}", **seen)
+    return ladder.passed(f"{way_.dev}, driver {seen['driver']}, MTU {seen['mtu']}", **seen)
 
 
 def route(ladder):
     way_, wanted = ladder.way, ladder.interface
+    if ladder.helper is not None:
+        return ladder.passed(f"{way_.group} by the emulated NIC from {way_.source}")
     if way_.dev is None:
         ladder.failed("no-route", f"no route to {way_.group}", f"ip route add 198.18.0.0/15 via BOX{f' dev {wanted}' if wanted else ''}, where "
                                   "BOX is the address of the machine with cepheus-switch")
@@ -36,7 +44,7 @@ def route(ladder):
         ladder.failed("wrong-interface", f"groups leave by {way_.dev}, but the NIC is {wanted}: it would wait for an ARP answer there",
                       f"ip route replace 198.18.0.0/15 via BOX dev {wanted}, or name the other NIC by --device or --interface")
         raise Stop
-    ladder.passed(f"{way_.group} by {way_.dev}" + (f" via {way_.gateway}" if way_.gateway else "") + f" from {way_.source}")
+    return ladder.passed(f"{way_.group} by {way_.dev}" + (f" via {way_.gateway}" if way_.gateway else "") + f" from {way_.source}")
 
 
 def answer(ladder):
@@ -63,7 +71,7 @@ def answer(ladder):
     elif known is not None:
         ladder.failed("filter-new-ports", "answers reach ports that have sent before, but no other: a filter keeps state",
                       f"accept UDP from port {prober.port} of 198.18.0.0/15 to any port, on hosts and on the way")
-    elif state not in GOOD_NEIGHBOUR:
+    elif ladder.helper is None and state not in GOOD_NEIGHBOUR:
         ladder.failed("no-neighbour", f"{way_.hop} does not answer ARP: {state}",
                       f"check the box at {way_.hop} and the cable of {way_.dev}: ip neigh show {way_.hop}; tcpdump -ni {way_.dev} arp")
     else:
@@ -107,21 +115,43 @@ def hops(ladder):
                   own_mac=own, seen_mac=seen.mac)
 
 
+ROCE_OFF = ("on the box: cepheus fabric-test --box names the command; for mlx5: devlink dev param set pci/ADDRESS name enable_roce value false "
+            "cmode driverinit && devlink dev reload pci/ADDRESS")
+
+
+def box(ladder):
+    """What the switch says about its own interface."""
+    seen = ladder.first
+    data = {"doubts": seen.doubts, "cores": seen.cores, "lost": seen.lost}
+    if seen.doubts & MERGING:
+        return ladder.failed("merging", "the box's interface joins UDP packets, and the switch drops joined ones", "on the box: ethtool -K INTERFACE "
+                             "gro off", **data)
+    if seen.doubts & QUEUES:
+        return ladder.failed("queues", "the box's thread may move among cores and transmit queues: copies overtake each other",
+                             "on the box: cepheus fabric-test --box names the command; or taskset -c CORE cepheus-switch", **data)
+    if seen.doubts & ROCE_ON:
+        return None  # the next step
+    return ladder.passed("the switch finds nothing wrong with its interface" + (f"; its thread has {seen.cores} cores" if seen.cores else ""), **data)
+
+
 def roce_port(ladder):
     """The same to UDP port 4791, where data and feedback go."""
     found = ladder.prober.request(port=ROCE_PORT)
+    if ladder.first.doubts & ROCE_ON:
+        return ladder.failed("roce-on", f"the box's NIC has RoCE on: its hardware takes UDP port {ROCE_PORT} from the interface, so the switch sees "
+                                        "no data", ROCE_OFF, arrived=found is not None)
     if found is not None:
         return ladder.passed(f"UDP port {ROCE_PORT} reaches the switch")
-    return ladder.failed("roce-port", f"nothing to UDP port {ROCE_PORT} reaches the switch: the box's NIC has RoCE on and takes it, or a filter "
-                                      "on the way drops it",
-                         "on the box: rdma link; devlink dev param set pci/ADDRESS name enable_roce value false cmode driverinit && devlink dev "
-                         f"reload pci/ADDRESS; on the way: accept UDP to port {ROCE_PORT}")
+    return ladder.failed("roce-port", f"nothing to UDP port {ROCE_PORT} reaches the switch: a filter on the way drops it; the box's interface has "
+                                      "no RoCE",
+                         f"accept UDP to port {ROCE_PORT} on hosts, switches and routers on the way, and on the box")
 
 
 def sizes(ladder):
     """Packets that may not be fragmented, there and back."""
     most, own = ladder.first.most_bytes, ladder.way.mtu()
-    passing, wanted = 0, [size for size in SIZES if size <= max(ladder.mtu + 64, SIZES[0])]
+    sizes_ = SIZES if ladder.helper is None else EMULATED_SIZES
+    passing, wanted = 0, [size for size in sizes_ if size <= max(ladder.mtu + 64, sizes_[0])]
     for size in wanted:
         try:
             there = ladder.prober.request(length=size)
@@ -175,9 +205,15 @@ def traffic_class(ladder):
     return ladder.passed("DSCP and ECN bits arrive unchanged, there and back")
 
 
+def box_losses(ladder):
+    """Frames from and to this host that full rings of the box have cost so far."""
+    found = ladder.prober.request()
+    return ladder.first.lost if found is None else found.lost
+
+
 def order(ladder):
     """A burst of probes: none may be lost, or overtake another."""
-    prober = ladder.prober
+    prober, lost = ladder.prober, box_losses(ladder)
     payloads = [prober.datagram() for _ in range(BURST)]
     first = (prober.number - BURST + 1) & 0xFFFF
     for payload in payloads:
@@ -200,11 +236,14 @@ def order(ladder):
     if data["twice"]:
         return ladder.failed("duplicates", f"{data['twice']} packets arrived twice: a loop, or a bond in mode broadcast",
                              "look at spanning tree and bonds on the way", **data)
+    if len(by_number) < BURST and (grown := box_losses(ladder) - lost & 0xFFFFFFFF):
+        return ladder.failed("slow-box", f"of {BURST} packets at once only {len(by_number)} were answered: full rings of the box cost {grown} frames",
+                             "on the box: cepheus fabric-test --box, cepheusctl counters, ethtool -G; a faster box", lost=grown, **data)
     if len(by_number) < BURST:
-        return ladder.failed("burst-loss", f"of {BURST} packets at once only {len(by_number)} were answered: a queue on the way, or the box, "
-                                           "is too slow or short",
-                             "ethtool -S and -G on the box, cepheusctl counters there (drop_kernel_full), drops of switch ports on the way", **data)
+        return ladder.failed("burst-loss", f"of {BURST} packets at once only {len(by_number)} were answered, and the box has lost none: a "
+                                           "queue on the way is too short",
+                             "ethtool -S and -G on this host and on the box, drops of switch ports on the way", **data)
     return ladder.passed(f"{BURST} packets at once, all answered in order", **data)
 
 
-STEPS = (identity, route, answer, switch_address, tag, hops, roce_port, sizes, traffic_class, order)
+STEPS = (identity, route, answer, switch_address, tag, hops, box, roce_port, sizes, traffic_class, order)

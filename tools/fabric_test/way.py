@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 
 COMMAND_SECONDS = 10
@@ -54,6 +55,25 @@ class Way:
         return max(int(read(f"/proc/sys/net/ipv4/conf/{of}/rp_filter") or 0) for of in ("all", self.dev))
 
 
+class EmulatedWay:
+    """Of a host of an emulated fabric: its NIC leads to the switch, without the kernel."""
+
+    dev = gateway = None
+
+    def __init__(self, group, helper):
+        self.group, self.source, self._mtu = group, helper.address, helper.mtu
+        self.hop = group
+
+    def mtu(self):
+        return self._mtu
+
+    def mac(self):
+        return None
+
+    def neighbour(self):
+        return "NONE", None
+
+
 def reverse_path_drops():
     """Packets that this host's rp_filter has dropped so far."""
     lines = (read("/proc/net/netstat") or "").splitlines()
@@ -65,11 +85,13 @@ def reverse_path_drops():
 
 
 def counters(dev, device):
-    """Counters of the interface and of RDMA devices: {"net rx_dropped": n, "mlx5_0 out_of_sequence": n}."""
-    roots = {"net": pathlib.Path(f"/sys/class/net/{dev}/statistics")}
+    """Counters of the interface and of RDMA devices: {"net rx_dropped": n, "mlx5_0 out_of_sequence": n, "ethtool rx_discards_phy": n}."""
+    roots = {"net": pathlib.Path(f"/sys/class/net/{dev}/statistics")} if dev else {}
     for root in pathlib.Path("/sys/class/infiniband").glob(f"{device or '*'}/ports/1/hw_counters"):
         roots[root.parts[4]] = root
     found = {f"{name} {file.name}": read(file) for name, root in roots.items() if root.is_dir() for file in root.iterdir()}
+    statistics = (output_of("ethtool", "-S", dev) or "") if dev else ""
+    found.update((f"ethtool {name}", value) for name, value in re.findall(r"^\s*(\S+): (\d+)$", statistics, re.MULTILINE))
     return {name: int(value) for name, value in found.items() if value and value.isdigit()}
 
 

@@ -25,10 +25,10 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
                  "another write mode than the switches have", "the switches serve no sender groups"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "DROP"}
-local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, DROP = 1, 2, 3, 4, 5, 6, 7
-local DROPS = {[0] = "report alone", "last packet of a message", "data packet", "merged ACK"}
-local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 32, [DROP] = 16}
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER", "PATH", "PROBE", "ORDER"}
+local MEMBER, REGION, SWITCH, SENDER, PATH, SIGHT, ORDER = 1, 2, 3, 4, 5, 6, 7
+local ORDERS = {[0] = "report alone", "drop the last packet of a message", "drop a data packet", "drop a merged ACK", "send CNPs"}
+local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32, [PATH] = 8, [SIGHT] = 40, [ORDER] = 36}
 local HOST_SYNC, PRESENCE, HEARS = 0x8000, 1, 1
 
 local function field(make, name, text, ...)
@@ -85,11 +85,21 @@ local f = {
   seen_time = field(ProtoField.uint64, "mrp.probe.time", "Time (us)"),
   seen_destination = field(ProtoField.uint16, "mrp.probe.destination_port", "Destination port"),
   seen_largest = field(ProtoField.uint16, "mrp.probe.largest", "Largest IP packet that the switch takes"),
-  drop_kind = field(ProtoField.uint8, "mrp.drop.kind", "Drop", base.DEC, DROPS),
-  drop_number = field(ProtoField.uint16, "mrp.drop.number", "Number"),
-  drop_count = field(ProtoField.uint16, "mrp.drop.drops", "Drops so far"),
-  drop_repeat = field(ProtoField.uint32, "mrp.drop.repeat", "Time to the repeat (us)"),
-  drop_nak = field(ProtoField.uint32, "mrp.drop.nak", "Time to the NAK (us)"),
+  seen_doubts = field(ProtoField.uint8, "mrp.probe.doubts", "Doubts about the interface", base.HEX),
+  seen_cores = field(ProtoField.uint8, "mrp.probe.cores", "Cores"),
+  seen_lost = field(ProtoField.uint32, "mrp.probe.lost", "Frames without room"),
+  order_kind = field(ProtoField.uint8, "mrp.order.kind", "Order", base.DEC, ORDERS),
+  order_number = field(ProtoField.uint16, "mrp.order.number", "Number"),
+  order_done = field(ProtoField.uint16, "mrp.order.done", "Done so far"),
+  order_repeat = field(ProtoField.uint32, "mrp.order.repeat", "Time to the repeat (us)"),
+  order_nak = field(ProtoField.uint32, "mrp.order.nak", "Time to the NAK (us)"),
+  order_packets = field(ProtoField.uint32, "mrp.order.packets", "Data packets"),
+  order_repeats = field(ProtoField.uint32, "mrp.order.repeats", "Repeats"),
+  order_naks = field(ProtoField.uint32, "mrp.order.naks", "NAKs"),
+  order_lost = field(ProtoField.uint32, "mrp.order.lost", "Frames without room"),
+  order_fill = field(ProtoField.uint8, "mrp.order.fill", "Fill of rings (%)"),
+  order_tos = field(ProtoField.uint8, "mrp.order.tos", "TOS of data", base.HEX),
+  order_rnr = field(ProtoField.uint16, "mrp.order.rnr_naks", "RNR NAKs"),
   unreachable = field(ProtoField.ipv4, "mrp.unreachable", "Switch that the sender has no way to"),
 }
 local wrong = {
@@ -183,14 +193,18 @@ local function add_sight(tree, range)
   tree:add(f.seen_ttl, range(9, 1))
   tree:add(f.seen_mac, range(12, 6))
   tree:add(f.seen_time, range(20, 8))
+  tree:add(f.seen_doubts, range(32, 1))
+  tree:add(f.seen_cores, range(33, 1))
+  tree:add(f.seen_lost, range(36, 4))
 end
 
-local function add_drop(tree, range)
-  tree:add(f.drop_kind, range(2, 1))
-  tree:add(f.drop_number, range(4, 2))
-  tree:add(f.drop_count, range(6, 2))
-  tree:add(f.drop_repeat, range(8, 4))
-  tree:add(f.drop_nak, range(12, 4))
+local function add_order(tree, range)
+  for at, one in pairs({[2] = f.order_kind, [32] = f.order_fill, [33] = f.order_tos}) do tree:add(one, range(at, 1)) end
+  for at, one in pairs({[4] = f.order_number, [6] = f.order_done, [34] = f.order_rnr}) do tree:add(one, range(at, 2)) end
+  for at, one in pairs({[8] = f.order_repeat, [12] = f.order_nak, [16] = f.order_packets, [20] = f.order_repeats, [24] = f.order_naks,
+                        [28] = f.order_lost}) do
+    tree:add(one, range(at, 4))
+  end
 end
 
 local function add_record(tree, range, type)
@@ -218,8 +232,8 @@ local function add_record(tree, range, type)
     record:add(f.path_window, range(4, 4))
   elseif kind == SIGHT then
     add_sight(record, range)
-  elseif kind == DROP then
-    add_drop(record, range)
+  elseif kind == ORDER then
+    add_order(record, range)
   else
     record:add(f.unreachable, range(4, 4))
     record:append_text(": " .. tostring(range(4, 4):ipv4()))

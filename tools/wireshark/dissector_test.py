@@ -43,13 +43,15 @@ class Dissector(unittest.TestCase):
 
 class Probes(Dissector):
     def test_shows_an_answer_and_its_padding_is_no_error(self):
-        sight = bytes.fromhex("0608 1092 0200 041c 68 3f 6005 020000000009 0309 00000000000f4240 4854 0000")
-        drop = bytes.fromhex("0704 0100 0000 0001 00010598 ffffffff")
-        packet, = self.dissect([datagram(sight, drop, type_=19) + bytes(100)])
+        sight = bytes.fromhex("060a 1092 0200 041c 68 3f 6005 020000000009 0309 00000000000f4240 4854 0000 0008 0000 00000000")
+        order = bytes.fromhex("0709 0100 0000 0001 00010598 ffffffff 00000011 00000001 00000002 00000003 466a0014")
+        packet, = self.dissect([datagram(sight, order, type_=19) + bytes(100)])
         found = {name: packet.number(f"mrp.{name}") for name in ("type", "probe.reply_port", "probe.length", "probe.ttl", "probe.tag",
-                                                              "probe.time", "probe.destination_port", "drop.kind", "drop.repeat")}
+                                                              "probe.time", "probe.destination_port", "probe.cores",
+                                                              "order.kind", "order.repeat", "order.naks", "order.fill", "order.rnr_naks")}
         self.assertEqual(found, {"type": 19, "probe.reply_port": 4242, "probe.length": 1052, "probe.ttl": 63, "probe.tag": 0x6005,
-                                 "probe.time": 1000000, "probe.destination_port": 18516, "drop.kind": 1, "drop.repeat": 66968})
+                                 "probe.time": 1000000, "probe.destination_port": 18516, "probe.cores": 8,
+                                 "order.kind": 1, "order.repeat": 66968, "order.naks": 2, "order.fill": 70, "order.rnr_naks": 20})
         self.assertEqual([name for name in packet.values if "bad" in name], [])
 
 

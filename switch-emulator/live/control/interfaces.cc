@@ -2,10 +2,12 @@
 
 #include <net/if.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "switch-emulator/ports/interface_check.h"
+#include "wire/probe.h"
 
 namespace cepheus::live {
 
@@ -21,31 +23,92 @@ wire::Result<void> Interfaces::open(wire::Instant now) {
   return open_one_armed(now);
 }
 
-wire::Result<void> Interfaces::check(const std::string& interface, std::uint32_t largest_frame) {
+namespace {
+
+std::uint8_t doubt_of(const fabric::InterfaceCheck& found) {
+  if (found.verdict == fabric::InterfaceCheck::Verdict::kGood) return 0;
+  if (found.name == "roce") return wire::ProbeSight::kRoce;
+  if (found.name == "merging") return wire::ProbeSight::kMerging;
+  return found.name == "queues" ? wire::ProbeSight::kQueues : 0;
+}
+
+std::uint8_t cores_of_switch() {
+  constexpr unsigned kMost = 255;
+  return static_cast<std::uint8_t>(std::min(fabric::cores_of_thread(), kMost));
+}
+
+}  // namespace
+
+wire::Result<std::uint8_t> Interfaces::check(const std::string& interface,
+                                             std::uint32_t largest_frame) {
   using enum fabric::InterfaceCheck::Verdict;
-  for (const auto& found : fabric::check_interface(interface, largest_frame)) {
+  std::uint8_t doubts = 0;
+  for (const auto& found : fabric::check_interface(interface, largest_frame, machine_)) {
     const std::string text = found.to_text(interface);
     if (found.verdict == kUnusable) return wire::unavailable(text);
     if (found.verdict == kDoubtful && doubts_.insert(text).second) warn_(text);
+    doubts |= doubt_of(found);
   }
-  return {};
+  return doubts;
+}
+
+// An interface in use stays in use: what it can't do is reported, here and to hosts that ask.
+std::uint8_t Interfaces::check_again(const std::string& interface, std::uint32_t largest_frame) {
+  std::uint8_t doubts = 0;
+  for (const auto& found : fabric::check_interface(interface, largest_frame, machine_)) {
+    const std::uint8_t doubt = doubt_of(found);
+    const std::string text = found.to_text(interface);
+    if (doubt != 0 && doubts_.insert(text).second) warn_(text);
+    doubts |= doubt;
+  }
+  return doubts;
+}
+
+void Interfaces::look_for_roce() {
+  auto devices = fabric::roce_devices(machine_);
+  if (devices != roce_devices_) checks_left_ = kChecksOfRoce;
+  roce_devices_ = std::move(devices);
+  if (checks_left_ == 0) return;
+  --checks_left_;
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    const fabric::WirePort* const port = datapath_.wire_port(host);
+    if (port == nullptr || !port->is_open()) continue;
+    const auto& config = port->config();
+    datapath_.set_box(host, check_again(config.interface, config.largest_frame), cores_of_switch());
+  }
+  const fabric::OneArmedInterface* const one_armed = datapath_.one_armed();
+  if (one_armed == nullptr || !one_armed->is_open()) return;
+  const auto& config = one_armed->config();
+  set_doubts_behind_one_armed(check_again(config.interface, config.largest_frame));
+}
+
+void Interfaces::set_doubts_behind_one_armed(std::uint8_t doubts) {
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    const bool is_behind =
+        datapath_.shared_port(host) == nullptr && datapath_.wire_port(host) == nullptr;
+    if (is_behind) datapath_.set_box(host, doubts, cores_of_switch());
+  }
 }
 
 wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wire::Instant now) {
   const fabric::WirePortConfig& config = port.config();
-  if (auto good = check(config.interface, config.largest_frame); !good) return good;
+  const auto doubts = check(config.interface, config.largest_frame);
+  if (!doubts) return tl::unexpected(doubts.error());
   if (auto opened = port.open(); !opened) return opened;
   if (auto watched = watch(port, [this, host] { datapath_.wake(host); }); !watched) {
     port.close();
     return watched;
   }
+  datapath_.set_box(host, *doubts, cores_of_switch());
   datapath_.attach(now, host);
   return {};
 }
 
 wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
   const fabric::OneArmedConfig& config = datapath_.one_armed()->config();
-  if (auto good = check(config.interface, config.largest_frame); !good) return good;
+  const auto doubts = check(config.interface, config.largest_frame);
+  if (!doubts) return tl::unexpected(doubts.error());
+  set_doubts_behind_one_armed(*doubts);
   if (auto opened = datapath_.open_one_armed(now); !opened) return opened;
   fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
   if (one_armed.fd() < 0) return {};  // it is polled all the time
@@ -71,6 +134,7 @@ void Interfaces::look_again(wire::Instant now) {
     if (fabric::WirePort* const port = datapath_.wire_port(host)) look_at(*port, host, now);
   }
   if (datapath_.one_armed() != nullptr) look_at_one_armed(now);
+  look_for_roce();
 }
 
 void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant now) {

@@ -2,7 +2,8 @@
 // when they come back.
 //
 // An interface that can't serve is refused, and doubts about it are reported
-// (ports/interface_check.h). Each is checked once a second. Hosts of a deleted interface are detached until one of its name
+// (ports/interface_check.h): they are checked when they are opened, and again when the machine gets
+// another RoCE device. Each is looked at once a second. Hosts of a deleted interface are detached until one of its name
 // exists again. All hosts behind a one-armed interface are detached while the kernel would route
 // the groups' packets as well. Runs on the datapath's thread.
 #pragma once
@@ -14,16 +15,24 @@
 
 #include "switch-emulator/live/control/poller.h"
 #include "switch-emulator/live/datapath/datapath.h"
+#include "switch-emulator/ports/interface_check.h"
 
 namespace cepheus::live {
 
 class Interfaces {
  public:
   static constexpr wire::Duration kBetweenLooks = std::chrono::seconds(1);
+  // A new RoCE device gets its GIDs some time after its name.
+  static constexpr int kChecksOfRoce = 5;
 
   // Both outlive it. `warn` is called with texts for operators.
-  Interfaces(Datapath& datapath, Poller& poller, std::function<void(const std::string&)> warn)
-      : datapath_(datapath), poller_(poller), warn_(std::move(warn)) {}
+  Interfaces(Datapath& datapath, Poller& poller, std::function<void(const std::string&)> warn,
+             fabric::Machine machine = {})
+      : datapath_(datapath),
+        poller_(poller),
+        warn_(std::move(warn)),
+        machine_(std::move(machine)),
+        roce_devices_(fabric::roce_devices(machine_)) {}
 
   // Opens all, or returns the reason why not.
   wire::Result<void> open(wire::Instant now);
@@ -39,7 +48,11 @@ class Interfaces {
   void look_at_one_armed(wire::Instant now);
   wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
   wire::Result<void> open_one_armed(wire::Instant now);
-  wire::Result<void> check(const std::string& interface, std::uint32_t largest_frame);
+  // ProbeSight::doubts of an interface that can serve.
+  wire::Result<std::uint8_t> check(const std::string& interface, std::uint32_t largest_frame);
+  void set_doubts_behind_one_armed(std::uint8_t doubts);
+  std::uint8_t check_again(const std::string& interface, std::uint32_t largest_frame);
+  void look_for_roce();
   static bool is_there(const std::string& interface);
   void report(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>
@@ -50,7 +63,10 @@ class Interfaces {
   const std::function<void(const std::string&)> warn_;
   // Reasons why hosts are not attached; the last: one-armed.
   std::map<std::size_t, std::string> reported_;
-  std::set<std::string> doubts_;            // about interfaces, each reported once
+  std::set<std::string> doubts_;  // about interfaces, each reported once
+  const fabric::Machine machine_;
+  std::set<std::string> roce_devices_;
+  int checks_left_ = 0;                     // after a change of these
   wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
 };
 

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "switch-emulator/live/datapath/test_datapath.h"
 #include "switch-emulator/live/status/test_readings.h"
@@ -30,7 +34,7 @@ class InterfacesTest : public DatapathTest {
   void open(const net::Topology& topology) {
     build(topology);
     interfaces = std::make_unique<Interfaces>(
-        *datapath, poller, [this](const std::string& text) { warnings.push_back(text); });
+        *datapath, poller, [this](const std::string& text) { warnings.push_back(text); }, machine);
     const auto opened = interfaces->open(now);
     ASSERT_TRUE(opened) << opened.error().text;
   }
@@ -109,6 +113,18 @@ class InterfacesTest : public DatapathTest {
     EXPECT_THAT(warnings[1], HasSubstr("attached again at interface port"));
   }
 
+  // A driver's RoCE device on the interface comes, in a sysfs of the test's own.
+  void add_roce_hardware() {
+    const std::filesystem::path device = machine.sys / "class/infiniband/mlx5_0";
+    const auto attributes = device / "ports/1/gid_attrs";
+    std::filesystem::create_directories(attributes / "types");
+    std::filesystem::create_directories(attributes / "ndevs");
+    std::filesystem::create_directories(device / "device");
+    std::ofstream(attributes / "types/0") << "RoCE v2\n";
+    std::ofstream(attributes / "ndevs/0") << "port\n";
+    std::filesystem::create_symlink("/drivers/mlx5_core", device / "device/driver");
+  }
+  fabric::Machine machine;
   Poller poller = std::move(*Poller::create());
   std::unique_ptr<TestVeth> network;
   std::unique_ptr<Interfaces> interfaces;
@@ -197,6 +213,25 @@ TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {
   look_a_second_later();
   EXPECT_TRUE(is_attached());
   EXPECT_TRUE(warnings.empty());
+}
+
+// A driver's RDMA module may load long after the switch has started.
+TEST_F(InterfacesTest, WarnOnceOfRoceHardwareThatComesLater) {
+  std::string directory = testing::TempDir() + "sysXXXXXX";
+  machine.sys = mkdtemp(directory.data());
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  look_a_second_later();
+  EXPECT_THAT(warnings, testing::IsEmpty());
+  add_roce_hardware();
+  look_a_second_later();
+  look_a_second_later();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("interface port: RoCE device mlx5_0"));
+  EXPECT_THAT(warnings[0], HasSubstr("enable_roce"));
+  EXPECT_TRUE(is_attached()) << "registration goes on, and hosts learn the reason";
+  std::filesystem::remove_all(machine.sys);
 }
 
 TEST_F(InterfacesTest, NeedNoLooksIfThereAreNone) {

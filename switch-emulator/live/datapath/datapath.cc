@@ -124,6 +124,15 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
   host.port = port;
   host.uplink = ports_[port].in;
   host.downlink = ports_[port].out;
+  add_client(spec, config, host);
+  const bool is_shared = host.behind != nullptr;
+  host.sight =
+      std::make_unique<HostSight>(*host.client, is_shared ? &one_armed_->counters() : nullptr);
+  switches_[ports_[port].of_switch].engine->watch(ports_[port].id, *host.sight);
+}
+
+void Datapath::add_client(const net::HostSpec& spec, const net::SwitchConfig& config, Host& host) {
+  const std::size_t index = host.identity.host_index;
   if (spec.interface.empty() && one_armed_ != nullptr) {
     auto behind = std::make_unique<fabric::OneArmedPort>(
         *one_armed_, flush_list_,
@@ -144,7 +153,7 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
   auto wire = std::make_unique<fabric::WirePort>(
       pools_, neighbours_, flush_list_,
       fabric::WirePortConfig{spec.interface, spec.address, config.mac, config.mcst_pool,
-                             config.ports[ports_[port].id.value()].mtu});
+                             config.ports[ports_[host.port].id.value()].mtu});
   host.wire = wire.get();
   host.client = std::move(wire);
 }

@@ -23,6 +23,7 @@
 #include "switch-emulator/live/datapath/bulk_run.h"
 #include "switch-emulator/live/datapath/due_links.h"
 #include "switch-emulator/live/datapath/held_payloads.h"
+#include "switch-emulator/live/datapath/host_sight.h"
 #include "switch-emulator/live/datapath/host_turn.h"
 #include "switch-emulator/live/datapath/last_hop.h"
 #include "switch-emulator/live/datapath/packet_recorder.h"
@@ -64,6 +65,10 @@ class Datapath final : Transit::Arrivals {
   fabric::OneArmedInterface* one_armed() { return one_armed_.get(); }
   // The network interface that the host is behind; empty: none.
   std::string interface_of(std::size_t host) const;
+  // What is known of the host's interface, for those that examine their way (host_sight.h).
+  void set_box(std::size_t host, std::uint8_t doubts, std::uint8_t cores) {
+    hosts_[host].sight->set_box(doubts, cores);
+  }
   const fabric::PayloadPools& pools() const { return pools_; }
 
   // Trunks come up. Once, before the first poll.
@@ -153,6 +158,7 @@ class Datapath final : Transit::Arrivals {
     fabric::SwitchPort* shared = nullptr;  // `client` under its own type
     fabric::WirePort* wire = nullptr;
     fabric::OneArmedPort* behind = nullptr;  // if it is behind the one-armed interface
+    std::unique_ptr<HostSight> sight;        // of `client`
     std::unique_ptr<LastHop> last_hop;       // null: its downlink is lossy
     wire::Fifo<wire::Frame> left_over;       // of clients that have ended; each has its reference
     bool is_leaving = false;                 // ... and the switch learns of their end after these
@@ -170,6 +176,7 @@ class Datapath final : Transit::Arrivals {
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);
+  void add_client(const net::HostSpec& spec, const net::SwitchConfig& config, Host& host);
   std::uint32_t add_link(const net::LinkConfig& config, Transit::Kind kind, std::size_t port,
                          std::uint32_t mtu);
 

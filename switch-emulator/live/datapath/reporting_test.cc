@@ -29,6 +29,7 @@ class HeldPort : public fabric::AccessPort {
   bool arm() override { return true; }
   void reclaim() override {}
   std::uint32_t unread() const override { return 0; }
+  std::uint8_t fill() const override { return 0; }
   std::optional<fabric::PortCounter> offence() const override { return std::nullopt; }
 };
 
